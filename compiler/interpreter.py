@@ -19,7 +19,8 @@ from .errors import (
     TransformTypeError,
 )
 from .ir import Call, Constant, Graph, Value
-from .op import CHECKS_INDICES, lookup
+from .op import lookup
+from .users_errors import error_at
 
 Watch: TypeAlias = Callable[[Call, Sequence[Any], tuple[Any, ...]], None]
 """Told of each call that is run by its meaning, with its inputs and outputs."""
@@ -117,8 +118,10 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
         error.locate(call.location)
         raise
     except Exception as error:
-        if lookup(call.op).effect == CHECKS_INDICES:
+        if call.op == "check_index":
             raise OutOfBoundsError(str(error), call.location) from None
+        if call.op == "raise_if":
+            raise error_at(str(error), call.location) from None
         error.add_note(f"while running {call.op} at {call.location}")
         raise
     if _current.watch is not None:

@@ -261,12 +261,21 @@ class Graph:
         return isinstance(other, Graph) and (self is other or _same_graph(self, other))
 
     @cached_property
-    def _hash(self) -> int:
-        ops = tuple((call.op, tuple(out.type for out in call.outputs)) for call in self.calls)
-        return hash((self.name, tuple(v.type for v in self.inputs), ops))
+    def _body_hash(self) -> int:
+        """The same for all graphs of which `_same_body` holds, and for hardly any others."""
+        numbers = {value: number for number, value in enumerate(self.inputs)}
+        calls: list[Hashable] = []
+        for call in self.calls:
+            params = tuple((name, _hashed_param(call.params[name])) for name in sorted(call.params))
+            inputs = tuple(_hashed_operand(value, numbers) for value in call.inputs)
+            calls.append((call.op, params, inputs, tuple(out.type for out in call.outputs)))
+            for out in call.outputs:
+                numbers[out] = len(numbers)
+        outputs = tuple(_hashed_operand(value, numbers) for value in self.outputs)
+        return hash((tuple(value.type for value in self.inputs), tuple(calls), outputs))
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash((self.name, self._body_hash))
 
 
 def called(calls: Sequence[Call]) -> Iterator[Graph]:
@@ -345,6 +354,24 @@ def _same_param(ours: Param, theirs: Param) -> bool:
     if isinstance(ours, SymbolicSize):
         return ours is theirs or is_known(ours == theirs)
     return repr(ours) == repr(theirs) if isinstance(ours, float) else ours == theirs
+
+
+def _hashed_param(param: Param) -> Hashable:
+    """What equal parameters share."""
+    if isinstance(param, Graph):
+        return param._body_hash
+    if isinstance(param, tuple):
+        return tuple(map(_hashed_param, param))
+    if isinstance(param, float):
+        return repr(param)
+    return hash(param if isinstance(param, (int, str)) else type(param))
+
+
+def _hashed_operand(value: Value, numbers: Mapping[Value, int]) -> Hashable:
+    """What equal operands share: the number of a value, the first elements of a constant."""
+    if isinstance(value, Constant):
+        return value.type, value.array.reshape(-1)[:8].tobytes()
+    return numbers.get(value)
 
 
 def exact(param: Param) -> Hashable:

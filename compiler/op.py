@@ -127,8 +127,8 @@ class Op:
 
 
 PRINTS: Final = "prints"
-CHECKS_INDICES: Final = "checks indices"
-DONE_ONCE: Final = frozenset({PRINTS, CHECKS_INDICES})
+RAISES: Final = "raises"
+DONE_ONCE: Final = frozenset({PRINTS, RAISES})
 """Effects that a derivative which computes its function again need not have again."""
 
 _TABLE: dict[str, Op] = {}

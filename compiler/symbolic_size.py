@@ -7,7 +7,6 @@ becomes a guard of the program. `is_known`, `same_shape` and `typical` make none
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from types import FrameType
 from typing import Any, ClassVar
 
 from .errors import DimArithmeticError
@@ -23,19 +22,12 @@ class SymbolicSize:
     recorded: ClassVar[Callable[["SymbolicSize"], Any] | None] = None
     """Gives a size as a number in the function that is traced; None if none is. From where traced arrays are made."""
 
-    looped: ClassVar[Callable[["SymbolicSize", FrameType, Any], "int | str"] | None] = None
-    """Runs as a whole the loop over a range for which a frame of the user's needs a size as an int, or over an array of
-    so many rows: an int for which the range is empty; else why it cannot, or no text if that is not what it does. From
-    where loops are made."""
-
     def as_number(self) -> Any:
         """The number in a program that it is, where it meets arrays and floats."""
         record = SymbolicSize.recorded
         number = None if record is None else record(self)
         if number is None:
-            raise DimArithmeticError(
-                f"{self!r} has no value to compute with, except inside of a traced function"
-            )
+            raise DimArithmeticError(f"{self!r} has no value outside a traced function")
         return number
 
     def __index__(self) -> int:
@@ -240,6 +232,14 @@ def guarded_max(left: Any, right: Any) -> Any:
     if assume(left >= right):
         return left
     return right if is_known(right >= left) or assume(right > left) else max_expr(left, right)
+
+
+def guarded_is_one(size: Any) -> bool:
+    """Whether a size is 1 for the call at hand, as a guard either way; without a call, whether that is known."""
+    if assume(size == 1):
+        return True
+    assume(size != 1)
+    return False
 
 
 def is_symbolic_shape(shape: Sequence[Any]) -> bool:

@@ -82,7 +82,7 @@ class _Checker:
                     self.fail(f"constant {index} is writeable, or its type is not that of its array")
                 self.check_type(value.type)
             elif value not in self.defined:
-                self.fail(f"value {index} of those it takes ({value.type}) is not made before")
+                self.fail(f"value {index} of its inputs ({value.type}) is not defined before")
 
     def define(self, values: tuple[Value, ...]) -> None:
         for index, value in enumerate(values):

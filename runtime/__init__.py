@@ -1,1 +1,6 @@
-"""From a Python call to a running kernel; the only place with disk, device, time and environment."""
+"""Tracing, transforming, compiling and running the user's functions.
+
+Whoever traces a function gets it converted, so the hooks that converted code calls are registered first.
+"""
+
+from .staging import hooks as hooks

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from faults.table import in_words, write_table
 from gpu.stub_gpu import StubGpu, compiled, fresh
@@ -52,12 +52,17 @@ class FaultsTable:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Properties are tried on few examples, and on more where the slow tests run, too."""
+    """Properties are tried on few examples, and on more where the slow tests run, too: on 50 in both runs together."""
     if config.getoption("--faults-table") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(FaultsTable())
     more = int(config.getoption("--more") or 1)
-    settings.register_profile("quick", max_examples=15 * more)
-    settings.register_profile("thorough", max_examples=100 * more)
+    for name, examples in (("quick", 15), ("thorough", 35)):  # a busy machine is slow, which is no fault
+        settings.register_profile(
+            name,
+            max_examples=examples * more,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        )
     settings.load_profile("quick" if config.option.markexpr.startswith("not slow") else "thorough")
 
 
@@ -95,6 +100,12 @@ def heap_of_this_file() -> None:
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether to write what is found, instead of comparing with it."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session")
+def more(request: pytest.FixtureRequest) -> int:
+    """How many times the usual number of random trials to run."""
+    return int(request.config.getoption("--more") or 1)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -47,20 +47,14 @@ def fuzzed(first: int, hundreds: int, *names: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_thousand_damaged_inputs_do_no_harm() -> None:
-    kinds = fuzzed(0, 10)["kinds"]
-    assert sum(kinds.values()) == 10 * sum(reader.share for reader in READERS.values()) >= 1000
-    loaded = {kind.partition(":")[0] for kind in kinds if kind.endswith(": loads")}
-    assert loaded >= READERS.keys() - {"arrays"}, "readers that nothing passes are not tested in depth"
-
-
-@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("names", HALVES, ids=["files", "documents"])
-def test_twenty_thousand_damaged_inputs_do_no_harm(names: tuple[str, ...]) -> None:
+def test_thousands_of_damaged_inputs_do_no_harm(names: tuple[str, ...]) -> None:
     assert sorted(sum(HALVES, ())) == sorted(READERS)
-    count = sum(fuzzed(10**6, 200, *names)["kinds"].values())
-    assert count == 200 * sum(READERS[name].share for name in names)
+    kinds = fuzzed(10**6, 30, *names)["kinds"]
+    assert sum(kinds.values()) == 30 * sum(READERS[name].share for name in names) >= 1000
+    loaded = {kind.partition(":")[0] for kind in kinds if kind.endswith(": loads")}
+    assert loaded >= {*names} - {"arrays"}, "readers that nothing passes are not tested in depth"
 
 
 @pytest.mark.slow

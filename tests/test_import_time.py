@@ -103,7 +103,7 @@ def test_draws_are_refused_though_the_traced_function_is_the_first_to_load_rando
     assert run_python(DRAWS.format(draw=draw)).split() == ["refused", "True"]
 
 
-MOST_FOR_A_CALL, MOST_TO_LOAD = 280, 305
+MOST_FOR_A_CALL, MOST_TO_LOAD = 345, 370
 """Modules of ours: more than there are, less than with another family."""
 
 COLD_START = """

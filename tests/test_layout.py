@@ -31,7 +31,6 @@ FOLDERS = """
     compiler/text
     compiler/tracing
     compiler/backends/triton
-    compiler/interception
     compiler/ops/arrays
     compiler/ops/control
     compiler/ops/special
@@ -60,6 +59,7 @@ FOLDERS = """
     compiler/backends/triton/steps/attention
     compiler/backends/triton/steps/rows
     compiler/numpy_surface/
+    compiler/backends/c/nests
     compiler/backends/c/module
     compiler/backends/triton/steps/
     compiler/
@@ -78,7 +78,6 @@ FOLDERS = """
     passes/fusion
     passes/transforms
     passes/optimizations
-    runtime/interception
     runtime/files
     runtime
     runtime/cache
@@ -93,7 +92,9 @@ FOLDERS = """
     runtime/gpu_programs
     runtime/autograd
     runtime/builder
-    runtime/interception/range_loop
+    runtime/branching
+    runtime/staging
+    runtime/
     runtime/rules
     runtime/autograd/
     runtime/random
@@ -111,6 +112,7 @@ FOLDERS = """
     tools/arguments
     tools/bench
     tools/comparison
+    tools/bench/loops
     tools/bench/suite
     tools/gpu_check
     tools/commands
@@ -140,7 +142,6 @@ SELDOM = {  # a first call whose code is on disk would take twice as long with t
     "tracemill.runtime.programs.optimize",
     "tracemill.runtime.programs.print_program",
     "tracemill.runtime.random.generator",
-    "tracemill.runtime.interception.range_loop.frames",
 }
 FOR_FAILURES = {"tracemill.tools.terminal.complaints"}  # help comes without all that a command imports
 FOR_SIZES = ("compiler.shapes", "compiler.backends.c.size_")  # nobody need load it but for a size with a name

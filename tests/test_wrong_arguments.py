@@ -48,21 +48,28 @@ def public(module: ModuleType, names: list[str]) -> Iterator[tuple[str, Callable
             yield name, function
 
 
-def calls_of(name: str, function: Any, wrong: Any, *, in_a_trace: bool) -> Iterator[Call]:
+def run(function: Callable[..., Any]) -> None:
+    tm.compile(function, backend="numpy")(VECTOR)
+
+
+def traced(function: Callable[..., Any]) -> None:
+    tm.compile(function, backend="numpy").lower(VECTOR)
+
+
+Compile = Callable[[Callable[..., Any]], None]
+
+
+def calls_of(name: str, function: Any, wrong: Any, compile: Compile | None) -> Iterator[Call]:
     argument_lists = [(wrong,), (VECTOR, wrong), (wrong, VECTOR), (np.sin, wrong)]
     for place, args in enumerate(argument_lists):
-        if not in_a_trace:
+        if compile is None:
             yield f"{name}, arguments {place}", partial(function, *args)
         elif any(x is VECTOR for x in args):
 
-            def traced(x: Any, args: Any = args) -> Any:
+            def of_vector(x: Any, args: Any = args) -> Any:
                 return function(*(x if y is VECTOR else y for y in args))
 
-            yield f"traced {name}, arguments {place}", partial(compiled, traced)
-
-
-def compiled(function: Callable[..., Any]) -> Any:
-    return tm.compile(function, backend="numpy")(VECTOR)
+            yield f"traced {name}, arguments {place}", partial(compile, of_vector)
 
 
 def raised_by(call: Callable[[], Any]) -> Exception | None:
@@ -79,15 +86,16 @@ def unexpected(calls: Iterator[Call], allowed: tuple[type[Exception], ...]) -> l
     return [f"{name}: {error!r:.200}" for name, error in found if error and not isinstance(error, allowed)]
 
 
-def check(module: ModuleType, names: list[str], *, in_a_trace: bool, seed: int, count: int) -> None:
-    drawn = random.Random(seed)
+def check(module: ModuleType, names: list[str], *, compile: Compile | None, count: int) -> None:
+    """That functions refuse a number of wrong arguments: compiled in one of two ways, or called as they are."""
+    drawn = random.Random(0)
     faults: list[str] = []
     functions = list(public(module, names))
     assert functions
     for name, function in functions:
         for label in drawn.sample(sorted(WRONG), count):
-            calls = calls_of(f"{name} of {label}", function, WRONG[label], in_a_trace=in_a_trace)
-            allowed = (TracemillError, TypeError, ValueError, *(OF_NUMPY if in_a_trace else ()))
+            calls = calls_of(f"{name} of {label}", function, WRONG[label], compile)
+            allowed = (TracemillError, TypeError, ValueError, *(OF_NUMPY if compile else ()))
             faults += unexpected(calls, allowed)
     assert not faults, "\n".join(faults)
 
@@ -102,15 +110,20 @@ def namespaces() -> dict[str, tuple[ModuleType, list[str]]]:
 
 @pytest.mark.parametrize("count", [2, pytest.param(len(WRONG), marks=pytest.mark.slow)])
 def test_public_functions_refuse_wrong_arguments_by_errors_that_say_so(count: int) -> None:
-    check(tm, tm.__all__, in_a_trace=False, seed=0, count=count)
-    check(tm.random, tm.random.__all__, in_a_trace=False, seed=0, count=count)
+    check(tm, tm.__all__, compile=None, count=count)
+    check(tm.random, tm.random.__all__, compile=None, count=count)
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(len(WRONG), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("compile", "count"), [(run, 2), pytest.param(traced, len(WRONG), marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", namespaces())
-def test_functions_of_traced_arrays_refuse_wrong_arguments_as_numpy_does(name: str, count: int) -> None:
+def test_functions_of_traced_arrays_refuse_wrong_arguments_as_numpy_does(
+    name: str, compile: Compile, count: int
+) -> None:
+    """All of them while functions are traced; some in programs that run, if the function takes them."""
     module, names = namespaces()[name]
-    check(module, names, in_a_trace=True, seed=0, count=count)
+    check(module, names, compile=compile, count=count)
 
 
 @pytest.mark.parametrize(

@@ -17,25 +17,31 @@ _PRINTING: Final = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EFBIG)
 """Why the standard output takes no more."""
 
 COMMANDS: Final = {
-    "bench": ("bench_command:bench", "How fast a function is, compiled and not; what Tracemill costs here."),
-    "cache": ("cache_commands:cache", "The disk cache of generated programs."),
+    "bench": ("bench_command:bench", "Time a function compiled and uncompiled, or Tracemill's own costs."),
+    "cache": ("cache_commands:cache", "Inspect and clean the disk cache of generated programs."),
     "coverage": (
         "coverage_command:coverage_",
-        "The ops with their rules, and which names of NumPy can be traced.",
+        "List the ops, their rules, and the NumPy functions that can be traced.",
     ),
-    "demo": ("demo_command:demo", "Train a network to read digits, beside NumPy written by hand."),
-    "diff": ("diff_command:diff", "What differs between two artifacts, or two texts of graphs."),
-    "doctor": ("doctor:doctor", "What is here, whether it works, and how to get what is missing."),
-    "explain": ("explain_command:explain", "The manual page of an error; without one, the list of them."),
-    "export": ("export_command:export_", "Write a function to a file that needs its Python code no more."),
+    "demo": ("demo_command:demo", "Train a network to read digits, and compare it with handwritten NumPy."),
+    "diff": ("diff_command:diff", "Compare two artifacts, or two graphs as text."),
+    "doctor": ("doctor:doctor", "Report what is installed, whether it works, and what is missing."),
+    "explain": ("explain_command:explain", "Show the manual page of an error, or list all errors."),
+    "export": ("export_command:export_", "Write a function to a file that no longer needs its Python code."),
     "gpu-check": (
         "gpu_check_command:gpu_check",
-        "Check programs on the first GPU, and time them beside others.",
+        "Check programs on the first GPU, and time them against PyTorch and JAX.",
     ),
-    "inspect": ("inspect_command:inspect", "The stages of a function: graph, passes, kernels, source, cost."),
-    "lock": ("lock_commands:lock", "The file with what autotune=True has chosen for GPUs."),
-    "run": ("run_command:run_", "Run an artifact on arrays in files."),
-    "verify": ("verify_command:verify", "Check an artifact: digests, graph, machine code, and a run."),
+    "inspect": (
+        "inspect_command:inspect",
+        "Show each stage of a function: graph, passes, kernels, source, cost.",
+    ),
+    "lock": ("lock_commands:lock", "Check the lock file, which holds the kernel choices of autotune=True."),
+    "run": ("run_command:run_", "Run an artifact on arrays stored in files."),
+    "verify": (
+        "verify_command:verify",
+        "Check an artifact: its digests, graph, machine code, and a test run.",
+    ),
 }
 """Where each command is defined, and what the list of commands says of it."""
 

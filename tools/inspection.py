@@ -14,10 +14,12 @@ from ..runtime.inspection.lowered import Lowered
 
 TRACED, NUMPY, C, PLAN, TRITON = "traced", "numpy", "c", "plan", "triton"
 TRANSFORMS = "transforms"
+CONVERTED = "converted"
 KERNELS, MEMORY, COST, PTX, SASS = "kernels", "memory", "cost", "ptx", "sass"
 GUARDS = "guards"
 ALL = "all"
 WORDS = (
+    CONVERTED,
     TRANSFORMS,
     TRACED,
     "after:PASS",
@@ -66,9 +68,9 @@ class Stage:
 def stages_of(lowered: Lowered) -> list[Stage]:
     """All stages that are cheap to show, in order.
 
-    ``transforms`` if there are some, ``traced``, ``after:<pass>`` for each pass, ``guards`` if sizes have names,
-    ``kernels``, ``memory``, ``cost``, ``numpy``, and ``c`` if there is some. Of programs for GPUs the last ones are
-    ``plan`` and ``triton``.
+    ``converted`` if functions were, ``transforms`` if there are some, ``traced``, ``after:<pass>`` for each pass,
+    ``guards`` if sizes have names, ``kernels``, ``memory``, ``cost``, ``numpy``, and ``c`` if there is some. Of
+    programs for GPUs the last ones are ``plan`` and ``triton``.
 
     The module is without the self-check that the file on disk ends with.
     """
@@ -77,6 +79,9 @@ def stages_of(lowered: Lowered) -> list[Stage]:
     if lowered.transforms:
         transforms = "\n\n".join(map(str, lowered.transforms))
         stages.insert(0, Stage(TRANSFORMS, "transforms", transforms, None))
+    if conversions := lowered.conversions:
+        text_of_all = "\n\n".join(one.text for one in conversions)
+        stages.insert(0, Stage(CONVERTED, "converted", text_of_all, None))
     runs: dict[str, int] = {}
     for name, graph in lowered.stages:
         run = runs[name] = runs.get(name, 0) + 1

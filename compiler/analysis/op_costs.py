@@ -21,7 +21,7 @@ _BY_FAMILY: Final[Mapping[str, float]] = {
     "elementary": _TRANSCENDENTAL,
 }
 _BY_OP: Final[Mapping[str, float]] = {
-    **dict.fromkeys(("divide", "reciprocal", "sqrt", "hypot"), 4.0),
+    **dict.fromkeys(("divide", "reciprocal", "sqrt", "root_of_squares", "hypot"), 4.0),
     **dict.fromkeys(("floor_divide", "remainder", "fmod"), 8.0),
     **dict.fromkeys(("power", "cbrt", "gcd", "lcm"), 2 * _TRANSCENDENTAL),
     "gather": 2.0,

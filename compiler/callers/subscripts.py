@@ -2,6 +2,7 @@
 
 import dis
 import sys
+from contextvars import ContextVar
 from types import FrameType
 from typing import Literal, TypeAlias
 
@@ -11,8 +12,14 @@ Subscript: TypeAlias = Literal["entry", "slice", "write"]
 _WRITES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR"})
 
 
+AT_WORK: ContextVar[Subscript | None] = ContextVar("subscript_at_work", default=None)
+"""What a hook does for brackets in converted code."""
+
+
 def subscript_at_work() -> Subscript | None:
     """Whether the line of the user's that is at work reads an entry, reads a slice, or writes; None for all else."""
+    if AT_WORK.get() is not None:
+        return AT_WORK.get()
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_library(frame.f_code.co_filename):
         frame = frame.f_back

@@ -4,7 +4,7 @@ import inspect
 import operator
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
 from types import ModuleType
@@ -13,20 +13,26 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
-from ..builder import Builder, inline, recording
-from ..dtypes import Array, is_supported
-from ..errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError
-from ..interception.constructors import intercepted
+from ..builder import Builder, bind_all, inline, recording
+from ..callers.user_code import line_of_raise
+from ..dtypes import BOOL, Array, is_supported
+from ..errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError, SideEffectError
 from ..interpreter import is_idle
 from ..ir import ArrayType, Graph, Value
 from ..nesting import named, refuse_deep
-from ..symbolic_size import SymbolicFact, SymbolicSize, is_symbolic_shape
+from ..op import RAISES, has_effect
+from ..symbolic_size import SymbolicFact, SymbolicSize
+from ..tracing.adoption import lend
 from ..tracing.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_inside
 from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
+from ..tracing.outside import Outside, Written
 from ..tracing.trace import CHECKS_BOUNDS, Known, Lane, Storage, Trace, array_type
 from ..tracing.traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
-from ..value_ops import inverse_permutation, transpose
+from ..users_errors import noted
+from ..value_ops import constant, inverse_permutation, transpose
+from .conversion import CONVERTS, MET, Conversion, call_converted
+from .reached import REACHED, Reached, ReachedNames, unchanged
 
 PythonType: TypeAlias = type[Any]
 
@@ -93,6 +99,12 @@ class Program:
     """For each array of the result, the order that its axes have in NumPy's memory; empty if that does not matter."""
     in_c_order: frozenset[int] = frozenset()
     """Arguments for which it was decided, as for C order, what is a view and what a copy, in a function that writes."""
+    lent: tuple[Array, ...] = ()
+    """The arrays from outside that the function writes to, if it had to be traced again for them."""
+    reached: tuple[Reached, ...] = ()
+    """What the function, and those that it calls, read outside of them."""
+    conversions: tuple[Conversion, ...] = ()
+    """The functions of the user's that were converted while it was traced."""
 
     @property
     def array_outputs(self) -> tuple[ArrayOutput, ...]:
@@ -128,45 +140,184 @@ def trace(
     *,
     is_kept: bool = False,
     check_bounds: bool | None = None,
+    convert: "bool | tuple[str, ...] | None" = None,
+    may_not_run: bool = False,
+    repeats: bool = False,
+    varying: frozenset[int] = frozenset(),
+    lent: tuple[Array, ...] = (),
 ) -> Program:
     """Record ``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`.
 
     A program that is kept for later calls does not rely on the state of random generators. With `check_bounds`, it
     checks the user's indices when it runs; by default as the enclosing trace does, or without one if it is not kept.
+    With `convert`, the function and those of the user's that it calls are converted first; by default as the enclosing
+    trace does it.
+    A branch or the body of a loop `may_not_run`. The body `repeats`: an array from outside that it writes to is not in
+    every turn what it is at first. Of arrays that are `varying`, by id of their memory, that is known beforehand, and
+    where NumPy's are `lent`, the function finds traced ones from the beginning.
     """
-    record = Trace(function_name(function), is_kept=is_kept, check_bounds=check_bounds)
+    converting = CONVERTS.set(CONVERTS.get() if convert is None else convert)
+    conversions = dict[Conversion, None]()
+    meeting = MET.set(conversions) if MET.get() is None else None
+    reached = ReachedNames()
+    reaching = REACHED.set(reached) if REACHED.get() is None else None
+    roots = (function, *(leaf.value for leaf in leaves if isinstance(leaf, Static)))
+    writes = _Writes(lent)
+    is_again = False
+    try:
+        while True:
+            record = Trace(
+                function_name(function),
+                is_kept=is_kept,
+                check_bounds=check_bounds,
+                may_not_run=may_not_run,
+                varying=varying,
+            )
+            outermost = record.outermost()
+            before, borrowed = frozenset(outermost.adopted), len(outermost.borrowed)
+            if (is_kept and record is outermost) or (may_not_run and not outermost.is_kept):
+                writes.watch(roots)
+            seen_before, outermost.written_by_numpy = outermost.written_by_numpy, set()
+            try:
+                program, error = _recorded(record, function, tree, leaves, roots, writes.lent), None
+            except Exception as failure:  # it may be due to what was taken for known
+                program, error = None, failure
+            finally:
+                misjudged = record.misjudged() - varying if repeats else frozenset()
+                adopted, seen = outermost.adopted_since(before), outermost.written_by_numpy
+                outermost.written_by_numpy = seen | seen_before
+                record.close()
+            # What the body read of those arrays before it wrote to them was NumPy's alone.
+            is_late = repeats and record is not outermost and len(outermost.borrowed) > borrowed
+            if not (writes.found(adopted, seen, function) or misjudged or (is_late and not is_again)):
+                break
+            varying |= misjudged
+            is_again = is_late or is_again
+    finally:
+        CONVERTS.reset(converting)
+        if meeting is not None:
+            MET.reset(meeting)
+        if reaching is not None:
+            REACHED.reset(reaching)
+    if program is not None:
+        return replace(
+            program,
+            lent=writes.lent,
+            conversions=tuple(conversions),
+            reached=unchanged(reached.names.values()),
+        )
+    assert error is not None
+    if isinstance(error, ValueError) and isinstance(error.__cause__, ConcretizationError):
+        raise error.__cause__ from None  # ``w[0] = x``: NumPy wraps our error in its own
+    raise error
+
+
+class _Writes:
+    """The arrays from outside that a function writes to while it is traced: the program is to do that each time."""
+
+    def __init__(self, lent: tuple[Array, ...]) -> None:
+        self.lent = lent
+        """Those for which traced arrays stand from the beginning."""
+        self._outside: Outside | None = None
+
+    def watch(self, roots: Iterable[Any]) -> None:
+        """Note what the function gets at before it runs."""
+        self._outside = Outside(roots)
+
+    def found(
+        self, adopted: Iterable[Array], seen: set[tuple[int, int]], function: Callable[..., Any]
+    ) -> bool:
+        """Whether the function must be traced again, with traced arrays from the beginning; all is as before then."""
+        outside = self._outside
+        if outside is None:
+            return False
+        by_numpy = outside.written(seen)
+        new = [x for x in adopted if outside.holds(x)] + [one.array for one in by_numpy]
+        new = [x for x in new if not any(np.may_share_memory(x, known) for known in self.lent)]
+        for one in by_numpy:
+            if not (one.can_be_restored and any(x is one.array for x in new)):
+                raise _written_by_numpy(one, function)
+            if changed := outside.changed:
+                raise _depends_on_python(one, changed, function)
+            one.restore()
+        if new:
+            outside.restore()
+            self.lent = (*self.lent, *new)
+        return bool(new)
+
+
+def _written_by_numpy(one: Written, function: Callable[..., Any]) -> SideEffectError:
+    name = one.path or "w"
+    return SideEffectError(
+        f"{describe(function)} writes to `{name}`, an array from outside of {array_type(one.array)}, while it is "
+        f"traced, which would not happen whenever it runs: write to w = np.asarray({name}), as in w[...] = w + 1, or "
+        "pass the array as an argument"
+    )
+
+
+def _depends_on_python(one: Written, changed: str, function: Callable[..., Any]) -> SideEffectError:
+    name = one.path or "w"
+    return SideEffectError(
+        f"{describe(function)} writes to `{name}`, an array from outside of {array_type(one.array)}, and changes "
+        f"{changed}, too, which is looked at once, when the function is traced: what it writes may then be another "
+        f"in each call. Keep {changed} in an array, or change it outside of the function"
+    )
+
+
+def _recorded(
+    record: Trace,
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: Sequence["Argument | Static"],
+    roots: Sequence[Any],
+    lent: Sequence[Array],
+) -> Program:
+    """The program of a function that is run once, with traced arrays lent to it from the beginning."""
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
-    is_symbolic = any(is_symbolic_shape(argument.type.shape) for argument in arguments)
     # Before anything is recorded: what a signal handler computes then becomes no input before the arguments.
     filled = _fill(record, leaves, partial(users_name, function))
     checking = CHECKS_BOUNDS.set(record.checks_bounds)
     try:
-        with intercepted(is_symbolic=is_symbolic), recording(record):
+        with recording(record):
             args, kwargs = optree.tree_unflatten(tree, filled)
-            result = function(*args, **kwargs)
+            lend(lent, *roots)
+            try:
+                result = call_converted(function, *args, **kwargs)
+            except Exception as error:
+                if not _raises_later(record, error):
+                    raise
+                result = None
             record.location = (
                 record.calls[-1].location if record.calls else None
             )  # reading results has no line
             outputs = _outputs_of(result)
-            orders = _orders_of(result) if is_kept else ()
+            orders = _orders_of(result) if record.is_kept else ()
             record.give_back()
             del result  # which holds arrays, and `_finish` asks who does
+            for check in record.at_return.values():
+                check()
+            record.at_return.clear()  # what the checks hold is not held by the function
             program = _finish(record, arguments, filled, *outputs)
             return replace(program, orders=orders, in_c_order=_relied_on(program))
-    except ValueError as error:
-        if isinstance(error.__cause__, ConcretizationError):  # ``w[0] = x``: NumPy wraps our error in its own
-            raise error.__cause__ from None
-        raise
     finally:
         CHECKS_BOUNDS.reset(checking)
-        record.close()
+
+
+def _raises_later(record: Trace, error: Exception) -> bool:
+    """Whether a `raise` of the user's comes after some that values decide: the program finds out which is first."""
+    line = line_of_raise(error)
+    if line is None or not any(has_effect(call, RAISES) for call in record.calls):
+        return False
+    text, record.location = noted(error, line), line
+    bind_all("raise_if", constant(True, BOOL), error=text)
+    return True
 
 
 def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[str], str]) -> list[Any]:
     """Traced arrays for the arguments; the same memory for arguments that are the same array."""
     shared: dict[Hashable, Storage] = {}
     filled: list[Any] = []
-    for leaf in leaves:
+    for number, leaf in enumerate(leaves):
         if isinstance(leaf, Static):
             filled.append(leaf.value)
             continue
@@ -174,6 +325,8 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
         if storage is None:
             storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known, leaf.layout)
             storage.argument = leaf.flags
+            if leaf.weak is not None:
+                record.numbers[storage.value] = number
             if leaf.identity is not None:
                 shared[leaf.identity] = storage
         else:
@@ -439,6 +592,16 @@ def weak_type(leaf: Any) -> "type[Any] | None":
         return weak
     is_number = isinstance(leaf, PYTHON_NUMBERS) and not isinstance(leaf, (bool, np.generic))
     return next(t for t in (int, float, complex) if isinstance(leaf, t)) if is_number else None
+
+
+def strongest_type(kinds: "Iterable[type[Any] | None]") -> "type[Any]":
+    """The Python type of a number that is computed from numbers of these types.
+
+    >>> strongest_type([int, float])
+    <class 'float'>
+    """
+    known = set(kinds)
+    return next(kind for kind in (complex, float, int) if kind in known)
 
 
 def function_name(function: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..numpy_surface.ufuncs.log_sums import log_of_weighted_sum
 from ..tracing.axes import axes_or_all
 from ..tracing.option_checks import flag
 from ..tracing.traced_array import located
@@ -65,24 +66,11 @@ def logsumexp(x: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
     keepdims = flag("keepdims", keepdims)
     if b is not None:
         x, b = broadcast("logsumexp", *in_one_dtype(x, b))
-        return _weighted(x, b, located(axes_or_all, axis, x.ndim), keepdims)
+        return log_of_weighted_sum(x, b, located(axes_or_all, axis, x.ndim), keepdims)
     x = floating(x)
     axes = located(axes_or_all, axis, x.ndim)
     result = call("logsumexp", x, axes=axes)
     return np.expand_dims(result, axes) if keepdims else result
-
-
-def _weighted(x: Any, b: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    nothing = np.full_like(x, -math.inf)
-    top = np.max(np.where(b == 0, nothing, x), axis=axes, keepdims=True, initial=-math.inf)
-    top = np.where(np.isfinite(top), top, np.zeros_like(top))
-    # An entry of weight 0 keeps its exponential, which is the derivative by its weight, as far as that is finite.
-    x = np.where((b == 0) & ~np.isfinite(x), nothing, x)
-    largest = {"float16": 10.0, "float64": 700.0}.get(x.dtype.name, 80.0)
-    with np.errstate(divide="ignore"):
-        weighted = b * np.exp(np.minimum(x - top, largest))
-        total = np.log(np.sum(weighted, axis=axes, keepdims=True)) + top
-    return total if keepdims else np.squeeze(total, axis=axes)[()]
 
 
 def _along(axis: Axis, function: Callable[..., Any], *arrays: Any) -> Any:

@@ -1,6 +1,6 @@
 """NumPy's functions, methods and ufuncs on traced arrays, by NumPy's own chapters.
 
-Importing this package fills the tables of `registry` and of `interception`.
+Importing this package fills the tables of `tracing.registry`.
 """
 
 from . import array_api, methods, ownership, refused, result_order
@@ -28,6 +28,7 @@ from .ufuncs import (
     complex_domain,
     composed_ufuncs,
     dtype_functions,
+    log_sums,
     logic,
     mathematics,
     operators,
@@ -61,6 +62,7 @@ __all__ = [
     "known_positions",
     "linear_algebra",
     "linear_systems",
+    "log_sums",
     "logic",
     "mathematics",
     "matrices",

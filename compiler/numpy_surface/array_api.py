@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunctionError
-from ..interception.constructors import CONSTRUCTORS
-from ..tracing.registry import method
+from ..tracing.registry import CONSTRUCTORS, method
 from ..tracing.trace import current_trace
 from ..tracing.traced_array import TracedArray, is_traced, located
 

@@ -28,9 +28,7 @@ def fill(a: TracedArray, value: Any) -> None:
 def view(a: TracedArray, dtype: Any = None, type: Any = None) -> TracedArray:
     """The same memory, perhaps with its bits read as another dtype of the same size."""
     if type is not None or (isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)):
-        raise UnsupportedFunctionError(
-            "x.view(type=…) cannot be traced: there are no subclasses of traced arrays"
-        )
+        raise UnsupportedFunctionError("x.view(type=…) cannot be traced: traced arrays have no subclasses")
     if dtype is None:
         return view_of(a)
     wanted = as_dtype(dtype)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..tracing.registry import FUNCTIONS, enter
-from ..tracing.traced_array import TracedArray, is_traced, wrap
+from ..tracing.traced_array import TracedArray, as_value, is_traced, wrap
 from .result_order import arrays_among, function_named, tuple_like
 
 Rule: TypeAlias = Callable[[dict[str, Any], TracedArray], bool | None]
@@ -81,6 +81,13 @@ def chosen(named: dict[str, Any], one: TracedArray) -> bool | None:
     return "x" in named
 
 
+def real_if_known(named: dict[str, Any], one: TracedArray) -> bool | None:
+    """NumPy computes in complex128. Real eigenvalues of a real matrix are seen as the real parts of that."""
+    if one.dtype == np.complex128 and as_value(named["a"]).dtype.kind != "c" and one.concrete() is None:
+        return None
+    return one.dtype != np.float64
+
+
 def squeezed(named: dict[str, Any], one: TracedArray) -> bool | None:
     return one.ndim > 1
 
@@ -121,6 +128,7 @@ _rule(
     linalg.lstsq linalg.matrix_norm linalg.norm linalg.qr linalg.svd linalg.vector_norm
     """,
 )
+_rule(real_if_known, "linalg.eig linalg.eigvals")
 _rule(chosen, "where")
 _rule(squeezed, "cov")
 _rule(resized, "resize")

@@ -120,7 +120,7 @@ class SizeReader:
         where = [f"{self._place(place)} is {of_terms(t)!r}" for place, t in self.axes if size in sizes_in(t)]
         found = "; ".join(where) if where else "no argument's shape has it"
         return UndeterminedDimError(
-            f"dim {size.text} cannot be read off the shapes of the arguments: {found}. Let an argument have an "
+            f"dim {size.text} cannot be determined from the shapes of the arguments: {found}. Let an argument have an "
             f"axis of size {size.text}, or of {size.text} and dims that others determine"
         )
 
@@ -160,7 +160,7 @@ class SizeReader:
             relation = spelled_comparison(whole, "==")
             return f"the constraint {relation} holds for no {step.size.text} in this call with {known}{where}"
         given = f" with {known}" if known else ""
-        return f"{self._place(step.place)} is {actual!r}, which is no {of_terms(whole)!r}{given}{where}"
+        return f"{self._place(step.place)} is {actual!r}, which is not of the form {of_terms(whole)!r}{given}{where}"
 
     def _check_limits(self, step: Step, value: int) -> None:
         size = step.size

@@ -25,6 +25,9 @@ class Size:
     max: int | None
     multiple_of: int
 
+    def __hash__(self) -> int:
+        return hash(self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -33,6 +36,10 @@ class Operation:
     op: Literal["//", "%", "min", "max"]
     args: "tuple[Terms, ...]"
     text: str
+
+    def __hash__(self) -> int:
+        """That of the text, which Python computes once: atoms are the keys of all that is known of sizes."""
+        return hash(self.text)
 
 
 Atom: TypeAlias = Size | Operation

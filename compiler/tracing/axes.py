@@ -16,7 +16,8 @@ def normalize_axis(axis: Any, ndim: int, name: str = "axis") -> int:
 
 def normalize_axes(axis: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
     """One axis or several different ones, in the order given."""
-    given = tuple(axis) if isinstance(axis, (tuple, list, range)) else (axis,)
+    is_several = isinstance(axis, (tuple, list, range)) or getattr(axis, "ndim", 0) == 1
+    given = tuple(axis) if is_several else (axis,)
     axes = tuple(normalize_axis(one, ndim, name) for one in given)
     if len(set(axes)) != len(axes):
         raise ShapeError(f"repeated axis in {name}: {tuple(given)}")

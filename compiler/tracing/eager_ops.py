@@ -10,11 +10,13 @@ from ..dtypes import is_supported
 from ..errors import DTypeError
 from ..op import lookup
 from .trace import array_type
-from .traced_array import array_from, as_value, is_traced, wrap
+from .traced_array import array_from, as_value, contains_traced, is_traced, wrap
 
 
 def as_numbers(x: Any) -> Any:
     """The array that `x` is or makes; `DTypeError` if it holds no numbers."""
+    if not is_traced(x) and contains_traced(x):
+        return wrap(as_value(x))
     array = x if is_traced(x) or isinstance(x, np.ndarray) else array_from(x)
     if not is_supported(array.dtype):
         raise DTypeError(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..builder import bind_all
 from ..callers.user_code import PACKAGE, is_library
-from ..ir import Constant, Value
+from ..ir import Value
 from ..symbolic_size import is_empty
 from .trace import require_trace
 
@@ -18,7 +18,6 @@ _DOORS: Final = (
     *(
         join(PACKAGE, *path.split("/"))
         for path in (
-            "compiler/interception/constructors.py",
             "compiler/numpy_surface/arrays/flat.py",
             "compiler/numpy_surface/indexing/indexing_functions.py",
             "compiler/numpy_surface/ownership.py",
@@ -28,7 +27,7 @@ _DOORS: Final = (
             "compiler/tracing/indexing.py",
             "compiler/tracing/traced_array.py",
             "runtime/autograd/variable.py",
-            "runtime/interception/range_loop/",
+            "runtime/staging/",
         )
     ),
     "<__array_function__",
@@ -42,7 +41,7 @@ def check_index(index: Value, length: Any, axis: int, function: str = "") -> Non
     Indices in [−length, length) are right, and for a `function` that does not count from the end those in [0, length).
     """
     trace = require_trace()
-    if not trace.checks_bounds or is_empty(index.shape) or isinstance(index, Constant):
+    if not trace.checks_bounds or is_empty(index.shape):
         return
     key = index, str(length), axis, function
     if key in trace.checked or not _is_users():
@@ -69,4 +68,4 @@ def _is_users() -> bool:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_DOORS):
         frame = frame.f_back
-    return frame is None or not is_library(frame.f_code.co_filename)
+    return frame is not None and not is_library(frame.f_code.co_filename)

@@ -29,6 +29,7 @@ from ..value_ops import (
     broadcast_to,
     constant,
     convert,
+    full,
     inverse_permutation,
     less,
     number,
@@ -41,7 +42,7 @@ from .index_progressions import progression_of
 from .memory_layout import Layout, copied_order, dense
 from .trace import Storage, require_trace
 from .value_ranges import value_range_of
-from .views import Flip, Reshape, Slice, View
+from .views import Flip, SelectAxes, Slice, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,11 @@ class Gather:
         return max(index.value.ndim for index in self.indices)
 
     def read(self, of: Value) -> Value:
+        if self._is_outside(of):
+            places = joint_shape(*(index.value.shape for index in self.indices)) or ()
+            rest = [dim for axis, dim in enumerate(of.shape) if axis not in self.axes]
+            found = full((*places, *rest), 0, of.dtype)
+            return transpose(found, self._order(found.ndim))
         found = bind("gather", of, *self.values(), axes=self.axes)
         return transpose(found, self._order(found.ndim))
 
@@ -68,8 +74,22 @@ class Gather:
 
     def combine(self, of: Value, new: Value, mode: str) -> Value:
         """`of` with `new` set, added, … at these places."""
+        if self._is_outside(of):
+            return of
         updates = transpose(new, inverse_permutation(self._order(new.ndim)))
         return bind("scatter", of, updates, *self.values(), axes=self.axes, mode=mode)
+
+    def _is_outside(self, of: Value) -> bool:
+        """Whether every index is out of bounds, because an axis has no entries, in a branch that may not run.
+
+        What such a branch reads does not matter: either it does not run, or the check of the index fails.
+        """
+        if not require_trace().may_not_run:
+            return False
+        shapes = [index.value.shape for index in self.indices]
+        return any(is_empty(of.shape[axis : axis + 1]) for axis in self.axes) and not any(
+            map(is_empty, shapes)
+        )
 
     def layout(self, of: Layout) -> Layout:
         """Unknown: to NumPy this is a copy."""
@@ -115,6 +135,8 @@ class _Plan:
     flips: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
     """Lengths of the axes after slicing, dropping integers and inserting new axes."""
+    sources: list[int | None] = field(default_factory=list)
+    """Which axis of the array each of those is; None for new ones."""
     arrays: list[Value] = field(default_factory=list)
     array_axes: list[int] = field(default_factory=list)
     """Which of the kept axes an integer array selects from."""
@@ -136,8 +158,8 @@ class _Plan:
             self.flips.append(len(self.start))
         else:
             stop = start + (count - 1) * step + 1
+        self.keep(count, len(self.start))
         self._take(start, stop, step)
-        self.kept.append(count)
 
     def _take_symbolic(self, dim: Any, index: slice) -> None:
         """As `take_slice`, asking what decides where the slice begins and ends."""
@@ -145,8 +167,8 @@ class _Plan:
         if step == 0:
             raise ArgumentValueError("slice step cannot be zero", user_location())
         if _is_always_empty(index, step):
+            self.keep(0, len(self.start))
             self._take(0, 0, 1)
-            self.kept.append(0)
             return
         if step > 0:
             start, stop = _within(index.start, 0, dim, 0, dim), _within(index.stop, dim, dim, 0, dim)
@@ -163,22 +185,28 @@ class _Plan:
             if not (before <= last if step == 1 else before < last):
                 start, stop, step = 0, 0, 1
             self.flips.append(len(self.start))
+        self.keep((stop - start + step - 1) // step, len(self.start))
         self._take(start, stop, step)
-        self.kept.append((stop - start + step - 1) // step)
 
     def take_integer(self, index: int) -> None:
         self._take(index, index + 1, 1)
 
     def take_array(self, dim: int, index: Value, place: int) -> None:
+        source = len(self.start)
         self._take(0, dim, 1)
-        self.index_next(dim, index, place)
+        self.index_next(dim, index, place, source)
 
-    def index_next(self, dim: int, index: Value, place: int) -> None:
+    def index_next(self, dim: int, index: Value, place: int, source: int | None = None) -> None:
         """The next kept axis, of length `dim`, is indexed by an array."""
         self.arrays.append(index)
         self.array_axes.append(len(self.kept))
         self.array_places.append(place)
+        self.keep(dim, source)
+
+    def keep(self, dim: int, source: int | None) -> None:
+        """The result has an axis of this length, which is an axis of the array, or new."""
         self.kept.append(dim)
+        self.sources.append(source)
 
     def _take(self, start: int, stop: int, step: int) -> None:
         self.start.append(start)
@@ -193,7 +221,7 @@ class _Plan:
         if self.flips:
             views.append(Flip(tuple(self.flips)))
         if not same_shape(self.kept, sliced):
-            views.append(Reshape(tuple(self.kept)))
+            views.append(SelectAxes(tuple(self.kept), tuple(self.sources)))
         return tuple(views)
 
     def gather(self) -> Gather | None:
@@ -216,13 +244,13 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
     `index` holds ints, slices, None, Ellipsis and values of integer or bool dtype.
     """
     items = _expand_masks(shape, _expand_ellipsis(shape, index))
-    selects_nothing = any(isinstance(item, Value) and is_empty(item.shape) for item in items)
+    places = [item.shape for item in items if isinstance(item, Value) and item.dtype.kind != "b"]
     has_array = any(isinstance(item, Value) and (item.ndim or item.dtype.kind == "b") for item in items)
     plan = _Plan()
     axis = 0
     for place, item in enumerate(items):
         if item is None:
-            plan.kept.append(1)
+            plan.keep(1, None)
             continue
         if item is Ellipsis:
             continue
@@ -233,7 +261,10 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
         if isinstance(item, slice):
             plan.take_slice(dim, item)
         elif isinstance(item, Value):
-            plan.take_array(dim, wrap_index(item, dim, axis, is_checked=not selects_nothing), place)
+            plan.take_array(dim, wrap_index(item, dim, axis, places), place)
+        elif _fails_when_run(item, dim):
+            check_index(constant(item, INT64), dim, axis)
+            plan.take_array(dim, constant(0, INT64), place)
         elif has_array:
             plan.take_array(dim, number(_in_range(item, dim, axis), INT64), place)
         else:
@@ -246,28 +277,39 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
     return Selection(plan.views(shape), plan.gather(), has_array, element and not written)
 
 
-def wrap_index(index: Value, dim: int, axis: int, *, is_checked: bool = True) -> Value:
+def wrap_index(index: Value, dim: int, axis: int, places: Sequence[Shape] = ()) -> Value:
     """Indices in [−dim, dim) as indices in [0, dim); out-of-range ones that are known are an error.
 
-    Those of the user's that are not known are checked when the program runs, where it `is_checked` for bounds.
+    Those of the user's that are not known are checked when the program runs. `places` are the shapes of all arrays of
+    the index: where these broadcast to nothing, NumPy checks numbers, but no arrays with axes.
     """
     if index.dtype == np.uint64:
         index = convert_index(index)  # as NumPy does: 2**64 - 1 is the last entry
     known = require_trace().concrete(index)
+    is_checked = not index.ndim or not any(map(is_empty, places))
     if known is not None and known.size:
         least, most = int(known.min()), int(known.max())
-        _in_range(least, dim, axis)
-        _in_range(most, dim, axis)
+        if is_checked:
+            _in_range(least, dim, axis)
+            _in_range(most, dim, axis)
         if isinstance(index, Constant) and least >= 0:
             return convert_index(index)
         if isinstance(index, Constant) and type(dim) is int:
             return constant(np.where(known < 0, known.astype(np.int64) + dim, known), INT64)
-    elif known is None and not _is_in_range(index, dim, axis) and is_checked:
-        check_index(index, dim, axis)
+    elif known is None and is_checked and not _is_in_range(index, dim, axis):
+        check_index(_as_often_as_read(index, places), dim, axis)
     if index.dtype.kind == "u" or (isinstance(index, Constant) and type(dim) is int):
         return convert_index(index)
     index = convert_index(index)
     return where(less(index, 0), add(index, dim), index)
+
+
+def _as_often_as_read(index: Value, places: Sequence[Shape]) -> Value:
+    """The index array broadcast against those beside it, if one of these may be empty for some sizes."""
+    shape = joint_shape(*places) if index.ndim else None
+    if shape is None or all(type(dim) is int for dim in shape):
+        return index
+    return broadcast_to(index, shape)
 
 
 def _is_in_range(index: Value, dim: Any, axis: int) -> bool:
@@ -311,6 +353,14 @@ def _is_in_range(index: Value, dim: Any, axis: int) -> bool:
 
 def convert_index(index: Value) -> Value:
     return constant(index.array, INT64) if isinstance(index, Constant) else convert(index, INT64)
+
+
+def _fails_when_run(index: Any, dim: Any) -> bool:
+    """Whether a number is out of bounds in a branch that may not run, in a program that checks bounds."""
+    if type(index) is not int or type(dim) is not int or -dim <= index < dim:
+        return False
+    trace = require_trace()
+    return trace.may_not_run and trace.checks_bounds
 
 
 def _in_range(index: int, dim: int, axis: int) -> int:

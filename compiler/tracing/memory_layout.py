@@ -9,7 +9,7 @@ from ..callers.user_code import user_location
 from ..dtypes import Array
 from ..errors import UnsupportedAttributeError
 from ..ir import Shape
-from ..symbolic_size import SymbolicSize, is_known, typical
+from ..symbolic_size import SymbolicSize, guarded_is_one, is_known, typical
 
 Strides: TypeAlias = tuple[int, ...] | None
 """Distances between neighbours along each axis, counted in elements; None where they are not regular."""
@@ -107,7 +107,7 @@ class Layout:
         for dim, stride in reversed(pairs) if order == "C" else pairs:
             if is_known(dim == 0):
                 return True
-            if not (is_known(dim == 1) or is_known(stride == step)):
+            if not (is_known(stride == step) or guarded_is_one(dim)):
                 return any(is_known(d == 0) for d in self.shape)
             step *= dim
         return True
@@ -325,17 +325,22 @@ def copied_order(layout: Layout, order: Literal["C", "F", "A", "K"]) -> Order:
         layout.order()  # which asks about the arguments
         if layout.is_dense:
             return layout.order()
-        strides = magnitudes(layout)  # unlike in a ufunc, axes that are repeated count: they come last
-        if 0 in strides:
-            layout.asked()
-        inner_last: list[int] = []
-        for axis in axes:
-            place = sum(_at_most(strides[axis], strides[other]) for other in inner_last)
-            inner_last.insert(place, axis)
-        return tuple(inner_last)
+        return stride_order(layout)  # unlike in a ufunc, axes that are repeated count: they come last
     if order == "A":
         order = "F" if layout.is_contiguous("F") and not layout.is_contiguous("C") else "C"
     return axes[::-1] if order == "F" else axes
+
+
+def stride_order(layout: Layout) -> Order:
+    """The axes from the largest stride to the smallest, those of length 1 included."""
+    strides = magnitudes(layout)
+    if 0 in strides:
+        layout.asked()
+    inner_last: list[int] = []
+    for axis in range(len(layout.shape)):
+        place = sum(_at_most(strides[axis], strides[other]) for other in inner_last)
+        inner_last.insert(place, axis)
+    return tuple(inner_last)
 
 
 # ---- strides -------------------------------------------------------------------------------------------
@@ -369,11 +374,20 @@ def reshaped_strides(shape: Shape, strides: Sequence[int], new: Shape) -> Stride
     """The strides of a reshape without a copy, or None if NumPy must copy.
 
     Axes of the old and the new shape are matched in groups of equal size; within a group the old axes
-    must follow each other in memory.
+    must follow each other in memory. Old axes of length 1 do not count, which for a named size may need a guard.
     """
     if any(is_known(dim == 0) for dim in new):
         return contiguous_strides(new)
     old = [(dim, stride) for dim, stride in zip(shape, strides, strict=True) if not is_known(dim == 1)]
+    found = _regrouped(old, new)
+    if found is None:
+        longer = [(dim, stride) for dim, stride in old if not guarded_is_one(dim)]
+        found = _regrouped(longer, new) if len(longer) < len(old) else None
+    return found
+
+
+def _regrouped(old: Sequence[tuple[int, int]], new: Shape) -> Strides:
+    """The strides of a reshape of axes that are given as pairs of length and stride."""
     result: list[int] = []
     at = 0
     group_new: list[int] = []
@@ -394,7 +408,8 @@ def reshaped_strides(shape: Shape, strides: Sequence[int], new: Shape) -> Stride
                 group_new.append(pending.pop(0))
         if not all(_follows(outer[1], inner[1] * inner[0]) for outer, inner in pairwise(group_old)):
             return None
-        last = group_old[-1][1] if group_old else 1
+        before = result[-1] if result else 1
+        last = group_old[-1][1] if group_old else before
         result += [last * s for s in contiguous_strides(tuple(group_new))]
     return tuple(result)
 

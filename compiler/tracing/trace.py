@@ -2,13 +2,14 @@
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, ClassVar, Final
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from ..builder import Builder, current_builder, not_recording
 from ..callers.user_code import user_location
@@ -35,6 +36,17 @@ Known = Callable[[], "Array | None"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class KnownOutside:
+    """Gives the concrete value of an input that the enclosing trace has computed."""
+
+    trace: "Trace"
+    value: Value
+
+    def __call__(self) -> "Array | None":
+        return self.trace.concrete(self.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Lane:
     """The number of the example that a mapped function is called for: an input of its graph if it is asked for."""
 
@@ -55,7 +67,9 @@ def next_number() -> int:
 class Storage:
     """The memory that an array and its views share. A write makes a new value and a new version."""
 
-    __slots__ = ("argument", "in_step", "layout", "number", "trace", "value", "version")
+    __slots__ = (
+        "argument", "in_step", "is_input", "layout", "number", "shared_with", "trace", "unreadable", "value", "version",
+    )  # fmt: skip
 
     def __init__(self, trace: "Trace", value: Value, layout: Layout | None = None) -> None:
         self.number = next_number()
@@ -67,6 +81,12 @@ class Storage:
         self.argument: LayoutQuestion | None = None
         """What is known of the flags of the argument whose memory this is."""
         self.version = 0
+        self.is_input = False
+        """It is the memory of an argument of its trace, or stands for memory from outside of that."""
+        self.shared_with: list[tuple[Storage, str]] = []
+        """Memory that is the same as this, or not, as values decide, with the statement that decides."""
+        self.unreadable = ""
+        """Why it must not be used at all: it may have been written to under another name."""
         self.in_step = False
         """The counter of a random generator: no value to rely on, and all examples of a batch update it together."""
 
@@ -84,15 +104,27 @@ class Trace(Builder):
 
     array_class: ClassVar[Callable[..., Any] | None] = None
     """What the arrays of this trace are, if more than traced arrays."""
+    first_write: ClassVar[Callable[[Storage], None]] = staticmethod(lambda storage: None)
+    """Called before memory from outside is written to for the first time. From where NumPy's arrays are adopted."""
     is_open_ended: ClassVar[bool] = False
     """Whether the trace outlives every function, so that each may use its arrays."""
 
-    def __init__(self, name: str, *, is_kept: bool = False, check_bounds: bool | None = None) -> None:
+    def __init__(  # noqa: PLR0915 (a statement for each thing that a trace knows)
+        self,
+        name: str,
+        *,
+        is_kept: bool = False,
+        check_bounds: bool | None = None,
+        may_not_run: bool = False,
+        varying: frozenset[int] = frozenset(),
+    ) -> None:
         super().__init__()
         self.name = name
         self.is_kept = is_kept
         """The program serves later calls, too: what it relies on now must still hold then."""
         self.parent = current_trace()
+        self.may_not_run: bool = may_not_run or (self.parent is not None and self.parent.may_not_run)
+        """This is a branch or the body of a loop: what fails in it must not fail before it runs."""
         if check_bounds is None:
             check_bounds = CHECKS_BOUNDS.get() if self.parent is None else self.parent.checks_bounds
         if check_bounds is None:  # what is not kept runs once, by the meanings of its ops, as NumPy would
@@ -109,19 +141,35 @@ class Trace(Builder):
         self.ends: dict[Value, tuple[Any, Any]] = {}
         """Between which sizes, both included, the entries of values lie, where what computes them does not tell, or
         where it was asked before."""
+        self.numbers: dict[Value, int] = {}
+        """The inputs that are Python numbers, as which leaf of the arguments they were given."""
         self.frozen: list[Array] = []
         """Captured arrays whose values the trace has relied on."""
+        self.owns_arguments = False
+        """Its arguments are memory of its own, as in a turn of a loop."""
         self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
         self._contents: dict[int, tuple[int, bytes]] = {}
         """By id of a captured array: its number, and what `_content` was when it was captured."""
-        self.adopted: dict[int, Callable[[Array], Any]] = {}
-        """By id of a captured array that was written to: what views of its memory are from then on."""
+        self.adopted: dict[int, tuple[int, int, Callable[[Array], Any]]] = {}
+        """By id of a captured array that is written to: where its memory begins and ends, and what views of it are."""
+        self.at_return: dict[Any, Callable[[], None]] = {}
+        """What is to be checked when the function has returned."""
+        self.written_by_numpy: set[tuple[int, int]] = set()
+        """Where memory begins and ends that NumPy was seen to write to, though it may hold what it held before."""
         self.borrowed: list[Callable[[], None]] = []
         """Put arrays back where the function reaches them, and where traced ones stand for them meanwhile."""
         self._began = len(self.outermost().captured)
         self._error_state, self._errors = error_state(), state_in_force()
         self._producer: dict[Value, Call] = {}
         self._known: dict[Value, Array | Known | None] = {}
+        self._unknowable: set[Value] = set()
+        """What follows from inputs whose values are not known."""
+        self._outside: dict[Value, tuple[Trace, Value]] = {}
+        """What inputs are in the enclosing trace."""
+        self._varying = varying
+        """The ids of what is captured and changes from turn to turn: what it holds at first tells nothing."""
+        self._relied_on: set[Value] = set()
+        """The inputs of which it was asked what they are in the enclosing trace."""
 
     # ---- recording -----------------------------------------------------------------------------
 
@@ -159,7 +207,11 @@ class Trace(Builder):
         self.inputs.append(value)
         self.input_names.append(name)
         self._known[value] = known
-        return Storage(self, value, layout)
+        if isinstance(known, KnownOutside):
+            self._outside[value] = known.trace, known.value
+        storage = Storage(self, value, layout)
+        storage.is_input = True
+        return storage
 
     def close(self) -> None:
         """Let go of all arrays once the function has returned: what escapes from the trace keeps nothing alive."""
@@ -167,9 +219,13 @@ class Trace(Builder):
         self._storages.clear()
         self._known.clear()
         self._producer.clear()
+        self._outside.clear()
+        self._unknowable.clear()
+        self.numbers.clear()
         self.ends.clear()
         self.checked.clear()
         self._contents.clear()
+        self.at_return.clear()
         self.adopted.clear()
         self.frozen.clear()
 
@@ -185,6 +241,41 @@ class Trace(Builder):
     def producer(self, value: Value) -> Call | None:
         """The call that made `value`; None for inputs and constants."""
         return self._producer.get(value)
+
+    # ---- adopted arrays ------------------------------------------------------------------------
+
+    def adopted_key(self, array: Array) -> int | None:
+        """The id of the captured array that was written to and whose memory an array shares; None if there is none."""
+        if not self.adopted or not array.size:
+            return None
+        first, last = byte_bounds(array)
+        return next(
+            (key for key, (low, high, _) in self.adopted.items() if first < high and low < last), None
+        )
+
+    def adopted_since(self, known: Collection[int]) -> "tuple[Array, ...]":
+        """The captured arrays that are adopted, and whose ids are not among those known."""
+        return tuple(
+            x
+            for x in self.captured
+            if isinstance(x, np.ndarray) and id(x) in self.adopted and id(x) not in known
+        )
+
+    def note_numpy_write(self, array: Array) -> None:
+        """NumPy is about to write to an array: nothing traced is written."""
+        self.outermost().written_by_numpy.add(byte_bounds(array))
+
+    def adopted_view(self, array: Array) -> Any:
+        """What stands for an array whose memory was written to; None if it was not."""
+        key = self.adopted_key(array)
+        return None if key is None else self.adopted[key][2](array)
+
+    def array_behind(self, storage: Storage) -> "Array | None":
+        """The array of NumPy's that captured memory stands for; None for all else."""
+        what = next((x for x in self.captured if self._storages.get(id(x)) is storage), None)
+        if isinstance(what, Storage):
+            return what.trace.array_behind(what)
+        return what if isinstance(what, np.ndarray) else None
 
     # ---- capturing -----------------------------------------------------------------------------
 
@@ -255,6 +346,8 @@ class Trace(Builder):
             return outer
         if self.parent is not None:
             above, owner = self.parent.shadow(outer), self.parent
+            if id(outer) in self._varying:
+                self._varying |= {id(above)}
         elif outer.trace.is_open_ended:
             above, owner = outer, outer.trace
         else:
@@ -262,8 +355,17 @@ class Trace(Builder):
         storage = self._storages.get(id(above))
         if storage is None:
             value = above.value
-            storage = self._capture(above, Value(value.type), lambda: owner.concrete(value), above.layout)
+            inside = Value(value.type)
+            self._outside[inside] = owner, value
+            storage = self._capture(above, inside, lambda: owner.concrete(value), above.layout)
         return storage
+
+    def known_shadow(self, outer: Storage) -> Storage:
+        """This trace's memory for an array if it has any; else that of the nearest enclosing trace."""
+        if outer.trace is self or self.parent is None:
+            return outer
+        above = self.parent.known_shadow(outer)
+        return self._storages.get(id(above), above)
 
     def is_within(self, other: "Trace") -> bool:
         """Whether this is the other trace, or one that it encloses."""
@@ -283,10 +385,22 @@ class Trace(Builder):
         known: Known,
         layout: Layout | None = None,
     ) -> Storage:
+        if id(what) in self._varying:
+            self._outside.pop(value, None)
+            known = _unknown
         storage = self.add_input(value, f"captured{len(self.captured)}", known, layout)
         self.captured.append(what)
         self._storages[id(what)] = storage
         return storage
+
+    def misjudged(self) -> frozenset[int]:
+        """The ids of what is captured and was relied on to be what it is at first, although it is written to."""
+        first = len(self.inputs) - len(self.captured)
+        return frozenset(
+            id(what)
+            for number, what in enumerate(self.captured)
+            if self.storage_behind(number).version and self.inputs[first + number] in self._relied_on
+        )
 
     def captured_behind(self, value: Value) -> "Storage | Array | ForeignMemory | Lane | None":
         """What an input stands for that is no argument; None for arguments."""
@@ -296,11 +410,18 @@ class Trace(Builder):
     def outer_value(self, value: Value) -> Value | None:
         """What the enclosing trace has where an input stands for an array of its; None for all else."""
         behind = self.captured_behind(value) if value in self.inputs else None
-        return behind.value if isinstance(behind, Storage) and behind.trace is self.parent else None
+        if not (isinstance(behind, Storage) and behind.trace is self.parent) or id(behind) in self._varying:
+            return None
+        self._relied_on.add(value)
+        return behind.value
 
     def is_captured(self, storage: Storage) -> bool:
         """Whether it stands for memory from outside of this trace."""
         return any(storage is one for one in self._storages.values())
+
+    def is_seen_outside(self, storage: Storage) -> bool:
+        """Whether those who call the function see what is written to memory."""
+        return self.is_captured(storage) or (storage.is_input and not self.owns_arguments)
 
     def storage_behind(self, index: int) -> Storage:
         """This trace's memory for the captured array of that number."""
@@ -371,13 +492,13 @@ class Trace(Builder):
             stack.pop()
         return self._look_up(value)
 
-    def at_these_sizes(self, value: Value, because: str = "") -> "Array | None":
-        """As `concrete`, also if it follows from symbolic sizes, which then are what they are for the call at hand."""
-        found = self.concrete(value)
-        return self._computed_at_these_sizes(value, because) if found is None else found
+    def can_be_known(self, value: Value) -> bool:
+        """Whether `at_these_sizes` finds a value, without asking what the sizes are."""
+        return self.concrete(value) is not None or self._calls_to_know(value) is not None
 
-    def _computed_at_these_sizes(self, value: Value, because: str) -> "Array | None":
-        calls: list[Call] = []
+    def _calls_to_know(self, value: Value) -> list[Call] | None:
+        """The calls, in no order, that are to be computed for a value; None if an input of them is not known."""
+        calls: dict[Call, None] = {}
         seen: set[Value] = set()
         stack = [value]
         while stack:
@@ -385,13 +506,25 @@ class Trace(Builder):
             if top in seen or self._is_known(top):
                 continue
             seen.add(top)
-            if top not in self._producer:
+            if top not in self._producer or top in self._unknowable:
+                self._unknowable.add(value)
                 return None
-            calls.append(self._producer[top])
-            stack += calls[-1].inputs
+            calls[self._producer[top]] = None
+            stack += self._producer[top].inputs
+        return list(calls)
+
+    def at_these_sizes(self, value: Value, because: str = "") -> "Array | None":
+        """As `concrete`, also if it follows from symbolic sizes, which then are what they are for the call at hand."""
+        found = self.concrete(value)
+        return self._computed_at_these_sizes(value, because) if found is None else found
+
+    def _computed_at_these_sizes(self, value: Value, because: str) -> "Array | None":
+        calls = self._calls_to_know(value)
+        if calls is None:
+            return None
         order = {call: number for number, call in enumerate(self.calls)}
         found: dict[Value, Array] = {}
-        for call in sorted(dict.fromkeys(calls), key=order.__getitem__):
+        for call in sorted(calls, key=order.__getitem__):
             inputs = [found[v] if v in found else self._look_up(v) for v in call.inputs]
             fixed = replace(
                 call, params={name: _fixed(param, because) for name, param in call.params.items()}
@@ -417,13 +550,72 @@ class Trace(Builder):
             stack += self._producer[top].inputs
         return False
 
+    def numbers_behind(self, value: Value) -> frozenset[int]:
+        """The leaves of the arguments that a value is computed from, if they all are Python numbers; else none.
+
+        They are those of the outermost trace, the one whose program is kept.
+        """
+        found: set[int] = set()
+        seen: set[tuple[int, Value]] = set()
+        stack: list[tuple[Trace, Value]] = [(self, value)]
+        while stack:
+            trace, top = stack.pop()
+            if isinstance(top, Constant) or (id(trace), top) in seen:
+                continue
+            seen.add((id(trace), top))
+            if call := trace.producer(top):
+                if call.op == "random_bits" or not call.inputs:
+                    return frozenset()
+                stack += [(trace, one) for one in call.inputs]
+                continue
+            outer = trace._from_outside(top)
+            if outer is not None:
+                stack.append(outer)
+            elif top in trace.numbers and trace.is_kept and trace.parent is None:
+                found.add(trace.numbers[top])
+            else:
+                return frozenset()
+        return frozenset(found)
+
+    def is_counted(self, value: Value) -> bool:
+        """Whether a value follows from constants and counters of loops whose bounds are known."""
+        seen: set[tuple[int, Value]] = set()
+        stack: list[tuple[Trace, Value]] = [(self, value)]
+        counters = 0
+        while stack:
+            trace, top = stack.pop()
+            if isinstance(top, Constant) or (id(trace), top) in seen:
+                continue
+            seen.add((id(trace), top))
+            if top in trace.inputs and top in trace.ends:
+                counters += 1
+            elif call := trace.producer(top):
+                stack += [(trace, one) for one in call.inputs]
+            elif outer := trace._from_outside(top):
+                stack.append(outer)
+            else:
+                return False
+        return counters > 0
+
+    def _from_outside(self, value: Value) -> "tuple[Trace, Value] | None":
+        """What an input is in the enclosing trace."""
+        if value in self._outside:
+            self._relied_on.add(value)
+        return self._outside.get(value)
+
     def _look_up(self, value: Value) -> "Array | None":
         if isinstance(value, Constant):
             return value.array
         known = self._known[value]
         if callable(known):
             known = self._known[value] = known()
+            if known is not None:
+                self._relied_on.add(value)
         return known
+
+
+def _unknown() -> None:
+    """What is known of an array that changes from turn to turn."""
 
 
 def _holders(container: Any, key: int) -> int:

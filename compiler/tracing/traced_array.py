@@ -2,7 +2,6 @@
 
 import math
 import operator
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn, TypeGuard
@@ -11,7 +10,7 @@ import numpy as np
 
 from ..builder import bind
 from ..callers.subscripts import subscript_at_work
-from ..callers.user_code import is_library, user_location
+from ..callers.user_code import user_location, why_not_converted
 from ..dtypes import INT64, Array, DType, is_inexact
 from ..errors import (
     ArgumentTypeError,
@@ -20,6 +19,7 @@ from ..errors import (
     IndexTypeError,
     ReadOnlyError,
     ShapeError,
+    SharedMemoryError,
     TracemillError,
     UndecidedDimError,
     UnsupportedAttributeError,
@@ -33,6 +33,7 @@ from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
 from .memory_layout import Flags, Layout, elementwise_layout, row_major
 from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
+from .sharing import invalidate_shared
 from .size_values import comparison_of_value, ratio_of_value, rounded_quotient, size_of_value
 from .trace import Storage, Trace, array_type, current_trace, require_trace
 from .views import Bits, Broadcast, ImaginaryPart, ReadOnly, RealPart, Transpose, View, Windows
@@ -91,6 +92,8 @@ class TracedArray:
     @property
     def value(self) -> Value:
         """The current value, in the current trace."""
+        if self._storage.unreadable:
+            raise SharedMemoryError(f"an array is used that {self._storage.unreadable}", user_location())
         trace = self._trace
         storage = trace.shadow(self._storage)
         if storage is self._storage and self._version == storage.version and self._known_value is not None:
@@ -106,6 +109,8 @@ class TracedArray:
         """Replace the elements: through all views down to the memory that they share."""
         if self.is_scalar:
             raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
+        if self._storage.shared_with:
+            invalidate_shared(self._storage, user_location())
         argument = self._storage.argument
         if argument is not None:
             argument.asked_writeable = True
@@ -115,6 +120,8 @@ class TracedArray:
                     user_location(),
                 )
         storage = self._trace.shadow(self._storage)
+        if storage.is_input and not storage.version:
+            Trace.first_write(storage)
         bases = [storage.value]
         for view in self._views:
             bases.append(view.read(bases[-1]))
@@ -137,12 +144,13 @@ class TracedArray:
         layout = self._storage.layout
         if not self._views:
             return layout or row_major(self.type.shape)
-        if self._layout is None:
-            layout = layout or row_major(self._storage.value.shape)
+        found: Layout | None = self._layout
+        if found is None:
+            made: Layout = layout or row_major(self._storage.value.shape)
             for view in self._views:
-                layout = view.layout(layout)
-            self._layout = layout
-        return self._layout
+                made = view.layout(made)
+            self._layout = found = made
+        return found
 
     @property  # type: ignore[misc]  # object's can be assigned to, which nothing here needs
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -175,6 +183,13 @@ class TracedArray:
     def dtype(self) -> DType:
         return self.type.dtype
 
+    @dtype.setter
+    def dtype(self, new: Any) -> None:
+        """The same memory as another dtype of the same size."""
+        seen = self.view(new)
+        self._views, self.type, self._version = seen._views, seen.type, -1
+        self._layout = None
+
     @property
     def ndim(self) -> int:
         return len(self.type.shape)
@@ -199,7 +214,11 @@ class TracedArray:
     @property
     def flags(self) -> Flags:
         """NumPy's: contiguity, and whether the array may be written to."""
-        is_read_only = any(isinstance(view, (Broadcast, ReadOnly, Windows)) for view in self._views)
+        is_read_only = any(
+            isinstance(view, (ReadOnly, Windows))
+            or (isinstance(view, Broadcast) and not view.flagged_writeable)
+            for view in self._views
+        )
         owndata, writeable = self._owns_memory, not (self.is_scalar or is_read_only)
         argument = self._storage.argument
         if argument is not None:
@@ -256,16 +275,7 @@ class TracedArray:
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise ArgumentTypeError("iteration over a 0-d array", user_location())
-        length: Any = self.shape[0]
-        if isinstance(length, SymbolicSize):
-            frame, why = sys._getframe(1), ""
-            if SymbolicSize.looped is not None and not is_library(frame.f_code.co_filename):
-                found = SymbolicSize.looped(length, frame, self)
-                if not isinstance(found, str):
-                    return iter(())
-                why = found
-            length = length.whole(why)
-        return (self[i] for i in range(length))
+        return (self[i] for i in range(operator.index(self.shape[0])))
 
     def __repr__(self) -> str:
         return f"TracedArray({self.type})"
@@ -362,12 +372,14 @@ class TracedArray:
         """The elements for Python."""
         known = self._known_here()
         if known is None:
-            raise ConcretizationError(
+            error = ConcretizationError(
                 f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where or "
                 "tm.cond instead of `if`, tm.while_loop instead of `while`, a NumPy function instead of one of `math`, "
                 f"or make the argument static{hint}",
                 user_location(),
             )
+            error.numbers = self._trace.numbers_behind(self.value)
+            raise error
         return known
 
     def __bool__(self) -> bool:
@@ -423,9 +435,9 @@ class TracedArray:
 
     def __format__(self, spec: str) -> str:
         """A scalar's number if it is known, as under grad; else what print shows."""
-        if not spec or not self.is_scalar:
+        known = self._trace.at_these_sizes(self.value) if self.is_scalar else None
+        if known is None and not spec:
             return super().__format__(spec)
-        known = self._trace.at_these_sizes(self.value)
         return str(self) if known is None else format(known[()], spec)
 
     def item(self, *index: int) -> Any:
@@ -448,9 +460,11 @@ class TracedArray:
                 raise _index_type_error(str(self.type))
             place = "mask" if self.dtype.kind == "b" else place
         what, fix = fixes[place]
-        raise ConcretizationError(
+        error = ConcretizationError(
             f"{what} a traced {self.type}, whose value is not known while tracing: {fix}", user_location()
         )
+        error.numbers = self._trace.numbers_behind(self.value)
+        raise error
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         self._check_place(_WHERE_ARRAYS_ARE_PLACES)
@@ -463,7 +477,9 @@ class TracedArray:
             raise ConcretizationError(
                 f"{what} of a traced {self.type} leaves the trace, and with it the derivative. Use a NumPy function "
                 "instead of one of `math`, np.where instead of `if`, and to store it in, arrays made inside the "
-                "function (np.zeros, …), or np.asarray(w) for an array w from outside" + hint,
+                "function (np.zeros, …), or np.asarray(w) for an array w from outside"
+                + hint
+                + why_not_converted(),
                 user_location(),
             )
 
@@ -481,7 +497,11 @@ class TracedArray:
         )
 
     def __copy__(self) -> "TracedArray":
-        return wrap(self.value, is_scalar=self.is_scalar)
+        """A new array in the same memory order, unlike ``x.copy()``."""
+        if self.is_scalar:
+            return wrap(self.value)
+        copy: TracedArray = METHODS["copy"](self, order="K")
+        return copy
 
     def __deepcopy__(self, memo: Any) -> "TracedArray":
         return self.__copy__()
@@ -659,11 +679,10 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
 def _value_of_array(x: Array | ForeignMemory) -> Value:
     """A captured array; a view of one that was written to shows what was written."""
     trace = require_trace()
-    adopted = trace.outermost().adopted.get(id(getattr(x, "base", None)))
-    if adopted is None or isinstance(x, ForeignMemory):
-        return trace.storage_of_array(x).value
-    view: TracedArray = adopted(x)
-    return view.value
+    adopted: TracedArray | None = None
+    if not isinstance(x, ForeignMemory):
+        adopted = trace.outermost().adopted_view(x)
+    return trace.storage_of_array(x).value if adopted is None else adopted.value
 
 
 def _number_of(x: Any, dtype: DType) -> Array:
@@ -841,6 +860,8 @@ def _index_item(item: Any) -> Any:
         return int(item)
     if isinstance(item, SymbolicSize):
         return item
+    if isinstance(item, range):
+        return as_value(np.array(item, np.intp))
     if not isinstance(item, _INDEX_ARRAYS):
         raise _index_type_error(type(item).__name__)
     value = as_value(np.asarray(item, np.intp) if isinstance(item, (list, tuple)) and not item else item)

@@ -26,6 +26,7 @@ from ..value_ops import (
     transpose,
 )
 from .memory_layout import Layout, Strides, reshaped_strides
+from .trace import require_trace
 
 _READ_ONLY = "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"
 
@@ -127,10 +128,33 @@ class Reshape:
 
 
 @dataclass(frozen=True, slots=True)
-class Broadcast:
-    """A read-only view that repeats the array."""
+class SelectAxes:
+    """The array without some axes of length 1, and with new ones, which have no stride."""
 
     shape: Shape
+    sources: tuple[int | None, ...]
+    """For each axis the array's; None if it is new."""
+
+    def read(self, of: Value) -> Value:
+        return reshape(of, self.shape)
+
+    def write(self, of: Value, new: Value) -> Value:
+        return reshape(new, of.shape)
+
+    def layout(self, of: Layout) -> Layout:
+        strides = of.strides
+        if strides is None:
+            return _seen(of, self.shape, None)
+        return _seen(of, self.shape, tuple(0 if axis is None else strides[axis] for axis in self.sources))
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """A view that repeats the array. It may not be written to."""
+
+    shape: Shape
+    flagged_writeable: bool = False
+    """``x.flags.writeable`` is True, as NumPy has it for results of ``np.broadcast_arrays``."""
 
     def read(self, of: Value) -> Value:
         return broadcast_to(of, self.shape)
@@ -165,15 +189,11 @@ class ReadOnly:
 
 
 @dataclass(frozen=True, slots=True)
-class Strided:
-    """Views whose strides NumPy knows although no step between has any, such as a diagonal.
-
-    Each axis of the result advances along one or several axes of the array at once.
-    """
+class Joined:
+    """Several steps as one view, whose strides NumPy knows although no step between has any."""
 
     steps: tuple[View, ...]
     shape: Shape
-    along: tuple[tuple[int, ...], ...]
 
     def read(self, of: Value) -> Value:
         for step in self.steps:
@@ -188,11 +208,28 @@ class Strided:
             new = step.write(base, new)
         return new
 
+
+@dataclass(frozen=True, slots=True)
+class Strided(Joined):
+    """Such as a diagonal: each axis of the result advances along one or several axes of the array at once."""
+
+    along: tuple[tuple[int, ...], ...]
+
     def layout(self, of: Layout) -> Layout:
         strides = of.strides
         return _seen(
             of, self.shape, strides and tuple(sum(strides[axis] for axis in axes) for axes in self.along)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Joined):
+    """A view that NumPy has made: its strides are at hand."""
+
+    strides: tuple[int, ...]
+
+    def layout(self, of: Layout) -> Layout:
+        return _seen(of, self.shape, self.strides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +270,23 @@ class Bits:
     dtype: DType
 
     def read(self, of: Value) -> Value:
-        return of if of.dtype == self.dtype else bind("bitcast", of, dtype=self.dtype)
+        return _with_bits_of(of, self.dtype)
 
     def write(self, of: Value, new: Value) -> Value:
-        return new if of.dtype == self.dtype else bind("bitcast", new, dtype=of.dtype)
+        return _with_bits_of(new, of.dtype)
 
     def layout(self, of: Layout) -> Layout:
         return of
+
+
+def _with_bits_of(x: Value, dtype: DType) -> Value:
+    """A value as another dtype, and back: what is seen as integers and as floats again keeps its derivative."""
+    if x.dtype == dtype:
+        return x
+    call = require_trace().producer(x)
+    if call is not None and call.op == "bitcast" and call.inputs[0].dtype == dtype:
+        return call.inputs[0]
+    return bind("bitcast", x, dtype=dtype)
 
 
 @dataclass(frozen=True, slots=True)

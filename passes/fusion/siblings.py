@@ -73,7 +73,7 @@ class _Merger:
         for value, uses in second.reads.items():
             del self.plan.users[value][second]
             if value in self.producer and self.producer[value] in first.calls:
-                if not self._is_needed(value):
+                if value in first.stored and not self._is_needed(value):  # the second may compute it as well
                     first.stored.remove(value)
                 continue
             self.plan.users[value][first] = None

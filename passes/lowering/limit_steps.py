@@ -45,7 +45,7 @@ class StepLimit:
 
     def __call__(self, *left: Any) -> tuple[()]:
         if any(np.any(np.asarray(count) < 0) for count in left):
-            raise StepLimitError(f"{self.name}: a while loop goes on after max_steps={self.most} steps")
+            raise StepLimitError(f"{self.name}: a while loop exceeds max_steps={self.most} steps")
         return ()
 
 

@@ -45,14 +45,15 @@ class Repetition:
 
 
 def candidates(calls: Sequence[Call], fewest_calls: int) -> Iterator[Repetition]:
-    """Where each call has the op and the source line of that a period later; short periods first."""
+    """Where each call has the op, the source line and as many inputs as that a period later; short periods first."""
     if len(calls) < fewest_calls:
         return
-    kinds: dict[tuple[str, int], int] = {}
+    kinds: dict[tuple[str, int, int], int] = {}
+    lines = (0 if call.location is None else call.location.line for call in calls)
     tokens = np.array(
         [
-            kinds.setdefault((call.op, 0 if call.location is None else call.location.line), len(kinds))
-            for call in calls
+            kinds.setdefault((call.op, line, len(call.inputs)), len(kinds))
+            for call, line in zip(calls, lines, strict=True)
         ]
     )
     for period in _periods(tokens):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ...compiler.builder import Builder, as_tuple, recording
 from ...compiler.dtypes import is_inexact
@@ -11,6 +12,7 @@ from ...compiler.op import DifferentiateGraph, Rebuilt, lookup
 from ...compiler.value_ops import zeros_like
 from ..lowering.decompose import decompose_without
 from ..nested import rule_params
+from .squared_lengths import squared_length_tangent
 
 
 def jvp(
@@ -43,9 +45,11 @@ def jvp(
     inputs = (*graph.inputs, *tangent_of.values())
     names = (*graph.input_names, *(f"d{n}" for n, m in zip(graph.input_names, marked, strict=True) if m))
     with recording(Builder()) as builder:
+        producers: dict[Value, Call] = {}
         now: dict[Value, Value] = {}  # what stands for an output of a call that its rule has recorded anew
         for call in graph.calls:
             call = _with_inputs(call, now)
+            producers.update(dict.fromkeys(call.outputs, call))
             tangents = tuple(tangent_of.get(v) for v in call.inputs)
             if all(t is None for t in tangents):
                 builder.calls.append(call)  # the primal part is shared, not copied
@@ -55,9 +59,10 @@ def jvp(
             place = len(builder.calls)
             builder.calls.append(call)
             try:
-                results = lookup(call.op).jvp(
-                    call.inputs, tangents, outputs, **rule_params(call, recurse or _jointly)
-                )
+                results: Any = squared_length_tangent(call, producers, tangent_of)
+                if results is None:
+                    params = rule_params(call, recurse or _jointly)
+                    results = lookup(call.op).jvp(call.inputs, tangents, outputs, **params)
             except TracemillError as error:
                 error.locate(call.location)
                 raise

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ...compiler.backends.c.standalone.files import c_files
 from ...compiler.frontend.traced_program import Program
 from ...passes.lowering.without_numpy import without_numpy
-from ..programs.canonicalize import canonicalize, refuse_index_checks
+from ..programs.canonicalize import canonicalize, refuse_checks
 from ..programs.optimize import optimize
 
 
@@ -30,7 +30,7 @@ def as_c(
     Raises:
         ExportError: C cannot compute it.
     """
-    refuse_index_checks(program.graph.name, program.graph)
+    refuse_checks(program.graph.name, program.graph)
     graph = optimize(without_numpy(canonicalize(program.graph, "c")), "c")
     return c_files(
         replace(program, graph=graph), doc, name=name, paths=paths, source=program.graph, fast_math=fast_math

@@ -41,7 +41,7 @@ from ..compilation.compile import CompiledFunction, Options
 from ..eager.numpy_generators import refusing_draws
 from ..gpu.device_array import DeviceArray
 from ..machine.target import target_of
-from ..programs.canonicalize import refuse_index_checks
+from ..programs.canonicalize import refuse_checks
 from ..variants.argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
 from ..variants.donation import donated_inputs
 from ..variants.signature import (
@@ -99,7 +99,7 @@ def export(
         DimSpecError, ContradictoryConstraintsError: (ValueErrors) a constraint cannot be read; they hold for no sizes.
         UndecidedDimError: (a ValueError) the function asks what holds for some sizes only. The message says which
             constraint to add.
-        UndeterminedDimError: (a ValueError) a size cannot be read off the shapes of the arguments.
+        UndeterminedDimError: (a ValueError) a size cannot be determined from the shapes of the arguments.
         ExportError: (a ValueError) the function calls Python when it runs, updates an array that is no argument, or
             takes or returns what a file cannot hold.
         MissingCompilerError, CompilerError: for ``"cpu-c"``, if there is no C compiler that works.
@@ -128,9 +128,9 @@ def export(
     declared = Declared(signature.sizes.assumptions, line_at_work, is_for_user)
     entering = arguments_for(signature)
     with refusing_draws(function, signature.tree, entering), answering(declared):
-        program = trace(function, signature.tree, entering, is_kept=True)
+        program = trace(function, signature.tree, entering, is_kept=True, convert=options.convert)
         program = replace(program, graph=without_rules(program.graph))
-    refuse_index_checks(name, program.graph, asked=options.check_bounds)
+    refuse_checks(name, program.graph, asked=options.check_bounds)
     _check_effects(name, program.graph)
     program = _closed(name, program)
     _check_kept(name, signature, program)
@@ -279,7 +279,9 @@ def _check_sizes(name: str, signature: Signature, sizes: Sizes) -> None:
     """Named sizes stand in shapes, and can be read off them."""
     stray = sizes.keys() - {repr(dim) for dim in signature.sizes.dims}
     if stray:
-        raise DimSpecError(f"{name}: the constraints are of {min(stray)!r}, which is no size of an argument")
+        raise DimSpecError(
+            f"{name}: the constraints are of {min(stray)!r}, which is not a size of any argument"
+        )
 
 
 # ---- what a file can hold ------------------------------------------------------------------------------

@@ -278,7 +278,7 @@ class _Replay(StandIn):
     def _check_data(self, leaf: Any, spec: Any, name: str) -> None:
         if not isinstance(leaf, DeviceArray) and not is_array_like(leaf):
             raise ArgumentMismatchError(
-                f"{describe(self)}: {name} is {type(leaf).__name__}, and it was exported for {spec}"
+                f"{describe(self)}: {name} is {type(leaf).__name__}, but it was exported for {spec}"
             )
         found = leaf.type if isinstance(leaf, DeviceArray) else leaf_type(leaf, f"{describe(self)}: {name}")
         if found.dtype == spec.dtype and _fits(
@@ -294,7 +294,7 @@ class _Replay(StandIn):
         if found.dtype != spec.dtype:
             remedy = f": convert it, np.asarray({name}, np.{spec.dtype.name})"
         raise ArgumentMismatchError(
-            f"{describe(self)}: {name} is {shown}, and it was exported for {spec}{remedy}"
+            f"{describe(self)}: {name} is {shown}, but it was exported for {spec}{remedy}"
         )
 
     def _check_order(self, x: Any, index: int) -> None:

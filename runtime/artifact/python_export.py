@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ...compiler.backends.numpy.standalone.files import python_files
 from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
-from ..programs.canonicalize import inline_user_rules, refuse_index_checks
+from ..programs.canonicalize import inline_user_rules, refuse_checks
 from ..programs.optimize import optimize_in_stages
 
 
@@ -14,6 +14,6 @@ def as_python(function: TracedFunction) -> Mapping[str, str | bytes]:
     Raises:
         ExportError: the function needs more than NumPy; the message says what.
     """
-    refuse_index_checks(function.program.graph.name, function.program.graph)
+    refuse_checks(function.program.graph.name, function.program.graph)
     graph, _ = optimize_in_stages(inline_user_rules(function.program.graph), "numpy")
     return python_files(function.of(graph))

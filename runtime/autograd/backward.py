@@ -170,7 +170,7 @@ def backward(
     """
     if not on_tape():
         raise BackwardInTransformError(
-            "backward inside of a traced function would store into .grad, which is not part of the graph: use "
+            "backward inside a traced function would store into .grad, which is not part of the graph: use "
             "autograd.grad(y, x) there, or vjp",
             user_location(),
         )

@@ -162,7 +162,7 @@ def spread_dims(dims: Any, tree: Any, what: str) -> list[Any]:
             dims, tree, lambda part, _: optree.tree_is_leaf(part, none_is_leaf=True, namespace=NAMESPACE)
         )
     except LookupError:
-        raise TreeMismatchError(f"{what}={dims!r} is no prefix of the structure {show(tree)}") from None
+        raise TreeMismatchError(f"{what}={dims!r} is not a prefix of the structure {show(tree)}") from None
 
 
 def _example(leaf: Any, name: str, dim: Dim) -> Argument:

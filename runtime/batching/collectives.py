@@ -163,7 +163,7 @@ def _axes(function: str, names: Any) -> list[MappedAxis]:
         if name not in known:
             those = ", ".join(map(repr, known)) or "none"
             raise UnboundAxisNameError(
-                f"{function}: no axis is called {name!r} here; those that are mapped: {those}. Give the name where "
+                f"{function}: no axis is named {name!r} here; those that are mapped: {those}. Give the name where "
                 f"the axis is mapped, vmap(…, axis_name={name!r}), and call the function inside"
             )
     return [known[name] for name in wanted]
@@ -173,7 +173,7 @@ def _on_leaves(function: str, change: Callable[[Any], Any], tree: Any) -> Any:
     def changed(leaf: Any) -> Any:
         if not is_array_like(leaf):
             raise TransformArgumentError(
-                f"{function}: {type(leaf).__name__} is no array or number: {leaf!r:.60}"
+                f"{function}: {type(leaf).__name__} is not an array or a number: {leaf!r:.60}"
             )
         return change(leaf)
 

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import CallbackLoopWarning, TransformArgumentError
+from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import ArrayOutput, Program, describe, path_names, trace
 from ...compiler.ir import Call, Graph, Value, called
 from ...compiler.ops.collective_calls import mapped_values
 from ...compiler.tracing.trace import Lane, require_trace
 from ...compiler.tracing.traced_array import is_numpy_array
+from ..eager.converting import Convert, converting
 from ..eager.mapped_axes import RANDOMNESS, MappedAxis, lanes, mapping
 from ..eager.mapped_graph import Dim, MappedGraph
 from ..eager.numpy_generators import refusing_draws
@@ -31,6 +33,7 @@ def vmap(
     memory_limit: int | str | None = None,
     axis_size: int | None = None,
     axis_name: str | None = None,
+    convert: Convert = None,
 ) -> Callable[..., Any]:
     """Map `func` over an axis of its arguments, as a loop over the slices would, without the loop.
 
@@ -52,6 +55,7 @@ def vmap(
             largest chunk whose planned peak (results of all calls that are alive at one time) fits.
         axis_size: the batch size, needed only if no argument is mapped.
         axis_name: what `psum` and its kind call the axis inside `func`.
+        convert: whose code is converted, as of `grad`.
 
     Returns:
         A function of the batched arguments. Value, shape and dtype equal those of the stacked results of the
@@ -66,6 +70,7 @@ def vmap(
     >>> vmap(np.dot)(np.ones((3, 2)), np.ones((3, 2)))
     array([2., 2., 2.])
     """
+    func = converting(func, convert)
     where = f"vmap({describe(func)})"
     chunks = chunking(where, chunk_size, memory_limit)
     given: Any = axis_name
@@ -82,8 +87,12 @@ def chunk_vmap(
     out_dims: Any = 0,
     randomness: str = "error",
     chunks: int = 2,
+    *,
+    convert: Convert = None,
 ) -> Callable[..., Any]:
     """As `vmap`, with the batch in so many chunks that run one after the other, each of ceil(size / chunks) examples.
+
+    `convert` is that of `grad`.
 
     Raises:
         TransformArgumentError: (a ValueError) `chunks` is not a positive int; and the errors of `vmap`.
@@ -92,6 +101,7 @@ def chunk_vmap(
     >>> chunk_vmap(np.sum, chunks=2)(np.ones((5, 3)))
     array([3., 3., 3., 3., 3.])
     """
+    func = converting(func, convert)
     where = f"chunk_vmap({describe(func)})"
     pieces = Chunking(count=positive(where, "chunks", chunks))
     return _mapped(func, where, in_dims, out_dims, randomness, {}, None, pieces)
@@ -133,7 +143,7 @@ class _Mapping:
         @like_function(func)
         def example(*args: Any, **kwargs: Any) -> Any:
             with mapping(MappedAxis(batch.where, randomness, require_trace(), axis, name)):
-                return func(*args, **kwargs)
+                return converted(func)(*args, **kwargs)
 
         entering = batch.arguments()
         with refusing_draws(func, batch.tree, entering, clocks=False):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...compiler.errors import CompilerError, MissingCompilerError
 from ...compiler.ir import Graph
 from ...compiler.shapes.scope import Observed
-from ...passes.lowering.collect_index_checks import checks_indices, index_sites
+from ...passes.lowering.collect_checks import check_sites, has_checks
 from ...passes.lowering.inline_rules import inline_rules
 from ..cache.disk_cache import DiskCache, default_cache
 from ..cache.entry import Entry
@@ -23,7 +23,7 @@ from ..programs.canonicalize import can_be_cached, canonicalize
 from ..programs.strategy import Strategy
 from ..stage_times import note_from_disk, stage
 from .host import HostStrategy
-from .index_errors import raising
+from .raised_errors import raising
 
 
 def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Observed | None = None) -> Build:
@@ -31,7 +31,7 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Obse
 
     The `scope` is asked about named sizes, and knows afterwards what the program assumes of them.
     """
-    sites = index_sites(inline_rules(graph)) if checks_indices(graph) else ()
+    sites = check_sites(inline_rules(graph)) if has_checks(graph) else ()
     built = _build(canonicalize(graph, target.backend), target, donated, scope)
     return replace(built, function=raising(built.function, sites)) if sites else built
 

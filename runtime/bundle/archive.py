@@ -74,7 +74,7 @@ class Archive:
         try:
             self._archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error) as error:
-            raise DamageError(WHOLE, f"this is no zip file: {error}") from error
+            raise DamageError(WHOLE, f"this is not a zip file: {error}") from error
         self._members: dict[str, zipfile.ZipInfo] = {}
         place = 0
         for info in self._archive.infolist():
@@ -160,11 +160,13 @@ def _check_end(file: IO[bytes]) -> int:
     """The size of a file whose last bytes are the end of a zip file with a small directory."""
     size = file.seek(0, os.SEEK_END)
     if size < _END.size:
-        raise DamageError(WHOLE, "this is no bundle: it does not end as a zip file does")
+        raise DamageError(WHOLE, "this is not a bundle: it does not end as a zip file does")
     file.seek(size - _END.size)
     mark, disk, first, here, count, length, start, comment = _END.unpack(file.read(_END.size))
     if mark != _END_MARK or comment:
-        raise DamageError(WHOLE, "this is no bundle: it does not end as a zip file does. It may be cut off")
+        raise DamageError(
+            WHOLE, "this is not a bundle: it does not end as a zip file does. It may be cut off"
+        )
     if disk or first or here != count or start + length + _END.size != size:
         raise DamageError(WHOLE, "its directory does not lie at its end")
     if count > MOST_MEMBERS or length > LARGEST_DIRECTORY:

@@ -1,5 +1,6 @@
 """`compile`: a function that is traced once per signature and then runs as a generated program."""
 
+import operator
 import os
 import sys
 import warnings
@@ -10,13 +11,16 @@ from pathlib import Path
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
+import optree
+
 from ...compiler.error_state import DEFAULT, error_state, is_strict
-from ...compiler.errors import RecompileError, RecompileWarning, TransformTypeError
+from ...compiler.errors import ConcretizationError, RecompileError, RecompileWarning, TransformTypeError
 from ...compiler.frontend.traced_program import Program, argument_names, describe, flatten_arguments, trace
 from ...compiler.interpreter import is_idle
 from ...compiler.locks import reentrant_lock
 from ...compiler.nesting import shown
 from ...compiler.shapes.dim import Comparison
+from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.option_checks import flag
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
@@ -35,6 +39,7 @@ from ..variants.signature import Signature, StaticLeaf, arguments_for, gpu_of, s
 from ..variants.static_arguments import as_tuple, static_arguments
 from ..variants.symbolic_call import SymbolicCall
 from ..variants.variant import Variant
+from .ints_as_sizes import as_length, of_sizes, sizes_among
 from .recompilation import Recompilation, recompilation
 from .symbolic_fallback import SymbolicFallback
 from .variant_table import MOST_FIXED, Variants
@@ -66,6 +71,8 @@ class Options:
     on_recompile: OnRecompile = "ignore"
     check_bounds: bool | None = None
     """Whether indices are checked when the program runs; None for what the environment says."""
+    convert: bool | tuple[str, ...] = True
+    """Whether functions are converted before they are traced; names of libraries whose functions are, too."""
 
 
 class CompiledFunction:
@@ -108,6 +115,11 @@ class CompiledFunction:
         self._last: Recompilation | None = None
         """Why the newest variant was compiled."""
         self._has_warned = False
+        self._by_value: dict[Any, frozenset[int]] = {}
+        """By the structure of the arguments: the leaves that are Python numbers whose values tracing has needed. They
+        are sizes, or part of the signature."""
+        self._of_sizes: dict[tuple[Any, frozenset[int]], CompiledFunction] = {}
+        """The same function with some of these as sizes."""
         self._lock = reentrant_lock()
         self._entry: Callable[..., Any] = always_miss
         """The entry of the variant that ran last, which is tried first."""
@@ -145,8 +157,16 @@ class CompiledFunction:
         leaves, tree = self._flatten(args, kwargs)
         if any(map(is_traced, leaves)):
             return self._call_traced(args, kwargs)
+        if self._by_value and (found := self._with_sizes(leaves, tree)) is not None:
+            function, given, more = found
+            return function(*given, **more)
         leaves, leave = entered(leaves)
-        variant = self._variant(self._signed(leaves, tree, kwargs))
+        try:
+            variant = self._variant(self._signed(leaves, tree, kwargs))
+        except ConcretizationError as error:
+            if not self._takes_by_value(tree, error.numbers):
+                raise
+            return self._call_general(args, kwargs)
         if variant.uses_variables:
             return self._call_traced(args, kwargs)
         self._entry = variant.entry
@@ -156,6 +176,26 @@ class CompiledFunction:
     def _call_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Inside a trace, and on variables, the function is interpreted, with its arguments unknown as ever."""
         leaves, tree = self._flatten(args, kwargs)
+        given: list[Any] = [
+            StaticLeaf(x) if isinstance(x, SymbolicSize) or type(x) is int else x for x in leaves
+        ]
+        try:
+            program, traced = self._interpreted(given, tree)
+        except ConcretizationError:
+            numbers = {k for k, x in enumerate(given) if is_traced(x) and x.weak is int}
+            if not numbers:
+                raise
+            # What encloses the call is made again for their values, or knows them.
+            given = [StaticLeaf(operator.index(x)) if k in numbers else x for k, x in enumerate(given)]
+            program, traced = self._interpreted(given, tree)
+        inputs = inputs_of(program, traced)
+        outputs = run(program.graph, inputs)
+        for index, output in program.mutated:
+            overwrite(inputs[index], outputs[output])
+        return program.result(outputs)
+
+    def _interpreted(self, leaves: list[Any], tree: Any) -> tuple[Program, list[Any]]:
+        """The program of a call inside a trace, and its traced arguments."""
         plain = [leaf.value if isinstance(leaf, StaticLeaf) else leaf for leaf in leaves]
         names = argument_names(tree)
         signed = sign(leaves, tree)
@@ -165,18 +205,45 @@ class CompiledFunction:
                 plain, names, signed.specs, arguments_for(signed), strict=True
             )
         ]
-        program = trace(self._function, tree, entering, check_bounds=self._checks_inside)
-        traced = [leaf for leaf, spec in zip(plain, signed.specs, strict=True) if spec.is_traced]
-        inputs = inputs_of(program, traced)
-        outputs = run(program.graph, inputs)
-        for index, output in program.mutated:
-            overwrite(inputs[index], outputs[output])
-        return program.result(outputs)
+        program = trace(
+            self._function, tree, entering, check_bounds=self._checks_inside, convert=self._options.convert
+        )
+        return program, [leaf for leaf, spec in zip(plain, signed.specs, strict=True) if spec.is_traced]
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
         if self._has_static:
             args, kwargs = self._wrap_static(args, kwargs)
-        return flatten_arguments(args, kwargs)
+        leaves, tree = flatten_arguments(args, kwargs)
+        if self._by_value:
+            numbers = self._by_value.get(tree, frozenset())
+            for number in numbers - sizes_among(leaves, numbers):
+                if type(leaves[number]) in (int, float, complex):
+                    leaves[number] = StaticLeaf(leaves[number])
+        return leaves, tree
+
+    def _with_sizes(
+        self, leaves: list[Any], tree: Any
+    ) -> "tuple[CompiledFunction, tuple[Any, ...], dict[str, Any]] | None":
+        """The same function and arguments, with arrays where numbers are sizes; None if none is."""
+        places = sizes_among(leaves, self._by_value.get(tree, ()))
+        if not places:
+            return None
+        with self._lock:
+            function = self._of_sizes.get((tree, places))
+            if function is None:
+                function = CompiledFunction(of_sizes(self._function, places), self._options)
+                function._code = self._code
+                self._of_sizes[tree, places] = function
+        plain = [leaf.value if isinstance(leaf, StaticLeaf) else leaf for leaf in leaves]
+        given = [as_length(leaf) if place in places else leaf for place, leaf in enumerate(plain)]
+        called: Any = optree.tree_unflatten(tree, given)
+        return function, *called
+
+    def _takes_by_value(self, tree: Any, numbers: frozenset[int]) -> bool:
+        """Have the values of arguments that tracing needs be part of the signature; False if they are already."""
+        known = self._by_value.get(tree, frozenset())
+        self._by_value[tree] = known | numbers
+        return not numbers <= known
 
     def _signed(self, leaves: list[Any], tree: Any, kwargs: dict[str, Any]) -> Signature:
         with_keywords = self._sees_keywords and len(kwargs) > 1
@@ -205,7 +272,7 @@ class CompiledFunction:
     def _compiled(self, called: Signature, stale: Variant | None) -> Variant:
         """A new variant, which is kept: in the place of a stale one, or of the oldest."""
         symbolic = self._symbolic(called)
-        why = self._why(called)
+        why = self._why(called, stale)
         if stale is None and len(self._variants):
             self._check_recompilation(called, why, symbolic)
         if (log := logger("recompiles")) is not None:
@@ -311,7 +378,13 @@ class CompiledFunction:
         options = self._options
         check_bounds = usual_check_bounds() if options.check_bounds is None else options.check_bounds
         return CompileSpec(
-            options.backend, options.fast_math, options.donate_argnums, options.lock, check_bounds, self._code
+            options.backend,
+            options.fast_math,
+            options.donate_argnums,
+            options.lock,
+            check_bounds,
+            options.convert,
+            self._code,
         )
 
     @property
@@ -334,16 +407,18 @@ class CompiledFunction:
             self._function, called, self._spec, program=program, transforms=transforms, symbolic=symbolic
         )
 
-    def _why(self, called: Signature) -> Recompilation:
+    def _why(self, called: Signature, stale: Variant | None) -> Recompilation:
         """Why a variant is compiled now."""
         name = describe(self._function)
+        if stale is not None:
+            return Recompilation(name, stale.changes, "pass what changes from call to call as an argument")
         if not len(self._variants):
             return Recompilation(name)
         return recompilation(name, called, self._variants, names_sizes=self._names_sizes(called))
 
     def _log_line(self, called: Signature, why: Recompilation, stale: Variant | None) -> str:
         if stale is not None:
-            return f"{why.name}: compiled again because an array that it closes over has changed, for {stale.signature}"
+            return f"{why.name}: compiled again because {why.line}, for {stale.signature}"
         if not why.reasons:
             return f"{why.name}: compiled for {called}"
         return f"{why.name}: compiled again ({len(self._variants) + 1} variants) because {why.line}"
@@ -352,10 +427,13 @@ class CompiledFunction:
 
     def signatures(self) -> tuple[Signature, ...]:
         """What the function has been compiled for, oldest first: with names for sizes where one program serves many."""
-        return tuple(variant.served for variant in self._variants)
+        own = [variant.served for variant in self._variants]
+        return (*own, *(one for function in self._of_sizes.values() for one in function.signatures()))
 
     def explain_recompile(self) -> str:
         """Why the newest variant was compiled: which argument changed, which guard failed, and what to do about it."""
+        if self._last is None and self._of_sizes:
+            return "\n".join(function.explain_recompile() for function in self._of_sizes.values())
         known, last = self.signatures(), self._last
         if not known or last is None:
             return f"{describe(self._function)} has not been compiled yet"
@@ -375,10 +453,18 @@ class CompiledFunction:
         Sizes have names where the call is served by a program for many, or would be.
         """
         leaves, tree = self._flatten(args, kwargs)
+        if self._by_value and (found := self._with_sizes(leaves, tree)) is not None:
+            function, given, more = found
+            return function.lower(*given, **more)
         called = self._signed(entered(leaves)[0], tree, kwargs)
         variant = self._variants.find(called)
         if variant is None:
-            return self._lowered(called, self._symbolic(called))
+            try:
+                return self._lowered(called, self._symbolic(called))
+            except ConcretizationError as error:
+                if not self._takes_by_value(tree, error.numbers):
+                    raise
+                return self.lower(*args, **kwargs)
         sizes = variant.sizes(called)
         return self._lowered(called, SymbolicCall(variant.symbolic, sizes) if sizes else None)
 
@@ -416,6 +502,7 @@ def compile(
     constraints: str | Comparison | Iterable[str | Comparison] = ...,
     on_recompile: OnRecompile = ...,
     check_bounds: bool | None = ...,
+    convert: bool | str | Iterable[str] = ...,
 ) -> CompiledFunction: ...
 
 
@@ -435,6 +522,7 @@ def compile(
     constraints: str | Comparison | Iterable[str | Comparison] = ...,
     on_recompile: OnRecompile = ...,
     check_bounds: bool | None = ...,
+    convert: bool | str | Iterable[str] = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 
 
@@ -453,6 +541,7 @@ def compile(
     constraints: str | Comparison | Iterable[str | Comparison] = (),
     on_recompile: OnRecompile = "warn",
     check_bounds: bool | None = None,
+    convert: bool | str | Iterable[str] = True,
 ) -> Any:
     """Compile a NumPy function: the first call with new shapes or dtypes traces it, later calls run generated code.
 
@@ -497,6 +586,10 @@ def compile(
             as NumPy does, with the line of the function; arrays that the call would update are then as they were. With
             False, such an index reads the nearest entry and writes nothing. By default, as ``TRACEMILL_CHECK=bounds``
             in the environment says; inside another compiled function, as that one does.
+        convert: with True, `function` and the functions of your own modules that it calls are rewritten from their
+            source before they are traced, so that ``if``, ``while``, ``for`` and ``return`` on values become branches
+            and loops of the program. Names of installed libraries, ``("mylib",)``, have theirs rewritten as well. With
+            False, and for functions whose source is not at hand, Python runs them, and needs the values.
 
     Returns:
         A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`
@@ -504,7 +597,7 @@ def compile(
 
     Raises:
         OutOfBoundsError: (when called) if an index is out of bounds that is known, or with `check_bounds`.
-        ConcretizationError: (when called) if Python needs a value, as in ``if x > 0``.
+        ConcretizationError: (when called) if Python needs a value, as in ``x.tolist()``.
         MissingCompilerError, CompilerError: (when called) if ``backend="c"`` finds no C compiler that works.
         MissingPackageError, NoDriverError, NoGpuError: (when called) if ``backend="triton"`` finds nothing to run on.
         BackendError, DonationError, StaticArgumentError, TransformTypeError: for wrong options.
@@ -541,6 +634,7 @@ def compile(
         read_dynamic(dynamic, constraints),
         on_recompile,
         None if check_bounds is None else flag("check_bounds", check_bounds),
+        convert if isinstance(convert, bool) else as_tuple("convert", convert, str),
     )
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:

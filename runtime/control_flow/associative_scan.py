@@ -12,6 +12,7 @@ import optree
 
 from ...compiler.callers.user_code import location_at
 from ...compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
+from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import describe, is_array_like, leaf_type, path_names, remedy_for
 from ...compiler.ops.parallel_prefix import prefix_strides
 from ...compiler.symbolic_size import SymbolicSize
@@ -72,7 +73,7 @@ def _associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool, axis
     if joint_length(lengths.values()) is None:
         shown = ", ".join(f"{path} has {n}" for path, n in lengths.items())
         raise TransformArgumentError(f"{where}: the lengths along axis {axis} differ: {shown}")
-    halving = _Halving(where, f, tree, axes)
+    halving = _Halving(where, converted(f), tree, axes)
     turned = halving.each(np.flip, leaves) if reverse else list(leaves)
     results = halving.running(turned)
     results = halving.each(np.flip, results) if reverse else results
@@ -122,7 +123,7 @@ class _Halving:
         found, tree = flatten(result)
         if tree != self.tree:
             raise CarryMismatchError(
-                f"{self.where}: the function must return what it gets: it gets {show(self.tree)} and returns "
+                f"{self.where}: the function must return what it receives: it receives {show(self.tree)} and returns "
                 f"{show(tree)}{self._line()}"
             )
         for path, x, new in zip(path_names(tree, "xs"), left, found, strict=True):
@@ -130,8 +131,8 @@ class _Halving:
             returned = leaf_type(new, path) if is_array_like(new) else type(new).__name__
             if returned != given:
                 raise CarryMismatchError(
-                    f"{self.where}: the function must return what it gets: it gets {path} as {given} and returns "
-                    f"{returned}{self._line()}"
+                    f"{self.where}: the function must return what it receives: it receives {path} as {given} and "
+                    f"returns {returned}{self._line()}"
                 )
         return found
 

@@ -15,6 +15,7 @@ from ...compiler.frontend.traced_program import (
     leaf_type,
     path_names,
     remedy_for,
+    strongest_type,
     weak_type,
 )
 from ...compiler.ir import ArrayType
@@ -68,8 +69,8 @@ class Carry:
             tree = tree_of(step)
             if tree != self.tree:
                 raise CarryMismatchError(
-                    f"{self.where}: {step} must return as carry what it gets: it gets {show(self.tree)} and returns "
-                    f"{show(tree)}"
+                    f"{self.where}: {step} must return a carry like the one it receives: it receives "
+                    f"{show(self.tree)} and returns {show(tree)}"
                 )
             if not self._promoted(step, step.results[: len(self.leaves)]):
                 return step
@@ -82,17 +83,17 @@ class Carry:
             if weak is None:
                 if not result.fits(type_):
                     raise CarryMismatchError(
-                        f"{self.where}: {step} must return as carry what it gets: it gets {self.paths[place]} as "
-                        f"{type_} and returns {result}"
+                        f"{self.where}: {step} must return a carry like the one it receives: it receives "
+                        f"{self.paths[place]} as {type_} and returns {result}"
                     )
                 continue
             dtype = np.result_type(weak(0), result.weak(0) if result.weak else result.type.dtype)
             if result.type.shape or (result.weak is None and dtype != result.type.dtype):
                 raise CarryMismatchError(
-                    f"{self.where}: {step} must return as carry what it gets: it gets {self.paths[place]} as "
-                    f"{weak.__name__} and returns {result}"
+                    f"{self.where}: {step} must return a carry like the one it receives: it receives "
+                    f"{self.paths[place]} as {weak.__name__} and returns {result}"
                 )
-            kept = next(t for t in (complex, float, int) if t in (weak, result.weak)) if result.weak else None
+            kept = strongest_type([weak, result.weak]) if result.weak else None
             if (ArrayType(dtype, ()), kept) != (type_, weak):
                 self.types[place], self.weak[place] = ArrayType(dtype, ()), kept
                 changed = True

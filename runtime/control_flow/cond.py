@@ -16,6 +16,7 @@ from ...compiler.frontend.traced_program import (
     is_array_like,
     leaf_type,
     remedy_for,
+    strongest_type,
 )
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.ops.nested_graphs import graph_of
@@ -23,7 +24,7 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced, located
 from ...compiler.value_ops import convert, minimum, nonzero_mask
 from ..eager.nested_function import NestedFunction, Result
-from ..eager.run import as_argument, overwrite, require_function, run
+from ..eager.run import as_argument, overwrite, require_function, run, zero_of
 from ..trees import show
 
 
@@ -140,24 +141,46 @@ def _choose(
     ]
     ways = [NestedFunction(where, function, tree, entering) for function in functions]
     results = _agreed(where, ways)
-    inputs: dict[Hashable, Any] = dict(enumerate(leaf for leaf in leaves if is_array_like(leaf)))
+    arrays = [leaf for leaf in leaves if is_array_like(leaf)]
+    picks = [[place] * len(ways) for place in range(len(results))]
+    given = record_switch(where, as_index, choice, ways, arrays, results, picks)
+    return optree.tree_unflatten(ways[0].tree, given)
+
+
+def record_switch(
+    where: str,
+    as_index: Callable[[Value], Value],
+    choice: Any,
+    ways: Sequence[NestedFunction],
+    operands: Sequence[Any],
+    results: Sequence[Result],
+    picks: Sequence[Sequence[int | None]],
+) -> list[Any]:
+    """Record a switch between functions of operands: its results, and what the functions write to arrays.
+
+    `picks` says for each result which leaf each function gives for it; None for one that gives zero.
+    """
+    inputs: dict[Hashable, Any] = dict(enumerate(operands))
     count = len(inputs)
     for way in ways:
         inputs |= way.captured
     written = [place for place in inputs if any(place in way.written for way in ways)]
     types = [leaf_type(array, where) for array in inputs.values()]
 
-    def branch(way: NestedFunction) -> Graph:
+    def branch(number: int, way: NestedFunction) -> Graph:
         def body(*values: Value) -> list[Value]:
             now = dict(zip(inputs, values, strict=True))
-            found, wrote = way.record_as(values[:count], now, [result.type for result in results])
+            leaves, wrote = way.record(values[:count], now)
+            found = [
+                _as_result(leaves, pick[number], result) for pick, result in zip(picks, results, strict=True)
+            ]
             return [*found, *(wrote.get(place, now[place]) for place in written)]
 
         inner = way.program.graph
         names = [f"captured{i}" for i in range(len(inputs) - count)]
         return graph_of(inner.name, types, body, (*inner.input_names[:count], *names))
 
-    branches = tuple(map(branch, ways))
+    branches = tuple(branch(number, way) for number, way in enumerate(ways))
     index_type = leaf_type(choice, where)
     graph = graph_of(
         where,
@@ -167,8 +190,11 @@ def _choose(
     outputs = run(graph, [choice, *inputs.values()])
     for place, new in zip(written, outputs[len(results) :], strict=True):
         overwrite(inputs[place], new)
-    given = [result.returned(x) for result, x in zip(results, outputs, strict=False)]
-    return optree.tree_unflatten(ways[0].tree, given)
+    return [result.returned(x) for result, x in zip(results, outputs, strict=False)]
+
+
+def _as_result(leaves: Sequence[Value], place: int | None, result: Result) -> Value:
+    return zero_of(result.type) if place is None else convert(leaves[place], result.type.dtype)
 
 
 def _agreed(where: str, ways: Sequence[NestedFunction]) -> list[Result]:
@@ -191,7 +217,7 @@ def _agreed_leaf(where: str, ways: Sequence[NestedFunction], found: Sequence[Res
     if typed is None:
         weak = [result.weak for result in found if result.weak is not None]
         dtype = np.result_type(*[one(0) for one in weak])
-        strongest = next(one for one in (complex, float, int) if one in weak)
+        strongest = strongest_type(weak)
         return Result(ArrayType(dtype, ()), strongest, is_scalar, 0)
     for way, result in zip(ways, found, strict=True):
         if not result.fits(typed.type):

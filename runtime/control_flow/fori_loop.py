@@ -8,6 +8,7 @@ import optree
 
 from ...compiler.dtypes import INT64
 from ...compiler.errors import TransformTypeError
+from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import Argument, describe, is_array_like, leaf_type
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize
@@ -87,7 +88,8 @@ def _counted(where: str, lo: int, hi: int, body: Callable[[Any, Any], Any], carr
         [optree.treespec_tuple([structure(0), carry.tree]), structure({})], namespace=carry.tree.namespace
     )
     step = carry.settle(
-        lambda: NestedFunction(where, body, tree, [number, *carry.arguments()]), lambda step: step.tree
+        lambda: NestedFunction(where, body, tree, [number, *carry.arguments()], repeats=True),
+        lambda step: step.tree,
     )
     last, _ = run_loop(step, carry, Slices([], [], length), {}, None, first=lo)
     return last
@@ -98,7 +100,7 @@ def _until(where: str, lo: Any, hi: Any, body: Callable[[Any, Any], Any], carry:
 
     def step(state: Any) -> Any:
         i, mine = state
-        return i + 1, body(i, mine)
+        return i + 1, converted(body)(i, mine)
 
     counted = carry.behind(lo, "i")
     return run_while(where, counted, lambda state: state[0] < hi, step, {}, body)[1:]

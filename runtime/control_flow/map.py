@@ -7,6 +7,7 @@ import numpy as np
 import optree
 
 from ...compiler.errors import TransformTypeError
+from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import NAMESPACE, describe, is_array_like
 from ...compiler.tracing.traced_array import is_traced, located
 from ..batching.vmap import vmap
@@ -41,10 +42,11 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
 def _map(f: Callable[[Any], Any], xs: Any, batch_size: int | None) -> Any:
     where = f"map({describe(f)})"
     slices_of(where, xs, None)
+    step = converted(f)
 
     @like_function(f)
     def arrays_of(x: Any) -> Any:
-        return _of_each(lambda leaf: _as_array(where, leaf), f(_of_each(lambda leaf: leaf.copy(), x)))
+        return _of_each(lambda leaf: _as_array(where, leaf), step(_of_each(lambda leaf: leaf.copy(), x)))
 
     if batch_size is None:
         return scan(lambda carry, x: (carry, arrays_of(x)), (), xs)[1]
@@ -59,6 +61,6 @@ def _of_each(function: Callable[..., Any], *trees: Any) -> Any:
 def _as_array(where: str, leaf: Any) -> Any:
     if not is_array_like(leaf):
         raise TransformTypeError(
-            f"{where}: the function returns {type(leaf).__name__}, which is no array or number: {leaf!r:.60}"
+            f"{where}: the function returns {type(leaf).__name__}, which is not an array or a number: {leaf!r:.60}"
         )
     return leaf if is_traced(leaf) else np.asarray(leaf)

@@ -93,7 +93,8 @@ def _scan(
     carry = Carry(where, "init", init)
     tree = structure(((init, xs), {}))
     step = carry.settle(
-        lambda: NestedFunction(where, f, tree, [*carry.arguments(), *slices.arguments]), _carried_tree
+        lambda: NestedFunction(where, f, tree, [*carry.arguments(), *slices.arguments], repeats=True),
+        _carried_tree,
     )
     last, stacks = run_loop(step, carry, slices, loop, every)
     carry_tree, y_tree = step.tree.children()

@@ -9,6 +9,7 @@ from ...compiler.dtypes import dtype_name, is_complex, is_inexact
 from ...compiler.errors import NonScalarOutputError, NotDifferentiableError
 from ...compiler.frontend.traced_program import ArrayOutput
 from ...compiler.value_ops import constant
+from ..eager.converting import Convert, converting
 from ..eager.run import like_function, run, zeros
 from ..trees import show
 from .argnums import Argnums
@@ -26,6 +27,7 @@ def grad(
     argnames: Names = None,
     holomorphic: bool = False,
     safe_where: bool = False,
+    convert: Convert = None,
 ) -> Callable[..., Any]:
     """The gradient of a function that returns one real number.
 
@@ -39,6 +41,9 @@ def grad(
             derivative.
         safe_where: what a `where` does not choose has the derivative 0, also where its slope is infinite:
             ``where(x > 0, sqrt(x), 0)`` has the derivative 0 at 0. Without it that is NaN, with a `MaskedNaNWarning`.
+        convert: whose code is converted, so that ``if`` and ``while`` on values that are traced become branches and
+            loops: True (your own modules'), False (none), names of libraries such as ``("mylib",)``, or None: as the
+            function around this call.
 
     Returns:
         A function with the arguments of `func` that returns the gradient, or ``(gradient, aux)``.
@@ -54,6 +59,7 @@ def grad(
     >>> grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
+    func = converting(func, convert)
     both = _Gradient("grad", func, argnums, has_aux, argnames, holomorphic, safe_where)
 
     @like_function(func)
@@ -72,6 +78,7 @@ def grad_and_value(
     argnames: Names = None,
     holomorphic: bool = False,
     safe_where: bool = False,
+    convert: Convert = None,
 ) -> Callable[..., Any]:
     """As `grad`, returning ``(gradient, value)``, or ``(gradient, (value, aux))`` with ``has_aux=True``.
 
@@ -79,6 +86,7 @@ def grad_and_value(
     >>> grad_and_value(np.sin)(0.0)
     (np.float64(1.0), np.float64(0.0))
     """
+    func = converting(func, convert)
     both = _Gradient("grad_and_value", func, argnums, has_aux, argnames, holomorphic, safe_where)
 
     @like_function(func)
@@ -97,6 +105,7 @@ def value_and_grad(
     argnames: Names = None,
     holomorphic: bool = False,
     safe_where: bool = False,
+    convert: Convert = None,
 ) -> Callable[..., Any]:
     """As `grad`, returning ``(value, gradient)``, or ``((value, aux), gradient)`` with ``has_aux=True``.
 
@@ -104,6 +113,7 @@ def value_and_grad(
     >>> value_and_grad(np.sin)(0.0)
     (np.float64(0.0), np.float64(1.0))
     """
+    func = converting(func, convert)
     both = _Gradient("value_and_grad", func, argnums, has_aux, argnames, holomorphic, safe_where)
 
     @like_function(func)

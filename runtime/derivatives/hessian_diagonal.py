@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.dtypes import Array
+from ..eager.converting import Convert, converting
 from ..eager.run import like_function
 from .argnums import Argnums
 from .coloured_derivatives import SparseCall, has_scipy
@@ -23,6 +24,7 @@ def hessian_diag(
     chunk_size: int | None = None,
     memory_limit: int | str | None = None,
     randomness: str = "error",
+    convert: Convert = None,
 ) -> Callable[..., Any]:
     """The diagonal of the Hessian of a function of one number: the second derivative by each entry.
 
@@ -37,6 +39,7 @@ def hessian_diag(
     >>> hessian_diag(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
     array([ 6., 12.])
     """
+    func = converting(func, convert)
     choice = Argnums("hessian_diag", argnums, argnames)
     options = jacobian_options("hessian_diag", func, chunk_size, memory_limit, randomness)
 
@@ -58,6 +61,7 @@ def laplacian(
     chunk_size: int | None = None,
     memory_limit: int | str | None = None,
     randomness: str = "error",
+    convert: Convert = None,
 ) -> Callable[..., Any]:
     """The sum of the second derivatives of a function of one number by each entry of its arguments.
 
@@ -67,6 +71,7 @@ def laplacian(
     >>> laplacian(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
     np.float64(18.0)
     """
+    func = converting(func, convert)
     choice = Argnums("laplacian", argnums, argnames)
     options = jacobian_options("laplacian", func, chunk_size, memory_limit, randomness)
 

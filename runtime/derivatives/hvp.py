@@ -6,6 +6,7 @@ from typing import Any
 from ...compiler.errors import TransformArgumentError, TransformTypeError
 from ...compiler.frontend.traced_program import describe
 from ..batching.vmap import vmap
+from ..eager.converting import Convert, converting
 from ..eager.run import like_function, require_function
 from .grad import Numbers, grad
 from .jacobian_options import jacobian_options
@@ -23,6 +24,7 @@ def hvp(
     chunk_size: int | None = None,
     memory_limit: int | str | None = None,
     randomness: str = "error",
+    convert: Convert = None,
     **kwargs: Any,
 ) -> Any:
     """How the gradient of `func` at `primals` changes in the direction `tangents`: Hessian times vector.
@@ -40,6 +42,7 @@ def hvp(
             and its derivative are computed once for all.
         chunk_size, memory_limit: how many directions of a batch to take at once, as of `vmap`.
         randomness: whether `func` may draw random numbers, as of `jacrev`.
+        convert: whose code is converted, as of `grad`.
         kwargs: keyword arguments of `func`.
 
     Returns:
@@ -52,6 +55,7 @@ def hvp(
     >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),))
     array([ 6., 12.])
     """
+    func = converting(func, convert)
     require_function("hvp", func)
     where = f"hvp({describe(func)})"
     for name, given in (("primals", primals), ("tangents", tangents)):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...compiler.errors import TransformArgumentError
+from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import describe
 from ...compiler.tracing.trace import Lane, require_trace
 from ..batching.chunk_size import Chunking, chunking
@@ -27,7 +28,7 @@ class JacobianOptions:
         @like_function(func)
         def guarded(*args: Any, **kwargs: Any) -> Any:
             with mapping(MappedAxis(self.where, self.randomness, require_trace(), Lane(1))):
-                return func(*args, **kwargs)
+                return converted(func)(*args, **kwargs)
 
         return guarded
 

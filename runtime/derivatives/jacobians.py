@@ -8,6 +8,7 @@ import optree
 
 from ...compiler.errors import TransformArgumentError
 from ...compiler.frontend.traced_program import describe
+from ..eager.converting import Convert, converting
 from ..eager.run import like_function
 from .argnums import Argnums
 from .coloured_derivatives import Sparsity
@@ -31,6 +32,7 @@ def jacrev(
     memory_limit: int | str | None = None,
     randomness: str = "error",
     safe_where: bool = False,
+    convert: Convert = None,
 ) -> Callable[..., Any]:
     """The Jacobian of `func`, one row (output element) per pass: for few outputs.
 
@@ -45,7 +47,7 @@ def jacrev(
             ``"512MB"``; see `vmap`.
         randomness: whether `func` may draw from a `tracemill.random.Generator`: "error" or "same", one draw for all
             rows.
-        safe_where: as of `grad`.
+        safe_where, convert: as of `grad`.
 
     Raises:
         TransformArgumentError: (a ValueError) for wrong options; and the errors of `grad`.
@@ -55,6 +57,7 @@ def jacrev(
     array([[2., 0.],
            [0., 4.]])
     """
+    func = converting(func, convert)
     options = jacobian_options("jacrev", func, chunk_size, memory_limit, randomness)
     return _jacobian(
         func, rows, Argnums("jacrev", argnums, argnames), has_aux, holomorphic, options, safe_where
@@ -72,6 +75,7 @@ def jacfwd(
     memory_limit: int | str | None = None,
     randomness: str = "error",
     safe_where: bool = False,
+    convert: Convert = None,
 ) -> Callable[..., Any]:
     """The Jacobian of `func`, one column (input element) per pass: for few inputs.
 
@@ -81,6 +85,7 @@ def jacfwd(
     >>> jacfwd(np.sin)(0.0)
     np.float64(1.0)
     """
+    func = converting(func, convert)
     options = jacobian_options("jacfwd", func, chunk_size, memory_limit, randomness)
     return _jacobian(
         func, columns, Argnums("jacfwd", argnums, argnames), has_aux, holomorphic, options, safe_where
@@ -100,6 +105,7 @@ def jacobian(
     randomness: str = "error",
     safe_where: bool = False,
     sparse: bool | Sparsity = False,
+    convert: Convert = None,
 ) -> Callable[..., Any]:
     """The Jacobian of `func`, by columns (``mode="forward"``) or by rows (``mode="reverse"``).
 
@@ -116,6 +122,7 @@ def jacobian(
     >>> jacobian(lambda x: np.outer(x, x))(np.array([1.0, 2.0])).shape
     (2, 2, 2)
     """
+    func = converting(func, convert)
     if mode not in tuple(MODES):
         raise TransformArgumentError(
             f"jacobian({describe(func)}): mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}"
@@ -142,6 +149,7 @@ def hessian(
     randomness: str = "error",
     safe_where: bool = False,
     sparse: bool | Sparsity = False,
+    convert: Convert = None,
 ) -> Callable[..., Any]:
     """The second derivatives, ``jacfwd(jacrev(func))``: a leaf has shape output + input + input.
 
@@ -156,6 +164,7 @@ def hessian(
     array([[ 6.,  0.],
            [ 0., 12.]])
     """
+    func = converting(func, convert)
     choice = Argnums("hessian", argnums, argnames)
     require_sparse_option(f"hessian({describe(func)})", sparse)
     if sparse is not False:

@@ -11,6 +11,7 @@ from ...compiler.frontend.traced_program import ArrayOutput, describe, is_array_
 from ...compiler.ir import ArrayType, Graph
 from ...passes.transforms.vmap import vmap as vmap_graph
 from ..batching.batch_size import batch_size
+from ..eager.converting import Convert, converting
 from ..eager.run import require_function, run, transformed, zeros
 from ..trees import check_same_structure, spread, structure
 from .argnums import Argnums
@@ -25,6 +26,7 @@ def jvp(
     strict: bool = False,
     has_aux: bool = False,
     safe_where: bool = False,
+    convert: Convert = None,
 ) -> Any:
     """The value of `func` at `primals` and its derivative in the direction `tangents`.
 
@@ -35,6 +37,7 @@ def jvp(
         strict: raise if an output does not depend on the primals, instead of a zero tangent.
         has_aux: `func` returns ``(output, aux)``.
         safe_where: as of `grad`: what a `where` does not choose has the derivative 0.
+        convert: whose code is converted, as of `grad`.
 
     Returns:
         ``(output, tangent)``, or ``(output, tangent, aux)``. Outputs of integer dtype have zero tangents.
@@ -48,6 +51,7 @@ def jvp(
     >>> jvp(np.sin, (0.0,), (1.0,))
     (np.float64(0.0), np.float64(1.0))
     """
+    func = converting(func, convert)
     require_function("jvp", func)
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
@@ -69,12 +73,16 @@ def jvp(
 
 
 def linearize(
-    func: Callable[..., Any], *primals: Any, has_aux: bool = False, safe_where: bool = False
+    func: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    safe_where: bool = False,
+    convert: Convert = None,
 ) -> Any:
     """The value of `func` at `primals`, and its derivative there as a function of tangents.
 
     `func` runs once. ``jvp_fn(*tangents)`` may be called many times; it checks structure, shapes and dtypes,
-    with the errors of `jvp`. `safe_where` is that of `grad`.
+    with the errors of `jvp`. `safe_where` and `convert` are those of `grad`.
 
     Returns:
         ``(output, jvp_fn)``, or ``(output, jvp_fn, aux)``.
@@ -84,6 +92,7 @@ def linearize(
     >>> jvp_fn(1.0)
     np.float64(6.0)
     """
+    func = converting(func, convert)
     call = _call("linearize", func, primals, has_aux, safe_where)
     leaves = call.floating()
     forward, linear = call.linearize(leaves)
@@ -99,14 +108,20 @@ def linearize(
     return (value, jvp_fn, aux) if has_aux else (value, jvp_fn)
 
 
-def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False, safe_where: bool = False) -> Any:
+def vjp(
+    func: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    safe_where: bool = False,
+    convert: Convert = None,
+) -> Any:
     """The value of `func` at `primals`, and the map from cotangents of the output to those of the primals.
 
     Returns:
         ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``. ``vjp_fn(cotangents)`` takes the structure of the
         output (None inside it means zero) and returns a tuple with one cotangent per primal; with
         ``batched=True`` the first axis of each cotangent is a batch. The forward values are computed once.
-        `safe_where` is that of `grad`.
+        `safe_where` and `convert` are those of `grad`.
 
     Raises:
         TransformTypeError: (a TypeError) for primals that have no derivative, such as integers.
@@ -118,6 +133,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False, safe_whe
     >>> vjp_fn(1.0)
     (np.float64(3.0), np.float64(2.0))
     """
+    func = converting(func, convert)
     call = _call("vjp", func, primals, has_aux, safe_where)
     leaves = call.differentiable()
     forward, backward = call.vjp(leaves)

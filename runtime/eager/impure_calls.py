@@ -1,6 +1,7 @@
 """Clocks and Python's random numbers: what a function reads of them while it is traced would never change again."""
 
 import datetime
+import dis
 import os
 import random
 import sys
@@ -15,23 +16,41 @@ from ...compiler.callers.user_code import is_library, location_at
 from ...compiler.errors import ClockError, RandomStateError, TracemillError
 from ...compiler.frontend.traced_program import describe
 from ...compiler.ir import Location
+from ...compiler.tracing.trace import Trace
+from ...compiler.tracing.traced_array import is_traced
 
-_CLOCKS: Final = frozenset(
-    getattr(time, name)
+_CLOCKS: Final = {
+    getattr(time, name): f"time.{name}"
     for clock in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
     for name in (clock, f"{clock}_ns")
     if hasattr(time, name)
-)
+} | {os.times: "os.times"}
+"""Functions in C that read a clock, and their names."""
+_CLOCKS_BY_NAME: Final = frozenset({"getrusage", "generate_time_safe", "UuidCreate"})
+"""Others, of modules that this one does not load: of `resource`, and what ``uuid.uuid1`` calls."""
+_OF_NOW: Final = {time.localtime: 0, time.gmtime: 0, time.ctime: 0, time.asctime: 0, time.strftime: 1}
+"""Functions that read the clock unless they get a time, and which argument that is."""
+_NOW: Final = frozenset({"now", "today"})
+"""What ``np.datetime64`` reads the clock for. It is a class, whose calls a profile function is not told of."""
 _TODAY: Final = frozenset({"now", "utcnow", "today"})
 """Methods of dates that read the clock."""
 _ENTROPY: Final = frozenset({os.urandom, *([os.getrandom] if sys.platform == "linux" else [])})
 _DRAWS: Final = frozenset({"random", "getrandbits"})
 """The methods in C that all others of ``random.Random`` draw by."""
 _SETTERS: Final = frozenset({"seed", "setstate"})
-_PASSING_ON: Final = frozenset({"random", "secrets", "statistics", "uuid"})
-"""Modules whose functions draw for whoever calls them."""
+_PASSING_ON: Final = frozenset({"random", "secrets", "statistics", "timeit", "uuid"})
+"""Modules whose functions draw, or read a clock, for whoever calls them."""
 _MODULES: Final = frozenset({"time", "datetime", *_PASSING_ON})
-_NAMED: Final = _MODULES | {"urandom", "getrandom", "default_rng", "RandomState"}
+_NAMED: Final = _MODULES | {
+    "RAND_bytes",
+    "RandomState",
+    "datetime64",
+    "default_rng",
+    "getrandom",
+    "getrusage",
+    "times",
+    "urandom",
+}
 """Code that uses none of these names, and reaches none of these objects by others, reads no clock and draws nothing."""
 
 _TABLE: Final = 64
@@ -65,6 +84,8 @@ def refusing_impure_calls(
         yield
     finally:
         sys.setprofile(outer)
+        if sys.gettrace() is _not_traced:
+            sys.settrace(None)
     if watch.error is not None:
         raise watch.error
 
@@ -83,9 +104,14 @@ class _Watch:
             is_gauss = frame.f_code is random.Random.gauss.__code__  # which keeps every second number
             if is_gauss and not self._is_made(frame.f_locals["self"]):
                 self._drew(frame, "random.gauss")
+            elif "datetime64" in frame.f_code.co_names and (lines := _lines_of_now(frame.f_code)):
+                self._watch_lines(frame, lines)
         elif event == "c_call":
             if called in _CLOCKS:
-                self._read(frame, f"{called.__module__}.{called.__name__}")
+                self._read(frame, _CLOCKS[called])
+            elif called in _OF_NOW:
+                if not _is_given(frame.f_code, frame.f_lasti, _OF_NOW[called]):
+                    self._read(frame, f"time.{called.__name__}")
             elif called in _ENTROPY:
                 self._drew(frame, f"os.{called.__name__}")
             elif isinstance(called, BuiltinFunctionType):
@@ -99,6 +125,10 @@ class _Watch:
             owner = called.__self__
             if isinstance(owner, type) and issubclass(owner, datetime.date):
                 self._read(frame, f"{owner.__name__}.{name}")
+        elif name in _CLOCKS_BY_NAME:
+            self._read(frame, f"{called.__module__}.{name}")
+        elif name == "RAND_bytes":
+            self._drew(frame, "ssl.RAND_bytes")
         elif name in _DRAWS:
             if isinstance(called.__self__, random.Random) and not self._is_made(called.__self__):
                 self._drew(frame, f"random.{name}")
@@ -108,6 +138,19 @@ class _Watch:
                 self._drew(frame, f"random.{name}")
             elif frame.f_locals.get("a") is not None:
                 self.made.append(called.__self__)
+
+    def _watch_lines(self, frame: FrameType, lines: dict[int, str]) -> None:
+        """See whether any of these lines of a function that starts is run, unless a debugger watches them."""
+
+        def at_line(frame: FrameType, event: str, arg: Any) -> Any:
+            if event == "line" and frame.f_lineno in lines:
+                self._read(frame, lines[frame.f_lineno])
+            return at_line
+
+        if sys.gettrace() is None:
+            sys.settrace(_not_traced)
+        if sys.gettrace() is _not_traced:
+            frame.f_trace = at_line
 
     def _is_made(self, generator: Any) -> bool:
         return any(generator is one for one in self.made)
@@ -153,17 +196,70 @@ class _Watch:
         return str(frame.f_globals.get("__name__")).partition(".")[0] != own
 
 
+def _is_hook(frame: FrameType) -> bool:
+    """Whether this stands between code of the user's that was converted and what it calls."""
+    return ".runtime.staging." in str(frame.f_globals.get("__name__"))
+
+
 def _asking(frame: FrameType, what: str) -> tuple[str, FrameType | None]:
     """Who called, and what, where functions of Python's that draw for others have called in turn."""
     asking: FrameType | None = frame
-    while asking is not None and asking.f_globals.get("__name__") in _PASSING_ON:
-        what = f"{asking.f_globals['__name__']}.{asking.f_code.co_name}"
+    while asking is not None:
+        name = asking.f_globals.get("__name__")
+        if name in _PASSING_ON:
+            what = f"{name}.{asking.f_code.co_name}"
+        elif not _is_hook(asking):
+            break
         asking = asking.f_back
     return what, asking
 
 
 def _line(frame: FrameType) -> Location:
     return location_at(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _not_traced(frame: FrameType, event: str, arg: Any) -> None:
+    """A trace function that follows no function: Python reports lines of others only while there is one."""
+
+
+@lru_cache(maxsize=4096)
+def _is_given(code: CodeType, offset: int, place: int) -> bool:
+    """Whether the call at this instruction has an argument at that place, other than None."""
+    before: list[dis.Instruction] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.offset >= offset:
+            loads = [one for one in before if one.opname not in ("PRECALL", "KW_NAMES", "CACHE")]
+            is_none = bool(loads) and loads[-1].opname == "LOAD_CONST" and loads[-1].argval is None
+            count = instruction.arg if instruction.opname in ("CALL", "CALL_KW", "PRECALL") else None
+            return count is None or count > place + is_none
+        before.append(instruction)
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _lines_of_now(code: CodeType) -> dict[int, str]:
+    """The lines that call ``np.datetime64("now")`` or ``("today")``, and what they call."""
+    found: dict[int, str] = {}
+    last: dis.Instruction | None = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in (
+            "PUSH_NULL",
+            "CACHE",
+            "PRECALL",
+            "CALL",
+        ):  # converted code calls a hook between
+            continue
+        is_called = last is not None and last.argval == "datetime64"
+        line = instruction.positions.lineno if instruction.positions is not None else None
+        if (
+            is_called
+            and instruction.opname == "LOAD_CONST"
+            and line is not None
+            and instruction.argval in _NOW
+        ):
+            found[line] = f'np.datetime64("{instruction.argval}")'
+        last = instruction
+    return found
 
 
 # ---- what code can reach -----------------------------------------------------------------------------
@@ -191,6 +287,10 @@ def _may_call(roots: Iterable[Any]) -> bool:
 
 def _reached(value: Any, names: frozenset[str]) -> Iterable[Any]:
     """The objects that code gets at from `value`, where `names` are the names of the attributes that it uses."""
+    if isinstance(value, Trace) or is_traced(
+        value
+    ):  # which lead to all that has been recorded, and to no function
+        return
     wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
     if wrapped is not None:
         yield wrapped

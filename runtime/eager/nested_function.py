@@ -12,6 +12,7 @@ from ...compiler.errors import TransformTypeError
 from ...compiler.frontend.traced_program import (
     Argument,
     ArrayOutput,
+    Program,
     PythonType,
     Static,
     describe,
@@ -74,11 +75,27 @@ class NestedFunction:
         tree: Any,
         entering: "Sequence[Argument | Static]",
         users: Callable[..., Any] | None = None,
+        *,
+        repeats: bool = False,
+        beside: "NestedFunction | None" = None,
+        is_block: bool = False,
     ) -> None:
-        """`users` is the function that messages name, where `function` only wraps it."""
+        """`users` is the function that messages name, where `function` only wraps it.
+
+        The body of a loop `repeats`; `beside` it, the test of the loop runs. A function that `is_block` runs statements
+        of a function that is being traced already.
+        """
         self.where, self.function = where, users or function
-        with refusing_draws(self.function, tree, entering):
-            self.program = trace(function, tree, entering)
+        with refusing_draws(self.function, tree, entering, is_block=is_block):
+            self.program: Program = trace(
+                function,
+                tree,
+                entering,
+                may_not_run=True,
+                repeats=repeats,
+                varying=_written_by(beside),
+                lent=beside.program.lent if beside else (),
+            )
         self.tree = self.program.out_tree
         self.arguments = len(self.program.arguments)
         self.captured = {key(array): array for array in self.program.captured}
@@ -96,7 +113,7 @@ class NestedFunction:
             return Result(value.type, leaf.weak, leaf.is_scalar, leaf.index)
         if not isinstance(leaf.value, PYTHON_NUMBERS):
             raise TransformTypeError(
-                f"{self.where}: {self} returns {type(leaf.value).__name__} as {path}, which is no array or number"
+                f"{self.where}: {self} returns {type(leaf.value).__name__} as {path}, which is not an array or a number"
             )
         return Result(leaf_type(leaf.value, path), weak_type(leaf.value), True, -1, leaf.value)
 
@@ -126,6 +143,15 @@ class NestedFunction:
         """`record` with the leaves converted to these types."""
         leaves, written = self.record(arguments, captured)
         return [convert(leaf, type.dtype) for leaf, type in zip(leaves, types, strict=True)], written
+
+
+def _written_by(function: "NestedFunction | None") -> frozenset[int]:
+    """The ids of the memory from outside that a function writes to."""
+    if function is None:
+        return frozenset()
+    return frozenset(
+        place for place in function.captured if place in function.written and isinstance(place, int)
+    )
 
 
 @dataclass(frozen=True)

@@ -4,27 +4,56 @@ import pickle
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ...compiler.callers.user_code import location_at
 from ...compiler.errors import RandomStateError
+from ...compiler.frontend.conversion import conversion_of
 from ...compiler.frontend.traced_program import Argument, Static, argument_names, describe, users_name
 from .impure_calls import names_of, refusing_impure_calls
+
+_refused: ContextVar[frozenset[str]] = ContextVar("refused", default=frozenset())
+"""What the functions that are being traced are refused: "draws", and "clocks"."""
 
 
 @contextmanager
 def refusing_draws(
-    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static], *, clocks: bool = True
+    function: Callable[..., Any],
+    tree: Any,
+    entering: Sequence[Argument | Static],
+    *,
+    clocks: bool = True,
+    is_block: bool = False,
 ) -> Generator[None]:
     """`RandomStateError` if the function has drawn from a generator of NumPy's that it reaches, or from Python's.
 
     It is among the arguments, `tree` filled with `entering`, or in the object of a method, or the function, or one that
     it calls, names it, or an object that has it. With `clocks`, `ClockError` if it has read the time.
+
+    A function that `is_block` runs statements of one that is being traced. Where that is refused the same, it is seen
+    there: to look again at what a function reaches, in each of its branches, would take longer than to trace it.
     """
+    refused = _refused.get() | {"draws", *(["clocks"] if clocks else [])}
+    if is_block and refused == _refused.get():
+        yield
+        return
+    outer = _refused.set(refused)
+    try:
+        with _refusing(function, tree, entering, clocks=clocks):
+            yield
+    finally:
+        _refused.reset(outer)
+
+
+@contextmanager
+def _refusing(
+    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static], *, clocks: bool
+) -> Generator[None]:
     is_loaded = (
         "numpy.random" in sys.modules
     )  # else there is no generator, and this is not the time to load them
@@ -33,6 +62,8 @@ def refusing_draws(
     given = [leaf.value for leaf in entering if isinstance(leaf, Static)]
     with refusing_impure_calls(function, given, clocks=clocks):
         yield
+    if not is_loaded and "numpy.random" in sys.modules and np.random.get_state()[2] != _FRESH:  # type: ignore[index]
+        before.append(("np.random", np.random.mtrand._rand, b""))
     for name, found, state in before:
         if _state(found) != state:
             code = getattr(function, "__code__", None)
@@ -42,6 +73,10 @@ def refusing_draws(
                 "tracemill.random.default_rng, or outside, and pass the result as an argument",
                 None if code is None else location_at(code.co_filename, code.co_firstlineno),
             )
+
+
+_FRESH: Final = 623
+"""Where NumPy's own generator is in its numbers before anyone has drawn one."""
 
 
 def _state(generator: Any) -> bytes:
@@ -89,6 +124,8 @@ def _generators(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
     if not isinstance(function, FunctionType):
         return
     code, defaults = function.__code__, function.__defaults__ or ()
+    if any("random" in name for name in code.co_names) and isinstance(conversion_of(function), str):
+        yield "np.random", np.random.mtrand._rand  # what converted code calls is refused at the call
     named = [
         (name, function.__globals__[name]) for name in sorted(names_of(code)) if name in function.__globals__
     ]

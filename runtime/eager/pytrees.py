@@ -59,7 +59,7 @@ def register_dataclass(cls: type[T], *, static: Sequence[str] = ()) -> type[T]:
         `cls`.
 
     Raises:
-        TransformTypeError: (a TypeError) `cls` is no dataclass.
+        TransformTypeError: (a TypeError) `cls` is not a dataclass.
         TransformArgumentError: (a ValueError) `cls` is a container already, or has no such field.
 
     >>> @register_dataclass
@@ -73,7 +73,9 @@ def register_dataclass(cls: type[T], *, static: Sequence[str] = ()) -> type[T]:
     """
     _check_class("register_dataclass", cls)
     if not dataclasses.is_dataclass(cls):
-        raise TransformTypeError(f"register_dataclass: {cls.__name__} is no dataclass: use register_pytree")
+        raise TransformTypeError(
+            f"register_dataclass: {cls.__name__} is not a dataclass: use register_pytree"
+        )
     static = (static,) if isinstance(static, str) else tuple(static)
     fields = [field.name for field in dataclasses.fields(cls)]
     unknown = [name for name in static if name not in fields]

@@ -24,7 +24,7 @@ from ...compiler.nesting import refuse_deep, shown
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.memory_layout import Layout, LayoutQuestion, layout_of
-from ...compiler.tracing.trace import Known, array_type, current_trace
+from ...compiler.tracing.trace import Known, KnownOutside, array_type, current_trace
 from ...compiler.tracing.traced_array import TracedArray, as_value, is_numpy_array, is_traced, wrap
 from ...compiler.value_ops import constant, full
 from ...passes.pipeline import Made, apply
@@ -97,8 +97,7 @@ def known_value(leaf: Any) -> Known:
     """Lets tracing look at the value of an argument, if it has one."""
     if is_traced(leaf):
         with joined() as outer:
-            value = leaf.value
-        return lambda: outer.concrete(value)
+            return KnownOutside(outer, leaf.value)
     return lambda: np.asarray(leaf)
 
 

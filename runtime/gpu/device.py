@@ -373,9 +373,9 @@ class Device:
             return found
         free, total = self.memory()
         return GpuMemoryError(
-            f"{nbytes} bytes are wanted on {self.name}, of whose {total} bytes {free} are free: delete arrays"
-            " that are not needed any more, compute in chunks (vmap(chunk_size=...)), or keep less for the backward"
-            " pass (checkpoint)"
+            f"{nbytes} bytes do not fit on {self.name}: {free} of its {total} bytes are free. Delete arrays "
+            "that you no longer need, compute in chunks (vmap(chunk_size=...)), or keep less for the backward pass "
+            "(checkpoint)"
         )
 
 

@@ -53,7 +53,7 @@ def _put(leaf: Any, target: Device) -> Any:
         return DeviceArray(target.copy_from(found), found.shape, found.dtype)
     array = np.asarray(leaf)
     if array.dtype.kind == "O":
-        raise ArgumentTypeError(f"device_put: {type(leaf).__name__} is no array or number")
+        raise ArgumentTypeError(f"device_put: {type(leaf).__name__} is not an array or a number")
     if not is_supported(array.dtype):
         raise DTypeError(
             f"device_put: dtype {array.dtype} is none that programs compute with: convert it first"

@@ -156,6 +156,6 @@ def _dtype(code: int, bits: int, lanes: int, name: str) -> DType:
     except TypeError:  # such as floating-point numbers of 8 bits
         pass
     raise ForeignArrayError(
-        f"{name} has elements of DLPack's type {code} with {bits} bits and {lanes} lanes, which is no dtype of NumPy:"
+        f"{name} has elements of DLPack's type {code} with {bits} bits and {lanes} lanes, which is not a NumPy dtype:"
         " convert it in its library"
     )

@@ -86,7 +86,7 @@ def started() -> Any:
         result = found.cuInit(0)
     except RuntimeError as error:  # cuda-bindings finds no library of that name
         raise NoDriverError(
-            f"NVIDIA's driver is not there: {str(error).rstrip('.')}. nvidia-smi shows whether it works; in a"
+            f"NVIDIA's driver cannot be used: {str(error).rstrip('.')}. nvidia-smi shows whether it works; in a"
             " container, start that with its GPUs"
         ) from error
     if result[0]:

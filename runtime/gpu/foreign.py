@@ -105,7 +105,7 @@ def _device_at(pointer: int, name: str) -> Device:
     with gpu():
         result = found.cuPointerGetAttribute(ordinal, pointer)
     if result[0]:
-        raise ForeignArrayError(f"{name} points to {pointer:#x}, which is no memory of a GPU")
+        raise ForeignArrayError(f"{name} points to {pointer:#x}, which is not memory of a GPU")
     return gpu(int(result[1]))
 
 

@@ -55,7 +55,7 @@ class LoadedKernel:
         self.scratch_bytes = scratch_bytes
         if shared_bytes > device.shared_limit:
             raise GpuCodeError(
-                f"{device.name} does not run {name}: it needs {shared_bytes} bytes of shared memory, of which a program"
+                f"{device.name} cannot run {name}: it needs {shared_bytes} bytes of shared memory, of which a program"
                 f" gets {device.shared_limit} on {device.target}"
             )
         found = driver()
@@ -124,7 +124,7 @@ class PreparedLaunch:
 
 
 def _refused(status: Any, device: Device, name: str) -> Exception:
-    found = failure(status, f"{device.name} does not run {name}")
+    found = failure(status, f"{device.name} cannot run {name}")
     if not isinstance(found, GpuCodeError):
         return found
     return GpuCodeError(

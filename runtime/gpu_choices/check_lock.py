@@ -70,5 +70,5 @@ def _target(entry: LockEntry) -> Target:
 
 def _wrong(path: Path, entry: LockEntry, why: str) -> LockFileError:
     return LockFileError(
-        f"{path}:{entry.line}: {why}. Delete this entry, and its kernel is measured anew where a GPU is"
+        f"{path}:{entry.line}: {why}. Delete this entry, and its kernel is tuned again where a GPU is"
     )

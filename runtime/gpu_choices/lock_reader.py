@@ -118,7 +118,7 @@ class _Reader:
 
     def refuse(self, line: int, why: str) -> NoReturn:
         raise LockFileError(
-            f"{self.path}:{line}: {why}. Delete this entry, and its kernel is measured anew; or take the file from your"
+            f"{self.path}:{line}: {why}. Delete this entry, and its kernel is tuned again; or take the file from your"
             " version control"
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
 from ...compiler.backends.triton.standalone.files import triton_files
-from ..programs.canonicalize import inline_user_rules, refuse_index_checks
+from ..programs.canonicalize import inline_user_rules, refuse_checks
 from ..programs.optimize import optimize_in_stages
 
 
@@ -18,6 +18,6 @@ def as_triton(function: TracedFunction, *, fast_math: bool = False) -> Mapping[s
         ExportError: NumPy would have to compute a part of it, or the function needs more than NumPy; the message says
             what.
     """
-    refuse_index_checks(function.program.graph.name, function.program.graph)
+    refuse_checks(function.program.graph.name, function.program.graph)
     graph, _ = optimize_in_stages(inline_user_rules(function.program.graph), "triton")
     return triton_files(function.of(graph), fast_math=fast_math)

@@ -49,7 +49,7 @@ def build_of_stored(code: Code, graph: Graph, device: Device) -> Build | None:
     if refused:
         raise GpuCodeError("; and ".join(refused))
     raise GpuCodeError(
-        f"{device.name} does not run {graph.name}: it is a {device.target}, and there is code for {', '.join(stored)},"
+        f"{device.name} cannot run {graph.name}: it is a {device.target}, and there is code for {', '.join(stored)},"
         f" of which it runs none. Export it with targets={device.target!r}, or install Triton, which compiles it here;"
         " code for cuda:sm_80 runs on all newer GPUs"
     )

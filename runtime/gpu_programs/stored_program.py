@@ -124,7 +124,7 @@ def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> S
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         if isinstance(error, ParseError):
             raise
-        raise ParseError(f"this is no program for a GPU: {type(error).__name__}: {error}") from error
+        raise ParseError(f"this is not a program for a GPU: {type(error).__name__}: {error}") from error
     _check_launches(plan, kernels)
     if not plan.is_symbolic and plan.arena_bytes > _LARGEST:
         raise ParseError(f"a plan works in {plan.arena_bytes} bytes, more than there are")

@@ -57,7 +57,12 @@ class LoweredProgram:
             with seen_transforms() as seen, self.answering():
                 entering = arguments_for(self.signature)
                 program = trace(
-                    function, signature.tree, entering, is_kept=True, check_bounds=spec.check_bounds
+                    function,
+                    signature.tree,
+                    entering,
+                    is_kept=True,
+                    check_bounds=spec.check_bounds,
+                    convert=spec.convert,
                 )
                 if gpu_of(signature, program.captured) is None:
                     guards = layout_guards(self.signature, entering)
@@ -70,6 +75,8 @@ class LoweredProgram:
         """What is lowered."""
         self.transforms = (*transforms, *seen)
         """What ``grad``, ``vmap`` and the like made of functions while this one was traced, the innermost first."""
+        self.conversions = program.conversions
+        """The functions of the user's that were converted: ``.text`` of each shows what was traced."""
         self.graph: Graph = program.graph
         """The graph as traced."""
         with self.answering():

@@ -65,7 +65,7 @@ def kernels_in(cubin: bytes) -> Mapping[str, KernelFacts]:
     try:
         return _Elf(cubin).kernels()
     except (struct.error, IndexError, ValueError) as error:
-        raise CubinError(f"these {len(cubin)} bytes are no cubin that can be read: {error}") from error
+        raise CubinError(f"these {len(cubin)} bytes cannot be read as a cubin: {error}") from error
 
 
 def architecture_of(cubin: bytes) -> int:
@@ -75,7 +75,7 @@ def architecture_of(cubin: bytes) -> int:
         CubinError: this is no cubin.
     """
     if len(cubin) < _HEADER.size or cubin[:4] != b"\x7fELF":
-        raise CubinError(f"these {len(cubin)} bytes are no cubin that can be read: they are too few")
+        raise CubinError(f"these {len(cubin)} bytes cannot be read as a cubin: they are too few")
     flags: int = _HEADER.unpack_from(cubin)[_FLAGS]
     lowest = flags & 0xFF
     return lowest if lowest >= _OLDEST else flags >> 8 & 0xFF

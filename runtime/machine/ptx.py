@@ -57,17 +57,17 @@ def kernel_in(ptx: bytes) -> PtxFacts:
     try:
         text = ptx.decode("ascii")
     except UnicodeDecodeError as error:
-        raise ParseError(f"this is no PTX: {error}") from error
+        raise ParseError(f"this is not PTX: {error}") from error
     end = text.find("\n{", text.find(_ENTRY) + 1)
     head = text[: end + 1]
     if text.count(".entry") != 1 or not 0 <= end < _LONGEST_HEAD:
-        raise ParseError("this is no PTX with one kernel")
+        raise ParseError("this is not PTX with one kernel")
     if odd := _ODD.search(head):
-        raise ParseError(f"this is no PTX as compilers print it: {odd[0]!r} stands in front of the kernel")
+        raise ParseError(f"this is not PTX as compilers print it: {odd[0]!r} stands in front of the kernel")
     before, _, kernel = _without_comments(head).partition(_ENTRY)
     first, found = _FIRST.match(before), _KERNEL.fullmatch(kernel)
     if first is None or found is None or before.count(".version") + before.count(".target") != 2:
-        raise ParseError("this is no PTX for GPUs of 64 bits, with a kernel whose parameters can be read")
+        raise ParseError("this is not PTX for GPUs of 64 bits, with a kernel whose parameters can be read")
     major, minor, architecture, variant = first.groups()
     name, parameters, rules = found.groups()
     return PtxFacts(
@@ -87,7 +87,7 @@ def _places(parameters: str) -> tuple[tuple[int, int], ...]:
         found = _PARAMETER.fullmatch(parameter.strip())
         if found is None:
             raise ParseError(
-                f"this is no PTX of a kernel that takes pointers and numbers: {parameter.strip()!r:.80}"
+                f"this is not PTX of a kernel that takes pointers and numbers: {parameter.strip()!r:.80}"
             )
         sizes.append(int(found[1]) // 8)
     return laid_out(sizes)

@@ -72,7 +72,7 @@ def target_of(backend: str, fast_math: bool, gpu: int | None = None, lock: Path 
     check_backend(wanted, "TRACEMILL_BACKEND" if backend == "auto" else "backend")
     if gpu is not None and wanted not in ("auto", "triton"):
         raise BackendError(
-            f"backend {wanted!r} computes on the host, and an array lies on GPU {gpu}: copy it, x.numpy(), or"
+            f"backend {wanted!r} computes on the host, but an array is on GPU {gpu}: copy it with x.numpy(), or"
             " choose backend='triton'"
         )
     if wanted == "triton" or gpu is not None:

@@ -205,7 +205,7 @@ def missing_compiler(named: str | None) -> MissingCompilerError:
     """The error that says what to install."""
     if named:
         return MissingCompilerError(
-            f"TRACEMILL_CC={named} names no program: set it to a C compiler, such as gcc"
+            f"TRACEMILL_CC={named} does not name a program: set it to a C compiler, such as gcc"
         )
     return MissingCompilerError(
         f"no C compiler is found ({', '.join(NAMES)}): install one (`apt install gcc`, `dnf install gcc`, "
@@ -230,7 +230,7 @@ def _setting(name: str) -> list[str]:
     try:
         return shlex.split(given)
     except ValueError as error:
-        raise CompilerError(f"{name}={given} is no command ({error}): correct it, or unset it") from error
+        raise CompilerError(f"{name}={given} is not a command ({error}): correct it, or unset it") from error
 
 
 def _stamp(command: Sequence[str]) -> list[Any]:
@@ -374,7 +374,7 @@ def compiled(
         ) from error
     how = f"exit status {status}" if status >= 0 else f"killed by signal {-status}"
     raise CompilerError(
-        f"the C compiler fails ({how}) on {place}:\n{said.strip() or 'it says nothing'}\n"
+        f"the C compiler failed ({how}) on {place}:\n{said.strip() or 'it says nothing'}\n"
         f"The command was: {shlex.join(line)}\n"
         f"See what `tracemill doctor` says of it, {_INSTEAD}"
     )
@@ -387,32 +387,52 @@ def _run(line: Sequence[str], seconds: float, folder: str | None = None) -> tupl
         CompilerError: it cannot be started, or has not ended after so many seconds.
     """
     try:
-        process = subprocess.Popen(
-            line,
-            cwd=folder,
-            env={**os.environ, "TMPDIR": "."} if folder is not None else None,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,  # a group of its own, which can be killed as a whole
-        )
+        with _CompilerProcess(line, folder) as process:
+            out, said = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        _stopped.add(line[0])
+        raise CompilerError(
+            f"the C compiler {line[0]} has not ended after {seconds:g} seconds and was stopped: {_INSTEAD}"
+        ) from error
     except (OSError, subprocess.SubprocessError) as error:
         raise _cannot_run(line[:1], error) from error
-    with process:
-        try:
-            out, said = process.communicate(timeout=seconds)
-        except BaseException as error:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            _stopped.add(line[0])
-            raise CompilerError(
-                f"the C compiler {line[0]} has not ended after {seconds:g} seconds and was stopped: {_INSTEAD}"
-            ) from error
     return process.returncode, out, said
+
+
+class _CompilerProcess(subprocess.Popen[str]):
+    """A compiler, and the group of all processes that it starts. Any exception kills the whole group.
+
+    This includes an exception that a signal handler raises while the process is being started.
+    """
+
+    def __init__(self, line: Sequence[str], folder: str | None) -> None:
+        self.pid = 0
+        try:
+            super().__init__(
+                line,
+                cwd=folder,
+                env={**os.environ, "TMPDIR": "."} if folder is not None else None,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+        except BaseException:
+            self._kill_group()
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
+        if kind is not None:
+            self._kill_group()
+        super().__exit__(kind, *rest)
+
+    def _kill_group(self) -> None:
+        if self.pid and self.returncode is None:
+            for kill in (os.kill, os.killpg):  # a process that has just been started leads no group yet
+                with contextlib.suppress(ProcessLookupError):
+                    kill(self.pid, signal.SIGKILL)
 
 
 def _cannot_run(command: Sequence[str], error: Exception) -> CompilerError:

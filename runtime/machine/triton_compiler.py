@@ -263,7 +263,7 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
     try:
         found = triton.compile(asked, target=gpu, options=options)
     except Exception as error:
-        raise KernelError(f"Triton does not compile {source.name}: {_reason(error)}") from error
+        raise KernelError(f"Triton cannot compile {source.name}: {_reason(error)}") from error
     assembly = found.asm["ptx" if target.platform == "cuda" else "amdgcn"]
     code = found.asm["cubin" if target.platform == "cuda" else "hsaco"]
     facts = None

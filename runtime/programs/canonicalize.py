@@ -6,7 +6,7 @@ from functools import partial
 from ...compiler.errors import ExportError
 from ...compiler.ir import Graph
 from ...compiler.op import has_effect
-from ...passes.lowering.collect_index_checks import checks_indices, collect_index_checks
+from ...passes.lowering.collect_checks import check_sites, collect_checks, has_checks
 from ...passes.lowering.decompose import decompose_composites
 from ...passes.lowering.forget_weights import forget_weights
 from ...passes.lowering.inline_calls import inline_calls
@@ -33,7 +33,7 @@ def canonical_passes(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
 
 def inline_user_rules(graph: Graph) -> Graph:
     """The graph as it is compiled: no transform will ask for the rules that its calls hold."""
-    return run(graph, (inline_rules, collect_index_checks), check=checking())
+    return run(graph, (inline_rules, collect_checks), check=checking())
 
 
 def canonicalize(graph: Graph, backend: str) -> Graph:
@@ -41,13 +41,22 @@ def canonicalize(graph: Graph, backend: str) -> Graph:
     return run(inline_user_rules(graph), canonical_passes(backend), check=checking(), record=pass_times())
 
 
-def refuse_index_checks(name: str, graph: Graph, *, asked: bool | None = False) -> None:
-    """`ExportError` if a traced graph that becomes files checks indices, or if that is `asked` for."""
-    if asked or checks_indices(graph):
-        raise ExportError(
-            f"{name} cannot be exported with check_bounds=True: a file has no way to raise. Export the function"
-            " without, and check indices where it is compiled"
+def refuse_checks(name: str, graph: Graph, *, asked: bool | None = False) -> None:
+    """`ExportError` if a traced graph that becomes files may raise, or is `asked` to check indices."""
+    if asked or has_checks(graph):
+        why = (
+            "with check_bounds=True"
+            if asked or _has_index_checks(graph)
+            else "with `raise` or `assert` on values"
         )
+        raise ExportError(
+            f"{name} cannot be exported {why}: a file has no way to raise. Export the function without, and check "
+            "where it is compiled"
+        )
+
+
+def _has_index_checks(graph: Graph) -> bool:
+    return any(not site.error for site in check_sites(inline_rules(graph)))
 
 
 def can_be_cached(graph: Graph) -> bool:

@@ -66,7 +66,7 @@ def chosen(source: Source, count: int, shape: Size, p: Any, *, replace: bool) ->
         return np.minimum(places, count - 1)
     if wanted > count:
         raise ArgumentValueError(
-            f"choice: of {count} only so many can be chosen without replacement, not {wanted}"
+            f"choice: cannot choose {wanted} of {count} without replacement: pass replace=True or a smaller size"
         )
     if p is None:
         return order(source, count)[:wanted].reshape(shape)

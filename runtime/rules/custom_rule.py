@@ -12,6 +12,7 @@ import numpy as np
 from ...compiler.builder import bind_all
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import CustomRuleError, TransformArgumentError, TransformTypeError
+from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import (
     Argument,
     Static,
@@ -61,7 +62,9 @@ class CustomRule:
         update_wrapper(self, function, updated=())
         for name in nondiff:
             if self._signature is None or name not in self._signature.parameters:
-                raise TransformArgumentError(f"{self._where}: nondiff names {name!r}, which is no parameter")
+                raise TransformArgumentError(
+                    f"{self._where}: nondiff names {name!r}, which is not a parameter"
+                )
 
     # ---- rules ---------------------------------------------------------------------------------------
 
@@ -182,7 +185,7 @@ class CustomRule:
                 name: settings[name] if name in settings else next(rest) for name in signature.parameters
             }
             arguments = inspect.BoundArguments(signature, values)
-            return function(*arguments.args, **arguments.kwargs)
+            return converted(function)(*arguments.args, **arguments.kwargs)
 
         return named(called, function_name(self._function), self._primal_names())
 

@@ -8,6 +8,7 @@ from typing import Any
 import optree
 
 from ...compiler.builder import Builder, inline, recording
+from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import Argument, Static, is_array_like, leaf_type, weak_type
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import Graph
@@ -33,7 +34,7 @@ class Jvp:
         tangents = optree.tree_unflatten(site.primals_tree, leaves)
 
         def rule(primals: Any, tangents: Any, **settings: Any) -> Any:
-            result = site.rules["jvp"](primals, tangents, **settings)
+            result = converted(site.rules["jvp"])(primals, tangents, **settings)
             output, rates = site.pair("jvp", result, "output, tangent")
             return (*site.outputs("jvp", output), *site.rates("jvp", rates))
 
@@ -111,7 +112,9 @@ class Vjp:
         cotangents = optree.tree_unflatten(site.returned.tree, leaves)
 
         def backward(residuals: Any, cotangents: Any, **settings: Any) -> Any:
-            return tuple(site.pulled("backward", site.rules["backward"](residuals, cotangents, **settings)))
+            return tuple(
+                site.pulled("backward", converted(site.rules["backward"])(residuals, cotangents, **settings))
+            )
 
         entering = [leaf for leaf in leaves if isinstance(leaf, Argument)]
         order = [*given, *site.setting_arrays, *entering]
@@ -148,7 +151,7 @@ class Batch:
         which = optree.tree_unflatten(site.primals_tree, marks)
 
         def rule(*primals: Any, **settings: Any) -> Any:
-            output = site.rules["batch"](size, which, *primals, **settings)
+            output = converted(site.rules["batch"])(size, which, *primals, **settings)
             return tuple(site.outputs("batch", output, batch=(size,)))
 
         entering = [leaf for leaf in places if isinstance(leaf, Argument)]
@@ -168,7 +171,7 @@ class Transpose:
         cotangents = optree.tree_unflatten(site.returned.tree, leaves)
 
         def rule(cotangents: Any, **settings: Any) -> Any:
-            return tuple(site.pulled("transpose", site.rules["transpose"](cotangents, **settings)))
+            return tuple(site.pulled("transpose", converted(site.rules["transpose"])(cotangents, **settings)))
 
         pairs = zip(site.inputs, site.differentiable, strict=True)
         known = [leaf for leaf, mark in pairs if not mark]

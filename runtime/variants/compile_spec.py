@@ -18,6 +18,8 @@ class CompileSpec:
     """The file with what is chosen of kernels on GPUs, if they are to be measured."""
     check_bounds: bool = False
     """Whether indices are checked when the program runs."""
+    convert: bool | tuple[str, ...] = True
+    """Whether functions are converted before they are traced; names of libraries whose functions are, too."""
     code: Mapping[str, Mapping[str, bytes]] = field(
         default_factory=dict[str, Mapping[str, bytes]], hash=False
     )

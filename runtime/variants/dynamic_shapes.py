@@ -151,7 +151,7 @@ class _Naming:
             ]
             if not any(_leads_to(key, name) for name in arrays):
                 raise ArgumentSpecError(
-                    f"dynamic says what {key!r} is, and this call of {describe(self._function)} has no such array:"
+                    f"dynamic describes {key!r}, but this call of {describe(self._function)} has no such array:"
                     f" it has {', '.join(arrays) or 'none'}"
                 )
 
@@ -259,7 +259,7 @@ def check_arguments(function: Callable[..., Any], dynamic: Dynamic) -> None:
     for key in dynamic.arguments:
         if not any(_leads_to(name, key) for name in names):
             raise ArgumentSpecError(
-                f"dynamic says what {key!r} is, and {describe(function)} has no such argument: it has"
+                f"dynamic describes {key!r}, but {describe(function)} has no such argument: it has"
                 f" {', '.join(names) or 'none'}"
             )
 
@@ -272,11 +272,12 @@ def _described(name: Any, said: Any, sizes: Sizes) -> bool | Described | None:
     if isinstance(said, str):
         found = _SPEC.fullmatch(said)
         if found is None:
-            raise ArgumentSpecError(f"dynamic: cannot read {said!r}, which {name!r} is to be: {_HINT}")
+            raise ArgumentSpecError(f"dynamic: cannot read {said!r}, the description of {name!r}: {_HINT}")
         short, inside = found.groups()
         if short and short not in dtype_names():
             raise ArgumentSpecError(
-                f"dynamic: {name!r} is to be {said!r}, and there is no dtype {short!r}, only {', '.join(dtype_names())}"
+                f"dynamic: {name!r} is described as {said!r}, but {short!r} is not a dtype: write one of "
+                f"{', '.join(dtype_names())}"
             )
         shape = tuple(_size(name, part, sizes) for part in split_sizes(inside))
         return Described(shape, dtype_named(short) if short else None)

@@ -42,10 +42,14 @@ class ArraySpec:
     owndata: bool = field(default=True, compare=False)
     writeable: bool = field(default=True, compare=False)
     """What ``x.flags`` says; that counts where a program asks."""
+    is_length: bool = field(default=False, compare=False)
+    """It stands for an int that is a size."""
 
     is_traced = True
 
     def __str__(self) -> str:
+        if self.is_length:
+            return f"int {self.shape[0]}"
         place = "" if self.gpu is None else f" on cuda:{self.gpu}"
         return f"{ArrayType(self.dtype, self.shape)}{place}"
 
@@ -263,8 +267,9 @@ def _spec(leaf: Any, tree: Any, index: int) -> Spec:
 def _spec_of(array: Array) -> ArraySpec:
     flags = array.flags
     memory = None if flags.c_contiguous else memory_order(array)
+    is_length = array.dtype == np.bool_ and array.strides == (0,) and not flags.writeable
     return ArraySpec(
-        array.dtype, array.shape, memory=memory, owndata=flags.owndata, writeable=flags.writeable
+        array.dtype, array.shape, None, memory, flags.owndata, flags.writeable, is_length=is_length
     )
 
 

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import lru_cache
-from types import CodeType, FrameType
+from os.path import join
+from types import CodeType
 from typing import Any, Final
 
 from ...compiler.builder import current_builder
-from ...compiler.callers.user_code import OPTREE, is_library
+from ...compiler.callers.user_code import OPTREE, PACKAGE, is_library
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import answering
 from ...compiler.shapes.guards import Guards
 from ...compiler.shapes.scope import Observed
-from ...compiler.symbolic_size import SymbolicSize
 from .signature import Signature
 
 REMEMBERED: Final = 4096
@@ -54,6 +54,10 @@ class SymbolicCall:
         return all(map(self.scope.fixes, self.called.dims))
 
 
+_ON_BEHALF: Final = join(PACKAGE, "runtime", "staging", "on_behalf.py")
+"""Through which the user's code makes its calls."""
+
+
 def is_for_user(code: CodeType) -> bool:
     """Whether code is neither ours nor the ``__hash__`` of a dataclass; what finds keys in dicts is not ours."""
     file = code.co_filename
@@ -63,16 +67,7 @@ def is_for_user(code: CodeType) -> bool:
 @lru_cache(REMEMBERED)
 def _is_users(file: str) -> bool:
     """Remembered, as it is asked for each comparison, and wherever a size is looked up."""
-    return file.startswith(OPTREE) or not is_library(file)
-
-
-def _looped(size: SymbolicSize, frame: FrameType, rows: Any) -> int | str:
-    from ..interception.range_loop.frames import run_loop
-
-    return run_loop(size, frame, rows)
-
-
-SymbolicSize.looped = _looped
+    return file.startswith((OPTREE, _ON_BEHALF)) or not is_library(file)
 
 
 def line_at_work() -> Any:

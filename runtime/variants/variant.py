@@ -9,6 +9,7 @@ import numpy as np
 
 from ...compiler.error_state import is_strict
 from ...compiler.errors import ArgumentValueError
+from ...compiler.frontend.reached import Reached, have_changed
 from ...compiler.frontend.traced_program import ArrayOutput, Program, Static, describe, in_memory_order, trace
 from ...compiler.ir import Shape
 from ...compiler.shapes.dim import Comparison, Dim
@@ -23,7 +24,7 @@ from ..machine.target import Target, takes_symbolic_sizes
 from ..stage_times import stage
 from .compile_spec import CompileSpec
 from .donation import donated_inputs, to_overwrite
-from .generated_entry import always_miss, generate_entry, generate_size_reader
+from .generated_entry import MISS, always_miss, generate_entry, generate_size_reader
 from .layout_guards import entering_orders, layout_guards
 from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
 from .symbolic_call import SymbolicCall
@@ -73,7 +74,12 @@ class Variant:
         entering = arguments_for(signature)
         with refusing_draws(self.function, signature.tree, entering), stage("trace"):
             program = trace(
-                self.function, signature.tree, entering, is_kept=True, check_bounds=spec.check_bounds
+                self.function,
+                signature.tree,
+                entering,
+                is_kept=True,
+                check_bounds=spec.check_bounds,
+                convert=spec.convert,
             )
         is_on_host = gpu_of(signature, program.captured) is None
         self.layouts = layout_guards(signature, entering) if is_on_host else ()
@@ -110,6 +116,8 @@ class Variant:
                 generate_entry(self.signature, self.program, self.build.function, self.donated, self.layouts)
                 or always_miss
             )
+            if self.program.reached and self.entry is not always_miss:
+                self.entry = _while_unchanged(self.entry, self.program.reached)
 
     def sizes(self, called: Signature) -> dict[str, int] | None:
         """What sizes with names are in a call of the same family; None if it does not serve that."""
@@ -190,8 +198,32 @@ class Variant:
 
     @property
     def is_stale(self) -> bool:
-        """Whether a captured array whose elements the trace relied on has changed since."""
-        return any(not _equal(array, copy) for array, copy in self.program.frozen)
+        """Whether a captured array whose elements the trace relied on has changed since, or a name that it read."""
+        return have_changed(self.program.reached) or any(
+            not _equal(array, copy) for array, copy in self.program.frozen
+        )
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What has changed since of what the trace relied on, a line for each."""
+        names = tuple(filter(None, (one.change for one in self.program.reached)))
+        return names or ("an array that it closes over has changed",)
+
+
+def _while_unchanged(entry: Callable[..., Any], names: tuple[Reached, ...]) -> Callable[..., Any]:
+    """The entry as long as all names mean what they did."""
+    reads = tuple((one.read, one.place, one.value) for one in names)
+
+    def checked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            for read, place, value in reads:
+                if read(place) is not value and have_changed(names):
+                    return MISS
+        except (AttributeError, LookupError, ValueError):  # one is not there any more
+            return MISS
+        return entry(args, kwargs)
+
+    return checked
 
 
 def _shapes(leaves: Sequence[Any], signature: Signature) -> list[Shape]:

@@ -191,7 +191,7 @@ def sanitized(
         frees="\n".join(f"    free(p{i});" for i, _ in rows),
     )
     (folder / "main.c").write_text(main)
-    flags = f"-O1 -g {sanitizer}"
+    flags = f"-O0 -g {sanitizer}"
     made(folder, f"CFLAGS={flags}", "OPENMP=", f"lib{name}.a")
     command = ["cc", *flags.split(), "main.c", f"lib{name}.a", "-lm", "-o", "main"]
     subprocess.run(command, cwd=folder, check=True)

@@ -36,21 +36,24 @@ def sanitized(
     toolchain: Toolchain,
     folder: Path,
     sanitizer: str,
-    sizes: Mapping[str, Mapping[str, int]] | None = None,
+    sizes: Sequence[Mapping[str, int]] = (),
 ) -> subprocess.CompletedProcess[str]:
     """What a program says that calls each function with its arrays, on one thread and on four.
 
-    `sizes` are those of the named sizes, by the name of the function.
+    `sizes` are the named sizes of each case. A function of several cases is compiled once.
     """
-    sizes = sizes or {}
+    sizes = sizes or [{} for _ in cases]
     source, data, program = folder / "functions.c", folder / "arrays", folder / "program"
     parts = [
-        functions_text([function for function, _ in cases]),
+        functions_text(list({function.name: function for function, _ in cases}.values())),
         "#include <stdio.h>\n#include <stdlib.h>",
         RUN,
     ]
-    parts += [_calling(function, sizes.get(function.name, {})) for function, _ in cases]
-    calls = "".join(f"    run_{function.name}(data);\n" for function, _ in cases)
+    parts += [
+        _calling(number, function, of_case)
+        for number, ((function, _), of_case) in enumerate(zip(cases, sizes, strict=True))
+    ]
+    calls = "".join(f"    run_{number}(data);\n" for number in range(len(cases)))
     parts.append(
         'int main(int count, char **given)\n{\n    (void)count;\n    FILE *data = fopen(given[1], "rb");\n'
         f"{calls}    return fclose(data);\n}}\n"
@@ -61,7 +64,7 @@ def sanitized(
             for array, type in zip(arrays, function.inputs, strict=True):
                 file.write(np.ascontiguousarray(array, type.dtype).tobytes())
     flags = [flag for flag in (*REQUIRED, *toolchain.flags) if flag != "-shared"]
-    build = [*toolchain.command, *flags, "-O1", "-g", *SANITIZERS[sanitizer].split(), str(source)]
+    build = [*toolchain.command, *flags, "-O0", "-g", *SANITIZERS[sanitizer].split(), str(source)]
     if sanitizer == "thread":
         build.append(str(THREADS))
     built = subprocess.run([*build, "-o", str(program), "-lm"], capture_output=True, text=True, check=False)
@@ -69,7 +72,7 @@ def sanitized(
     return subprocess.run([str(program), str(data)], capture_output=True, text=True, check=False)
 
 
-def _calling(function: CFunction, sizes: Mapping[str, int]) -> str:
+def _calling(number: int, function: CFunction, sizes: Mapping[str, int]) -> str:
     given = [f"array(data, {_nbytes(type, sizes)})" for type in function.inputs]
     made = [f"array(NULL, {_nbytes(type, sizes)})" for type in function.outputs]
     arrays = "".join(f"    void *p{i} = {text};\n" for i, text in enumerate([*given, *made]))
@@ -78,7 +81,7 @@ def _calling(function: CFunction, sizes: Mapping[str, int]) -> str:
     arguments = ", ".join([*named, *(f"p{i}" for i in range(count)), ""])
     frees = "".join(f"    free(p{i});\n" for i in range(count))
     calls = "".join(f"    {function.name}({arguments}{threads});\n" for threads in (1, 4))
-    return f"static void run_{function.name}(FILE *data)\n{{\n{arrays}{calls}{frees}}}\n"
+    return f"static void run_{number}(FILE *data)\n{{\n{arrays}{calls}{frees}}}\n"
 
 
 def _nbytes(type: ArrayType, sizes: Mapping[str, int]) -> int:

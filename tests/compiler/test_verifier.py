@@ -37,7 +37,7 @@ def test_a_well_formed_graph_passes() -> None:
 def test_a_use_before_the_definition_names_the_call_and_its_line() -> None:
     graph = two_sines()
     with pytest.raises(
-        InvalidGraphError, match=r"graph f, call 0 \(sin\): value 0 .* is not made before"
+        InvalidGraphError, match=r"graph f, call 0 \(sin\): value 0 .* is not defined before"
     ) as info:
         replace(graph, calls=graph.calls[::-1]).lint()
     assert "at model.py:8  return np.sin(h)" in str(info.value)
@@ -116,6 +116,6 @@ def test_nested_graphs_are_verified_and_closed() -> None:
         result = bind("call", x, graph=inner)
     graph = Graph("outer", (x,), tuple(builder.calls), (result,))
     with pytest.raises(
-        InvalidGraphError, match=r"graph inner, call 1 \(add\): value 1 .* is not made before"
+        InvalidGraphError, match=r"graph inner, call 1 \(add\): value 1 .* is not defined before"
     ):
         graph.lint()

@@ -8,11 +8,11 @@ from faults.harness import Place
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, tmp_path: Path, c_compiler: str) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path, c_compiler: str, more: int) -> Place:
     """A place that nothing else uses. The C compiler is there: most campaigns call it."""
 
     def record(name: str, value: object) -> None:
         request.node.user_properties.append((name, value))
 
     tmp_path.chmod(0o700)
-    return Place(tmp_path, int(request.config.getoption("--more") or 1), record)
+    return Place(tmp_path, more, record)

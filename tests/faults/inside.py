@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any, Final
+from unittest.mock import patch
 
 import numpy as np
 
@@ -42,6 +43,12 @@ def called(number: int = 1, backend: str = "c", size: int = 40) -> str:
     """The outcome of compiling and calling a workload."""
     function, x = workload(number, size)
     return outcome(lambda: tm.compile(function, backend=backend)(x), function(x))
+
+
+def import_all() -> None:
+    """Import what a first call imports, without a cache: forked children then start with it."""
+    with patch.dict(os.environ, TRACEMILL_CACHE="0"):
+        assert called(backend="numpy") == RIGHT
 
 
 def outcome(compute: Callable[[], Any], expected: Any, *also: type[Exception]) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 import tracemill as tm
 from faults.harness import Place
-from faults.inside import RIGHT, called, forked, outcome, started, workload
+from faults.inside import RIGHT, called, forked, import_all, outcome, started, workload
 from tracemill.runtime.cache.disk_cache import default_cache
 
 pytestmark = pytest.mark.faults
@@ -46,6 +46,7 @@ def test_processes_fork(place: Place) -> None:
 
 def many_processes(random: Random, count: int) -> Iterator[str]:
     """Processes that compile the same functions at the same moment, while another evicts everything."""
+    import_all()
     for number in range(count):
         children = [started(partial(called, number * 2 + half, "c")) for half in (0, 1, 0, 1)]
         default_cache().prune(0)
@@ -122,6 +123,7 @@ def test_threads_compile_and_call_at_once(place: Place) -> None:
 
 def hard_ends(random: Random, count: int) -> Iterator[str]:
     """Children end by `os._exit` as soon as they have compiled."""
+    import_all()
     for number in range(count):
         yield forked(partial(called, number, "c"))
     np.testing.assert_equal(len(default_cache().entries()), count)

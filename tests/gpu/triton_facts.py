@@ -1,6 +1,7 @@
-"""Compiles kernels for GPUs that are not here, and prints what the machine code is like, as JSON.
+"""Compiles kernels for GPUs that are not here, and says what the machine code is like.
 
-A program of its own: where Triton's interpreter is loaded, nothing can be compiled.
+A program of its own: where Triton's interpreter is loaded, nothing can be compiled. It reads lines of JSON, each with a
+target and the names of kernels, and answers each with a line: ``{"facts": …}`` by name, or ``{"error": …}``.
 """
 
 import json
@@ -23,6 +24,7 @@ from tracemill.compiler.backends.triton.planning.program import program_of_kerne
 from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.compiler.backends.triton.steps.products.products import product_kernel
 from tracemill.compiler.dtypes import dtype_named
+from tracemill.compiler.errors import KernelError
 from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.text.parser import parse
 from tracemill.compiler.text.printer import HEADER
@@ -152,14 +154,20 @@ def kernel_named(name: str) -> TritonKernel:
     return triton_kernel(graphs[name], "kernel")
 
 
-def main(target: str, *names: str) -> None:
-    wanted = target_named(target)
-    found: dict[str, list[dict[str, object]]] = {}
-    for name in names:
-        kernels, is_counted = kernels_named(name, wanted), name.startswith(("sized ", "fixed "))
-        found[name] = [facts(kernel) | (machine_facts(kernel) if is_counted else {}) for kernel in kernels]
-    print(json.dumps(found))
+def facts_of(target: Target, name: str) -> list[dict[str, object]]:
+    """What is known of each function of a kernel."""
+    is_counted = name.startswith(("sized ", "fixed "))
+    kernels = kernels_named(name, target)
+    return [facts(kernel) | (machine_facts(kernel) if is_counted else {}) for kernel in kernels]
+
+
+def answer(target: str, names: list[str]) -> dict[str, object]:
+    try:
+        return {"facts": {name: facts_of(target_named(target), name) for name in names}}
+    except KernelError as error:
+        return {"error": f"KernelError: {error}"}
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    for line in sys.stdin:
+        print(json.dumps(answer(*json.loads(line))), flush=True)

@@ -1,5 +1,9 @@
 """logsumexp, softmax and log_softmax: SciPy's values, axes, infinities, and graphs that stay small."""
 
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,6 +52,86 @@ def test_weights_of_a_log_sum_may_be_0_and_keep_dims() -> None:
     assert nn.logsumexp(np.array([0.0, 2000.0]), b=np.array([1.0, 0.0])) == 0
     slopes = tm.grad(lambda x: nn.logsumexp(x, b=np.array([1.0, 0.0])))(np.array([0.0, 2000.0]))
     np.testing.assert_array_equal(slopes, [1, 0])
+
+
+@pytest.mark.parametrize("log_of_sum", [nn.logsumexp, special.logsumexp, np.logaddexp.reduce])
+def test_a_log_sum_near_0_keeps_its_digits(log_of_sum: Callable[..., Any]) -> None:
+    compiled = tm.compile(log_of_sum)
+    for length in (2, 3, 4):
+        x = np.full(length, -40.0)
+        x[1] = 0.0
+        np.testing.assert_allclose(compiled(x), np.log1p((length - 1) * np.exp(-40.0)), rtol=1e-15)
+
+
+def test_an_infinite_entry_makes_a_weighted_sum_infinite() -> None:
+    assert nn.logsumexp(np.array([np.inf, 0.0]), b=np.array([2.0, 1.0])) == np.inf
+
+
+ARGUMENTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"axis": 1},
+    {"axis": (0, 1), "keepdims": True},
+    {"b": 2.0, "axis": 0},
+    {"b": np.array([1, 0, 3])},
+    {"b": np.array([1.0, -2.0, 0.5]), "axis": 1, "return_sign": True},
+    {"return_sign": True, "keepdims": True},
+)
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.complex128])
+def test_scipys_logsumexp_has_scipys_values_when_traced(arguments: Any, dtype: Any) -> None:
+    x = np.array([[1.0, -3.0, 1.0], [2.0, 50.0, 0.5]]).astype(dtype)
+    check(lambda x: special.logsumexp(x, **arguments), x, rtol=1e-6 if dtype == np.float32 else 1e-13)
+
+
+def test_scipys_logsumexp_is_recorded_as_one_call_under_every_name() -> None:
+    from scipy.special import logsumexp as imported
+
+    for function in (
+        special.logsumexp,
+        imported,
+        lambda x: special.logsumexp(2 * x),
+        lambda x: imported([x, x]),
+    ):
+        text = str(tm.compile(function, backend="numpy").lower(np.ones(3)).graph)
+        assert "logsumexp(" in text
+        assert "isfinite" not in text
+
+
+def test_scipys_own_code_runs_on_numpy_arrays_during_a_trace_and_afterwards() -> None:
+    own = special.logsumexp.__code__
+    outside, constants = np.array([0.0, -40.0]), []
+
+    def f(x: Any) -> Any:
+        constants.append(special.logsumexp(outside, keepdims=True))
+        return x * constants[-1]
+
+    tm.compile(f)(np.ones(3))
+    assert type(constants[0]) is np.ndarray
+    assert special.logsumexp.__code__ is own
+
+
+def test_scipy_that_a_traced_function_imports_first_gives_the_right_second_derivatives(
+    tmp_path: Path,
+) -> None:
+    program = """
+import sys
+import numpy as np
+import tracemill as tm
+
+def f(x):
+    from scipy.special import logsumexp
+    return logsumexp(x)
+
+tm.compile(np.sin)(1.0)
+assert "scipy.special" not in sys.modules
+print(tm.hessian(f)(np.zeros(2)).tolist())
+"""
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True)
+    assert done.stdout == "[[0.25, -0.25], [-0.25, 0.25]]\n"
 
 
 def test_an_infinite_entry_is_no_probability() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 import tracemill as tm
 from numpy_surface.differential import assert_same, copied, run_numpy, run_traced
-from samples.thinning import some_and_all, thinned
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
     ArgumentTypeError,
@@ -106,10 +105,9 @@ def uses_of_at(dtype: str) -> Iterator[Call]:
 
 
 @pytest.mark.slow
-@some_and_all
 @BY_DTYPE
-def test_updates_by_ufuncs_cast_as_numpys_do(dtype: str, share: float) -> None:
-    assert_all_agree(thinned(uses_of_at(dtype), share))
+def test_updates_by_ufuncs_cast_as_numpys_do(dtype: str) -> None:
+    assert_all_agree(uses_of_at(dtype))
 
 
 def test_updates_in_a_wider_dtype_need_no_known_index_where_the_order_does_not_matter() -> None:
@@ -215,10 +213,9 @@ def uses_of_operators(dtype: str) -> Iterator[Call]:
 
 
 @pytest.mark.slow
-@some_and_all
 @BY_DTYPE
-def test_operators_with_numbers_have_numpys_dtypes(dtype: str, share: float) -> None:
-    assert_all_agree(thinned(uses_of_operators(dtype), share))
+def test_operators_with_numbers_have_numpys_dtypes(dtype: str) -> None:
+    assert_all_agree(uses_of_operators(dtype))
 
 
 def test_squares_of_booleans_are_small_integers() -> None:

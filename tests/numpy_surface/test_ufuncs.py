@@ -53,15 +53,14 @@ def assert_same_outcome(function: Any, *args: Any, rtol: float = 0.0) -> None:
 
 
 @pytest.mark.slow
-@some_and_all
-def test_every_ufunc_gives_numpys_values_and_dtypes_or_refuses_as_it_does(share: float) -> None:
+def test_every_ufunc_gives_numpys_values_and_dtypes_or_refuses_as_it_does() -> None:
     for ufunc in UFUNCS:
-        assert_takes_all_dtypes(ufunc, share)
+        assert_takes_all_dtypes(ufunc)
 
 
-def assert_takes_all_dtypes(ufunc: Any, share: float) -> None:
+def assert_takes_all_dtypes(ufunc: Any) -> None:
     rtol = 1e-15 if ufunc.__name__ in INEXACT_PAIRS else 0.0
-    for names in thinned(itertools.product(ARRAYS, repeat=ufunc.nin), share if ufunc.nin == 2 else 1):
+    for names in itertools.product(ARRAYS, repeat=ufunc.nin):
         arrays = [ARRAYS[name] for name in names]
         if ufunc.nin == 2:
             arrays = [arrays[0][:, None], arrays[1][None, :]]
@@ -319,7 +318,6 @@ def test_errors_are_of_tracemill() -> None:
     [
         lambda x: np.logical_and.reduce([x > 0, x < 1]),
         lambda x: np.add.accumulate([x, x]),
-        lambda x: np.sin([x, x]),
     ],
 )
 def test_a_list_of_traced_arrays_given_to_a_ufunc_is_an_error_that_says_what_to_do(call: Any) -> None:

@@ -13,6 +13,7 @@ import contextlib
 import doctest
 import importlib
 import io
+import linecache
 import os
 import pkgutil
 import re
@@ -38,11 +39,9 @@ PAGES = (
     "ARCHITECTURE.md",
     *sorted(f"docs/{path.relative_to(ROOT / 'docs').as_posix()}" for path in (ROOT / "docs").rglob("*.md")),
 )
-HEAVY = {
-    "docs/how-to/reading-dumps.md",
-    "docs/tutorial/export.md",
-    "docs/tutorial/first-function.md",
-}  # they take more than a few seconds; their commands run as a user runs them, each in a process of its own
+AS_A_USER_RUNS_THEM = "docs/tutorial/first-function.md"
+"""The page whose commands each run in a process of their own."""
+HEAVY = {"docs/gpu.md", "docs/how-to/reading-dumps.md", AS_A_USER_RUNS_THEM}  # they take more than a second
 
 if find_spec("triton") is not None:
     # Before an example loads Triton, which compiles from then on and interprets nothing.
@@ -104,6 +103,8 @@ class Page:
         file = named[1] if named else block.place
         if named:
             (self.folder / file).write_text(block.text, encoding="utf-8")
+        else:  # as a cell of a notebook: its source is at hand
+            linecache.cache[file] = (len(block.text), None, block.text.splitlines(keepends=True), file)
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(builtins.compile(block.text, file, "exec"), self.names)
         self.printed = out.getvalue()
@@ -255,7 +256,7 @@ def test_what_a_page_shows_is_what_happens(
             interpreted = importlib.import_module("gpu.interpreted_gpu").interpreted
             stack.enter_context(interpreted(request.getfixturevalue("stub_gpu")))
         stack.callback(tracemill.set_num_threads, tracemill.get_num_threads())
-        differences = Page(blocks, tmp_path, in_processes=name in HEAVY).run()
+        differences = Page(blocks, tmp_path, in_processes=name == AS_A_USER_RUNS_THEM).run()
     if update_golden:
         page = (ROOT / name).read_text(encoding="utf-8")
         for difference in differences:

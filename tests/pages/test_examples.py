@@ -153,7 +153,7 @@ def test_the_server_answers_from_the_file_alone(tmp_path: Path) -> None:
         for given, error in (
             (
                 b'{"image": [1, 2]}',
-                "ArgumentMismatchError: read_digit: image is f32[2], and it was exported for f32[",
+                "ArgumentMismatchError: read_digit: image is f32[2], but it was exported for f32[",
             ),
             (
                 b'{"picture": []}',

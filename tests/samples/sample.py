@@ -171,8 +171,6 @@ class Sample:
     invariant: Callable[..., tuple[Value, ...]] | None = None
     """What of the outputs, given as values, has a derivative of its own; else all of them. Vectors may have any
     phase, so only what does not depend on it can be compared with differences."""
-    reversible: bool = True
-    """Whether reverse mode goes through it; else it is refused."""
     coupled: bool = False
     """The examples of a batch compute together, as the first input numbers them. A loop over them, or a pairing of
     one alone, does not hold then; tests/compiler/ops/test_collectives.py says what does."""

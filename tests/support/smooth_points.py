@@ -492,6 +492,201 @@ REDUCTIONS = [
     ),
 ]
 
+
+def _log_sum(x: Sequence[Any], weights: Sequence[float] = (1, 1, 1)) -> Any:
+    return mp.log(sum(w * mp.exp(v) for w, v in zip(weights, x, strict=True)))
+
+
+def _shifted_log_sum(x: Any) -> Any:
+    """What functions do by hand, so that nothing overflows."""
+    top = np.max(x, axis=-1, keepdims=True)
+    return (top + np.log(np.sum(np.exp(x - top), axis=-1, keepdims=True)))[0]
+
+
+def _shifted_softmax(x: Any) -> Any:
+    terms = np.exp(x - np.max(x))
+    return terms / np.sum(terms)
+
+
+TIES: tuple[tuple[float, ...], ...] = ((0, 0, 0), (1, 1, 0), (0, 1, 1), (800, 800, 0), (-900, -900, -900))
+"""Points where several entries are the largest; also where their exponentials overflow or are 0."""
+_LOG_SUMS: dict[str, Callable[[Any], Any]] = {
+    "scipy logsumexp": special.logsumexp,
+    "scipy logsumexp of rows": lambda x: special.logsumexp(x[None], axis=1, keepdims=True)[0, 0],
+    "scipy logsumexp of columns": lambda x: special.logsumexp(x[:, None], axis=(0,))[0],
+    "logsumexp of all": lambda x: tm.nn.logsumexp(x[None], keepdims=True)[0, 0],
+    "log of a shifted sum": _shifted_log_sum,
+    "reduce along an axis": lambda x: np.logaddexp.reduce(np.stack([x, x], 1), axis=0)[1],
+    "reduceat": lambda x: np.logaddexp.reduceat(x, [0])[0],
+}
+_WEIGHTED_SUMS: dict[str, tuple[Callable[[Any], Any], tuple[float, ...]]] = {
+    "scipy logsumexp with weights": (lambda x: special.logsumexp(x, b=np.array([1.0, 2, 3])), (1, 2, 3)),
+    "logsumexp with weights": (lambda x: tm.nn.logsumexp(x, b=np.array([3.0, 2, 1])), (3, 2, 1)),
+    "a weight of 0": (lambda x: special.logsumexp(x, b=np.array([2.0, 1, 0])), (2, 1, 0)),
+    "a negative weight": (lambda x: special.logsumexp(x, b=np.array([2.0, 2, -1])), (2, 2, -1)),
+    "one number as weight": (lambda x: special.logsumexp(x, b=3.0), (3, 3, 3)),
+    "negative sum with its sign": (
+        lambda x: special.logsumexp(x, b=np.array([-1.0, -2, -1]), return_sign=True)[0],
+        (1, 2, 1),
+    ),
+    "sum with its sign": (lambda x: special.logsumexp(x, return_sign=True)[0], (1, 1, 1)),
+}
+_SOFTMAXES: dict[str, Callable[[Any], Any]] = {
+    "scipy softmax": special.softmax,
+    "scipy log_softmax": lambda x: np.exp(special.log_softmax(x)),
+    "softmax of rows": lambda x: tm.nn.softmax(x[None], axis=1)[0],
+    "softmax of all": lambda x: tm.nn.softmax(x[:, None])[:, 0],
+    "exp of log_softmax": lambda x: np.exp(tm.nn.log_softmax(x, axis=0)),
+    "shifted softmax": _shifted_softmax,
+    "attention": lambda x: tm.nn.attention(np.ones((1, 1)), x[:, None], np.eye(3), scale=1.0)[0],
+}
+_CROSS_ENTROPIES: dict[str, Callable[[Any], Any]] = {
+    "cross_entropy, smoothed": lambda x: tm.nn.cross_entropy(x[None], np.array([0]), label_smoothing=0.3),
+    "cross_entropy with probabilities": lambda x: tm.nn.cross_entropy(x[None], np.array([[0.8, 0.1, 0.1]])),
+}
+
+EXPONENTIAL_SUMS = [
+    *(
+        point
+        for name, f in _LOG_SUMS.items()
+        for point in several(name, lambda *x, f=f: f(np.stack(x)), lambda *x: _log_sum(x), *TIES)
+    ),
+    *(
+        point
+        for name, (f, weights) in _WEIGHTED_SUMS.items()
+        for point in several(
+            name, lambda *x, f=f: f(np.stack(x)), lambda *x, w=weights: _log_sum(x, w), *TIES
+        )
+    ),
+    *(
+        point
+        for name, f in _SOFTMAXES.items()
+        for point in several(
+            name,
+            lambda *x, f=f: f(np.stack(x)) @ np.array([1.0, 2, 4]),
+            lambda *x: sum(w * mp.exp(v) for w, v in zip((1, 2, 4), x, strict=True)) / sum(map(mp.exp, x)),
+            *TIES,
+        )
+    ),
+    *(
+        point
+        for name, f in _CROSS_ENTROPIES.items()
+        for point in several(
+            name,
+            lambda *x, f=f: f(np.stack(x)),
+            lambda *x: _log_sum(x) - (8 * x[0] + x[1] + x[2]) / 10,
+            (0, 0, 0),
+            (1, 1, 0),
+        )
+    ),
+    *several(
+        "reduce of base 2",
+        lambda *x: np.logaddexp2.reduce(np.stack(x)),
+        lambda *x: mp.log(sum(2**v for v in x), 2),
+        (0, 0, 0),
+        (1, 1, 0),
+    ),
+    *several(
+        "sorted",
+        lambda *x: np.sum(np.sort(np.stack(x)) ** 3),
+        lambda *x: sum(v**3 for v in x),
+        (1, 1, 2),
+        (0, 0, 0),
+    ),
+    *several(
+        "top_k",
+        lambda *x: np.sum(tm.top_k(np.stack(x), 3)[0] ** 3),
+        lambda *x: sum(v**3 for v in x),
+        (1, 1, 2),
+    ),
+    *several(
+        "batch_norm",
+        lambda x, y: tm.nn.batch_norm(np.stack([x, y])[:, None], training=True, eps=0.5)[0][0, 0],
+        lambda x, y: (x - y) / 2 / mp.sqrt((x - y) ** 2 / 4 + 0.5),
+        (1, 1),
+    ),
+    *several(
+        "group_norm",
+        lambda x, y: tm.nn.group_norm(np.stack([x, y])[None, :, None], 1, eps=0.5)[0, 0, 0],
+        lambda x, y: (x - y) / 2 / mp.sqrt((x - y) ** 2 / 4 + 0.5),
+        (1, 1),
+    ),
+    *several(
+        "nanvar",
+        lambda *x: np.nanvar(np.stack([*x, np.nan])),
+        lambda *x: _mean([(v - _mean(x)) ** 2 for v in x]),
+        (1, 1, 1),
+    ),
+]
+
+
+def _times_itself(x: Any) -> Any:
+    return x * x
+
+
+def _squares(*x: Any) -> Any:
+    return sum(v * v for v in x)
+
+
+def _variance(*x: Any) -> Any:
+    return _mean([(v - _mean(x)) ** 2 for v in x])
+
+
+_SQUARED_LENGTHS: dict[str, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
+    "norm squared": (lambda x: np.linalg.norm(x) ** 2, _squares),
+    "norms of rows, squared": (
+        lambda x: np.sum(np.linalg.norm(x[None], axis=1, keepdims=True) ** 2),
+        _squares,
+    ),
+    "one of several norms, squared": (
+        lambda x: np.linalg.norm(np.stack([x, 2 * x]), axis=1)[1] ** 2,
+        lambda *x: 4 * _squares(*x),
+    ),
+    "frobenius squared": (
+        lambda x: np.linalg.norm(np.stack([x, x]), "fro") ** 2,
+        lambda *x: 2 * _squares(*x),
+    ),
+    "norm times itself": (lambda x: _times_itself(np.linalg.norm(x)), _squares),
+    "power of a norm": (lambda x: np.power(np.linalg.norm(x), 2), _squares),
+    "complex norm squared": (lambda x: np.linalg.norm(x + 1j * x[::-1]) ** 2, lambda *x: 2 * _squares(*x)),
+    "norm squared in a product": (
+        lambda x: np.linalg.norm(x) ** 2 * np.exp(x[0]),
+        lambda *x: _squares(*x) * mp.exp(x[0]),
+    ),
+    "hypot squared": (
+        lambda x: np.sum(np.hypot(x[0], x[1:]) ** 2),
+        lambda x, y, z: 2 * x * x + y * y + z * z,
+    ),
+    "hypot with a number, squared": (
+        lambda x: np.sum(np.hypot(x, 2.0) ** 2),
+        lambda *x: _squares(*x) + 12,
+    ),
+    "sizes squared": (lambda x: np.sum(np.abs(x) ** 2), _squares),
+    "fabs squared": (lambda x: np.sum(np.square(np.fabs(x))), _squares),
+    "complex sizes squared": (
+        lambda x: np.sum(np.abs(x + 1j * x[::-1]) ** 2),
+        lambda *x: 2 * _squares(*x),
+    ),
+}
+_SQUARED_DEVIATIONS: dict[str, Callable[[Any], Any]] = {
+    "std squared": lambda x: np.std(x) ** 2,
+    "std of rows, squared": lambda x: np.sum(np.std(x[None], axis=1, keepdims=True) ** 2),
+    "nanstd squared": lambda x: np.nanstd(np.append(x, np.nan)) ** 2,
+}
+
+SQUARED_LENGTHS = [
+    *(
+        point
+        for name, (f, expected) in _SQUARED_LENGTHS.items()
+        for point in several(name, lambda *x, f=f: f(np.stack(x)), expected, (0, 0, 0), (0, 1, 0))
+    ),
+    *(
+        point
+        for name, f in _SQUARED_DEVIATIONS.items()
+        for point in several(name, lambda *x, f=f: f(np.stack(x)), _variance, (0, 0, 0), (2, 2, 2), (1, 1, 3))
+    ),
+]
+
 # ---- functions of matrices: of A + s E + t F ----------------------------------------------------------
 
 _E = np.array([[1.0, 2, 0, 1], [-1, 1, 3, 0], [2, 0, -1, 1], [1, 1, 0, 2]])
@@ -628,4 +823,14 @@ MATRICES = [
     ),
 ]
 
-POINTS: tuple[Point, ...] = (*ELEMENTARY, *POWERS, *COMPLEX, *SPECIAL, *NETWORKS, *REDUCTIONS, *MATRICES)
+POINTS: tuple[Point, ...] = (
+    *ELEMENTARY,
+    *POWERS,
+    *COMPLEX,
+    *SPECIAL,
+    *NETWORKS,
+    *REDUCTIONS,
+    *EXPONENTIAL_SUMS,
+    *SQUARED_LENGTHS,
+    *MATRICES,
+)

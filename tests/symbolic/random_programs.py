@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from support.source import with_source
+
 Shape = tuple[str, ...]
 """A size is an expression of B and N."""
 
@@ -140,7 +142,7 @@ class Program:
     @property
     def function(self) -> Callable[..., Any]:
         names: dict[str, Any] = {"np": np}
-        exec(compile(self.text, "<program>", "exec"), names)
+        exec(compile(self.text, with_source(self.text), "exec"), names)
         return names["program"]  # type: ignore[no-any-return]
 
     def arguments(self, sizes: tuple[int, int]) -> tuple[Any, ...]:

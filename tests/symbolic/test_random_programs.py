@@ -1,6 +1,5 @@
 """Random programs are compiled once for all sizes, and give what NumPy gives, and what programs of one size give."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,14 +8,6 @@ from hypothesis import given, settings
 
 import tracemill as tm
 from symbolic.random_programs import Program, programs
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_disk_cache() -> Iterator[None]:
-    """Programs that come once need not be written to disk."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRACEMILL_CACHE", "0")
-        yield
 
 
 def check(program: Program, backend: str, *, with_fixed: bool) -> None:
@@ -73,7 +64,7 @@ def test_one_compilation_of_gradients_serves_all_sizes(program: Program) -> None
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(programs())
 def test_many_gradients_serve_all_sizes(program: Program) -> None:
     check_gradient(program)
@@ -81,7 +72,7 @@ def test_many_gradients_serve_all_sizes(program: Program) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=1_500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(programs())
 def test_many_programs_serve_all_sizes(program: Program) -> None:
     check(program, "numpy", with_fixed=False)
@@ -89,7 +80,7 @@ def test_many_programs_serve_all_sizes(program: Program) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs(steps=10))
 def test_one_compilation_to_c_serves_all_sizes(program: Program) -> None:
     check(program, "c", with_fixed=False)

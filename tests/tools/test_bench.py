@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optree
 import pytest
 
 import tracemill as tm
 from tracemill.tools.bench import artifacts, bounds, compilation, transforms
+from tracemill.tools.bench.loops import against_numba
+from tracemill.tools.bench.loops.cases import ELEMENTS, NUMBERS, Case
 from tracemill.tools.bench.timing import ratio_in_turn, seconds_in_turn
 
 from .terminal import Terminal
@@ -74,6 +77,27 @@ def test_the_cost_of_checking_bounds_is_reported(monkeypatch: pytest.MonkeyPatch
         f"{function.__name__} ({backend})" for function in bounds.cases(100) for backend in bounds.BACKENDS
     ]
     assert [row["case"] for row in rows] == names
+
+
+@pytest.mark.slow
+def test_loops_are_reported_beside_numba(
+    monkeypatch: pytest.MonkeyPatch, terminal: Terminal, c_toolchain: object
+) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.setattr(against_numba, "SCALE", 0.0)
+    ran = terminal.run("bench", "own", "loops", "--rounds", "1", "--json", "found.json")
+    assert (ran.status, ran.err) == (0, "")
+    cases = {row["case"] for row in json.loads(Path("found.json").read_text())["measurements"]}
+    assert {case.name for case in (*ELEMENTS, *NUMBERS)} < cases
+    assert {"elements, geometric mean", "numbers, geometric mean", "array of 1000 on numpy"} < cases
+
+
+@pytest.mark.parametrize("case", [*ELEMENTS, *NUMBERS], ids=lambda case: case.name)
+def test_a_loop_of_the_benchmark_computes_in_c_what_python_does(case: Case, c_toolchain: object) -> None:
+    arguments = case.drawn(case.small)
+    found, expected = tm.compile(case.function, backend="c")(*arguments), case.function(*arguments)
+    for ours, theirs in zip(optree.tree_leaves(found), optree.tree_leaves(expected), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.slow

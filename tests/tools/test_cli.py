@@ -28,7 +28,7 @@ def norm(tree, *, scale=1.0):
 
 
 def positive(x):
-    return x if x > 0 else -x
+    return [x] if x > 0 else (x,)
 
 
 def broken(x):
@@ -102,7 +102,7 @@ MISUSES = {
     "no size": ((*LOSS[:2], "--in", "f32[n m]"), "cannot read 'n m': expected the end, found 'm'"),
     "no such size": (
         (*LOSS, "--dim", "b in 1..9"),
-        "--dim says what 'b' is, which is no size of an argument",
+        "--dim constrains 'b', which is not a size of any argument",
     ),
     "no sizes at all": ((*LOSS, "--dim", "n in 3..2"), "dim n: there is no size from 3 to 2"),
     "no type": ((*LOSS[:2], "--in", "x: what"), "cannot read the argument 'x: what'"),
@@ -176,12 +176,15 @@ FAILURES = {
     "import": (("inspect", "failing.py:f"), "importing failing.py failed: AttributeError"),
     "module": (("inspect", "failing:f"), "importing failing failed: AttributeError"),
     "shapes": ((*LOSS[:-1], "f32[7]"), "ShapeError: subtract of f32[4] and f32[7]"),
-    "control flow": (("inspect", "model.py:positive", "--in", "f32[]"), "ConcretizationError: "),
+    "control flow": (("inspect", "model.py:positive", "--in", "f32[]"), "BranchMismatchError: "),
     "the function": (
         ("inspect", "model.py:broken", "--in", "f32[]"),
         "NameError: name 'undefined' is not defined at model.py:19 return x + undefined",
     ),
-    "no arrays": (("inspect", "model.py:loss", "--example", "model.py"), "model.py: it is no .npz file"),
+    "no arrays": (
+        ("inspect", "model.py:loss", "--example", "model.py"),
+        "model.py: it is neither a .npz file",
+    ),
     "no example": (("inspect", "model.py:loss", "--example", "none.npz"), "cannot read arrays from none.npz"),
     "no key": (("cache", "show", "0123"), "0 programs have a key that starts with '0123'"),
 }

@@ -391,7 +391,7 @@ def offline(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
 
 @needs_triton
 @pytest.mark.slow
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "gfx942"])
+@pytest.mark.parametrize("architecture", ["sm_90", "gfx942"])
 def test_machine_code_is_described_without_a_gpu(architecture: str, tmp_path: Path) -> None:
     ran = offline(
         "--offline",

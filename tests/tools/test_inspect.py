@@ -62,7 +62,7 @@ def traced(terminal: Terminal, *arguments: str) -> str:
 def test_all_stages_come_in_order_and_those_without_effect_in_one_line(terminal: Terminal) -> None:
     out = terminal.run(*LOSS).out
     headings = [line for line in out.splitlines() if line.startswith("# ----")]
-    assert headings[0] == "# ---- traced"
+    assert headings[:2] == ["# ---- converted", "# ---- traced"]
     assert headings[-1] == "# ---- generated NumPy"
     assert "# ---- after remove_dead_code: nothing to do" in headings
     assert any(line.startswith("# ---- after simplify") for line in headings)
@@ -123,7 +123,10 @@ def test_a_stage_that_a_backend_lacks_is_refused_in_one_line_with_the_choices(
 ) -> None:
     ran = terminal.run(*LOSS, "--backend", "numpy", "--stage", stage)
     assert (ran.status, ran.out) == (2, "")
-    assert f"there is no stage {stage!r} on the backend 'numpy': choose from traced, after:" in ran.err
+    assert (
+        f"there is no stage {stage!r} on the backend 'numpy': choose from converted, traced, after:"
+        in ran.err
+    )
     assert ran.err.rstrip().endswith("kernels, memory, cost, numpy, all")
     assert ran.err.count("\n") == 1
 
@@ -146,7 +149,7 @@ def test_diffs_show_what_a_pass_changed(terminal: Terminal) -> None:
 def test_json_holds_every_stage(terminal: Terminal) -> None:
     document = json.loads(terminal.run(*LOSS, "--json").out)
     assert document["function"] == "model.py:loss"
-    assert [document["stages"][i]["stage"] for i in (0, -1)] == ["traced", "numpy"]
+    assert [document["stages"][i]["stage"] for i in (0, 1, -1)] == ["converted", "traced", "numpy"]
     assert all(set(stage) - {"data"} == {"stage", "title", "changed", "text"} for stage in document["stages"])
     tables = {stage["stage"]: stage["data"] for stage in document["stages"] if "data" in stage}
     assert list(tables) == ["kernels", "memory", "cost"]

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from samples.thinning import one_in
 
 TREE = Path(__file__).parents[1] / ".root"
 COMMANDS = {
@@ -23,6 +22,16 @@ COMMANDS = {
     "verify": ("verify", "model.tmill"),
     "diff": ("diff", "model.tmill", "model.tmill"),
 }
+
+
+def some(place: int) -> list[str]:
+    """Every fourth command, from a place on: each meets one of the four kinds of streams.
+
+    Streams are the business of the program that runs commands, not of any of these.
+    """
+    return list(COMMANDS)[place::4]
+
+
 EXPORT = ("export", "model.py:loss", "--in", "x: f64[4]")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the streams are Linux's")
 
@@ -64,14 +73,14 @@ def tracemill(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", one_in(4, COMMANDS))
+@pytest.mark.parametrize("name", some(0))
 def test_closed_streams_are_as_quiet_as_no_device(name: str) -> None:
     ran = tracemill(*COMMANDS[name], stdout=None, before=lambda: os.closerange(0, 2))
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", one_in(4, COMMANDS))
+@pytest.mark.parametrize("name", some(1))
 def test_a_full_device_is_said_in_one_line(name: str) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         ran = tracemill(*COMMANDS[name], stdout=full.fileno())
@@ -82,7 +91,7 @@ def test_a_full_device_is_said_in_one_line(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", one_in(4, COMMANDS))
+@pytest.mark.parametrize("name", some(2))
 def test_a_reader_that_goes_away_hears_nothing(name: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -94,7 +103,7 @@ def test_a_reader_that_goes_away_hears_nothing(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", one_in(4, COMMANDS))
+@pytest.mark.parametrize("name", some(3))
 def test_a_small_character_set_is_no_error(name: str) -> None:
     ran = tracemill(*COMMANDS[name], encoding="ascii:strict")
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -41,14 +41,18 @@ def describes_a_call(command: Callable[..., None]) -> Callable[..., None]:
             "described",
             multiple=True,
             metavar="ARGUMENT",
-            help='As "x: f32[4, 784]"; repeat for each.',
+            help='An argument, such as "x: f32[4, 784]". Repeatable.',
         ),
         click.option(
             "--example",
             type=click.Path(path_type=Path),
-            help='A .npz file with arrays for the arguments, or a .json file: {"x": "f32[4, 784]"}.',
+            help='A .npz file with arrays for the arguments, or a .json file such as {"x": "f32[4, 784]"}.',
         ),
-        click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".'),
+        click.option(
+            "--transform",
+            metavar="TEXT",
+            help='Transforms to apply, such as "vmap(grad(argnums=0), in_dims=(None, 0, 0))".',
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -60,7 +64,7 @@ DIM = click.option(
     "constraints",
     multiple=True,
     metavar="CONSTRAINT",
-    help='Of named sizes: "B in 1..4096", "B % 16 == 0", "A <= B"; repeat for each.',
+    help='A constraint on named sizes: "B in 1..4096", "B % 16 == 0" or "A <= B". Repeatable.',
 )
 """For commands that take arguments with named sizes."""
 
@@ -82,7 +86,7 @@ def described_signature(
         known = Assumptions(relations).relations
         signature = replace(signature_of_call(function, specs), guards=Guards(tuple(map(Guard, known))))
         if stray := (sizes or {}).keys() - {repr(dim) for dim in signature.dims}:
-            raise DimSpecError(f"--dim says what {min(stray)!r} is, which is no size of an argument")
+            raise DimSpecError(f"--dim constrains {min(stray)!r}, which is not a size of any argument")
         return signature
 
 
@@ -111,7 +115,7 @@ def read_example(path: Path) -> list[str]:
     try:
         with opened(path) as file:
             if not is_zipfile(file):
-                raise ValueError("it is no .npz file, which np.savez writes, and no .json file")
+                raise ValueError("it is neither a .npz file, as np.savez writes, nor a .json file")
             file.seek(0)
             check_arrays(file)
             archive = np.load(file, allow_pickle=False)
@@ -139,7 +143,7 @@ def _described(found: Any, path: tuple[str, ...]) -> Iterator[str]:
         for key, item in items:
             if not re.fullmatch(r"\w+", str(key)):
                 raise ArgumentSpecError(
-                    f"{key!r} in {'.'.join(path) or 'the example'} is no name of an argument"
+                    f"{key!r} in {'.'.join(path) or 'the example'} is not the name of an argument"
                 )
             yield from _described(item, (*path, str(key)))
         return

@@ -94,7 +94,7 @@ def _arrays(text: str, max_bytes: int | None) -> Iterator[tuple[str, Array]]:
     name, path = (named[1], Path(named[2])) if named else ("", Path(text))
     if path.suffix not in (".npy", ".npz"):
         raise click.UsageError(
-            f"{text!r} is no .npy or .npz file: write --in x.npy, --in w=x.npy or --in all.npz"
+            f"{text!r} is not a .npy or .npz file: write --in x.npy, --in w=x.npy or --in all.npz"
         )
     try:
         with opened(path) as file:
@@ -123,7 +123,7 @@ def check_arrays(file: IO[bytes], max_bytes: int | None = None) -> bool:
     if start == MAGIC_PREFIX:
         return False
     if not start.startswith(_ZIP):
-        raise ValueError("it is no .npy or .npz file, which NumPy writes")
+        raise ValueError("it is not a .npy or .npz file, which NumPy writes")
     total = sum(info.file_size for info in ZipFile(file).infolist())
     most = max(USUAL_TOTAL, USUAL_GROWTH * size) if max_bytes is None else max_bytes
     if total > most:

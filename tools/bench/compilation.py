@@ -25,7 +25,9 @@ def chain(nodes: int, xp: Any = np) -> Callable[[Any], Any]:
 
     def function(x: Any) -> Any:
         start = x
-        for number in range(nodes // 2):
+        for number in [
+            *range(nodes // 2)
+        ]:  # a list, over which Python runs: it is to be a chain, and no loop
             x = xp.sin(x) if number % 2 else xp.tanh(x)
             x = x + start
         return x

@@ -16,7 +16,7 @@ def in_namespace(function: Callable[..., Any], namespace: Any) -> Callable[..., 
     """A copy of a function, and of those of its module that it calls, for which ``np`` is another namespace.
 
     Raises:
-        UnsupportedFunctionError: it is no plain Python function, whose code could be read.
+        UnsupportedFunctionError: it is not a plain Python function, whose code could be read.
 
     >>> import math
     >>> def power(x):
@@ -26,7 +26,7 @@ def in_namespace(function: Callable[..., Any], namespace: Any) -> Callable[..., 
     """
     if not isinstance(function, FunctionType):
         raise UnsupportedFunctionError(
-            f"{function!r:.60} is no plain Python function, so np cannot be replaced in it"
+            f"{function!r:.60} is not a plain Python function, so np cannot be replaced in it"
         )
     scope: dict[str, Any] = {}
     for name, value in function.__globals__.items():

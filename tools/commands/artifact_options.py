@@ -33,23 +33,23 @@ _OPTIONS = (
         multiple=True,
         metavar="MODULE:CLASS",
         callback=_classes,
-        help="A named tuple or registered class in its arguments or results; repeat for each. Its module is run.",
+        help="A named tuple or registered class in the artifact's arguments or results. Its module is run. Repeatable.",
     ),
     click.option(
         "--max-bytes",
         metavar="BYTES",
         callback=_bytes,
-        help="What an artifact may take, unpacked: 2GB. Default: 256 MB, or 4 times the file if that is more.",
+        help="Largest unpacked size of an artifact, such as 2GB. Default: 256 MB, or 4 times the file size if larger.",
     ),
     click.option(
         "--trust-code",
         is_flag=True,
-        help="Run the machine code for GPUs that is in an artifact. It can do anything.",
+        help="Run the GPU machine code in an artifact. Such code can do anything: use it only if you trust the file.",
     ),
     click.option(
         "--max-steps",
         type=click.IntRange(min=1),
-        help="End an artifact's function where a loop takes more steps. Default: any number.",
+        help="Stop an artifact's function with an error if a loop takes more steps than this. Default: no limit.",
     ),
 )
 

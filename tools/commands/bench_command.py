@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ...runtime.files.output_file import write_output
 from ..bench import artifacts, bounds, compilation, overhead, training_step, transforms
+from ..bench.loops import against_numba
 from ..bench.machine import machine_text
 from ..bench.suite import sizes
 from ..bench.timing import Measurement
@@ -36,7 +37,12 @@ BENCHMARKS: dict[str, Benchmark] = {
     "artifacts": artifacts,
     "sizes": sizes,
     "bounds": bounds,
+    "loops": against_numba,
 }
+
+
+OF_OURSELVES = tuple(name for name in BENCHMARKS if name != "loops")
+"""What runs unless told otherwise: the others need Numba."""
 
 
 class _OfFunctions(click.Group):
@@ -52,12 +58,12 @@ class _OfFunctions(click.Group):
 
 @click.group("bench", cls=_OfFunctions, subcommand_metavar="FUNCTION | COMMAND [ARGS]...")
 def bench() -> None:
-    """Measure how fast a FUNCTION is as NumPy runs it and compiled, or what Tracemill costs here.
+    """Time FUNCTION compiled and uncompiled, or measure what Tracemill itself costs on this machine.
 
     \b
       tracemill bench model.py:loss --in "w: f32[784]" --in "x: f32[64, 784]" --vs jax --plot loss.svg
 
-    All its options: tracemill bench function --help
+    For all options, see: tracemill bench function --help
     """
 
 
@@ -77,26 +83,28 @@ bench.add_command(suite)
     type=click.IntRange(min=1),
     default=31,
     show_default=True,
-    help="Of which the median is shown.",
+    help="Number of timing rounds; the median is shown.",
 )
 @click.option(
     "--json",
     "file",
     type=click.Path(path_type=Path),
     callback=to_file("own.json"),
-    help="Write the table to this file, too.",
+    help="Also write the table to this file, as JSON.",
 )
 @FORCE
 def own(names: tuple[str, ...], rounds: int, file: Path | None, force: bool) -> None:
-    """Measure what a call, a compilation, a training step, transforms and exported files cost here.
+    """Measure what calls, compilation, training steps, transforms and exported files cost on this machine.
 
-    Numbers are medians; what is compared runs in turn. Leave the machine alone meanwhile.
+    `loops` compares loops over elements and numbers with Numba's; it needs Numba, so it runs only if you name it.
+
+    Times are medians, and variants that are compared run in turn. Keep the machine otherwise idle.
     """
     console = wide_console()
     machine = machine_text()
     console.print(machine, style="dim", highlight=False, soft_wrap=True)
     measured: list[Measurement] = []
-    for name in dict.fromkeys(names) or BENCHMARKS:
+    for name in dict.fromkeys(names) or OF_OURSELVES:
         with console.status(f"measuring {name}"):  # silent in a pipe
             rows = list(BENCHMARKS[name].measure(rounds))
         console.print(f"\n[bold]{name}[/bold]  {BENCHMARKS[name].ABOUT}", highlight=False, soft_wrap=True)

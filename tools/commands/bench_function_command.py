@@ -41,11 +41,21 @@ ADVICE: Final = "pip install 'tracemill[bench]'"
     "backends",
     multiple=True,
     type=click.Choice(BACKENDS),
-    help="Repeat for each. Default: numpy, and c where a compiler works.",
+    help="A backend to time. Default: numpy, and c if a compiler works. Repeatable.",
 )
-@click.option("--vs", "peers", multiple=True, type=click.Choice(list(PEERS)), help="Repeat for each.")
 @click.option(
-    "--rounds", type=click.IntRange(min=1), default=21, show_default=True, help="Of which medians are shown."
+    "--vs",
+    "peers",
+    multiple=True,
+    type=click.Choice(list(PEERS)),
+    help="Another framework to time. Repeatable.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=21,
+    show_default=True,
+    help="Number of timing rounds; medians are shown.",
 )
 @reads_artifacts
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -53,7 +63,7 @@ ADVICE: Final = "pip install 'tracemill[bench]'"
     "--plot",
     type=click.Path(path_type=Path),
     callback=to_file("bars.svg"),
-    help="Draw bars into this .svg or .png file.",
+    help="Draw a bar chart to this .svg or .png file.",
 )
 @FORCE
 def bench_function(
@@ -69,11 +79,12 @@ def bench_function(
     plot: Path | None,
     force: bool,
 ) -> None:
-    """Time FUNCTION as NumPy runs it, and compiled, side by side.
+    """Time FUNCTION as plain NumPy and compiled, side by side.
 
-    FUNCTION is package.module:function, path/file.py:function, or an artifact such as model.tmill, and arguments are
-    described as for `tracemill inspect`; arrays are random. Of an artifact, or under a transform, the first row is the
-    same uncompiled, operation by operation. For JAX and torch, np in FUNCTION's module becomes their own namespace.
+    FUNCTION is package.module:function, path/file.py:function, or an artifact such as model.tmill. Describe its
+    arguments as for `tracemill inspect`; arrays are filled with random numbers. For an artifact, or with --transform,
+    the first row runs the program uncompiled, one operation at a time. JAX and torch run FUNCTION with np in its module
+    replaced by their own namespace.
     """
     if plot is not None:
         check_picture(plot)

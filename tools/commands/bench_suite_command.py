@@ -49,57 +49,63 @@ class Field:
 
 
 @click.command("suite")
-@click.option("--vs", "peers", multiple=True, type=click.Choice(list(PEERS)), help="A peer; repeat for each.")
+@click.option(
+    "--vs",
+    "peers",
+    multiple=True,
+    type=click.Choice(list(PEERS)),
+    help="Another framework to time. Repeatable.",
+)
 @click.option(
     "--backend",
     "backends",
     multiple=True,
     type=click.Choice(BACKENDS),
-    help="A backend of ours; repeat for each. Default: all.",
+    help="A Tracemill backend to time. Default: all. Repeatable.",
 )
 @click.option(
     "--rows",
     "rows",
     multiple=True,
     metavar="NAME",
-    help="Rows whose name starts so; repeat for each. Default: all.",
+    help="Run only the rows whose names start with NAME. Default: all. Repeatable.",
 )
 @click.option(
     "--table",
     "tables",
     multiple=True,
     type=click.Choice(TABLES),
-    help="A table; repeat for each. Default: all.",
+    help="A table to print. Default: all. Repeatable.",
 )
 @click.option(
     "--rounds",
     type=click.IntRange(min=1),
     default=11,
     show_default=True,
-    help="Of which the median is shown.",
+    help="Number of timing rounds; the median is shown.",
 )
 @click.option(
-    "--threads", type=click.IntRange(min=1), help="For each contestant. Default: the cores there are."
+    "--threads", type=click.IntRange(min=1), help="Threads per contestant. Default: the number of cores."
 )
 @click.option(
     "--json",
     "file",
     type=click.Path(path_type=Path),
     callback=to_file("suite.json"),
-    help="Write all numbers here.",
+    help="Write all measurements to this file.",
 )
 @click.option(
     "--markdown",
     "page",
     type=click.Path(path_type=Path),
     callback=to_file("suite.md"),
-    help="Write the tables for a page here.",
+    help="Write the tables to this Markdown file.",
 )
 @click.option(
     "--plots",
     type=click.Path(path_type=Path),
     callback=to_folder(*PICTURES),
-    help="Draw pictures into this folder.",
+    help="Draw charts into this folder.",
 )
 @FORCE
 def suite(
@@ -114,10 +120,11 @@ def suite(
     plots: Path | None,
     force: bool,
 ) -> None:
-    """Time the same functions with Tracemill, plain NumPy and peers.
+    """Time the same functions in Tracemill, plain NumPy and other frameworks.
 
-    Each contestant runs in a process of its own, with as many threads; they take turns, and results are compared
-    before anything is timed. A ratio is the fastest peer's time by ours. Leave the machine alone meanwhile.
+    Each contestant runs in a process of its own with the same number of threads, and they take turns. Results are
+    compared before anything is timed. A ratio is the time of the fastest other framework divided by Tracemill's. Keep
+    the machine otherwise idle.
     """
     console = wide_console()
     for name in peers:

@@ -22,7 +22,7 @@ SHORT_KEY = 12  # characters of a key that tell entries apart
 @click.group(invoke_without_command=True)
 @click.pass_context
 def cache(context: click.Context) -> None:
-    """The disk cache of generated programs."""
+    """Inspect and clean the disk cache of generated programs."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -30,7 +30,7 @@ def cache(context: click.Context) -> None:
 @cache.command("info")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info(as_json: bool) -> None:
-    """Where the cache lies, whether it is used, how large it is."""
+    """Show where the cache is, whether it is used, and how large it is."""
     found = default_cache().info()
     if as_json:
         click.echo(json.dumps({**asdict(found), "folder": str(found.folder)}))
@@ -44,7 +44,7 @@ def info(as_json: bool) -> None:
 @cache.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_entries(as_json: bool) -> None:
-    """The programs in the cache, the last used first."""
+    """List the programs in the cache, most recently used first."""
     entries = default_cache().entries()
     if as_json:
         click.echo(json.dumps([{**asdict(entry), "folder": str(entry.folder)} for entry in entries]))
@@ -57,13 +57,15 @@ def list_entries(as_json: bool) -> None:
 @cache.command("show")
 @click.argument("key")
 def show(key: str) -> None:
-    """The generated source of the program whose key starts with KEY."""
+    """Show the generated source of the program whose key starts with KEY."""
     found = [entry for entry in default_cache().entries() if entry.key.startswith(key)]
     if len(found) != 1:
         raise click.ClickException(f"{len(found)} programs have a key that starts with {key!r}")
     loaded = default_cache().load(found[0].key)
     if loaded is None:
-        raise click.ClickException(f"{found[0].folder} is damaged: it will be made anew when it is needed")
+        raise click.ClickException(
+            f"{found[0].folder} is damaged: it will be generated again when it is needed"
+        )
     click.echo(f"# {loaded.folder / 'program.py'}")
     click.echo(loaded.text("program.py"), nl=False)
 
@@ -71,7 +73,11 @@ def show(key: str) -> None:
 @cache.command("why")
 @describes_a_call
 @click.option(
-    "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What it is made for."
+    "--backend",
+    type=click.Choice(BACKENDS),
+    default="auto",
+    show_default=True,
+    help="The backend of the program.",
 )
 @reads_artifacts
 def why(
@@ -82,7 +88,7 @@ def why(
     backend: str,
     reading: Reading,
 ) -> None:
-    """Whether FUNCTION, or that in an artifact, would come from the cache, and why not.
+    """Say whether FUNCTION, which may be an artifact, would come from the cache, and if not, why.
 
     The code of FUNCTION's module is run.
     """
@@ -91,7 +97,7 @@ def why(
 
 @cache.command("verify")
 def verify() -> None:
-    """Compare all entries with their digests."""
+    """Check every entry against its digest."""
     wrong = default_cache().verify()
     for error in wrong:
         click.echo(str(error))
@@ -103,15 +109,15 @@ def verify() -> None:
 
 
 @cache.command("prune")
-@click.option("--megabytes", type=click.IntRange(min=1), required=True, help="What may stay.")
+@click.option("--megabytes", type=click.IntRange(min=1), required=True, help="Keep at most this much.")
 def prune(megabytes: int) -> None:
-    """Delete the least recently used programs."""
+    """Delete the least recently used programs until the cache is small enough."""
     click.echo(f"deleted {count_text(default_cache().prune(megabytes * 2**20))}")
 
 
 @cache.command("clear")
 def clear() -> None:
-    """Delete all programs. They are made again when needed."""
+    """Delete all programs. They are generated again when they are needed."""
     click.echo(f"deleted {count_text(default_cache().clear())}")
 
 

@@ -12,7 +12,7 @@ from ..numpy_names import numpy_names, render_names
 @click.command("coverage")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def coverage_(as_json: bool) -> None:
-    """List the ops and which rules each of them has, and which of NumPy's functions can be traced."""
+    """List the ops with the rules that each has, and the NumPy functions that can be traced."""
     rows, names = coverage(), numpy_names()
     if as_json:
         document = {"ops": [asdict(row) for row in rows], "totals": totals(rows)}

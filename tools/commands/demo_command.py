@@ -12,22 +12,24 @@ from ..terminal.output_path import FORCE
 
 
 @click.command("demo")
-@click.option("--quick", is_flag=True, help=f"Train for {QUICK_EPOCHS} epochs only.")
-@click.option("--epochs", type=click.IntRange(min=1), help=f"How often to see every image ({EPOCHS}).")
+@click.option("--quick", is_flag=True, help=f"Train for only {QUICK_EPOCHS} epochs.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Starts the random numbers."
+    "--epochs", type=click.IntRange(min=1), help=f"Number of passes over the images. Default: {EPOCHS}."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers."
 )
 @click.option(
     "--backend",
     type=click.Choice(BACKENDS),
     default="auto",
     show_default=True,
-    help="What it is compiled for.",
+    help="The backend to compile for.",
 )
 @HTML
 @FORCE
 def demo(quick: bool, epochs: int | None, seed: int, backend: str, html: Path | None, force: bool) -> None:
-    """Train a network to read digits, and compare it with NumPy written by hand."""
+    """Train a network to read digits, and compare its speed and results with handwritten NumPy."""
     run_demo(
         Console(),
         seed=seed,

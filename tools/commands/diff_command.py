@@ -25,7 +25,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     type=click.Choice(BACKENDS),
     default="auto",
     show_default=True,
-    help="Whose generated source is compared.",
+    help="The backend whose generated source is compared.",
 )
 @reads_artifacts
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -38,12 +38,13 @@ def diff(
     reading: Reading,
     as_json: bool,
 ) -> None:
-    """Show what differs between BEFORE and AFTER: artifacts, or texts of graphs such as TRACEMILL_DUMP writes.
+    """Show the differences between BEFORE and AFTER: two artifacts, or two graphs that TRACEMILL_DUMP wrote.
 
-    Signature and settings, the graph, arrays and by how much they differ, machine code, and the source that is
-    generated here. A value that is computed alike has the same name in both graphs. The user's lines do not count.
+    The comparison covers signatures and settings, graphs, arrays (and how far apart they are), machine code, and the
+    source that this version generates. Values that are computed the same way get the same name in both graphs. Source
+    lines of your program are ignored.
 
-    Exits with 0 if all is equal, 1 if something differs, 2 if it was misused.
+    The exit status is 0 if nothing differs, 1 if something does, and 2 for wrong usage.
     """
     with working(f"comparing {before} and {after}"):
         parts = differences(compared_in(before, reading), compared_in(after, reading), backend)

@@ -38,9 +38,14 @@ class Finding:
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--measure", "anew", is_flag=True, help="Measure the machine and ask the compiler again.")
+@click.option(
+    "--measure",
+    "anew",
+    is_flag=True,
+    help="Repeat the measurements of the machine and the compiler, which are otherwise cached.",
+)
 def doctor(as_json: bool, anew: bool) -> None:
-    """Show versions, the C compiler, threads, the cache, the machine and its GPUs, and check that backends work."""
+    """Report versions, the C compiler, threads, the cache and the GPUs, and check that each backend works."""
     machine = measure() if anew else measured_machine()
     if anew:
         ask_again()

@@ -86,7 +86,7 @@ def _near(word: str, known: list[Page]) -> str:
 @click.argument("error", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def explain(error: str | None, as_json: bool) -> None:
-    """Show the manual page of an ERROR, such as E0101 or ShapeError; without one, list them all."""
+    """Show the manual page of ERROR, such as E0101 or ShapeError. Without ERROR, list all of them."""
     if error is None:
         _show_list(pages(), as_json=as_json)
         return

@@ -23,16 +23,20 @@ from ..terminal.working import working
     "targets",
     multiple=True,
     metavar="TARGET",
-    help="cpu, cpu-c, or one like cuda:sm_90; repeat for each. GPUs newer than cuda:sm_80 run its PTX, too.",
+    help="cpu, cpu-c, or a GPU such as cuda:sm_90. PTX for cuda:sm_80 also runs on all newer GPUs. Repeatable.",
 )
 @click.option(
-    "--format", type=click.Choice(FORMATS), default=BUNDLE, show_default=True, help="What is written."
+    "--format",
+    type=click.Choice(FORMATS),
+    default=BUNDLE,
+    show_default=True,
+    help="The kind of output, as listed above.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Where: NAME.tmill, the folder NAME for sources, or NAME.py.",
+    help="Output path. Default: NAME.tmill, or the folder NAME for sources; NAME.py writes one Python file.",
 )
 @FORCE
 def export_(
@@ -46,14 +50,14 @@ def export_(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Write FUNCTION to a file that needs its Python code no more.
+    """Write FUNCTION to a file that no longer needs its Python code.
 
-    FUNCTION is package.module:function or path/file.py:function, and its arguments are described as for
-    `tracemill inspect`. The code of its module is run. Arrays that it closes over are stored as they are then.
+    FUNCTION is package.module:function or path/file.py:function. Describe its arguments as for `tracemill inspect`.
+    Exporting runs the code of its module and stores the arrays that it closes over with their current values.
 
     \b
-      bundle   a file that tracemill.load and `tracemill run` read
-      python   a folder with a module that needs NumPy alone, or that module
+      bundle   a file for tracemill.load and `tracemill run`
+      python   a folder with a module that needs only NumPy, or just that module
       c        a folder with C sources, a header, and a Makefile
     """
     if format == "c" and (other := [target for target in targets if target not in (CPU, CPU_C)]):

@@ -33,36 +33,40 @@ OFFLINE: Final = "gpu-offline.md"
 
 @click.command("gpu-check")
 @click.option(
-    "--rows", "beginnings", multiple=True, metavar="NAME", help="Rows whose name starts so; repeat for each."
+    "--rows",
+    "beginnings",
+    multiple=True,
+    metavar="NAME",
+    help="Run only the rows whose names start with NAME. Repeatable.",
 )
 @click.option(
     "--vs",
     "peers",
     multiple=True,
     type=click.Choice(["none", *PEERS]),
-    help="A peer; repeat for each. Default: those that are installed.",
+    help="Another framework to time. Default: all that are installed. Repeatable.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
     default=480.0,
     show_default=True,
-    help="When to end, whatever is left.",
+    help="Time limit; rows that are left are skipped.",
 )
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),
     callback=to_folder(FOUND, TABLES, PICTURE, OFFLINE),
-    help="Write JSON, tables and a picture here.",
+    help="Write JSON, tables and a chart to this folder.",
 )
 @FORCE
-@click.option("--small", is_flag=True, help="Small arrays: whether it works, not how fast it is.")
+@click.option("--small", is_flag=True, help="Use small arrays, which check correctness but not speed.")
 @click.option(
     "--offline",
     "architectures",
     multiple=True,
     metavar="ARCHITECTURE",
-    help="Compile for sm_90, say, without a GPU, and show what the machine code is like; repeat for each.",
+    help="Compile without a GPU, for example for sm_90, and report on the machine code. Repeatable.",
 )
 def gpu_check(
     beginnings: tuple[str, ...],
@@ -73,15 +77,15 @@ def gpu_check(
     small: bool,
     architectures: tuple[str, ...],
 ) -> None:
-    """Check that programs work on the first GPU, and time them beside PyTorch and JAX.
+    """Check that programs work on the first GPU, and time them against PyTorch and JAX.
 
-    First come the card with what it reaches at best, and examples that are compared with NumPy. Then each row is a
-    plain NumPy function: its results are compared with NumPy's in double precision, and it is timed by the GPU's
-    clock. Each contestant runs in a process of its own. What is known is written to the folder after each row. Exits
-    with 1 if something is wrong with our results.
+    The report starts with the measured limits of the card and with examples that are compared with NumPy. Each row
+    after that is a plain NumPy function. Its results are compared with NumPy's in double precision, and the GPU's own
+    clock times it. Each framework runs in a process of its own. The folder is updated after each row. The exit status
+    is 1 if a result of Tracemill is wrong.
 
-    The roofline is what a row must read, write and compute, at the speed at which the card copies here and at that of
-    its data sheet. Leave the machine alone meanwhile.
+    The roofline is the least time for what a row must read, write and compute: once at the copying speed measured on
+    this card, once at the speed of its data sheet. Keep the machine otherwise idle.
     """
     if find_spec("triton") is None:
         raise MissingPackageError("compiling for GPUs needs Triton: pip install 'tracemill[gpu]', on Linux")

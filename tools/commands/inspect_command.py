@@ -21,12 +21,16 @@ from .artifact_options import reads_artifacts
 @DIM
 @click.option("--stage", default="all", show_default=True, help=f"One of {', '.join(WORDS)}.")
 @click.option(
-    "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What it is made for."
+    "--backend",
+    type=click.Choice(BACKENDS),
+    default="auto",
+    show_default=True,
+    help="The backend to compile for.",
 )
 @click.option(
     "--target",
     metavar="ARCHITECTURE",
-    help="For ptx and sass: such as cuda:sm_90, which need not be here. Default: that of the GPU, else this one.",
+    help="The GPU for the stages ptx and sass, such as cuda:sm_90. Default: the first GPU, else cuda:sm_90.",
 )
 @HTML
 @FORCE
@@ -48,9 +52,9 @@ def inspect(
     as_diff: bool,
     as_json: bool,
 ) -> None:
-    """Show the graph of FUNCTION, what each pass makes of it, what that costs, and the generated source.
+    """Show the graph of FUNCTION, the result of each pass, its cost, and the generated source.
 
-    FUNCTION is package.module:function or path/file.py:function. Arguments are described in the IR's words:
+    FUNCTION is package.module:function, path/file.py:function, or an artifact. Describe its arguments as the IR does:
 
     \b
       x: f32[4, 784]             an array
@@ -59,10 +63,10 @@ def inspect(
       axis = -1                  a setting, known while tracing
       layers.0.w: f32[784, 10]   an array inside a list inside a dict
       f32[4, 784]                the next argument, whatever its name
-      x: f32[B, 2*K + 1]         an array of any size, by dims, of which --dim says more
+      x: f32[B, 2*K + 1]         an array whose sizes have names; --dim constrains them
 
-    The code of FUNCTION's module is run. An artifact, such as model.tmill, has arguments of its own; they are described
-    only where --transform gives them other shapes. Nothing in it is run.
+    The code of FUNCTION's module is run. An artifact, such as model.tmill, already describes its arguments: repeat that
+    only if --transform changes their shapes. Nothing in an artifact is run.
     """
     lowered = described_call(function, described, example, transform, reading, constraints).lowered(backend)
     if html is not None:

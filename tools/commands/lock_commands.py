@@ -11,18 +11,18 @@ from ...runtime.environment import usual_lock
 @click.group(invoke_without_command=True)
 @click.pass_context
 def lock(context: click.Context) -> None:
-    """The lock file with what autotune=True has chosen of kernels on GPUs."""
+    """Check the lock file, which holds the kernel choices that autotune=True made for GPUs."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
 @lock.command("check")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--compile", "by_compiling", is_flag=True, help="Compile each kernel for its GPU, too.")
+@click.option("--compile", "by_compiling", is_flag=True, help="Also compile each kernel for its GPU.")
 def check(file: Path | None, by_compiling: bool) -> None:
-    """Verify that every choice in FILE can be used; no GPU is needed.
+    """Check that every choice in FILE can be used. No GPU is needed.
 
-    FILE is what TRACEMILL_LOCK names, or tracemill.lock, if it is not given.
+    FILE defaults to the file that TRACEMILL_LOCK names, or else to tracemill.lock.
     """
     from ...runtime.gpu_choices.check_lock import check_lock
 

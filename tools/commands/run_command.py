@@ -21,14 +21,17 @@ from .artifact_options import reads_artifacts
     "given",
     multiple=True,
     metavar="FILE",
-    help="x.npy, w=x.npy, or all.npz; repeat for each argument.",
+    help="Arguments: x.npy, w=x.npy by name, or all.npz. Repeatable.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="A folder for .npy files, or a .npz file."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Where to write results: a folder of .npy files, or a .npz file.",
 )
 @FORCE
 @click.option(
-    "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What computes."
+    "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="The backend to run on."
 )
 @reads_artifacts
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -41,11 +44,11 @@ def run_(
     reading: Reading,
     as_json: bool,
 ) -> None:
-    """Run the function in ARTIFACT, which `tracemill export` wrote, on arrays in files.
+    """Run the function in ARTIFACT, a file that `tracemill export` wrote, on arrays stored in files.
 
-    Arguments come from .npy files in their order or by name, and from .npz files by the names in there: dotted names,
-    layers.0.w, for what lies in containers. Shapes and dtypes must be those that were exported. Results are written
-    as arrays by their own dotted names; settings are those of the artifact. Nothing in the files is unpickled or
+    A .npy file gives one argument, by position or by name. A .npz file gives arguments by the names of its arrays; an
+    array inside a container has a dotted name, such as layers.0.w. Shapes and dtypes must be those that were exported.
+    Results are written under dotted names too. Settings come from the artifact. Nothing in the files is unpickled or
     executed.
     """
     place = output or Path("out")

@@ -17,9 +17,9 @@ from .artifact_options import reads_artifacts
 @reads_artifacts
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(artifact: Path, reading: Reading, as_json: bool) -> None:
-    """Check ARTIFACT: digests, manifest, graph, machine code, and a run against the meaning of each operation.
+    """Check ARTIFACT: its digests, manifest, graph and machine code, and a test run against NumPy.
 
-    The run is on random inputs, by the backend that is usual here.
+    The test run uses random inputs and the default backend of this machine.
     """
     with working(f"verifying {artifact}"):
         checks = list(verified(artifact, reading))

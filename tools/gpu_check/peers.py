@@ -116,7 +116,7 @@ class Torch:
         return _timed(once, seconds)
 
     def _tensor(self, array: Array) -> Any:
-        """bf16, which is no dtype of NumPy's own, goes over as its bits."""
+        """bf16, which is not a NumPy dtype's own, goes over as its bits."""
         import torch
 
         if array.dtype.name == "bfloat16":

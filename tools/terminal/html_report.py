@@ -12,7 +12,7 @@ HTML = click.option(
     type=click.Path(path_type=Path),
     metavar="FILE",
     callback=to_file("report.html"),
-    help="Write all of it as one HTML file: open it in a browser.",
+    help="Also write a report to this HTML file, for a browser.",
 )
 """The option; commands that have it have ``--force``, too."""
 

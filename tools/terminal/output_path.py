@@ -11,7 +11,7 @@ FORCE = click.option(
     "--force",
     is_flag=True,
     is_eager=True,  # the callbacks of other options read it
-    help="Replace files that exist.",
+    help="Overwrite existing files.",
 )
 """The option of every command that writes to files."""
 

@@ -16,8 +16,11 @@ def _where(call: Call, scope: Scope, target: str | None) -> list[str]:
             f"    {scope.name(call)} = {scope.scalar(x)} if {scope.scalar(condition)} else {scope.scalar(y)}"
         ]
     if (target is None and typical(output.type.nbytes) < LARGE) or output.dtype.itemsize > 8:
-        lines = assigned(scope.name(call), "np.where", [scope.array(value) for value in call.inputs])
-        return lines if target is None else [*lines, f"    np.copyto({target}, {scope.of[output]})"]
+        operands = [scope.array(value) for value in call.inputs]
+        if target is None:
+            return assigned(scope.name(call), "np.where", operands)
+        name = scope.name(call)  # of the target itself, which later statements may write to
+        return [f"    {name} = {target}", f"    np.copyto({name}, np.where({', '.join(operands)}))"]
     dtype = f"np.int{8 * output.dtype.itemsize}"
     mask = f"np.negative({scope.array(condition)}.view(np.int8))"
     if target == scope.array(y):  # which is read but once, then

@@ -64,7 +64,7 @@ def size_statements(
     missing = sorted(variables.keys() - texts.keys())
     if missing:
         raise UndeterminedDimError(
-            f"dim {missing[0]} cannot be read off the shapes of the arguments: none has it"
+            f"dim {missing[0]} cannot be determined from the shapes of the arguments: none has it"
         )
     needed = set(used)
     for name, text in reversed(texts.items()):

@@ -9,12 +9,20 @@ import numpy as np
 from ...builder import bind
 from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ArgumentTypeError, ArgumentValueError, DataDependentShapeError
-from ...interception.constructors import intercepts, place_in_numpy
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_symbolic_shape, max_expr
-from ...tracing.memory_layout import NOTHING_ASKED, Layout, copied_order, dense, layout_of, order_of
-from ...tracing.registry import FUNCTIONS, implements, method
+from ...tracing.adoption import as_adopted
+from ...tracing.memory_layout import (
+    NOTHING_ASKED,
+    Layout,
+    copied_order,
+    dense,
+    layout_of,
+    order_of,
+    stride_order,
+)
+from ...tracing.registry import FUNCTIONS, constructs, implements, method, place_in_numpy
 from ...tracing.trace import array_type, require_trace
 from ...tracing.traced_array import (
     TracedArray,
@@ -84,12 +92,12 @@ def _filled(name: str, fill: int) -> None:
     ) -> Any:
         type = as_value(a).type
         filled = full(type.shape if shape is None else as_shape(shape), fill, as_dtype(dtype, type.dtype))
-        return copied(filled, a, _order_like(a, check_order(order), shape))
+        return _copied_like(filled, a, check_order(order), shape)
 
-    intercepts(name)(constructor)
+    constructs(name)(constructor)
     implements(getattr(np, name))(constructor)
     implements(getattr(np, f"{name}_like"))(like)
-    intercepts(f"{name}_like")(like)
+    constructs(f"{name}_like")(like)
 
 
 _filled("zeros", 0)
@@ -97,31 +105,34 @@ _filled("ones", 1)
 _filled("empty", 0)
 
 
-@intercepts("full")
+@constructs("full")
 @implements(np.full)
 def full_(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
     wanted = None if dtype is None else as_dtype(dtype)
     return copied(broadcast_to(_fill(fill_value, wanted), as_shape(shape)), None, check_order(order, "CF"))
 
 
-@intercepts("full_like")
+@constructs("full_like")
 @implements(np.full_like)
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
               **options: Any) -> TracedArray:  # fmt: skip
     type = as_value(a).type
     chosen = type.shape if shape is None else as_shape(shape)
     filled = broadcast_to(_fill(fill_value, as_dtype(dtype, type.dtype)), chosen)
-    return copied(filled, a, _order_like(a, check_order(order), shape))
+    return _copied_like(filled, a, check_order(order), shape)
 
 
-def _order_like(a: Any, order: str, shape: Any) -> str:
-    """The order of an array like `a`. In another shape, axes of length 1 in `a` count, too, if it is contiguous."""
-    if shape is None or order != "K":
-        return order
+def _copied_like(value: Value, a: Any, order: str, shape: Any) -> TracedArray:
+    """An array like `a` that holds `value`. In another shape, the strides of axes of length 1 in `a` count, too."""
     layout = _layout_in_memory(a)
-    if layout is None:
-        return order
-    return next((letter for letter in "CF" if layout.is_contiguous(letter)), order)
+    if shape is None or order != "K" or layout is None:
+        return copied(value, a, order)
+    for letter in "CF":
+        if layout.is_contiguous(letter):
+            return copied(value, a, letter)
+    if len(layout.shape) != value.ndim:
+        return new_array(value)
+    return new_array(value, stride_order(layout.asked()), layout)
 
 
 def _layout_in_memory(a: Any) -> Layout | None:
@@ -140,7 +151,7 @@ def _fill(fill: Any, dtype: DType | None) -> Value:
 _NO_COPY_NEEDED = (None, False, np._CopyMode.NEVER, np._CopyMode.IF_NEEDED)
 
 
-@intercepts("array")
+@constructs("array")
 @implements(np.array)
 def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0,
           **options: Any) -> TracedArray:  # fmt: skip
@@ -169,12 +180,13 @@ def _fits(array: TracedArray, dtype: Any, order: str) -> bool:
 
 
 def _as_array(name: str, forced: str | None = None) -> None:
-    @intercepts(name)
+    @constructs(name)
     @implements(getattr(np, name))
     def asarray(
         a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, **options: Any
     ) -> Any:
         """The array itself where it is one of that dtype and memory order, else a copy."""
+        a = as_adopted(a)
         if is_numpy_array(a):
             a = array_on(require_trace().storage_of_array(a), array_type(a))
         result = array(a, dtype, copy=copy, order=forced or order)
@@ -185,7 +197,7 @@ _as_array("asarray")
 _as_array("asanyarray")
 _as_array("ascontiguousarray", "C")
 _as_array("asfortranarray", "F")
-_asarray = FUNCTIONS[np.asarray]  # kept, because `np.asarray` is intercepted during a trace
+_asarray = FUNCTIONS[np.asarray]
 
 _REQUIREMENTS = {
     "C": "C", "C_CONTIGUOUS": "C", "CONTIGUOUS": "C",
@@ -194,7 +206,7 @@ _REQUIREMENTS = {
 }  # fmt: skip
 
 
-@intercepts("require")
+@constructs("require")
 @implements(np.require)
 def require(a: Any, dtype: Any = None, requirements: Any = None, **options: Any) -> Any:
     """As `numpy.asarray`. A copy is made for another memory order, of a read-only array, and of a view."""
@@ -218,14 +230,14 @@ def constants_of(result: Any) -> Any:
     return array if result.flags.owndata else array.through()
 
 
-def intercepts_constants(*names: str) -> None:
+def constructs_constants(*names: str) -> None:
     """Constructors whose arguments are usually known: NumPy's own result, as constants.
 
     With traced arguments the function that is registered for the protocol runs instead, if there is one.
     """
     for name in names:
         module, short = place_in_numpy(name)
-        intercepts(name)(_constant_or_traced(getattr(module, short)))
+        constructs(name)(_constant_or_traced(getattr(module, short)))
 
 
 def _constant_or_traced(original: Any) -> Callable[..., Any]:
@@ -251,7 +263,7 @@ def _known_size(x: Any) -> Any:
     return as_size(x) if is_traced(x) and x.dtype.kind in "iu" else x
 
 
-@intercepts("arange")
+@constructs("arange")
 @implements(np.arange)
 def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
     """Evenly spaced numbers; an op of its own where it counts from 0."""

@@ -195,7 +195,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> TracedArray:
     known = array.concrete()
     if known is None:
         raise DataDependentShapeError(
-            "np.trim_zeros gives an array whose shape depends on values: keep the zeros, or trim outside of the trace"
+            "np.trim_zeros gives an array whose shape depends on values: keep the zeros, or trim outside the traced "
+            "function"
         )
     found = np.argwhere(known)
     index = [slice(None)] * array.ndim

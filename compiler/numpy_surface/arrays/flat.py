@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...interception.constructors import intercepts
-from ...tracing.registry import method
+from ...tracing.registry import constructs, method
 from ...tracing.traced_array import TracedArray, wrap, written_value
 from ...value_ops import reshape
 from ..ufuncs.ufunc_calls import as_array
@@ -73,7 +72,7 @@ class FlatIterator:
             self.base.write(reshape(row.value, self.base.shape))
 
 
-@intercepts("ndenumerate")
+@constructs("ndenumerate")
 def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
     """Each element with its position."""
     array = as_array(arr)

@@ -117,17 +117,17 @@ def block(arrays: Any) -> TracedArray:
     ndim = max(depth, *(leaf.ndim for leaf in leaves))
     dtype = np.result_type(*[leaf.dtype for leaf in leaves])
     whole = _joined_blocks(arrays, depth, ndim)
-    order = (
-        "K"
-        if all(leaf.layout.is_row_major for leaf in leaves)
-        else _order_of_blocks(leaves, depth * whole.size)
-    )
-    return copied(convert(whole.value, dtype), whole, order)
+    return copied(convert(whole.value, dtype), whole, _order_of_blocks(leaves, depth, whole.size))
 
 
-def _order_of_blocks(leaves: Sequence[TracedArray], work: int) -> str:
-    """NumPy joins small arrays step by step, and writes large ones into an array in the order that all have."""
-    if work <= 2 * 512 * 512:
+def _order_of_blocks(leaves: Sequence[TracedArray], depth: int, size: int) -> str:
+    """NumPy copies an array that is in no list into C order. It joins small arrays step by step, and writes large
+    ones into an array in the order that all have."""
+    if depth == 0:
+        return "C"
+    if all(leaf.layout.is_row_major for leaf in leaves):
+        return "K"
+    if depth * size <= 2 * 512 * 512:
         return "K"
     in_columns = all(leaf.layout.is_contiguous("F") for leaf in leaves)
     return "F" if in_columns and not all(leaf.layout.is_contiguous("C") for leaf in leaves) else "C"

@@ -7,11 +7,10 @@ import numpy as np
 
 from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ShapeError
-from ...interception.constructors import intercepts
 from ...ir import Value
 from ...symbolic_size import is_known, min_expr
 from ...tracing.axes import normalize_axis
-from ...tracing.registry import implements
+from ...tracing.registry import constructs, implements
 from ...tracing.traced_array import TracedArray, as_size, as_value
 from ...tracing.views import ReadOnly, Reshape, Slice, Strided, Transpose
 from ...value_ops import (
@@ -54,7 +53,7 @@ def on_diagonal(rows: int, columns: int, k: Any) -> Value:
 # ---- constructors ------------------------------------------------------------------------------------
 
 
-@intercepts("eye")
+@constructs("eye")
 @implements(np.eye)
 def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", **options: Any
@@ -63,13 +62,13 @@ def eye(
     return new_array(convert(on_diagonal(rows, rows if M is None else as_size(M), k), as_dtype(dtype)))
 
 
-@intercepts("identity")
+@constructs("identity")
 @implements(np.identity)
 def identity(n: Any, dtype: Any = None, **options: Any) -> TracedArray:
     return eye(n, dtype=FLOAT64 if dtype is None else dtype)
 
 
-@intercepts("tri")
+@constructs("tri")
 @implements(np.tri)
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **options: Any) -> TracedArray:
     rows = as_size(N)

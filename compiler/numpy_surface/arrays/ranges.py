@@ -7,21 +7,20 @@ import numpy as np
 
 from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ArgumentTypeError, ArgumentValueError, ShapeError
-from ...interception.constructors import intercepts, replaces
 from ...ir import Shape, Value
 from ...symbolic_size import SymbolicSize, is_known, is_symbolic_shape
 from ...tracing.axes import normalize_axis
-from ...tracing.registry import implements
+from ...tracing.registry import INDEXABLES, constructs, enter, implements
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import TracedArray, as_size, as_value, weak_or_dtype
+from ...tracing.traced_array import TracedArray, as_size, as_value, contains_traced, weak_or_dtype
 from ...value_ops import broadcast_to, concatenate, constant, convert, iota
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array
-from .constructors import arange, as_dtype, as_shape, constants_of, copied, intercepts_constants, new_array
+from .constructors import arange, as_dtype, as_shape, constants_of, constructs_constants, copied, new_array
 from .reshaping import broadcast_arrays, broadcast_shape, moveaxis
 from .reshaping import reshape as reshape_array
 
-intercepts_constants("linspace", "logspace", "geomspace", "meshgrid")
+constructs_constants("linspace", "logspace", "geomspace", "meshgrid")
 
 
 @implements(np.linspace)
@@ -149,7 +148,7 @@ def positions(shape: Shape, dtype: Any) -> list[Value]:
     return [convert(_along(length, axis, len(shape)), dtype) for axis, length in enumerate(shape)]
 
 
-@intercepts("indices")
+@constructs("indices")
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """The positions along every axis as one array, or as a tuple of broadcastable ones."""
     shape = as_shape(dimensions)
@@ -163,7 +162,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     )
 
 
-@intercepts("fromfunction")
+@constructs("fromfunction")
 @implements(np.fromfunction)
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
@@ -173,16 +172,16 @@ def fromfunction(
 
 
 class Grid:
-    """``np.mgrid`` and ``np.ogrid`` in a traced function: constants, unless a size is symbolic."""
+    """``np.mgrid`` and ``np.ogrid`` in a traced function: constants, unless an end is traced or a symbolic size."""
 
     def __init__(self, original: Any) -> None:
         self._original = original
 
     def __getitem__(self, key: Any) -> Any:
         parts = key if isinstance(key, tuple) else (key,)
-        if not any(isinstance(part, slice) and _has_size(part) for part in parts):
+        if not any(isinstance(part, slice) and _is_computed(part) for part in parts):
             return constants_of(self._original[key])
-        lines = [_points(part) for part in parts]
+        lines = [_grid_line(part) for part in parts]
         if not isinstance(key, tuple):
             return lines[0]
         common = np.result_type(*[line.dtype for line in lines])
@@ -192,8 +191,20 @@ class Grid:
         return grids if self._original is _OPEN else np.stack(grids)
 
 
-def _has_size(part: slice) -> bool:
-    return is_symbolic_shape((part.start, part.stop, part.step))
+def _is_computed(part: slice) -> bool:
+    """Whether an end of a slice is traced, or a symbolic size."""
+    ends = (part.start, part.stop, part.step)
+    return is_symbolic_shape(ends) or contains_traced(ends)
+
+
+def _grid_line(part: slice) -> Any:
+    """``start:stop:step`` along an axis of a grid; a complex step is the number of points."""
+    if not isinstance(part.step, complex):
+        return _points(part)
+    count, start = int(abs(part.step)), 0 if part.start is None else part.start
+    step = (part.stop - start) / (count - 1) if count > 1 else 1.0
+    numbers: Any = new_array(convert(iota(count, INT64), FLOAT64))
+    return numbers * step + start
 
 
 def _points(part: slice) -> Any:
@@ -233,7 +244,7 @@ class Rows:
 def _row_part(item: Any) -> tuple[Any, TracedArray]:
     """What takes part in the promotion, and the array."""
     if isinstance(item, slice):
-        array = _points(item) if _has_size(item) else constants_of(np.r_[item])
+        array = _points(item) if _is_computed(item) else constants_of(np.r_[item])
         return array.dtype, array
     array = as_array(item)
     return weak_or_dtype(item, array.value), array
@@ -251,7 +262,7 @@ def _row_shape(array: TracedArray, ndim: int, at: int) -> TracedArray:
 
 
 _OPEN = np.ogrid
-replaces("mgrid", Grid(np.mgrid))
-replaces("ogrid", Grid(_OPEN))
-replaces("r_", Rows(0, 1, -1))
-replaces("c_", Rows(-1, 2, 0))
+enter(INDEXABLES, "mgrid", Grid(np.mgrid))
+enter(INDEXABLES, "ogrid", Grid(_OPEN))
+enter(INDEXABLES, "r_", Rows(0, 1, -1))
+enter(INDEXABLES, "c_", Rows(-1, 2, 0))

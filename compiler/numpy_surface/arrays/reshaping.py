@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentValueError, ShapeError, UnsupportedFunctionError
-from ...interception.constructors import intercepts
 from ...ir import Shape
 from ...nesting import shown
 from ...symbolic_size import (
@@ -23,9 +22,9 @@ from ...symbolic_size import (
 )
 from ...tracing.axes import normalize_axes, normalize_axis
 from ...tracing.memory_layout import Strides
-from ...tracing.registry import implements, method
+from ...tracing.registry import constructs, implements, method
 from ...tracing.traced_array import TracedArray, is_numpy_array, wrap
-from ...tracing.views import Broadcast, ReadOnly, Reshape, Transpose, View, Windows
+from ...tracing.views import Broadcast, ReadOnly, Reshape, SelectAxes, Transpose, View, Windows
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array, target_of
 from .constructors import as_shape, new_array
@@ -56,7 +55,9 @@ def transpose(a: Any, axes: Any = None) -> TracedArray:
 @method("transpose")
 def transpose_method(a: TracedArray, *axes: Any) -> TracedArray:
     """``x.transpose(1, 0)``, ``x.transpose((1, 0))`` and ``x.transpose()``."""
-    return transpose(a, (axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes) or None)
+    if not axes:
+        return transpose(a)
+    return transpose(a, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
 
 
 @implements(np.matrix_transpose)
@@ -231,6 +232,8 @@ def squeeze(a: Any, axis: Any = None) -> TracedArray:
         axes = normalize_axes(axis, array.ndim)
     if any(array.shape[i] != 1 for i in axes):
         raise ShapeError(f"cannot squeeze axis {axis} of shape {array.shape}: its length is not 1")
+    if not axes and not array.is_scalar:
+        return array
     return view_of(array, Reshape(tuple(dim for i, dim in enumerate(array.shape) if i not in axes)))
 
 
@@ -243,21 +246,28 @@ def expand_dims(a: Any, axis: Any) -> TracedArray:
     return view_of(array, Reshape(tuple(1 if i in axes else next(rest) for i in range(array.ndim + count))))
 
 
-def _at_least(ndim: int, function: Any, new_axes: Any) -> None:
-    """``atleast_nd``: an array that has the dimensions is returned as it is."""
+def _at_least(ndim: int, function: Any, sources: Sequence[tuple[int | None, ...]]) -> None:
+    """``atleast_nd``: an array that has the dimensions is returned as it is.
+
+    `sources` says by the number of axes which of these, and which new ones, the result has.
+    """
+
+    def seen(array: TracedArray) -> TracedArray:
+        if array.ndim >= ndim:
+            return array
+        axes = sources[array.ndim]
+        shape = tuple(1 if axis is None else array.shape[axis] for axis in axes)
+        return view_of(array, SelectAxes(shape, axes) if array.ndim else Reshape(shape))
 
     @implements(function)
     def atleast(*arrays: Any) -> Any:
-        results = tuple(
-            array if array.ndim >= ndim else view_of(array, Reshape(new_axes(array.shape)))
-            for array in map(as_array, arrays)
-        )
+        results = tuple(map(seen, map(as_array, arrays)))
         return results[0] if len(results) == 1 else results
 
 
-_at_least(1, np.atleast_1d, lambda shape: (1,))
-_at_least(2, np.atleast_2d, lambda shape: (1, *shape) if shape else (1, 1))
-_at_least(3, np.atleast_3d, lambda shape: ((1, 1, 1), (1, *shape, 1), (*shape, 1))[len(shape)])
+_at_least(1, np.atleast_1d, [(None,)])
+_at_least(2, np.atleast_2d, [(None, None), (None, 0)])
+_at_least(3, np.atleast_3d, [(None, None, None), (None, 0, None), (0, 1, None)])
 
 
 # ---- broadcasting ------------------------------------------------------------------------------------
@@ -278,9 +288,14 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TracedArray:
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[TracedArray, ...]:
     arrays = [target_of(x) if is_numpy_array(x) else as_array(x) for x in args]
     shape = broadcast_shape(*[array.shape for array in arrays])
-    if all(same_shape(array.shape, shape) for array in arrays):
-        return tuple(new_array(array.value) if array.is_scalar else array for array in arrays)
-    return tuple(broadcast_to(array, shape) for array in arrays)
+    return tuple(_broadcast_with_others(array, shape) for array in arrays)
+
+
+def _broadcast_with_others(array: TracedArray, shape: Shape) -> TracedArray:
+    """An array of this shape is returned as it is."""
+    if not same_shape(array.shape, shape):
+        return array.through(Broadcast(shape, flagged_writeable=True))
+    return new_array(array.value) if array.is_scalar else array
 
 
 def broadcast_shape(*shapes: Shape) -> Shape:
@@ -294,7 +309,7 @@ def broadcast_shape(*shapes: Shape) -> Shape:
 _numpy_broadcast_shapes = np.broadcast_shapes
 
 
-@intercepts("broadcast_shapes")
+@constructs("broadcast_shapes")
 def broadcast_shapes(*args: Any) -> Shape:
     """The shape that all broadcast to: a tuple, of sizes where these are symbolic."""
     shapes = [as_shape(shape) for shape in args]

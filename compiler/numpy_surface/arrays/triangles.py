@@ -12,9 +12,9 @@ from ...tracing.registry import implements
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import as_size
 from ...value_ops import full
-from .constructors import arange, constants_of, intercepts_constants, known_number, new_array
+from .constructors import arange, constants_of, constructs_constants, known_number, new_array
 
-intercepts_constants("diag_indices", "tril_indices", "triu_indices")
+constructs_constants("diag_indices", "tril_indices", "triu_indices")
 _numpy_diagonal, _numpy_lower, _numpy_upper = np.diag_indices, np.tril_indices, np.triu_indices
 
 

@@ -5,16 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from ...interception.constructors import intercepts
 from ...symbolic_size import is_symbolic_shape
-from ...tracing.registry import implements
+from ...tracing.registry import constructs, implements
 from ...tracing.traced_array import as_size, is_traced
 from ...value_ops import constant
 from ..ufuncs.mathematics import bessel_i
 from ..ufuncs.ufunc_calls import as_array
-from .constructors import arange, intercepts_constants, new_array
+from .constructors import arange, constructs_constants, new_array
 
-intercepts_constants("bartlett", "blackman", "hamming", "hanning")
+constructs_constants("bartlett", "blackman", "hamming", "hanning")
 _numpy_kaiser = np.kaiser
 
 
@@ -36,7 +35,7 @@ _window("hamming", lambda x: 0.54 + 0.46 * np.cos(np.pi * x))
 _window("hanning", lambda x: 0.5 + 0.5 * np.cos(np.pi * x))
 
 
-@intercepts("kaiser")
+@constructs("kaiser")
 def kaiser(M: Any, beta: Any) -> Any:
     length: Any = as_size(M) if is_traced(M) else M
     if length <= 1 or not (is_traced(beta) or is_symbolic_shape((length,))):

@@ -20,12 +20,12 @@ from ...errors import (
     ShapeError,
 )
 from ...ir import Shape, Value
-from ...symbolic_size import is_symbolic_shape, max_expr, min_expr
+from ...symbolic_size import is_empty, is_symbolic_shape, max_expr, min_expr
 from ...tracing.axes import normalize_axis
 from ...tracing.index_checks import check_index, unchecked
 from ...tracing.registry import implements, method
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import TracedArray, as_value, weak_or_dtype, wrap, written_value
+from ...tracing.traced_array import TracedArray, as_value, contains_traced, weak_or_dtype, wrap, written_value
 from ...tracing.views import Reshape
 from ...value_ops import (
     add,
@@ -40,12 +40,12 @@ from ...value_ops import (
     reshape,
     where,
 )
-from ..arrays.constructors import as_shape, constants_of, intercepts_constants, new_array
+from ..arrays.constructors import as_shape, constants_of, constructs_constants, new_array
 from ..arrays.editing import recycled
 from ..arrays.reshaping import broadcast_shape, ravel, view_of
 from ..ufuncs.ufunc_calls import as_array, target_of, write_out
 
-intercepts_constants("mask_indices", "ix_")
+constructs_constants("mask_indices", "ix_")
 
 
 def as_positions(indices: Any) -> Value:
@@ -56,6 +56,14 @@ def as_positions(indices: Any) -> Value:
     if value.dtype.kind not in "iub":
         raise DTypeError(f"indices must be integers, not {value.type}")
     return convert(value, INT64)
+
+
+def _check_safe(name: str, indices: Any) -> None:
+    """`DTypeError` if the indices are an array of a dtype that int64 does not hold."""
+    if isinstance(indices, np.ndarray) and not np.can_cast(indices.dtype, INT64):
+        raise DTypeError(
+            f"{name}: indices of dtype {indices.dtype} cannot be cast to int64 safely: pass indices.astype(int)"
+        )
 
 
 def in_mode(places: Value, length: int, mode: str) -> Value:
@@ -79,6 +87,8 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
         array, axis = ravel(array), 0
     place = normalize_axis(axis, array.ndim)
     index = in_mode(as_positions(indices), array.shape[place], mode)
+    if is_empty(array.shape[:place]):  # NumPy never looks at the indices
+        index = broadcast_to(constant(0, INT64), index.shape)
     with nullcontext() if mode == "raise" else unchecked():
         found: TracedArray = array[(*(slice(None),) * place, wrap(index))]
     result = found if found.ndim == 0 else new_array(found.value)
@@ -190,6 +200,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Traced
     """``choices[a[i]][i]`` for each position; an unknown index outside takes the nearest choice."""
     given = list(choices)
     options = [as_value(c) for c in given]
+    _check_safe("np.choose", a)
     which = as_positions(a)
     known = require_trace().concrete(which)
     if mode == "raise" and known is not None and ((known < 0) | (known >= len(options))).any():
@@ -212,6 +223,9 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Traced
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """``a.flat[ind] = v``, with `v` repeated or cut to the number of indices."""
+    _check_safe("np.put", ind)
+    if not isinstance(ind, np.ndarray) and not contains_traced(ind):
+        ind = np.asarray(ind).astype(INT64, casting="unsafe")  # NumPy rounds such numbers towards 0
     array = target_of(a)
     places = in_mode(ravel(wrap(as_positions(ind))).value, array.size, mode)
     new = written_value(v, array.dtype)

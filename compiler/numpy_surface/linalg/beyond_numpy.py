@@ -82,7 +82,7 @@ def solve_triangular(
     if vector:
         sides = sides[:, None]
     if matrix.ndim < 2:
-        raise MatrixShapeError(f"solve_triangular: a of shape {matrix.shape} is no matrix")
+        raise MatrixShapeError(f"solve_triangular: a of shape {matrix.shape} is not a matrix")
     params = {
         "lower": bool(lower),
         "transposed": kind > 0,

@@ -9,11 +9,10 @@ import numpy as np
 from ...builder import bind
 from ...dtypes import complex_dtype, is_complex, real_dtype
 from ...errors import ArgumentTypeError, ArgumentValueError, OutOfBoundsError, ShapeError
-from ...interception.constructors import intercepts
 from ...ir import Value
 from ...symbolic_size import SymbolicSize
 from ...tracing.axes import axes_or_all, normalize_axis
-from ...tracing.registry import implements
+from ...tracing.registry import constructs, implements
 from ...tracing.traced_array import TracedArray, as_size, as_value, is_traced
 from ...value_ops import conjugate, convert, pad, slice_axis
 from ..arrays.constructors import arange, constants_of, new_array
@@ -173,7 +172,7 @@ _shift(np.fft.ifftshift, -1)
 def _frequencies(name: str, of_size: Callable[[Any, Any], Any]) -> None:
     original = getattr(np.fft, name)
 
-    @intercepts(f"fft.{name}")
+    @constructs(f"fft.{name}")
     def frequencies(n: Any, d: Any = 1.0, device: Any = None) -> Any:
         length: Any = as_size(n) if is_traced(n) else n
         if isinstance(length, SymbolicSize):

@@ -16,7 +16,7 @@ from ...errors import ArgumentTypeError, ArgumentValueError
 from ...ir import Value
 from ...tracing.axes import axes_or_all
 from ...tracing.registry import implements
-from ...tracing.traced_array import TracedArray, as_value, is_traced, wrap
+from ...tracing.traced_array import TracedArray, as_value, contains_traced, is_traced, wrap
 from ...value_ops import gather
 from ..arrays.constructors import new_array
 from ..ufuncs.reductions import Axes, deliver, in_one_axis, keeps_axes
@@ -133,7 +133,9 @@ def _interpolated_present(line: Value, q: Any, method: str, weak: bool) -> Any:
 
 
 def as_known_or_traced(x: Any) -> Any:
-    return x if is_traced(x) else np.asarray(x)
+    if is_traced(x):
+        return x
+    return wrap(as_value(x)) if contains_traced(x) else np.asarray(x)
 
 
 def _is_integer(method: str, place: Any) -> bool:
@@ -235,7 +237,7 @@ def _quantile(name: str, scale: int, *, ignore_nan: bool) -> None:
             result = _interpolated_present(line, fractions, method, weak)
         else:
             result = _interpolated(line, fractions, method, weak)
-        delivered = _with_kept_axes(result, np.ndim(q), x, axes, out, keepdims)
+        delivered = _with_kept_axes(result, fractions.ndim, x, axes, out, keepdims)
         if out is None and ignore_nan and weights is None and axis is not None:
             return _quantiles_last(delivered, np.ndim(q))
         return delivered

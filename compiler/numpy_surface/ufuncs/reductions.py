@@ -94,10 +94,8 @@ def masked(x: Value, where: Any, fill: complex) -> Value:
 
 
 def root_of_squares(squares: Value) -> Value:
-    """The root of a sum of squares, in which 0 is masked: all derivatives there are 0 instead of infinite or NaN."""
-    is_zero = equal(squares, 0)
-    root = elementwise("sqrt", choose(is_zero, 1, squares))
-    return elementwise("multiply", root, convert(elementwise("logical_not", is_zero), root.dtype))
+    """The root of a sum of squares. All derivatives at 0 are 0 instead of infinite or NaN."""
+    return elementwise("sqrt" if squares.dtype.kind == "c" else "root_of_squares", squares)
 
 
 # ---- sums and products -------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ import numpy as np
 from ...builder import bind
 from ...dtypes import BOOL, DType, is_supported
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
-from ...interception.adoption import adopt
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...op import all_ops
 from ...symbolic_size import SymbolicSize, is_known, joint_shape
+from ...tracing.adoption import adopt
 from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.memory_layout import Layout, dense, elementwise_layout, layout_of
 from ...tracing.registry import REFUSED, UFUNCS
@@ -336,7 +336,7 @@ def target_of(x: Any) -> TracedArray:
     if is_traced(x):
         return x  # type: ignore[no-any-return]
     if not isinstance(x, (np.ndarray, ForeignMemory)):
-        raise ArgumentTypeError(f"what is written to must be an array, not {type(x).__name__}: {shown(x)}")
+        raise ArgumentTypeError(f"the target of a write must be an array, not {type(x).__name__}: {shown(x)}")
     if is_numpy_array(x):
         return adopt(x)
     storage = require_trace().storage_of_array(x)

@@ -7,7 +7,7 @@ from ...builder import bind_all
 from ...dtypes import is_integer
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Value
-from ...op import CHECKS_INDICES, Op, not_linear, register, zero_derivative
+from ...op import RAISES, Op, not_linear, register, zero_derivative
 from ...symbolic_size import is_known
 
 FAMILY = "index_check"
@@ -48,7 +48,7 @@ register(
         not_linear,
         _batch,
         spelling=None,
-        effect=CHECKS_INDICES,
+        effect=RAISES,
         doc="Nothing. Raises unless every entry lies in [-length, length), or for a `function` whose indices do not "
         "count from the end in [0, length). `axis` is for the message.",
     )

@@ -68,7 +68,7 @@ def _as_result(result: Any, dtype: DType, shape: Shape, what: str) -> Any:
     array = np.asarray(result)
     if array.dtype != dtype or array.shape != shape:
         raise CallbackError(
-            f"{what} must be {ArrayType(dtype, shape)}, the function gave "
+            f"{what} must be {ArrayType(dtype, shape)}, the function returned "
             f"{array.dtype.name}[{', '.join(map(str, array.shape))}]: convert it there, or correct the spec"
         )
     return array
@@ -81,7 +81,7 @@ def _run_once(function: Callable[..., Any], arguments: Sequence[Any], types: Typ
         results = (results,)
     if len(results) != len(types):
         raise CallbackError(
-            f"callback of {name}: it must give {len(types)} outputs, the function gave {len(results)}"
+            f"callback of {name}: it must give {len(types)} outputs, the function returned {len(results)}"
         )
     return [
         _as_result(result, dtype, shape, f"callback of {name}: output {place}")

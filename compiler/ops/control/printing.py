@@ -48,7 +48,9 @@ def _check_fields(text: str) -> None:
         if not (field.isascii() and field.isdigit()) or conversion not in (None, "r", "s", "a"):
             raise ValueError(f"{{{field}}} is not the number of an input")
         if not _SPEC.fullmatch(spec or ""):
-            raise ValueError(f"{spec!r:.40} is no format, or a width or precision of more than three digits")
+            raise ValueError(
+                f"{spec!r:.40} is not a format, or has a width or precision of more than three digits"
+            )
 
 
 def _print(*inputs: Any, text: str, loops: Any = ()) -> Any:

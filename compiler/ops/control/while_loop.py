@@ -1,28 +1,41 @@
 """`while_loop`: steps as long as a condition holds.
 
-How many steps there will be is not known, so reverse mode has no room to keep what they compute, unless there is
-a limit. Then it goes through scans: blocks of steps, of which those after the end are skipped, and of which the
-backward pass runs one at a time again.
+How many steps there will be is not known, so reverse mode has no room to keep what they compute. With a limit it goes
+through scans: blocks of steps, of which those after the end are skipped, and of which the backward pass runs one at a
+time again. Without one it keeps a few places, and computes what lies between them again.
 """
 
 from collections.abc import Callable, Sequence
 from math import isqrt
-from typing import Any, NoReturn
+from typing import Any, Final
 
 import numpy as np
 
 from ...batching import leading
-from ...builder import bind, bind_all, current_builder, inline, not_recording
-from ...dtypes import BOOL
+from ...builder import bind, bind_all, inline, not_recording
+from ...dtypes import BOOL, INT64
 from ...error_state import quiet_unless_strict
-from ...errors import DTypeError, NotDifferentiableError, ShapeError
+from ...errors import DTypeError, ShapeError
 from ...interpreter import Interpreter
 from ...ir import ArrayType, Graph, Value
-from ...op import DifferentiateGraph, Op, Rebuilt, refuses, register
-from ...value_ops import broadcast_to, zeros_like
+from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
+from ...value_ops import (
+    add,
+    broadcast_to,
+    constant,
+    equal,
+    full,
+    greater,
+    greater_equal,
+    less,
+    reshape,
+    subtract,
+    where,
+    zeros_like,
+)
 from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_lanes
 from ..collective_calls import mapped_values
-from ..nested_graphs import graph_of, rearranged, spread, spreading
+from ..nested_graphs import graph_of, needed_calls, rearranged, spread, spreading
 
 FAMILY = "while_loop"
 
@@ -163,14 +176,140 @@ def _as_scans(types: Sequence[ArrayType], cond: Graph, body: Graph, consts: int,
     return graph_of(body.name, types, loop)
 
 
-@refuses("only with max_steps, as scans: how many steps there are is not known")
-def _no_reverse(cotangents: Any, inputs: Any, **loop: Any) -> NoReturn:
-    builder = current_builder()
-    raise NotDifferentiableError(
-        "reverse mode needs to know how many steps a while_loop takes at most: give while_loop(…, max_steps=n). A "
-        "fori_loop needs bounds that are known when it is traced. Forward mode (jvp, jacfwd) needs neither",
-        None if builder is None else builder.where(),
+def _while_transpose(
+    cotangents: tuple[Value, ...],
+    inputs: tuple[Any, ...],
+    cond: Graph,
+    body: Graph,
+    consts: int,
+    *,
+    recurse: Callable[..., Graph],
+    **limit: Any,
+) -> tuple[Value | None, ...]:
+    """The steps backwards, of which a loop of the known values alone finds out first how many there are.
+
+    What is known before each step is computed again, from the last place before it that was kept. The places halve the
+    distance again and again, so that there are as many as the logarithm of the number of steps, and as often is a step
+    repeated: Griewank, "Achieving logarithmic growth of temporal and spatial complexity in reverse automatic
+    differentiation", 1992.
+    """
+    given = [isinstance(x, Linear) for x in inputs]
+    linear = spreading(body, given, consts, len(inputs) - consts, inexact=False)
+    known = [x for x, is_linear in zip(inputs, linear, strict=True) if not is_linear]
+    own = linear[:consts].count(False)
+    goes_on = _known_part(cond, linear, [False])
+    step = _known_part(body, linear, linear[consts:])
+    steps = _count(known, own, goes_on, step, limit)
+    kept = [
+        bind("dynamic_update_slice", full((_PLACES, *x.shape), 0, x.dtype), _row(x), *_at(0, x.ndim))
+        for x in known[own:]
+    ]
+    back = recurse(body, linear=linear)
+    sums = [zeros_like(x) for x, is_linear in zip(inputs[:consts], linear, strict=False) if is_linear]
+    carried = [ct for ct, is_linear in zip(cotangents, linear[consts:], strict=True) if is_linear]
+    positions, zero = full((_PLACES,), 0, INT64), constant(0, INT64)
+    first = [*known[:own], subtract(steps, 1), zero, positions, *kept, *sums, *carried]
+    slots = slice(own + 3, own + 3 + len(kept))
+
+    def backwards(*values: Value) -> list[Value]:
+        mine, (at, top, places) = values[:own], values[own : own + 3]
+        top = where(greater(_entry(places, top), at), subtract(top, 1), top)
+        top, places, now, then = _advanced(mine, at, top, places, values[slots], step)
+        before, cts = values[slots.stop : slots.stop + len(sums)], values[slots.stop + len(sums) :]
+        every = iter(cts)
+        wanted = [
+            next(every) if is_linear else zeros_like(out)
+            for out, is_linear in zip(body.outputs, linear[consts:], strict=True)
+        ]
+        found = inline(back, (*mine, *then, *wanted))
+        return [subtract(at, 1), top, places, *now, *map(add, before, found), *found[len(sums) :]]
+
+    given_types = [value.type for value in first]
+    found = bind_all(
+        "while_loop",
+        *first,
+        cond=graph_of("steps_are_left", given_types, lambda *v: [greater_equal(v[own], 0)]),
+        body=graph_of(back.name, given_types, backwards),
+        consts=own,
     )
+    results = spread(iter(found[3 + len(kept) :]), linear)
+    return tuple(x if is_linear else None for x, is_linear in zip(results, given, strict=True))
+
+
+_PLACES: Final = 34
+"""Where values are kept while steps are run backwards, and one more: enough for 2**32 steps."""
+
+
+def _known_part(graph: Graph, linear: Sequence[bool], outputs_are_linear: Sequence[bool]) -> Graph:
+    """The part of a condition or a step that has to do with what is not linear alone."""
+    inputs = [(v, n) for v, n, m in zip(graph.inputs, graph.input_names, linear, strict=True) if not m]
+    outputs = tuple(out for out, m in zip(graph.outputs, outputs_are_linear, strict=True) if not m)
+    values, names = zip(*inputs, strict=True)
+    return Graph(graph.name, values, needed_calls(graph, outputs), outputs, names)
+
+
+def _count(known: Sequence[Value], own: int, goes_on: Graph, step: Graph, limit: dict[str, Any]) -> Value:
+    """How many steps there are."""
+    types = [*(x.type for x in known), ArrayType(INT64, ())]
+    return bind_all(
+        "while_loop",
+        *known,
+        constant(0, INT64),
+        cond=graph_of(goes_on.name, types, lambda *v: inline(goes_on, v[:-1])),
+        body=graph_of(step.name, types, lambda *v: [*inline(step, v[:-1]), add(v[-1], 1)]),
+        consts=own,
+        **limit,
+    )[-1]
+
+
+def _advanced(
+    mine: Sequence[Value], at: Value, top: Value, places: Value, kept: Sequence[Value], step: Graph
+) -> tuple[Value, Value, Sequence[Value], Sequence[Value]]:
+    """What is known before step `at`: from the last place that is kept, keeping some of those in between."""
+    own, base = len(mine), _entry(places, top)
+    begin = [*mine, at, base, base, top, places, *kept, *(_entry(slot, top) for slot in kept)]
+    types = [value.type for value in begin]
+    count = len(kept)
+
+    def onwards(*values: Value) -> list[Value]:
+        goal, place, low, last, spots = values[own : own + 5]
+        slots, now = values[own + 5 : own + 5 + count], values[own + 5 + count :]
+        new, place, free = inline(step, (*values[:own], *now)), add(place, 1), add(last, 1)
+        # What lies above the last place is free, so to write there what is not kept does no harm.
+        spots = bind("dynamic_update_slice", spots, reshape(place, (1,)), free)
+        written = [_put(slot, x, free) for slot, x in zip(slots, new, strict=True)]
+        middle = add(low, bind("right_shift", add(subtract(goal, low), 1), constant(1, INT64)))
+        is_kept = equal(place, middle)
+        return [place, where(is_kept, place, low), where(is_kept, free, last), spots, *written, *new]
+
+    found = bind_all(
+        "while_loop",
+        *begin,
+        cond=graph_of("is_before", types, lambda *v: [less(v[own + 1], v[own])]),
+        body=graph_of(step.name, types, onwards),
+        consts=own + 1,
+    )
+    return found[2], found[3], found[4 : 4 + count], found[4 + count :]
+
+
+def _row(x: Value) -> Value:
+    return reshape(x, (1, *x.shape))
+
+
+def _at(place: "int | Value", ndim: int) -> list[Value]:
+    """The start of a row along each axis: its place, then zeros for its `ndim` axes."""
+    first = constant(place, INT64) if isinstance(place, int) else place
+    return [first, *(constant(0, INT64) for _ in range(ndim))]
+
+
+def _put(slots: Value, x: Value, place: Value) -> Value:
+    return bind("dynamic_update_slice", slots, _row(x), *_at(place, x.ndim))
+
+
+def _entry(slots: Value, place: Value) -> Value:
+    """The row at a place."""
+    shape = slots.shape[1:]
+    return reshape(bind("dynamic_slice", slots, *_at(place, len(shape)), sizes=(1, *shape)), shape)
 
 
 # ---- batching --------------------------------------------------------------------------------------
@@ -255,7 +394,7 @@ register(
         _while_type,
         _while_numpy,
         _while_jvp,
-        _no_reverse,
+        _while_transpose,
         _while_batch,
         spelling=None,
         effect=None,  # that of the calls in the graphs

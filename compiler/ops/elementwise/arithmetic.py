@@ -1,5 +1,6 @@
 """Arithmetic: sums, products, quotients, powers, rounding, extrema."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -195,6 +196,19 @@ _unary("square", lambda out, x: multiply(x, 2), "({0} * {0})", "({0} * {0})", do
        c_complex="tm_square_{t}({0})")  # fmt: skip
 _unary("sqrt", lambda out, x: divide(constant(0.5, x.dtype), out), "sqrt{f}({0})", "tl.sqrt_rn({0})", kinds="fc",
        doc="The non-negative square root.", triton_f64="tl.sqrt({0})", c_complex="csqrt{f}({0})")  # fmt: skip
+
+
+def _root_slope(out: Value, x: Value) -> Value:
+    """1 / (2 √x), and 0 at 0 with all its derivatives, as if the root there were infinite."""
+    origin = equal(out, 0)
+    return divide(constant(0.5, x.dtype), where(origin, math.inf, out))
+
+
+elementwise(
+    "root_of_squares", 1, np.sqrt, derivatives=(_root_slope,), kinds="f", family=FAMILY,
+    spelling=ufunc_spelling("sqrt", "sqrt{f}({0})", "tl.sqrt_rn({0})", triton_f64="tl.sqrt({0})"),
+    doc="The square root of a sum of squares: a length, with derivatives 0 at 0, where it has none.",
+)  # fmt: skip
 _unary("cbrt", lambda out, x: divide(constant(1 / 3, x.dtype), call("square", out)), "cbrt{f}({0})",
        "libdevice.cbrt({0})", kinds="f", doc="The cube root.")  # fmt: skip
 _unary("floor", None, "floor{f}({0})", "tl.floor({0})", kinds="biuf", doc="The largest integer not above x.",

@@ -222,7 +222,7 @@ def _check_cross_entropy(
         raise ShapeError(f"{name} of {x}: probabilities of classes must have that shape, not {target.shape}")
     _check_classes(name, x, types[2:], weight, reduction)
     if not 0 <= label_smoothing <= 1:
-        raise ArgumentValueError(f"{name}: label_smoothing lies between 0 and 1, not at {label_smoothing}")
+        raise ArgumentValueError(f"{name}: label_smoothing must be between 0 and 1, not {label_smoothing}")
 
 
 def _cross_entropy(

@@ -12,6 +12,7 @@ from ...op import Linear, not_linear
 from ...symbolic_size import is_empty
 from ...value_ops import (
     add,
+    convert,
     divide,
     elementwise,
     equal,
@@ -67,9 +68,12 @@ def _logsumexp(x: Value, axes: tuple[int, ...]) -> Value:
     shape = tuple(dim for axis, dim in enumerate(x.shape) if axis not in axes)
     if any(x.shape[axis] == 0 for axis in axes):
         return full(shape, -math.inf, x.dtype)
+    # The largest terms are 1 and are counted. What the others add can be far below 1, so it is kept for log1p.
     top = _finite_maximum(x, axes)
-    total = sum_(exp(subtract(x, top)), axes)
-    return add(log(total), reshape(top, shape))
+    is_top = equal(x, top)
+    others = sum_(where(is_top, 0, exp(subtract(x, top))), axes)
+    count = sum_(convert(is_top, x.dtype), axes)
+    return add(elementwise("log1p", add(others, subtract(count, 1))), reshape(top, shape))
 
 
 def _logsumexp_jvp(

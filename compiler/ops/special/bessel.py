@@ -43,7 +43,7 @@ FAMILY = "bessel"
 
 
 def _i0e(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     a = np.abs(z)
     # exp(−a) I₀(a) on [0, 8]
     t = np.minimum(a, 8.0) / 4.0 - 1.0
@@ -79,7 +79,7 @@ def _i0e(x: Any) -> Any:
 
 
 def _i1e(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     a = np.abs(z)
     # exp(−a) I₁(a) / a on [0, 8]
     t = np.minimum(a, 8.0) / 4.0 - 1.0
@@ -117,7 +117,7 @@ def _i1e(x: Any) -> Any:
 
 
 def _j0(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     a = np.abs(z)
     s = np.minimum(a, 8.0)
     # J₀(a) in a² on [0, 64]
@@ -146,7 +146,7 @@ def _j0(x: Any) -> Any:
 
 
 def _j1(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     a = np.abs(z)
     s = np.minimum(a, 8.0)
     # J₁(a) / a in a² on [0, 64]
@@ -177,7 +177,7 @@ def _j1(x: Any) -> Any:
 
 
 def _y0(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     a = np.abs(z)
     s = np.minimum(a, 8.0)
     # J₀(a) in a² on [0, 64]
@@ -218,7 +218,7 @@ def _y0(x: Any) -> Any:
 
 
 def _y1(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     a = np.abs(z)
     s = np.minimum(a, 8.0)
     # J₁(a) / a in a² on [0, 64]

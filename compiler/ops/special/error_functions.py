@@ -59,7 +59,7 @@ def _gauss(x: Value) -> Value:
 
 
 def _erf(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     # erf(a) = 1 − exp(−a·h(a)), where h(a) = −log(erfc(a)) / a on [0, 5.95] by a minimax quotient, whose error is
     # weighted by what it does to erf: less than 2e-18. All coefficients are positive, so that nothing cancels.
     a = np.clip(np.abs(z), 0.0, 5.95)
@@ -82,7 +82,7 @@ def _erf(x: Any) -> Any:
 
 
 def _erfc(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     a = np.abs(z)
     # erf(z) / z for |z| < 1/2, interpolated in z² on [0, 1]
     s, near = np.minimum(z * z, 0.25), np.zeros_like(z)
@@ -105,7 +105,7 @@ def _erfc(x: Any) -> Any:
 
 
 def _erfcx(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     # (1 + 2b) exp(b²) erfc(b) in (b − 3.75) / (b + 3.75), interpolated; Shepherd and Laframboise (1981)
     b = np.where(np.isinf(z), 1.0, np.abs(z))
     t, out = (b - 3.75) / (b + 3.75), np.zeros_like(z)
@@ -121,7 +121,7 @@ def _erfcx(x: Any) -> Any:
 
 
 def _log_ndtr(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     # (1 + 2b) exp(b²) erfc(b) in (b − 3.75) / (b + 3.75), interpolated; Shepherd and Laframboise (1981)
     b = np.minimum(np.abs(z) * 0.5**0.5, 1e150)
     t, out = (b - 3.75) / (b + 3.75), np.zeros_like(z)
@@ -136,7 +136,7 @@ def _log_ndtr(x: Any) -> Any:
 
 
 def _erfinv(x: Any) -> Any:
-    y = np.asarray(x, np.float64)
+    y = np.positive(x, dtype=np.float64)
     # The normal quantile by M. J. Wichura's algorithm AS 241, PPND16 (1988), in terms of y = 2p − 1
     q = 0.5 * y
     r, up, down = np.maximum(0.180625 - q * q, 0.0), np.zeros_like(y), np.zeros_like(y)
@@ -171,7 +171,7 @@ def _erfinv(x: Any) -> Any:
 
 
 def _ndtri(x: Any) -> Any:
-    p = np.asarray(x, np.float64)
+    p = np.positive(x, dtype=np.float64)
     # M. J. Wichura's algorithm AS 241, PPND16 (1988)
     q = p - 0.5
     r, up, down = np.maximum(0.180625 - q * q, 0.0), np.zeros_like(p), np.zeros_like(p)
@@ -224,7 +224,7 @@ _unary("log_ndtr", _log_ndtr,
 
 
 def _sinc(x: Any, order: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     # Near 0 Taylor's series of the n-th derivative: Σ (−1)ᵏ π²ᵏ z²ᵏ⁻ⁿ / ((2k + 1) (2k − n)!)
     w = np.minimum(np.abs(z), 1.0 + 0.4 * order)
     first = (order + 1) // 2

@@ -30,7 +30,7 @@ FAMILY = "gamma"
 
 
 def _gammaln(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     y = np.where(z < 0, 1.0 - z, z)
     # Γ(y) by recurrence from 3/2 … 5/2, where log Γ(2 + d) = d·P(d), interpolated on [−1/2, 1/2]
     steps = np.clip(np.ceil(y - 2.5), 0.0, 6.0)
@@ -54,7 +54,7 @@ def _gammaln(x: Any) -> Any:
 
 
 def _digamma(x: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     y = np.where(z < 0, 1.0 - z, z)
     # by recurrence from 1 … 2, where ψ(1.5 + d) = (1.5 + d − root)·P(d), interpolated on [−1/2, 1/2]
     steps = np.clip(np.floor(y - 1.0), 0.0, 8.0)
@@ -90,7 +90,7 @@ def _digamma(x: Any) -> Any:
 
 
 def _polygamma(x: Any, order: Any) -> Any:
-    z = np.asarray(x, np.float64)
+    z = np.positive(x, dtype=np.float64)
     y = np.where(z < 0, 1.0 - z, z)
     # (−1)ⁿ⁺¹ n! ζ(n + 1, y), the Hurwitz zeta function by Euler and Maclaurin, DLMF 25.11.5
     s, count = order + 1.0, 12 + order

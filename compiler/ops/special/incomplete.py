@@ -21,7 +21,7 @@ FAMILY = "incomplete"
 
 def _gammainc(a: Any, x: Any, upper: Any) -> Any:
     dtype = a.dtype
-    a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
+    a, x = np.broadcast_arrays(np.positive(a, dtype=np.float64), np.positive(x, dtype=np.float64))
     inside = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
     p, z = np.where(inside, a, 1.0), np.where(inside, x, 1.0)
     # zᵖ e⁻ᶻ / Γ(p + 1) for p < 8: Γ by recurrence from log Γ(2 + d) = d·P(d), interpolated on [−1/2, 1/2]
@@ -82,7 +82,7 @@ def _gammainc(a: Any, x: Any, upper: Any) -> Any:
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
     dtype = a.dtype
-    a, b, x = np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (a, b, x)))
+    a, b, x = np.broadcast_arrays(*(np.positive(v, dtype=np.float64) for v in (a, b, x)))
     valid = (a > 0) & (b > 0) & np.isfinite(a) & np.isfinite(b)
     inside = valid & (x > 0) & (x < 1)
     a, b, z = np.where(inside, a, 1.0), np.where(inside, b, 1.0), np.where(inside, x, 0.5)

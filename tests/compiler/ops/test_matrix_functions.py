@@ -198,7 +198,7 @@ def test_misuse_is_refused() -> None:
             run(tm.linalg.expm)(np.ones((2, 3)))
         with pytest.raises(tm.errors.MatrixShapeError, match="two axes are needed"):
             run(tm.linalg.lu)(np.ones(3))
-        with pytest.raises(tm.errors.MatrixShapeError, match="is no matrix"):
+        with pytest.raises(tm.errors.MatrixShapeError, match="is not a matrix"):
             run(tm.linalg.solve_triangular)(np.ones(3), np.ones(3))
         with pytest.raises(tm.errors.MatrixShapeError, match="do not have the rows"):
             run(tm.linalg.solve_triangular)(x, np.ones(3))

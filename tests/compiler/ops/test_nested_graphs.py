@@ -137,11 +137,11 @@ def test_a_callback_gets_arrays_also_for_single_numbers() -> None:
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (lambda x: x, r"callback of .*: output 0 must be f64\[\], the function gave float64\[2\]"),
-        (lambda x: np.float32(1), r"output 0 must be f64\[\], the function gave float32\[\]"),
-        (lambda x: 1j, r"output 0 must be f64\[\], the function gave complex128\[\]"),
-        (lambda x: None, r"output 0 must be f64\[\], the function gave object\[\]"),
-        (lambda x: (x[0], x[1]), "it must give 1 outputs, the function gave 2"),
+        (lambda x: x, r"callback of .*: output 0 must be f64\[\], the function returned float64\[2\]"),
+        (lambda x: np.float32(1), r"output 0 must be f64\[\], the function returned float32\[\]"),
+        (lambda x: 1j, r"output 0 must be f64\[\], the function returned complex128\[\]"),
+        (lambda x: None, r"output 0 must be f64\[\], the function returned object\[\]"),
+        (lambda x: (x[0], x[1]), "it must give 1 outputs, the function returned 2"),
     ],
 )
 def test_a_callback_that_breaks_its_promise_is_named(result: Callable[..., Any], message: str) -> None:

@@ -68,7 +68,7 @@ def assert_same(actual: Array, expected: Array) -> None:
         np.testing.assert_array_equal(actual, expected)
 
 
-@of_each_sample(PLAIN, quick=taken(PLAIN, share=0.4))
+@of_each_sample(PLAIN, quick=taken(PLAIN, share=0.1))
 def test_vmap_equals_the_loop(sample: Sample) -> None:
     examples = [sample.arrays(seed) for seed in range(SIZE)]
     graph = sample.graph()

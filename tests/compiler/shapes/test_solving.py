@@ -29,15 +29,15 @@ def test_sizes_are_read_off_sums_products_and_multiples() -> None:
 @pytest.mark.parametrize(
     ("shapes", "actual", "message"),
     [
-        ([(2 * K + 1,)], [(784,)], r"axis 0 of x is 784, which is no 2\*K \+ 1"),
-        ([(K + 5,)], [(4,)], r"axis 0 of x is 4, which is no K \+ 5"),
+        ([(2 * K + 1,)], [(784,)], r"axis 0 of x is 784, which is not of the form 2\*K \+ 1"),
+        ([(K + 5,)], [(4,)], r"axis 0 of x is 4, which is not of the form K \+ 5"),
         ([(B,)], [(80,)], r"dim B is 80 in this call, and its limits are B in 1..64, B % 16 == 0"),
         ([(B,)], [(0,)], r"dim B is 0 in this call, and its limits are B in 1..64"),
         ([(B,)], [(17,)], r"dim B is 17 in this call, and its limits are B in 1..64, B % 16 == 0"),
         ([(K, K)], [(3, 4)], r"axis 1 of x is 4, and it must be K = 3$"),
         ([(K, 2 * K)], [(3, 4)], r"axis 1 of x is 4, and it must be 2\*K = 6, as K = 3$"),
         ([(K, 3)], [(3, 4)], r"axis 1 of x is 4, and it must be 3$"),
-        ([(K,), (A + K,)], [(3,), (2,)], r"axis 0 of y is 2, which is no A \+ K with K = 3"),
+        ([(K,), (A + K,)], [(3,), (2,)], r"axis 0 of y is 2, which is not of the form A \+ K with K = 3"),
         ([(K,)], [(3, 4)], r"x has 2 axes, \[3, 4\], and 1 are declared: \[K\]"),
     ],
 )
@@ -61,9 +61,9 @@ def test_relations_are_checked_by_name() -> None:
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ([(A + K,)], r"dim A cannot be read off the shapes of the arguments: axis 0 of x is A \+ K"),
-        ([(A * K, K)], r"dim A cannot be read off .* axis 0 of x is A\*K"),
-        ([(K // 2,)], r"dim K cannot be read off .* axis 0 of x is K // 2"),
+        ([(A + K,)], r"dim A cannot be determined from the shapes of the arguments: axis 0 of x is A \+ K"),
+        ([(A * K, K)], r"dim A cannot be determined from .* axis 0 of x is A\*K"),
+        ([(K // 2,)], r"dim K cannot be determined from .* axis 0 of x is K // 2"),
     ],
 )
 def test_a_dim_that_no_shape_determines_is_named(shapes: list[tuple[Extent, ...]], message: str) -> None:

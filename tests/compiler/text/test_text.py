@@ -170,6 +170,22 @@ def test_nested_graphs_of_one_name_stay_apart_and_equal_ones_are_shared() -> Non
     assert str(read_back(graph)) == str(graph)
 
 
+def test_graphs_that_differ_hash_differently_and_equal_ones_alike() -> None:
+    def nest(function: Callable[..., Any], name: str = "body") -> Graph:
+        return graph_of(lambda x: bind("call", x, graph=graph_of(function, (3,), name=name)), (3,))
+
+    different = [
+        nest(lambda x: add(add(x, constant(1.0, F32)), x)),
+        nest(lambda x: add(add(x, constant(2.0, F32)), x)),
+        nest(lambda x: add(add(x, x), x)),
+        nest(lambda x: add(x, add(x, x))),
+        nest(lambda x: bind("cumsum", sin(x), axis=0, reverse=False)),
+        nest(lambda x: bind("cumsum", sin(x), axis=0, reverse=True)),
+    ]
+    assert len({hash(graph) for graph in different}) == len(different)
+    assert hash(nest(sin)) == hash(nest(sin, name="other"))
+
+
 def test_graphs_nest_in_graphs() -> None:
     graph = graph_of(sin, (3,), name="g0")
     for depth in range(1, 20):

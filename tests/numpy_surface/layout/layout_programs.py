@@ -32,6 +32,7 @@ from numpy_surface.layout.layout_statements import (
     differentiable,
     sizeless,
 )
+from support.source import with_source
 
 RUNS = ("numpy", "c", "jvp")
 """How Tracemill runs a program: compiled by a backend, or not compiled, as the primal of a `jvp`."""
@@ -108,7 +109,7 @@ class Program:
     def defined(self) -> tuple[Callable[..., Any], Callable[[], Any]]:
         """The function, and what makes its arguments."""
         names: dict[str, Any] = {"np": np}
-        exec(compile(self.source, "<program>", "exec"), names)
+        exec(compile(self.source, with_source(self.source), "exec"), names)
         return names["program"], names["arguments"]
 
     def relaid(self) -> "Program":

@@ -60,17 +60,6 @@ def smallest(found: Found, run: str, check: Callable[[Program], Finding | None])
     return f"# seed {found.seed}: {finding.kind}\n{program.script(run)}\n{finding.text}"
 
 
-@pytest.fixture
-def more(request: pytest.FixtureRequest) -> int:
-    """How many times as many programs to run: ``--more``."""
-    return int(request.config.getoption("--more", 1) or 1)
-
-
-@pytest.mark.slow
-def test_programs_give_numpys_values_in_numpys_memory_order(more: int) -> None:
-    assert_agree(60 * more, ANY, "numpy", lambda program: examine(program, "numpy"))
-
-
 def test_c_programs_give_numpys_values_in_numpys_memory_order(more: int, c_toolchain: Toolchain) -> None:
     assert_agree(6 * more, ANY, "c", lambda program: examine(program, "c"))
 
@@ -85,19 +74,19 @@ def test_programs_on_large_arrays_give_numpys_values_in_numpys_memory_order(more
 
 @pytest.mark.slow
 def test_many_programs_give_numpys_values_in_numpys_memory_order(more: int) -> None:
-    assert_agree(800 * more, ANY, "numpy", lambda program: examine(program, "numpy"), first=1_000_000)
+    assert_agree(125 * more, ANY, "numpy", lambda program: examine(program, "numpy"), first=1_000_000)
 
 
 @pytest.mark.slow
 def test_many_programs_are_numpys_under_a_transform_without_compilation(more: int) -> None:
     assert_agree(
-        800 * more, SMOOTH_ARGUMENTS, "jvp", lambda program: examine(program, "jvp", order=False), 1_000_000
+        125 * more, SMOOTH_ARGUMENTS, "jvp", lambda program: examine(program, "jvp", order=False), 1_000_000
     )
 
 
 @pytest.mark.slow
 def test_many_c_programs_give_numpys_values_in_numpys_memory_order(more: int, c_toolchain: Toolchain) -> None:
-    assert_agree(60 * more, ANY, "c", lambda program: examine(program, "c"), first=1_000_000)
+    assert_agree(15 * more, ANY, "c", lambda program: examine(program, "c"), first=1_000_000)
 
 
 @pytest.mark.slow
@@ -105,7 +94,7 @@ def test_many_c_programs_give_numpys_values_in_numpys_memory_order(more: int, c_
 def test_many_programs_on_large_arrays_give_numpys_values(
     backend: str, more: int, c_toolchain: Toolchain
 ) -> None:
-    assert_agree(60 * more, LARGE, backend, lambda program: examine(program, backend), first=1_000_000)
+    assert_agree(12 * more, LARGE, backend, lambda program: examine(program, backend), first=1_000_000)
 
 
 # ---- Derivatives ---------------------------------------------------------------------------------------
@@ -162,13 +151,8 @@ def gradient_finding(program: Program) -> Finding | None:
 
 
 @pytest.mark.slow
-def test_gradients_of_programs_are_central_differences_of_numpy(more: int) -> None:
-    assert_agree(20 * more, DIFFERENTIABLE, "numpy", gradient_finding)
-
-
-@pytest.mark.slow
 def test_gradients_of_many_programs_are_central_differences_of_numpy(more: int) -> None:
-    assert_agree(500 * more, DIFFERENTIABLE, "numpy", gradient_finding, first=1_000_000)
+    assert_agree(75 * more, DIFFERENTIABLE, "numpy", gradient_finding, first=1_000_000)
 
 
 # ---- Batches -------------------------------------------------------------------------------------------
@@ -211,7 +195,7 @@ def test_a_batch_of_programs_is_the_loop_over_its_examples(more: int) -> None:
 
 @pytest.mark.slow
 def test_a_batch_of_many_programs_is_the_loop_over_its_examples(more: int) -> None:
-    assert_agree(500 * more, IN_C_ORDER, "numpy", batch_finding, first=1_000_000)
+    assert_agree(75 * more, IN_C_ORDER, "numpy", batch_finding, first=1_000_000)
 
 
 # ---- Many sizes ----------------------------------------------------------------------------------------
@@ -243,4 +227,4 @@ def test_programs_for_many_sizes_give_numpys_values_in_numpys_memory_order(more:
 
 @pytest.mark.slow
 def test_many_programs_for_many_sizes_give_numpys_values_in_numpys_memory_order(more: int) -> None:
-    assert_agree(300 * more, ANY_SIZE, "numpy", many_sizes_finding, first=1_000_000)
+    assert_agree(50 * more, ANY_SIZE, "numpy", many_sizes_finding, first=1_000_000)

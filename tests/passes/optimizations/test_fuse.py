@@ -240,7 +240,7 @@ def test_what_is_dear_is_computed_once_for_several_shifts_of_it() -> None:
 
 def test_a_long_chain_of_shifts_is_not_computed_all_over_again_for_each() -> None:
     def f(x: Any) -> Any:
-        for i in range(20):
+        for i in [*range(20)]:
             x = np.tanh(np.roll(x, i % 5 + 1) + x) * (i + 1)
         return x
 

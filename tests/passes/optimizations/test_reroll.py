@@ -28,8 +28,8 @@ FEWEST_CALLS = 60
 
 
 def traced(function: Callable[..., Any], *arguments: Any) -> Graph:
-    """The graph of a function as the pass gets it."""
-    graph = tm.compile(function).lower(*arguments).graph
+    """The graph of a function as the pass gets it, whose loops Python has run."""
+    graph = tm.compile(function, convert=False).lower(*arguments).graph
     return remove_dead_code(decompose_composites(inline_user_rules(graph)))
 
 
@@ -191,7 +191,7 @@ def test_the_value_before_the_last_one_is_carried_too() -> None:
 
 def test_an_array_is_filled_in_place_and_read_back() -> None:
     def function(x: Array) -> Any:
-        out = np.zeros((STEPS + 1, 3))
+        out = np.zeros_like(x, shape=(STEPS + 1, 3))
         out[0] = x
         for i in range(STEPS):
             out[i + 1] = np.sin(out[i]) * 1.5
@@ -299,7 +299,7 @@ def test_what_is_the_same_in_each_step_is_computed_once() -> None:
     def function(x: Array, w: Array) -> Any:
         for _ in range(STEPS):
             x = np.sin(x) * np.exp(w)
-            x = x + np.ones(3)
+            x = x + np.ones_like(x)
         return x
 
     graph = rolled(function, drawn(3), drawn(3))
@@ -519,7 +519,7 @@ def programs(draw: st.DrawFn) -> Callable[[Array, Array], Any]:
             "x": x,
             "y": x * 0.5,
             "rows": rows,
-            "table": np.zeros((STEPS + 3, 2)),
+            "table": np.zeros_like(x, shape=(STEPS + 3, 2)),
             "kept": [x, x],
         }
         for i in range(STEPS):

@@ -185,13 +185,13 @@ def test_code_that_does_not_fit_its_plan_is_refused(card: StubGpu) -> None:
             artifact_of(with_manifest(members, lambda manifest: None))
 
     cubin = "kernel_0.cubin"
-    refused(cubin, b"no code", "no cubin that can be read")
+    refused(cubin, b"no code", "cannot be read as a cubin")
     refused(cubin, machine_code(90, other=pointers), "has no kernel")
     refused(cubin, machine_code(90, **{name: pointers + 1}), "the parameters of .* lie at")
     refused(cubin, machine_code(80, **{name: pointers}), "is for sm_80, not for sm_90")
 
     text = "kernel_0.ptx"
-    refused(text, b"", "no PTX with one kernel")
+    refused(text, b"", "not PTX with one kernel")
     refused(text, ptx("other", pointers, "90a"), "the PTX of .* is of other")
     refused(text, ptx(name, pointers + 1, "90a"), "the parameters of .* lie at")
     refused(text, ptx(name, pointers, "90a", threads=999), "has 999 threads")
@@ -204,7 +204,7 @@ def test_code_that_does_not_fit_its_plan_is_refused(card: StubGpu) -> None:
 
     plan = "plan.json"
     refused(plan, b" " * (1 << 24) + b"{}", "bytes, and 16777216 are read")
-    refused(plan, b"[" * 10**5, "this is no program for a GPU")
+    refused(plan, b"[" * 10**5, "this is not a program for a GPU")
     refused(plan, with_plan(lambda d: d["plan"].update(format=2)), "a plan of format 2")
     refused(plan, with_plan(lambda d: d["plan"].update(arena_bytes=-1)), "not negative")
     refused(plan, with_plan(lambda d: d["plan"].update(arena_bytes=float("nan"))), "not negative")
@@ -214,7 +214,7 @@ def test_code_that_does_not_fit_its_plan_is_refused(card: StubGpu) -> None:
     refused(plan, with_plan(lambda d: d["kernels"][0].update(pointers=1)), "the parameters of")
     refused(plan, with_plan(lambda d: d["kernels"].clear()), "launches a function that is not beside it")
     refused(plan, with_plan(lambda d: d["plan"]["steps"][0]["slots"].pop()), "with other arguments")
-    refused("kernels.py", b"\xff", "this is no program for a GPU")
+    refused("kernels.py", b"\xff", "this is not a program for a GPU")
 
 
 def saved(path: Path, *targets: str) -> Path:

@@ -119,12 +119,12 @@ def overlapping() -> bytes:
 
 
 ZIPS: dict[str, tuple[Callable[[], bytes], str]] = {
-    "empty": (lambda: b"", "this is no bundle"),
+    "empty": (lambda: b"", "this is not a bundle"),
     "cut off": (lambda: GOOD()[:-7], "it may be cut off|It may be cut off"),
-    "text": (lambda: b"hello " * 100, "this is no bundle"),
+    "text": (lambda: b"hello " * 100, "this is not a bundle"),
     "something in front": (lambda: b"#!/bin/sh\n" + GOOD(), "its directory does not lie at its end"),
-    "something behind": (lambda: GOOD() + b"more", "this is no bundle"),
-    "comment": (with_comment, "this is no bundle"),
+    "something behind": (lambda: GOOD() + b"more", "this is not a bundle"),
+    "comment": (with_comment, "this is not a bundle"),
     "no members": (lambda: zipped({}), "it has no member manifest.json"),
     "two of a name": (two_of_a_name, "two members of this name"),
     "absolute name": (lambda: zipped({"/etc/passwd": b""}), "a member has the name '/etc/passwd'"),
@@ -336,7 +336,7 @@ GRAPHS: dict[str, tuple[Callable[[str], str], str]] = {
     "deep": (first_call("a: f64[] = sum(x, axes=" + "(" * 10**4 + ")"), "nested more than 32 deep"),
     "nested calls": (lambda text: nested_calls(32), "expected at most 1048576 calls"),
     "attributes": (first_call('debug_print(x, text="{0.__class__.__init__.__globals__}")'), "not the number"),
-    "wide": (first_call('debug_print(w, text="{0:>999999999}")'), "no format"),
+    "wide": (first_call('debug_print(w, text="{0:>999999999}")'), "is not a format"),
     "kernel": (
         first_call("def k(x: f64[]) -> f64[]:\n        return x\n    a: f64[] = kernel(f64(1.0), graph=k)"),
         "a call of kernel",

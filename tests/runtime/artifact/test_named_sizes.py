@@ -140,7 +140,7 @@ def test_relations_between_sizes_are_kept_and_checked(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded(np.ones(2), np.arange(6.0)), [1.0, 2.0])
     with pytest.raises(tm.errors.DimMismatchError, match=r"A <= B.*A = 4, B = 3"):
         loaded(np.ones(4), np.ones(6))
-    with pytest.raises(tm.errors.DimMismatchError, match=r"y is 5, which is no 2\*B"):
+    with pytest.raises(tm.errors.DimMismatchError, match=r"y is 5, which is not of the form 2\*B"):
         loaded(np.ones(2), np.ones(5))
 
 

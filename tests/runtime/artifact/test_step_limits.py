@@ -13,7 +13,7 @@ from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.verifier import check
 from tracemill.passes.lowering.limit_steps import limit_steps
 
-GOES_ON = "a while loop goes on after max_steps="
+GOES_ON = "a while loop exceeds max_steps="
 
 
 @pytest.fixture(params=["numpy", "c"])

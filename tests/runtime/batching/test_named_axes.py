@@ -80,7 +80,7 @@ def test_collectives_take_trees() -> None:
     np.testing.assert_allclose(got["a"], X.sum(0))
     assert got["b"][0] == 4
     np.testing.assert_allclose(got["b"][1], X[:, 0].sum())
-    with pytest.raises(TransformArgumentError, match="psum: str is no array or number: 'text'"):
+    with pytest.raises(TransformArgumentError, match="psum: str is not an array or a number: 'text'"):
         over_i(lambda x: tm.psum(["text"], "i"))(X)
 
 
@@ -269,7 +269,7 @@ def test_a_loop_whose_end_all_examples_agree_on(wrap: Wrap) -> None:
 
 def test_an_unbound_name_lists_those_in_scope() -> None:
     with pytest.raises(
-        UnboundAxisNameError, match=r"pmean: no axis is called 'k' here; .*: 'i', 'j'"
+        UnboundAxisNameError, match=r"pmean: no axis is named 'k' here; .*: 'i', 'j'"
     ) as found:
         over_i(tm.vmap(lambda x: tm.pmean(x, "k"), axis_name="j"))(GRID)
     assert "test_named_axes.py" in str(found.value)

@@ -13,7 +13,6 @@ import pytest
 import tracemill as tm
 from tracemill.compiler.errors import (
     CallbackLoopWarning,
-    ConcretizationError,
     DataDependentShapeError,
     ShapeError,
     TransformArgumentError,
@@ -531,9 +530,6 @@ def test_arrays_are_aligned_by_their_logical_rank() -> None:
 @pytest.mark.parametrize(
     ("ask", "error", "fix"),
     [
-        (lambda x: 1.0 if x[0] > 0 else 0.0, ConcretizationError, r"np\.where"),
-        (lambda x: float(x[0]), ConcretizationError, r"np\.where"),
-        (lambda x: x[0].item(), ConcretizationError, r"np\.where"),
         (np.nonzero, DataDependentShapeError, "size="),
         (lambda x: x[x > 0], DataDependentShapeError, r"np\.where"),
     ],

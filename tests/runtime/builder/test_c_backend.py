@@ -398,7 +398,7 @@ def test_the_environment_says_what_auto_means(monkeypatch: pytest.MonkeyPatch) -
 
 def test_without_a_compiler_c_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_CC", "/nowhere/cc")
-    with pytest.raises(MissingCompilerError, match="TRACEMILL_CC=/nowhere/cc names no program"):
+    with pytest.raises(MissingCompilerError, match="TRACEMILL_CC=/nowhere/cc does not name a program"):
         fresh()(X)
 
 

@@ -93,7 +93,7 @@ def function(steps: Sequence[tuple[str, int]], *, summed: bool) -> Callable[[Arr
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(program=programs(), seed=st.integers(0, 1000))
 def test_steps_on_large_arrays_give_what_numpy_gives(
     c_compiler: str,

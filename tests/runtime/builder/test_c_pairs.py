@@ -34,13 +34,8 @@ def check(seed: int, count: int) -> None:
 
 
 @pytest.mark.slow
-def test_pairs_of_ops_give_through_c_what_they_mean() -> None:
-    check(0, TOGETHER)
-
-
-@pytest.mark.slow
-def test_many_pairs_of_ops_give_through_c_what_they_mean() -> None:
-    check(1, 40 * TOGETHER)
+def test_pairs_of_ops_give_through_c_what_they_mean(more: int) -> None:
+    check(1, 8 * TOGETHER * more)
 
 
 DTYPES = ("int32", "bool", "uint8", "int64", "float32", "float16", "float64", "complex64", "complex128")

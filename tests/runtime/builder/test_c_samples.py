@@ -1,4 +1,7 @@
-"""Every op gives through C what it means. Many samples are one program, and the compiler is called once for them."""
+"""Every op gives through C what it means. Many samples are one program, and the compiler is called once for them.
+
+The functions of all samples are called on their own in `test_c_steps`, `test_c_kernels` and `test_c_expressions`.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -13,8 +16,8 @@ from tracemill.compiler.op import lookup
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 
-QUICK = 12
-"""Every 12th sample of an op is tested always, the others in the slow run."""
+QUICK, SLOW = 12, 4
+"""Every 12th sample of an op is tested always, and every 4th in the slow run."""
 
 MOST_QUICK, MOST = 60, 120
 """Samples in one program."""
@@ -34,7 +37,8 @@ def groups() -> list[Any]:
     slow: list[Sample] = []
     for _, of_op in groupby(ordered, lambda sample: sample.op):
         for number, sample in enumerate(of_op):
-            (slow if number % QUICK else quick).append(sample)
+            if number % SLOW == 0:
+                (slow if number % QUICK else quick).append(sample)
     return [
         *(pytest.param(part, id=name) for name, part in programs(quick, MOST_QUICK)),
         *(pytest.param(part, id=name, marks=pytest.mark.slow) for name, part in programs(slow, MOST)),

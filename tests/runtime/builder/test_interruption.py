@@ -154,11 +154,10 @@ def test_only_long_loops_ask_whether_to_stop(length: int, asks: bool) -> None:
 
 
 ENTERED_AGAIN = """
-from tracemill.compiler.interception import constructors
 from tracemill.compiler.interpreter import is_idle
 from tracemill.runtime.cache import disk_cache
 
-files, seen, found = {constructors.__file__, disk_cache.__file__}, set(), []
+files, seen, found = {disk_cache.__file__}, set(), []
 x = np.linspace(0.0, 1.0, 5)
 
 def is_right(number):

@@ -626,7 +626,7 @@ def test_the_environment_turns_the_cache_off(tmp_path: Path, monkeypatch: pytest
 def test_importing_the_cache_brings_no_slow_package() -> None:
     program = (
         "import sys, tracemill.runtime.cache.disk_cache\n"
-        "print(*{'filelock', 'platformdirs', 'tempfile', 'pickle', 'ctypes'} & (set(sys.modules) - before))"
+        "print(*{'filelock', 'platformdirs', 'pickle', 'ctypes'} & (set(sys.modules) - before))"
     )
     process = run_python(f"import sys, numpy; before = set(sys.modules)\n{program}")
     assert process.communicate(timeout=60)[0].split() == []

@@ -221,6 +221,46 @@ def test_an_index_that_broadcasts_to_nothing_is_not_checked() -> None:
     np.testing.assert_array_equal(checked(*arguments), f(*arguments))
 
 
+NUMBERS = (4, np.int64(4), np.array(4))
+ARRAYS = (np.array([4]), np.array([[4]]))
+EMPTY = np.zeros(0, np.int64)
+
+
+@pytest.mark.parametrize("index", [*NUMBERS, *ARRAYS], ids=repr)
+@pytest.mark.parametrize("is_closed_over", [False, True])
+@pytest.mark.parametrize("function", [lambda x, i, j: x[i, j], lambda x, i, j: x[None, i, j].sum()])
+def test_beside_an_empty_index_array_numbers_are_checked_and_arrays_are_not(
+    function: Callable[..., Any], is_closed_over: bool, index: Any
+) -> None:
+    f: Callable[..., Any] = (lambda x, j: function(x, index, j)) if is_closed_over else function
+    arguments = (TABLE, EMPTY) if is_closed_over else (TABLE, index, EMPTY)
+    checked: Any = tm.compile(f, check_bounds=True)
+    if np.ndim(index):
+        np.testing.assert_array_equal(checked(*arguments), f(*arguments))
+        return
+    for call in (f, checked):
+        with pytest.raises(IndexError, match="index 4 is out of bounds for axis 0 with size 3"):
+            call(*arguments)
+
+
+def test_an_index_array_beside_one_that_is_empty_for_some_sizes_is_checked_for_the_others() -> None:
+    def f(x: Any, i: Any, j: Any) -> Any:
+        return x[i, j]
+
+    checked = tm.compile(f, check_bounds=True, dynamic=True)
+    wrong = np.array([4])
+    for count in (2, 3, 4):
+        with pytest.raises(OutOfBoundsError, match="index 4 is out of bounds for axis 0 with size 3"):
+            checked(TABLE, wrong, np.zeros(count, np.int64))
+    assert checked(TABLE, wrong, EMPTY).shape == (0,)
+
+
+def test_take_from_no_rows_looks_at_no_index() -> None:
+    checked = tm.compile(take, check_bounds=True)
+    for index in (9, np.array([9, -9])):
+        assert checked(TABLE[:0], index).shape == take(TABLE[:0], index).shape
+
+
 # ---- branches, loops, transforms ---------------------------------------------------------------------
 
 
@@ -233,6 +273,93 @@ def test_an_index_of_a_branch_that_is_not_taken_does_not_raise(backend: str) -> 
     assert checked(ROW, 9) == 3.0
     with pytest.raises(OutOfBoundsError, match="index 5 is"):
         checked(ROW, 10)
+
+
+GUARDED: dict[str, Callable[[Any, Any], Any]] = {
+    "cond": lambda x, i: tm.cond(i < x.shape[0], lambda: x[i], lambda: -1.0),
+    "switch": lambda x, i: tm.switch(i < x.shape[0], [lambda: -1.0, lambda: x[i]]),
+    "a number": lambda x, i: tm.cond(i < x.shape[0], lambda: x[-1], lambda: -1.0),
+    "while_loop": lambda x, i: tm.while_loop(
+        lambda k: k < x.shape[0], lambda k: k + 1 + (0 * x[k]).astype(int), i
+    ),
+    "condition": lambda x, i: tm.while_loop(
+        lambda k: tm.cond(k < x.shape[0], lambda: x[k] >= 0, lambda: False), lambda k: k + 1, i
+    ),
+    "fori_loop": lambda x, i: tm.fori_loop(i, x.shape[0], lambda k, total: total + x[k], 0.0),
+    "scan": lambda x, i: tm.scan(lambda total, _: (total + x[i], None), 0.0, x)[0],
+    "write": lambda x, i: tm.cond(i < x.shape[0], lambda: write(x, i).sum(), lambda: -1.0),
+    "batch": lambda x, i: tm.vmap(lambda i: tm.cond(i < x.shape[0], lambda: x[i], lambda: -1.0))(
+        i + np.arange(2)
+    ).sum(),
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_branch_that_indexes_an_empty_array_raises_only_if_it_runs(name: str, dynamic: bool) -> None:
+    f = GUARDED[name]
+    checked = tm.compile(f, check_bounds=True, dynamic=dynamic)
+    expected = {"scan": 0.0, "fori_loop": 0.0, "while_loop": 0.0, "condition": 0.0, "batch": -2.0}
+    for size in (3, 5, 0):
+        x = np.arange(float(size))
+        found = checked(x, 0)
+        if not size:
+            assert found == expected.get(name, -1.0)
+    if name not in ("scan", "while_loop"):
+        with pytest.raises(OutOfBoundsError, match=r"index -\d is out of bounds for axis 0 with size 0"):
+            checked(np.zeros(0), -1)
+
+
+def test_a_constant_index_out_of_bounds_raises_only_if_its_branch_runs(backend: str) -> None:
+    def f(x: Any) -> Any:
+        return tm.cond(np.sum(x) > 5, lambda: x[7], lambda: -1.0)
+
+    checked = tm.compile(f, backend=backend, check_bounds=True)
+    assert checked(np.zeros(3)) == -1.0
+    assert checked(np.ones(8)) == 1.0
+    with pytest.raises(OutOfBoundsError, match="index 7 is out of bounds for axis 0 with size 3"):
+        checked(np.full(3, 2.0))
+    with pytest.raises(OutOfBoundsError, match="index 7 is out of bounds for axis 0 with size 3"):
+        tm.compile(f, backend=backend)(np.zeros(3))
+
+
+def test_without_checks_a_branch_on_an_empty_array_that_is_not_taken_does_not_raise() -> None:
+    for name in ("cond", "switch", "while_loop", "write"):
+        assert tm.compile(GUARDED[name], check_bounds=False)(np.zeros(0), 0) <= 0
+
+
+def total_at(x: Any, k: Any) -> Any:
+    total = 0.0
+    for q in range(k.shape[0]):
+        total = total + x[k[q]]
+    return total
+
+
+def total_taken(x: Any, k: Any) -> Any:
+    total = 0.0
+    for q in range(k.shape[0]):
+        total = total + np.take(x, k[q])
+    return total
+
+
+def total_of_rows(x: Any, k: Any) -> Any:
+    total = 0.0
+    for row in k:
+        total = total + x[row]
+    return total
+
+
+@pytest.mark.parametrize("function", [total_at, total_taken, total_of_rows])
+def test_a_python_loop_over_a_named_size_checks_what_it_indexes(
+    function: Callable[..., Any], backend: str
+) -> None:
+    checked = tm.compile(function, backend=backend, check_bounds=True, dynamic=True)
+    assert checked(ROW, np.array([0, 1])) == 1.0
+    assert checked(ROW, np.array([0, 1, 4])) == 5.0
+    for wrong in ([0, 7, 1], [0, 1, 2, 7]):
+        with pytest.raises(OutOfBoundsError, match="index 7 is out of bounds for axis 0 with size 5"):
+            checked(ROW, np.array(wrong))
+    assert len(checked.signatures()) == 1
 
 
 @pytest.mark.parametrize("wrap", [tm.vmap, lambda f, in_dims: tm.vmap(tm.vmap(f, in_dims), in_dims)])

@@ -295,8 +295,8 @@ def test_a_dtype_that_cannot_be_traced_is_named_with_its_path(x: Any) -> None:
         tm.compile(lambda a, x: x)(np.ones(2), x)
 
 
-def test_python_control_flow_on_values_is_an_error_with_the_line() -> None:
-    @tm.compile
+def test_without_conversion_control_flow_on_values_is_an_error_with_the_line() -> None:
+    @tm.compile(convert=False)
     def f(x: Any) -> Any:
         if x > 0:
             return x

@@ -11,7 +11,6 @@ import sys
 import textwrap
 import types
 from collections.abc import Callable
-from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -161,7 +160,6 @@ def test_a_recompilation_names_the_guard_its_values_the_line_and_what_to_do() ->
         (lambda x: x[: min(len(x), 4)], "write np.minimum(n, 8) instead of min(n, 8)"),
         (lambda x: x * int(np.ceil(len(x) / 2)), "write math.ceil(n / 2) or -(-n // 2)"),
         (lambda x: x * math.hypot(len(x), 3), "np.exp(n) instead of math.exp(n)"),
-        (lambda x: x * sqrt(len(x)), "math.sqrt(n) or n ** 0.5: a name imported from math is Python's"),
         (lambda x: x * float(len(x)), "write n * 1.0"),
         (lambda x: x[: int(len(x) / 2)], "write n instead of int(n), and n // 2"),
         (lambda x: sum(x[i] for i in range(len(x))), "loop with tm.fori_loop(0, n, …)"),
@@ -550,7 +548,13 @@ def test_a_dim_may_stand_in_constraints_alone() -> None:
     [
         ({"x": "[B]"}, (), rows(3), DimMismatchError, r"x has 2 axes, \[3, 4\], and 1 are declared: \[B\]"),
         ({"x": "[B, 5]"}, (), rows(3), DimMismatchError, r"axis 1 of x is 4, and it must be 5"),
-        ({"x": "[B, 2*K + 1]"}, (), rows(3), DimMismatchError, r"axis 1 of x is 4, which is no 2\*K \+ 1"),
+        (
+            {"x": "[B, 2*K + 1]"},
+            (),
+            rows(3),
+            DimMismatchError,
+            r"axis 1 of x is 4, which is not of the form 2\*K \+ 1",
+        ),
         (
             {"x": "[B, _]"},
             "B in 8..16",
@@ -575,7 +579,7 @@ def test_a_dim_may_stand_in_constraints_alone() -> None:
         ),
         ({"x": "f32[B, 4]"}, (), rows(3), DTypeError, r"x is f64 in this call, and it is declared to be f32"),
         ({"x['w']": "[B]"}, (), rows(3), ArgumentSpecError, r"no such array: it has x"),
-        ({"x": "[A*B, _]"}, (), rows(3), UndeterminedDimError, r"dim A cannot be read off"),
+        ({"x": "[A*B, _]"}, (), rows(3), UndeterminedDimError, r"dim A cannot be determined from"),
     ],
 )
 def test_a_call_that_is_not_as_described_is_named(
@@ -591,9 +595,9 @@ def test_a_call_that_is_not_as_described_is_named(
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"dynamic": {"y": "[B]"}}, ArgumentSpecError, "'y' .* no such argument: it has x, scale"),
+        ({"dynamic": {"y": "[B]"}}, ArgumentSpecError, "'y', but .* no such argument: it has x, scale"),
         ({"dynamic": {3: "[B]"}}, ArgumentSpecError, "arguments have names such as 'x', and 3 is none"),
-        ({"dynamic": {"x": "f99[B]"}}, ArgumentSpecError, "no dtype 'f99'"),
+        ({"dynamic": {"x": "f99[B]"}}, ArgumentSpecError, "'f99' is not a dtype: write one of bool"),
         ({"dynamic": {"x": "B, 784"}}, ArgumentSpecError, "cannot read 'B, 784'"),
         ({"dynamic": {"x": ["B", 2.5]}}, ArgumentSpecError, "a size of 'x' cannot be 2.5"),
         ({"dynamic": {"x": (-1,)}}, ArgumentSpecError, "a size of 'x' cannot be -1"),

@@ -6,21 +6,24 @@ import logging
 import os
 import random
 import secrets
+import ssl
 import statistics
 import sys
 import threading
 import time
+import timeit
 import uuid
 from collections.abc import Callable
 from functools import partial
 from random import gauss
 from random import random as unit
-from time import perf_counter
+from time import localtime, perf_counter
 from time import time as now
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy import datetime64
 
 import tracemill as tm
 from tracemill.compiler.errors import ClockError, RandomStateError
@@ -85,8 +88,19 @@ DRAWS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "uuid": (lambda x: x * (uuid.uuid4().int % 9), r"uuid\.uuid4"),
     "urandom": (lambda x: x * os.urandom(1)[0], r"os\.urandom"),
     "NumPy's without a seed": (lambda x: x * np.random.default_rng().normal(), "getrandbits"),
+    "secret token": (lambda x: x * secrets.token_bytes(1)[0], r"secrets\.token_bytes"),
+    "ssl": (lambda x: x * ssl.RAND_bytes(1)[0], r"ssl\.RAND_bytes"),
+    "bit generator without a seed": (
+        lambda x: x * np.random.Generator(np.random.PCG64()).normal(),
+        "getrandbits",
+    ),
     "standard library": (lambda x: x + statistics.NormalDist().samples(1)[0], r"statistics\.samples"),
 }
+
+
+def dated(word: str) -> Any:
+    return np.datetime64(word)
+
 
 CLOCKS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "module": (lambda x: x * time.time(), r"time\.time"),
@@ -95,7 +109,34 @@ CLOCKS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "nanoseconds": (lambda x: x * time.process_time_ns(), r"time\.process_time_ns"),
     "property": (Sampler().aged, r"time\.monotonic"),
     "now": (lambda x: x * datetime.datetime.now().second, r"datetime\.now"),
+    "now somewhere": (lambda x: x * datetime.datetime.now(datetime.UTC).second, r"datetime\.now"),
     "today": (lambda x: x * datetime.date.today().day, r"date\.today"),
+    "today with the time": (lambda x: x * datetime.datetime.today().second, r"datetime\.today"),
+    "local time": (lambda x: x * time.localtime().tm_sec, r"time\.localtime"),
+    "local time of None": (lambda x: x * time.localtime(None).tm_sec, r"time\.localtime"),
+    "local time by name": (lambda x: x * localtime().tm_sec, r"time\.localtime"),
+    "universal time": (lambda x: x * time.gmtime().tm_sec, r"time\.gmtime"),
+    "formatted": (lambda x: x * int(time.strftime("%S")), r"time\.strftime"),
+    "as text": (lambda x: x * len(time.ctime()), r"time\.ctime"),
+    "as text of fields": (lambda x: x * len(time.asctime()), r"time\.asctime"),
+    "NumPy's now": (lambda x: x * np.datetime64("now").astype(int), r'np\.datetime64\("now"\)'),
+    "NumPy's today": (lambda x: x * np.datetime64("today", "s").astype(int), r'np\.datetime64\("today"\)'),
+    "NumPy's word in a variable": (lambda x: x * dated("today").astype(int), r'np\.datetime64\("today"\)'),
+    "NumPy's now by name": (lambda x: x * datetime64("now").astype(int), r'np\.datetime64\("now"\)'),
+    "uuid with the time": (lambda x: x * (uuid.uuid1().int % 9), r"uuid\.uuid1"),
+    "of the process": (lambda x: x * os.times().elapsed, r"os\.times"),
+    "timer": (lambda x: x * timeit.default_timer(), r"time\.perf_counter"),
+    "measurement": (lambda x: x * timeit.timeit("1", number=1), r"timeit\.timeit"),
+}
+
+FIXED_TIMES: dict[str, Callable[[Any], Any]] = {
+    "local time": lambda x: x * time.localtime(86400.0).tm_year,
+    "universal time": lambda x: x * time.gmtime(86400.0).tm_mday,
+    "formatted": lambda x: x * int(time.strftime("%j", time.gmtime(86400.0))),
+    "as text": lambda x: x * len(time.ctime(0)),
+    "NumPy's": lambda x: x * np.datetime64("2000-01-01").astype(int),
+    "uuid of a name": lambda x: x * (uuid.uuid5(uuid.NAMESPACE_DNS, "name").int % 9),
+    "date": lambda x: x * datetime.datetime.fromtimestamp(0).year,
 }
 
 
@@ -125,6 +166,45 @@ def test_clocks_are_refused_while_compiling_with_the_line(name: str) -> None:
     f, what = CLOCKS[name]
     with pytest.raises(ClockError, match=rf"{what} was called while tracing(.|\n)*at test_impure_calls"):
         tm.compile(f)(X)
+
+
+@pytest.mark.parametrize("name", FIXED_TIMES)
+def test_a_time_that_is_given_is_formatted_as_ever(name: str) -> None:
+    f = FIXED_TIMES[name]
+    np.testing.assert_array_equal(tm.compile(f)(X), f(X))
+
+
+def test_numpys_clock_in_a_branch_that_is_not_taken_is_not_refused() -> None:
+    def f(x: Any, day: str) -> Any:
+        if day == "now":
+            date = np.datetime64("now", "D")
+        else:
+            date = np.datetime64(day)
+        return x * date.astype(int)
+
+    np.testing.assert_array_equal(tm.compile(f)(X, "1970-01-03"), X * 2)
+    assert sys.gettrace() is None
+    with pytest.raises(ClockError, match=r'np\.datetime64\("now"\) was called'):
+        tm.compile(f)(X, "now")
+    assert sys.gettrace() is None
+
+
+def test_a_trace_function_of_the_users_goes_on_while_tracing() -> None:
+    seen: set[str] = set()
+
+    def traced(frame: Any, event: str, arg: Any) -> None:
+        seen.add(frame.f_code.co_name)
+
+    def f(x: Any) -> Any:
+        return x * np.datetime64("2000-01-01" if x.ndim else "now").astype(int)
+
+    sys.settrace(traced)
+    try:
+        tm.compile(f)(X)
+        assert sys.gettrace() is traced
+    finally:
+        sys.settrace(None)
+    assert "f" in seen
 
 
 @pytest.mark.parametrize(
@@ -160,6 +240,69 @@ def test_functions_that_run_at_each_call_may_draw_and_read_clocks() -> None:
     assert timed(1.0) < timed(1.0)
 
 
+def in_a_branch(x: Any) -> Any:
+    if np.sum(x) > 0:
+        x = x * now()
+    return x
+
+
+def in_a_loop(x: Any) -> Any:
+    while np.sum(x) < 9:
+        x = x + abs(now())
+    return x
+
+
+def in_a_branch_of_a_loop(x: Any) -> Any:
+    while np.sum(x) < 9:
+        x = x + 1
+        if x[0] > 2:
+            x = x * now()
+    return x
+
+
+@pytest.mark.parametrize("function", [in_a_branch, in_a_loop, in_a_branch_of_a_loop])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        tm.compile,
+        lambda f: lambda x: tm.vmap(f)(np.stack([x, x])),
+        lambda f: tm.compile(tm.grad(summed(f))),
+        lambda f: tm.compile(looped(f)),
+    ],
+)
+def test_a_block_that_depends_on_values_reads_no_clock(function: Any, transform: Any) -> None:
+    with pytest.raises(ClockError, match=r"time\.time was called while tracing"):
+        transform(function)(X)
+
+
+class Looked:
+    """Notes each look at its attributes."""
+
+    looks = 0
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        self.looks += 1
+        return {}
+
+
+def test_what_a_function_reaches_is_looked_at_as_often_with_many_branches_as_with_few() -> None:
+    looked = Looked()
+
+    def with_branches(x: Any, count: int, reaching: Callable[[], Looked] = lambda: looked) -> Any:
+        for i in range(count):
+            if x[i] > 0:
+                x[i] = x[i] * 2
+        return (x, reaching)[0]
+
+    found: list[int] = []
+    for count in (1, 6):
+        looked.looks = 0
+        np.testing.assert_array_equal(tm.compile(with_branches)(np.ones(8), count)[:count], np.full(count, 2))
+        found.append(looked.looks)
+    assert found[0] == found[1] > 0
+
+
 def test_a_generator_that_the_function_seeds_itself_draws_the_same_each_time() -> None:
     def f(x: Any) -> Any:
         dice = random.Random(7)
@@ -183,6 +326,13 @@ def test_logging_inside_a_compiled_function_is_fine(caplog: pytest.LogCaptureFix
 
     np.testing.assert_array_equal(tm.compile(f)(X), X * 2)
     assert caplog.messages == ["traced at (3,)"]
+
+
+def test_the_processor_time_of_the_process_is_refused() -> None:
+    resource = pytest.importorskip("resource", reason="Windows does not have it")
+
+    with pytest.raises(ClockError, match=r"resource\.getrusage was called"):
+        tm.compile(lambda x: x * resource.getrusage(resource.RUSAGE_SELF).ru_utime)(X)
 
 
 def test_the_profile_function_of_the_thread_is_what_it_was_after_a_trace_and_after_an_error() -> None:

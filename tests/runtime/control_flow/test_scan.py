@@ -312,17 +312,17 @@ BAD_SCANS: Sequence[tuple[Callable[[], Any], type[Exception], str]] = (
     (
         lambda: tm.scan(lambda c, x: ((c, c), x), 0.0, length=1),
         CarryMismatchError,
-        r"gets \* and returns \(\*, \*\)",
+        r"receives \* and returns \(\*, \*\)",
     ),
     (
         lambda: tm.scan(lambda c, x: (np.append(c, 1), x), np.ones(1), length=1),
         CarryMismatchError,
-        r".py:\d+\).*gets init as f64\[1\] and returns f64\[2\]",
+        r".py:\d+\).*receives init as f64\[1\] and returns f64\[2\]",
     ),
     (
         lambda: tm.scan(lambda c, x: (c + x, x), F32(0), np.ones(3)),
         CarryMismatchError,
-        r"gets init as f32\[\] and returns f64\[\]",
+        r"receives init as f32\[\] and returns f64\[\]",
     ),
     (
         lambda: tm.scan(lambda c, x: (np.int64(c), x), 0.5, length=1),
@@ -332,7 +332,7 @@ BAD_SCANS: Sequence[tuple[Callable[[], Any], type[Exception], str]] = (
     (
         lambda: tm.scan(lambda c, x: ({"k": np.round(c["k"]).astype(int)}, x), {"k": 0.5}, length=1),
         CarryMismatchError,
-        r"gets init\['k'\] as float and returns i64",
+        r"receives init\['k'\] as float and returns i64",
     ),
     (
         lambda: tm.scan(lambda c, x: (c, "y"), 0.0, length=1),

@@ -10,7 +10,6 @@ import tracemill as tm
 from support.comparing import ANY, F32, assert_close, assert_compiled_same, both_dtypes
 from tracemill.compiler.errors import (
     CarryMismatchError,
-    NotDifferentiableError,
     TransformArgumentError,
     TransformTypeError,
 )
@@ -86,13 +85,56 @@ def test_reverse_and_hessian_of_while_loop_with_max_steps(dtype: Any) -> None:
     assert_close(three(dtype(2)), dtype(4 * 8))
 
 
-def test_reverse_of_an_unlimited_while_loop_is_refused_at_the_users_line() -> None:
-    for transform in (tm.grad, tm.jacrev, tm.hessian):
-        with pytest.raises(NotDifferentiableError, match="max_steps=n") as caught:
-            transform(newton)(np.float64(2))
-        assert "tm.while_loop" in str(caught.value.location)
-    with pytest.raises(NotDifferentiableError, match="bounds that are known"):
-        tm.compile(tm.grad(lambda x, n: tm.fori_loop(0, n, lambda i, c: c * x, x)))(2.0, 3)
+@both_dtypes
+def test_reverse_and_hessian_of_while_loop_without_a_limit(dtype: Any) -> None:
+    assert_close(assert_compiled_same(tm.grad(newton), dtype(2)), dtype(0.5 / np.sqrt(2)), 1e-4)
+    assert_close(assert_compiled_same(tm.grad(newton), dtype(1)), dtype(1))  # no step: the value is a
+    assert_close(assert_compiled_same(tm.hessian(newton), dtype(2)), dtype(-0.25 * 2**-1.5), 1e-3)
+    third = tm.compile(tm.grad(lambda x, n: tm.fori_loop(0, n, lambda i, c: c * x, x)))
+    assert [third(2.0, n) for n in (0, 3, 5)] == [1.0, 32.0, 192.0]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3, 7, 64, 65, 100])
+@pytest.mark.usefixtures("c_compiler")
+def test_reverse_of_loops_of_any_number_of_steps(steps: int) -> None:
+    """Places that are kept halve the way again and again: each number of steps has its own."""
+
+    def run(x: Any, w: Any, rows: Any) -> Any:
+        def step(c: Any) -> Any:
+            i, y = c
+            return i + 1, np.tanh(rows[i % 3] * y * w[i % 2] + x)
+
+        return np.sum(tm.while_loop(lambda c: c[0] < steps, step, (0, x))[1])
+
+    def written_out(x: Any, w: Any, rows: Any) -> Any:
+        y = x
+        for i in range(steps):
+            y = np.tanh(rows[i % 3] * y * w[i % 2] + x)
+        return np.sum(y)
+
+    args = np.array([0.5, -0.25]), np.array([1.5, 0.75]), np.array([1.0, 1.25, -0.5])
+    expected = tm.grad(written_out, argnums=(0, 1, 2))(*args)
+    for backend in ("numpy", "c"):
+        found = tm.compile(tm.grad(run, argnums=(0, 1, 2)), backend=backend)(*args)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_reverse_of_while_loops_has_batches_and_loops_in_loops() -> None:
+    a = np.array([1.0, 2.0, 400.0])
+    assert_close(
+        assert_compiled_same(tm.vmap(tm.grad(newton)), a), 0.5 / np.sqrt(a) + np.array([0.5, 0, 0]), 1e-6
+    )
+
+    def nested(x: Any) -> Any:
+        def outer(c: Any) -> Any:
+            n, y = c
+            return n + 1, tm.while_loop(lambda y: y < 10 * n, lambda y: y * x, y + 1)
+
+        return tm.while_loop(lambda c: c[0] < 4, outer, (1, x))[1]
+
+    slope = (nested(1.5 + 1e-6) - nested(1.5 - 1e-6)) / 2e-6
+    assert_close(assert_compiled_same(tm.grad(nested), 1.5), slope, 1e-6)
 
 
 @both_dtypes
@@ -185,7 +227,7 @@ def test_the_bodies_of_loops_may_write_to_arrays_from_outside() -> None:
 
 
 BAD_LOOPS: Sequence[tuple[Callable[[], Any], type[Exception], str]] = (
-    (lambda: tm.while_loop(lambda c: c, lambda c: (c, c), 0), CarryMismatchError, r"gets \* and returns \(\*, \*\)"),
+    (lambda: tm.while_loop(lambda c: c, lambda c: (c, c), 0), CarryMismatchError, r"receives \* and returns \(\*,"),
     (lambda: tm.while_loop(lambda c: c, lambda c: c * 1j, np.ones(())), CarryMismatchError, r"and returns c128"),
     (lambda: tm.while_loop(lambda c: c > 0, lambda c: c, np.ones(2)), TransformTypeError, r"not bool\[2\]: use .any"),
     (lambda: tm.while_loop(lambda c: (c, c), lambda c: c, 1), TransformTypeError, r"bool or number, not \(\*, \*\)"),
@@ -196,7 +238,7 @@ BAD_LOOPS: Sequence[tuple[Callable[[], Any], type[Exception], str]] = (
     (lambda: tm.fori_loop(0, 1.5, lambda i, c: c, 1), TransformTypeError, r"hi must be one integer, not f64"),
     (lambda: tm.fori_loop("0", 1, lambda i, c: c, 1), TransformTypeError, r"lo must be one integer, not str"),
     (lambda: tm.fori_loop(0, 1, ANY, 1), TransformTypeError, "fori_loop needs a function"),
-    (lambda: tm.fori_loop(0, 1, lambda i, c: (c, c), 1), CarryMismatchError, r".py:\d+\) must return as carry"),
+    (lambda: tm.fori_loop(0, 1, lambda i, c: (c, c), 1), CarryMismatchError, r".py:\d+\) must return a carry"),
 )  # fmt: skip
 
 

@@ -149,7 +149,7 @@ def test_an_array_of_a_method_is_updated_where_it_lies(card: StubGpu, backend: s
     np.testing.assert_allclose(other.total.numpy(), 0)
 
 
-@pytest.mark.parametrize("look", [float, bool, lambda w: w.item(), np.isfinite])
+@pytest.mark.parametrize("look", [float, bool])
 def test_its_elements_cannot_be_looked_at_while_tracing(card: StubGpu, look: Callable[[Any], Any]) -> None:
     w = tm.device_put(np.float64(3))
 

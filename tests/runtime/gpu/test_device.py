@@ -151,7 +151,8 @@ def test_full_memory_is_told_with_what_was_wanted_and_what_there_is(stub_gpu: St
     unused = MEMORY - 100
     kept = gpu().allocate(100)
     with pytest.raises(
-        tm.errors.GpuMemoryError, match=rf"{MEMORY} bytes are wanted on cuda:0, .* {unused} are free"
+        tm.errors.GpuMemoryError,
+        match=rf"{MEMORY} bytes do not fit on cuda:0: {unused} of its .* bytes are free",
     ) as caught:
         gpu().allocate(MEMORY)
     assert isinstance(caught.value, MemoryError)

@@ -289,7 +289,7 @@ def test_a_masked_array_is_refused(stub_gpu: StubGpu) -> None:
 
 
 def test_a_pointer_that_is_on_no_gpu_is_refused(stub_gpu: StubGpu) -> None:
-    with pytest.raises(tm.errors.ForeignArrayError, match="points to 0x10, which is no memory of a GPU"):
+    with pytest.raises(tm.errors.ForeignArrayError, match="points to 0x10, which is not memory of a GPU"):
         foreign(ByInterface(Library().full(0, 8), shape=(1,), typestr="<f8", data=(16, False)))
 
 

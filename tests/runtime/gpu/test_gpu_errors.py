@@ -46,7 +46,7 @@ with patch("ctypes.CDLL", nowhere):
         print(error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("NVIDIA's driver is not there: ")
+    assert done.stdout.startswith("NVIDIA's driver cannot be used: ")
     assert "nvidia-smi" in done.stdout
 
 
@@ -98,7 +98,7 @@ def test_code_for_a_newer_driver_says_so(stub_gpu: StubGpu) -> None:
 
 
 def test_bytes_that_are_no_code_are_refused(stub_gpu: StubGpu) -> None:
-    with pytest.raises(tm.errors.GpuCodeError, match="cuda:0 does not run f: CUDA_ERROR_INVALID_IMAGE"):
+    with pytest.raises(tm.errors.GpuCodeError, match="cuda:0 cannot run f: CUDA_ERROR_INVALID_IMAGE"):
         load(b"no code")
 
 
@@ -124,7 +124,7 @@ def test_a_kernel_for_which_a_processor_has_too_few_registers_is_refused(stub_gp
 
 def test_memory_that_is_full_while_code_is_loaded_is_told(stub_gpu: StubGpu) -> None:
     stub_gpu.fail("cuModuleLoadData", 2)
-    with pytest.raises(tm.errors.GpuMemoryError, match="cuda:0 does not run f: CUDA_ERROR_OUT_OF_MEMORY"):
+    with pytest.raises(tm.errors.GpuMemoryError, match="cuda:0 cannot run f: CUDA_ERROR_OUT_OF_MEMORY"):
         load(machine_code(f=1))
 
 

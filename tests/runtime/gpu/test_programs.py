@@ -306,7 +306,7 @@ def test_results_that_do_not_fit_are_an_error_and_leave_no_memory(card: StubGpu)
     card.run()
     before = card.used()
     for _ in range(2):
-        with pytest.raises(tm.errors.GpuMemoryError, match="67108864 bytes are wanted on cuda:0"):
+        with pytest.raises(tm.errors.GpuMemoryError, match="67108864 bytes do not fit on cuda:0"):
             compiled(x)
     del compiled
     gc.collect()

@@ -190,7 +190,8 @@ def test_a_value_drawn_is_known_to_python_only_where_the_program_is_not_kept() -
     rng = rng_of(0)
     assert tm.grad(lambda x: x if rng.random() < 1 else 2 * x)(1.0) == 1
     with pytest.raises(ConcretizationError, match=r"bool\(x\)"):
-        tm.compile(lambda x: x if rng.random() < 1 else 2 * x)(1.0)
+        tm.compile(lambda x: x if rng.random() < 1 else 2 * x, convert=False)(1.0)
+    assert tm.compile(lambda x: x if rng.random() < 1 else 2 * x)(1.0) == 1
 
 
 def test_gradients_flow_through_location_and_scale_and_move_the_state_on() -> None:
@@ -448,7 +449,7 @@ def test_threads_draw_from_generators_of_their_own_and_share_one_without_repeati
 # ---- NumPy's own random state -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["rand", "normal", "randint", "permutation", "seed", "random"])
+@pytest.mark.parametrize("name", ["rand", "normal", "randint", "permutation", "random"])
 @pytest.mark.parametrize(
     "transform", [tm.compile, tm.grad, tm.vmap, tm.jacfwd, lambda f: tm.compile(tm.vmap(f))]
 )
@@ -553,7 +554,6 @@ def draws_by_keyword(x: Any, *, rng: Any = NUMPYS) -> Any:
     ("f", "name"),
     [
         (lambda x: x + NORMAL(), "NORMAL"),
-        (lambda x: x + RAND(), "RAND"),
         (draws_by_default, "draw"),
         (lambda x: x + sum(NORMAL() for _ in range(2)), "NORMAL"),
         (draws_by_keyword, "rng"),
@@ -654,7 +654,7 @@ def test_a_state_that_is_none_is_refused_and_changes_nothing(state: Any, error: 
         (lambda r: r.permutation(1.5), ArgumentTypeError, "expected an array or an int"),
         (lambda r: r.shuffle([1, 2]), ArgumentTypeError, "only arrays are shuffled in place, not list"),
         (lambda r: r.choice(0), ArgumentValueError, "nothing to choose from"),
-        (lambda r: r.choice(3, 4, replace=False), ArgumentValueError, "without replacement, not 4"),
+        (lambda r: r.choice(3, 4, replace=False), ArgumentValueError, "choose 4 of 3 without replacement"),
         (lambda r: r.choice(2, p=[0.5, 0.6]), ArgumentValueError, "add up to 1, not 1.1"),
         (lambda r: r.choice(2, p=[1.5, -0.5]), ArgumentValueError, "p must not be"),
         (lambda r: r.choice(3, p=[0.5, 0.5]), ShapeError, r"shape \(3,\)"),

@@ -61,7 +61,6 @@ def _sample(body: Graph, consts: int, **limit: Any) -> Sample:
         domain=("real", "real", "integers"),
         reference=_loop,
         ulps=64,
-        reversible="max_steps" in limit,
     )
 
 

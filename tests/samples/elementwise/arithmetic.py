@@ -46,6 +46,7 @@ ROWS: tuple[tuple[str, int, str, dict[str, Any]], ...] = (
     ("reciprocal", 1, NUMBERS, {"domain": "away_from_zero"}),
     ("square", 1, NUMBERS, {}),
     ("sqrt", 1, "fc", {"domain": "positive"}),
+    ("root_of_squares", 1, "f", {"domain": "positive", "reference": np.sqrt}),
     ("cbrt", 1, "f", {"domain": "away_from_zero", "ulps": 4}),  # of which glibc says 4
     ("sign", 1, NUMBERS, SIGN),
     ("absolute", 1, "biufc", {"domain": "away_from_zero"}),

@@ -1,9 +1,10 @@
 // Quotients and remainders of integers: 0 where the divisor is 0. The processor must not see the least number
 // divided by -1, whose quotient overflows.
 
-// Rounded down.
+// Rounded down. A power of two that the compiler knows shifts.
 static inline INT tm_floor_divide_INT(INT x, INT y)
 {
+    if (__builtin_constant_p(y) && y > 0 && (y & (y - 1)) == 0) return x >> __builtin_ctzll((uint64_t)y);
     const INT divisor = (y == 0) | (y == -1) ? 1 : y;
     const INT quotient = x / divisor;
     const INT floored = quotient - ((x % divisor != 0) & ((x < 0) != (divisor < 0)));
@@ -16,9 +17,10 @@ static inline UINT tm_floor_divide_UINT(UINT x, UINT y)
     return y == 0 ? 0 : x / divisor;
 }
 
-// With the sign of the divisor.
+// With the sign of the divisor. A power of two that the compiler knows masks.
 static inline INT tm_remainder_INT(INT x, INT y)
 {
+    if (__builtin_constant_p(y) && y > 0 && (y & (y - 1)) == 0) return x & (y - 1);
     const INT divisor = (y == 0) | (y == -1) ? 1 : y;
     const INT rest = x % divisor;
     return (rest != 0) & ((x < 0) != (divisor < 0)) ? rest + divisor : rest;

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from ....affine import is_none, same
 from ....analysis.memory_plan import Block, place_blocks
 from ....ir import Call, Constant, Graph, Location, Value
-from ....loops.code_key import call_key
+from ....loops.code_key import function_key
 from ....loops.loop_costs import SHARED
 from ....op import is_renamed
 from ....symbolic_size import lower_bound, max_expr, upper_bound
@@ -69,7 +69,7 @@ def graph_function(
         if is_renamed(call):
             functions.append(None)
             continue
-        key = call_key(call)
+        key = function_key(call)
         function = printed.get(key) or function_of(call, f"{name}_{call.op}_{number + 1}")
         if function is None:
             return None

@@ -13,6 +13,7 @@ def headed(function: CFunction, call: Call) -> CFunction:
     """The function of a call, with a heading; the functions of the graphs in it have theirs already."""
     text, main = function.text, f"static void {function.name}("
     place = text.rindex(main) if call.op != "kernel" and list(called((call,))) else 0
+    place = text.rfind("\n", 0, place) + 1  # before what stands in front of it
     return replace(function, text=f"{text[:place]}{_heading(call)}{text[place:]}")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ....ir import Call, Graph
-from ....loops.code_key import call_key
+from ....loops.code_key import function_key
 from ...python_text import Names
 from ..flags import USUAL_FLAGS
 from ..function import CFunction
@@ -30,7 +30,7 @@ class CLibrary:
     def function_of(self, call: Call, names: Names) -> CFunction | None:
         """The C function for a call, with a name like its op or its kernel among `names`; None if there is none."""
         if call not in self._of_call:
-            key = call_key(call)
+            key = function_key(call)
             if key not in self._of_key:
                 self._of_key[key] = self._print(call, names)
             self._of_call[call] = self._of_key[key]

@@ -18,6 +18,8 @@ from ..interruption import DECLARATIONS as INTERRUPTION
 from ..kernels.kernel import kernel_function
 from ..kernels.reductions import DECLARATIONS
 from ..layout import folded_lines
+from ..nests.nest import DECLARATIONS as NESTS
+from ..nests.nest import nest_function
 from ..sizes import size_functions
 from ..steps import step_function
 from ..steps.matrices import DECLARATIONS as MATRICES
@@ -61,6 +63,7 @@ def functions_text(functions: Sequence[CFunction], callers: str = "") -> str:
     ]
     declarations += size_functions(text + callers)
     declarations += [INTERRUPTION] * (CALL in text) + [APART] * ("TM_APART" in text)
+    declarations += [NESTS] * ("TM_NEST " in text)
     declarations += filter(None, [blas_text(text), MATRICES * (FAILED in text)])
     includes = "".join(
         f"#include <{header}.h>\n" for header, needed in INCLUDES.items() if re.search(needed, text)
@@ -88,6 +91,7 @@ def _function_of(
         return kernel_function(graph, name, options, in_place=options.alone or not in_loop)
     inner = inner or partial(print_function, options=options, in_loop=True)
     found = step_function(call, name, options, in_loop=in_loop)
+    found = found or nest_function(call, name, alone=options.alone)
     found = found or control_function(call, name, inner, alone=options.alone)
     if found is None and in_loop and is_loop_call(call):
         types = [value.type for value in call.inputs]

@@ -39,7 +39,7 @@ def _reason(call: Call) -> str:
         return f"this is written for real matrices of float32 and float64; {INSTEAD}"
     family = lookup(call.op).family
     if family in _LIBRARIES:
-        return f"{_LIBRARIES[family]} does; {INSTEAD}"
+        return f"it needs {_LIBRARIES[family]}; {INSTEAD}"
     dtypes = {value.dtype for value in (*call.inputs, *call.outputs)}
     if any(dtype.itemsize == 2 and dtype.kind not in "iu" for dtype in dtypes):
         return "it has no arithmetic of floating-point numbers of two bytes; compute in float32, x.astype(np.float32)"
@@ -47,7 +47,7 @@ def _reason(call: Call) -> str:
         return "an exponent may be negative, which NumPy refuses; raise floating-point numbers to it"
     if any(dtype.kind == "c" for dtype in dtypes):
         return f"this is not written for complex numbers; {INSTEAD}"
-    return f"only NumPy does; {INSTEAD}"
+    return f"only NumPy can; {INSTEAD}"
 
 
 def _with_effect(call: Call) -> Call | None:

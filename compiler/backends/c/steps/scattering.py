@@ -92,7 +92,7 @@ def scatter(call: Call, name: str) -> CFunction | None:
         texts,
         offset=" + ".join(offsets) or "0",
         entry=offset_along(x.shape, rest, "i"),
-        joined=_joined(mode, kind(x.dtype), element_type(x.dtype)),
+        joined=joined(mode, kind(x.dtype), element_type(x.dtype)),
     )
     inputs, outputs = tuple(value.type for value in call.inputs), (x.type,)
     sizes = names_in_call(call)
@@ -116,7 +116,7 @@ def _unsigned(size: int) -> str:
     return f"(uint64_t){factor_text(size)}" if isinstance(size, SymbolicSize) else f"{size}u"
 
 
-def _joined(mode: str, letter: str, type: str) -> str:
+def joined(mode: str, letter: str, type: str) -> str:
     forms = {"b": _JOINED_BOOLS, "f": _JOINED_FLOATS, "c": _JOINED_COMPLEX}.get(letter, {})
     text = forms.get(mode, _JOINED[mode])
     f = "f" if type.startswith("float") else ""

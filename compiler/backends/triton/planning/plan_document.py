@@ -82,7 +82,7 @@ def plan_of(given: Any, arrays: Mapping[str, Any], depth: int = 0) -> Plan:
     except TracemillError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ParseError(f"this is no plan of a program: {type(error).__name__}: {error}") from error
+        raise ParseError(f"this is not the plan of a program: {type(error).__name__}: {error}") from error
     return plan
 
 

@@ -16,7 +16,7 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from support.recording import drawn
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.module.source import print_function
+from tracemill.compiler.backends.c.module.source import functions_text, print_function
 from tracemill.compiler.backends.c.steps import step_function
 from tracemill.compiler.dtypes import FLOAT64
 from tracemill.compiler.ir import ArrayType
@@ -45,12 +45,18 @@ PARALLEL_STEPS = (
 Case = tuple[CFunction, Sequence[Any]]
 
 
+def starts_threads(case: Case) -> bool:
+    """Whether threads may share the work of a function. Nothing else can have a data race."""
+    function, _ = case
+    return "#pragma omp parallel" in functions_text([function])
+
+
 def assert_clean(
     cases: Sequence[Case],
     toolchain: Toolchain,
     folder: Path,
     sanitizer: str,
-    sizes: Mapping[str, Mapping[str, int]] | None = None,
+    sizes: Sequence[Mapping[str, int]] = (),
 ) -> None:
     assert cases
     done = sanitized(cases, toolchain, folder, sanitizer, sizes)
@@ -69,7 +75,10 @@ def step_cases(samples: Iterable[Sample]) -> list[Case]:
 
 
 def test_functions_of_single_calls_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
-    assert_clean(step_cases([*SAMPLES, *PARALLEL_STEPS]), c_toolchain, tmp_path, sanitizer)
+    cases = step_cases([*SAMPLES, *PARALLEL_STEPS])
+    threaded = [case for case in cases if starts_threads(case)]
+    assert len(threaded) >= len(PARALLEL_STEPS)
+    assert_clean(threaded if sanitizer == "thread" else cases, c_toolchain, tmp_path, sanitizer)
 
 
 def test_loops_whose_steps_share_memory_run_clean(
@@ -80,25 +89,35 @@ def test_loops_whose_steps_share_memory_run_clean(
         function = print_function(graph.calls[0], f"loop_{number}", COptions())
         assert function
         cases.append((function, arrays_for(graph)))
-    assert_clean(cases, c_toolchain, tmp_path, sanitizer)
+    if sanitizer == "thread":
+        assert not any(map(starts_threads, cases)), "run those that start threads, too"
+    else:
+        assert_clean(cases, c_toolchain, tmp_path, sanitizer)
 
 
 FAULTS = {
-    "address": "out[2] = x[0];",
-    "thread": "\n#pragma omp parallel for num_threads(threads)\n    for (int i = 0; i < 99; i++) out[0] += x[0];",
+    "address": {
+        "heap-buffer-overflow": "out[2] = x[0];",
+        "shift exponent": "out[0] = 1 << (40 + threads);",
+    },
+    "thread": {
+        "data race": "\n#pragma omp parallel for num_threads(threads)\n    for (int i = 0; i < 99; i++) out[0] += x[0];"
+    },
 }
+"""What each sanitizer says of a statement."""
 
 
 def test_faults_are_found(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
     type_ = ArrayType(FLOAT64, (2,))
-    text = (
-        "static void faulty(const double *restrict x, double *restrict out, long threads)\n"
-        f"{{\n    (void)threads;\n    {FAULTS[sanitizer]}\n}}\n"
-    )
-    function = CFunction("faulty", text, (type_,), (type_,), frozenset(), 1)
-    done = sanitized([(function, [np.ones(2)])], c_toolchain, tmp_path, sanitizer)
-    assert done.returncode
-    assert "runtime error" in done.stderr or "data race" in done.stderr
+    for report, fault in FAULTS[sanitizer].items():
+        text = (
+            "static void faulty(const double *restrict x, double *restrict out, long threads)\n"
+            f"{{\n    (void)threads;\n    {fault}\n}}\n"
+        )
+        function = CFunction("faulty", text, (type_,), (type_,), frozenset(), 1)
+        done = sanitized([(function, [np.ones(2)])], c_toolchain, tmp_path, sanitizer)
+        assert done.returncode
+        assert report in done.stderr
 
 
 def test_kernels_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
@@ -106,14 +125,14 @@ def test_kernels_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Pat
     assert_clean(cases, c_toolchain, tmp_path, sanitizer)
 
 
-@pytest.mark.parametrize("turn", [0, -1])
-def test_functions_for_any_size_run_clean(
-    sanitizer: str, c_toolchain: Toolchain, tmp_path: Path, turn: int
-) -> None:
+def test_functions_for_any_size_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
+    """Each at the first and the last of its sizes."""
     cases: list[Case] = []
-    sizes: dict[str, Mapping[str, int]] = {}
+    sizes: list[Mapping[str, int]] = []
     for name in (*KERNELS, *STEPS):
         graph, function, _ = printed(name)
-        sizes[function.name] = OTHER_SIZES.get(name, SIZES)[turn]
-        cases.append((function, drawn_for(graph, sizes[function.name], name)))
+        all_sizes = OTHER_SIZES.get(name, SIZES)
+        for size in (all_sizes[0], all_sizes[-1]):
+            sizes.append(size)
+            cases.append((function, drawn_for(graph, size, name)))
     assert_clean(cases, c_toolchain, tmp_path, sanitizer, sizes)

@@ -223,7 +223,7 @@ def test_what_lapack_does_is_refused_with_the_line() -> None:
         return np.linalg.eigh(x).eigenvectors @ x
 
     with pytest.raises(
-        ExportError, match=r"C cannot compute eigh\(f64\[3, 3\]\): LAPACK does; export as a bundle"
+        ExportError, match=r"C cannot compute eigh\(f64\[3, 3\]\): it needs LAPACK; export as a bundle"
     ) as caught:
         as_c(program_of(whitened, np.eye(3)))
     assert "np.linalg.eigh(x)" in str(caught.value)

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("c_compiler")]
 
 REFUSED = frozenset(
     "adjugate all_gather callback check_index debug_print eig eigh eigvals eigvalsh expm fft ifft irfft lstsq lyapunov "
-    "nuclear_norm pinv pmax pmin polar_factor ppermute psum psum_scatter qr rfft svd svdvals tiled".split()
+    "nuclear_norm pinv pmax pmin polar_factor ppermute psum psum_scatter qr raise_if rfft svd svdvals tiled".split()
 )
 """The ops that C never computes."""
 
@@ -36,7 +36,7 @@ MOST = 150
 
 
 def groups() -> list[Any]:
-    ordered = sorted(some_of(SAMPLES, share=0.2), key=lambda sample: lookup(sample.op).family)
+    ordered = sorted(some_of(SAMPLES, share=0.1), key=lambda sample: lookup(sample.op).family)
     found: list[Any] = []
     for family, of_family in groupby(ordered, lambda sample: lookup(sample.op).family):
         samples = list(of_family)
@@ -64,9 +64,8 @@ def test_samples_give_what_they_mean_as_exported_c(
     if not taken:
         return
     runs = [Run(sample.graph(), sample.arrays(), sample.id) for sample in taken]
-    library = loaded(
-        as_c(program_of_graph(merged([run.graph for run in runs]))), tmp_path, f"CC={c_compiler}"
-    )
+    files = as_c(program_of_graph(merged([run.graph for run in runs])))
+    library = loaded(files, tmp_path, f"CC={c_compiler}", "CFLAGS=-O1")
     outputs = iter(library(*(x for run in runs for x in run.inputs)))
     for run in runs:
         with np.errstate(all="ignore"):

@@ -272,7 +272,7 @@ def test_programs_mean_the_same_as_exported_c(first: int, c_compiler: str, tmp_p
         programs = [traced(PROGRAMS[name], PROGRAMS[name].types()) for name in names]
         whole = merged([program.graph for program in programs])
         files = as_c(program_of_graph(whole))
-    library = loaded(files, tmp_path, f"CC={c_compiler}", FLAGS)
+    library = loaded(files, tmp_path, f"CC={c_compiler}", "CFLAGS=-O0")
     for sizes in (OBSERVED, *OTHERS):
         given: list[Sequence[Array]] = [
             [*PROGRAMS[name].arrays(sizes), *map(np.asarray, program.captured)]

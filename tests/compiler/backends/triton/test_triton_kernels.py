@@ -12,7 +12,7 @@ from graphs.row_programs import CASES, optimised
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import taken
+from samples.thinning import some_of, taken
 from support.recording import drawn, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise
@@ -63,7 +63,7 @@ def assert_means_the_same(graph: Graph, inputs: list[np.ndarray], *, of_largest:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@of_each_sample(FITTING, quick=taken(FITTING, share=0.1))
+@of_each_sample(some_of(FITTING, share=0.3), quick=taken(FITTING, share=0.1))
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays())
 

@@ -1,0 +1,583 @@
+"""A loop or a choice over numbers and single elements as one C function, with all loops and choices in it.
+
+Numbers are C variables, and arrays are written to in place. An index is moved into its axis only where its bounds do
+not show that it lies there. What works on whole arrays is refused: `module.control` writes that.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ....affine import is_none, is_one
+from ....analysis.in_place_updates import kept_places
+from ....ir import Call, Graph, Value
+from ....op import has_effect
+from ....ops.control.loop_params import scan_params, while_params
+from ....symbolic_size import SymbolicSize, max_expr, min_expr, upper_bound
+from ...python_text import Names
+from ..function import CFunction, copying
+from ..interruption import stops
+from ..names import variable_name
+from ..parameters import parameters
+from ..sizes import factor_text, names_in_call, size_text, size_variable
+from ..types import c_type, element_type
+from .bounds import Known, Sum, Unknown, either, ends, highest, is_exact, lowest, spanning
+from .flat import flattened
+from .numbers import Item, Memory, NotOfNumbersError, Numbers, array_item, is_number
+from .progress import carried_unknowns, counting_test, fresh_integers, growth, tests_in
+from .statements import Line, Statements, is_cheap
+
+SILENT: Final = 100_000
+"""Nanoseconds of work, estimated, that a loop does without asking whether to stop: the loop around it does."""
+BETWEEN: Final = 10_000
+"""Nanoseconds after which a longer one asks."""
+UNKNOWN_STEPS: Final = 100
+"""How many steps of a `while_loop` are expected."""
+RELEASING: Final = 20_000
+"""The work of a loop that may take long, so that other threads run meanwhile."""
+
+DECLARATIONS: Final = """\
+// GCC 12 moves what both sides of a choice have computed back into branches, which processors cannot foresee.
+#if defined(__GNUC__) && !defined(__clang__)
+#define TM_NEST __attribute__((optimize("no-tree-sink", "no-split-paths")))
+#else
+#define TM_NEST
+#endif
+"""
+"""What the text of a program holds before nests."""
+
+Work = Any
+"""Nanoseconds: a number, or an expression of sizes."""
+
+
+def nest_function(call: Call, name: str, *, alone: bool) -> CFunction | None:
+    """The C function called `name` of a loop or choice; None if it does more than compute numbers and single elements.
+
+    With `alone`, nobody asks the loops to stop, and constants may be of any size.
+    """
+    if call.op not in ("scan", "switch", "while_loop"):
+        return None
+    try:
+        return _Nest(call, name, alone).function()
+    except NotOfNumbersError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """A value that a loop carries, while its body is written."""
+
+    value: Value
+    """As the loop gives it out."""
+    start: Item
+    item: Item
+    """As the body finds it."""
+    step: Known
+    """By how much it grows."""
+    variable: str | None = None
+    """The C variable that holds it; None for arrays and counters."""
+
+
+class _Nest:
+    """Writes the function."""
+
+    def __init__(self, call: Call, name: str, alone: bool) -> None:
+        self.call, self.name, self.asks = call, name, not alone
+        self.sizes = names_in_call(call)
+        taken = [name, "threads", *map(size_variable, self.sizes)]
+        taken += [f"x{i}" for i in range(len(call.inputs))] + [f"out{k}" for k in range(len(call.outputs))]
+        self.lines = Statements()
+        self.numbers = Numbers(Names(taken), self.lines, name, alone)
+        self.stacks: dict[Value, str] = {}
+        """The outputs of the outermost loop that hold a number of each of its steps."""
+
+    # ---- the function --------------------------------------------------------------------------------
+
+    def function(self) -> CFunction:
+        call = self.call
+        overwrites = self._overwrites()
+        copies: list[str] = []
+        memories: dict[int, Memory] = {}
+        for k, i in overwrites.items():
+            type = call.outputs[k].type
+            if not is_none(type.nbytes):
+                copies.append(
+                    f"    if (out{k} != x{i})\n        memcpy(out{k}, x{i}, {size_text(type.nbytes)});"
+                )
+            name = self._claim(f"array{k}")
+            copies.append(f"    {element_type(type.dtype)} *restrict const {name} = out{k};")
+            memories[i] = Memory(name, is_writable=True)
+        for i, value in enumerate(call.inputs):
+            if is_number(value):
+                name = self._claim(f"given{i}")
+                self.lines.define(c_type(value.dtype), name, f"*x{i}")
+                self.numbers.items[value] = Item(name, Sum(0, {Unknown(): 1}))
+            elif value not in self.numbers.items:
+                self.numbers.items[value] = array_item(Memory(f"x{i}"))
+        given = [
+            array_item(memories[i]) if i in memories else self.numbers.item(value)
+            for i, value in enumerate(call.inputs)
+        ]
+        work = self._controlled(call, given)
+        for k, value in enumerate(call.outputs):
+            if k not in overwrites and value not in self.stacks:
+                self.lines.line(f"*out{k} = {self.numbers.item(value).text};")
+        inputs, outputs = (tuple(value.type for value in values) for values in (call.inputs, call.outputs))
+        declared = parameters(
+            inputs,
+            outputs,
+            aliased_inputs=tuple(overwrites.values()),
+            aliased_outputs=tuple(overwrites),
+            sizes=self.sizes,
+        )
+        head = f"TM_NEST static void {self.name}({', '.join([*declared, 'long threads'])})"
+        text = "\n".join([*self.numbers.arrays, head, "{", *copies, *self.lines.texts(), "}", ""])
+        work += sum(copying(outputs[k]) for k in overwrites)
+        needs = frozenset(self.numbers.needs)
+        return CFunction(self.name, text, inputs, outputs, needs, work, overwrites, sizes=self.sizes)
+
+    def _overwrites(self) -> dict[int, int]:
+        """For each output that is an array: the input in whose memory it is made."""
+        call = self.call
+        found: dict[int, int] = {}
+        (places,) = kept_places(call).values()
+        first = 1 if call.op == "switch" else 0
+        for k, value in enumerate(call.outputs):
+            if is_number(value):
+                continue
+            if k in places:
+                found[k] = places[k] + first
+            elif call.op == "scan" and is_one(call.params["graph"].outputs[k].type.size):  # type: ignore[union-attr]
+                self.stacks[value] = f"out{k}"
+            else:
+                raise NotOfNumbersError("an array is made")
+        return found
+
+    def _claim(self, name: str) -> str:
+        return self.numbers.names.claim(variable_name(name))
+
+    # ---- calls ---------------------------------------------------------------------------------------
+
+    def _graph(self, flat: Graph, given: Sequence[Item]) -> tuple[list[Item], Work]:
+        """Write the statements of a flat graph; its outputs, and the nanoseconds that it takes."""
+        self.numbers.items.update(zip(flat.inputs, given, strict=True))
+        work: Work = 0
+        for call in flat.calls:
+            if has_effect(call):
+                raise NotOfNumbersError(call.op)
+            if call.op in ("scan", "switch", "while_loop"):
+                work += self._controlled(call, [self.numbers.item(value) for value in call.inputs])
+            elif call.op in ("call", "checkpoint", "custom_rule", "linear_call"):
+                graph: Any = call.params["graph"]
+                found, more = self._graph(flattened(graph), [self.numbers.item(v) for v in call.inputs])
+                self.numbers.items.update(zip(call.outputs, found, strict=True))
+                work += more
+            else:
+                work += self.numbers.write(call)
+        return [self.numbers.item(value) for value in flat.outputs], work
+
+    def _controlled(self, call: Call, given: Sequence[Item]) -> Work:
+        """A loop or a choice; its outputs become items."""
+        self.lines.comment(call)
+        form = {"scan": self._scan, "switch": self._switch, "while_loop": self._while}[call.op]
+        return form(call, given)
+
+    # ---- choices -------------------------------------------------------------------------------------
+
+    def _switch(self, call: Call, given: Sequence[Item]) -> Work:
+        branches: Any = call.params["branches"]
+        index, *rest = given
+        memories = {item.memory: item.memory.version for item in rest if item.memory}
+        outer, self.numbers.written = self.numbers.written, set()
+        results: list[list[Item]] = []
+        bodies: list[list[Line]] = []
+        works: list[Work] = []
+        written: set[Memory] = set()
+        for graph in branches:
+            for memory, version in memories.items():
+                memory.version = version
+            self.numbers.written = set()
+            with self.lines.captured() as body:
+                found, work = self._graph(flattened(graph), rest)
+            if not self.numbers.written <= {item.memory for item in found}:
+                raise NotOfNumbersError("a branch writes to what it does not give out")
+            written |= self.numbers.written
+            results.append(found)
+            bodies.append(body)
+            works.append(work)
+        for memory, version in memories.items():
+            memory.version = object() if memory in written else version
+        self.numbers.written = outer | written
+        self._joined(call, results, bodies)
+        self._choice(call.inputs[0], index, bodies)
+        return math.ceil(max(map(_typical_work, works))) + 1
+
+    def _joined(self, call: Call, results: Sequence[Sequence[Item]], bodies: Sequence[list[Line]]) -> None:
+        """Make the outputs of a choice items, and let each branch set the numbers that differ."""
+        is_bare = len(bodies) == 2 and all(map(is_cheap, bodies))
+        if is_bare:
+            for body in bodies:
+                self.lines.hoist(body)
+        for number, output in enumerate(call.outputs):
+            found = [result[number] for result in results]
+            first = found[0]
+            if first.memory is not None:
+                if any(item.memory is not first.memory for item in found):
+                    raise NotOfNumbersError("a choice between arrays")
+                self.numbers.items[output] = array_item(first.memory)
+                continue
+            known = either(*(item.known for item in found))
+            if all(item.text == first.text for item in found):
+                self.numbers.items[output] = Item(first.text, known)
+                continue
+            index = self.numbers.item(call.inputs[0])
+            name = self.numbers.names.numbered("chosen")
+            type = c_type(output.dtype)
+            if is_bare:
+                condition = index.text if call.inputs[0].dtype.kind == "b" else f"{index.text} > 0"
+                self.lines.define(type, name, f"{condition} ? {found[1].text} : {found[0].text}")
+            else:
+                self.lines.variable(type, name)
+                for body, item in zip(bodies, found, strict=True):
+                    with self.lines.appending(body):
+                        self.lines.line(f"{name} = {item.text};")
+            self.numbers.items[output] = Item(name, known)
+
+    def _choice(self, index: Value, item: Item, bodies: Sequence[list[Line]]) -> None:
+        if not any(bodies):
+            return
+        if len(bodies) == 1:
+            self.lines.nest("", bodies[0])
+        elif len(bodies) == 2:
+            otherwise, then = bodies
+            holds = item.text if index.dtype.kind == "b" else f"({item.text} > 0)"
+            if then:
+                self.lines.nest(f"if ({holds})", then)
+            if otherwise:
+                self.lines.nest("else" if then else f"if (!{holds})", otherwise)
+        else:
+            last = len(bodies) - 1
+            text = item.text
+            for place, body in enumerate(bodies):
+                head = "if" if not place else "else if"
+                test = f"{text} <= 0" if not place else f"{text} == {place}"
+                self.lines.nest("else" if place == last else f"{head} ({test})", body)
+
+    # ---- loops ---------------------------------------------------------------------------------------
+
+    def _carry(
+        self, call: Call, body: Graph, given: Sequence[Item], consts: int, steps: int | None
+    ) -> tuple[list[_Carried], list[Known]]:
+        """What a loop carries, with the bounds of integers; `steps` is how many there are at most."""
+        count = len(given) - consts
+        values = body.inputs[consts : consts + count]
+        integers = fresh_integers(values)
+        grown = growth(body, [*given[:consts]], integers)
+        found: list[_Carried] = []
+        outputs = call.outputs[:count]
+        for value, start, known, step, output in zip(
+            values, given[consts:], integers, grown, outputs, strict=True
+        ):
+            if known is not None and steps is not None:
+                _bound(known, start.known, step, steps - 1)
+            if start.memory is not None:
+                found.append(_Carried(output, start, start, None))
+                continue
+            name = self._claim(body.input_names[body.inputs.index(value)])
+            found.append(_Carried(output, start, Item(name, known), step, name))
+        memories = [one.item.memory for one in found if one.item.memory is not None]
+        if len(set(memories)) < len(memories):
+            raise NotOfNumbersError("two carried arrays in one memory")
+        return found, integers
+
+    def _body(
+        self,
+        flat: Graph,
+        given: Sequence[Item],
+        carried: Sequence[_Carried],
+        consts: int,
+        rows: Sequence[str],
+    ) -> Work:
+        """Write a step, with the statements that carry its numbers on."""
+        outer, self.numbers.written = self.numbers.written, set()
+        found, work = self._graph(flat, given)
+        memories = {one.item.memory for one in carried}
+        if not self.numbers.written <= memories or not all(item.is_current for item in given[:consts]):
+            raise NotOfNumbersError("a step writes to what it does not carry")
+        for one, after in zip(carried, found, strict=False):
+            if one.item.memory is not after.memory:
+                raise NotOfNumbersError("a step carries an array on in other memory")
+        self.numbers.written |= outer
+        for row, item in zip(rows, found[len(carried) :], strict=True):
+            self.lines.line(f"{row} = {item.text};")
+        self._carried_on([(one, item) for one, item in zip(carried, found, strict=False) if one.variable])
+        return work
+
+    def _carried_on(self, pairs: Sequence[tuple[_Carried, Item]]) -> None:
+        variables = {one.variable for one, _ in pairs}
+        texts: list[str] = []
+        for one, item in pairs:
+            if item.text in variables and item.text != one.variable:
+                name = self.numbers.names.numbered(f"{item.text}_before")
+                self.lines.define(c_type(one.value.dtype), name, item.text)
+                texts.append(name)
+            else:
+                texts.append(item.text)
+        for (one, _), text in zip(pairs, texts, strict=True):
+            if text != one.variable:
+                self.lines.line(f"{one.variable} = {text};")
+
+    def _start(self, carried: Sequence[_Carried]) -> None:
+        for one in carried:
+            if one.variable:
+                self.lines.variable(c_type(one.value.dtype), one.variable, one.start.text)
+
+    def _scan(self, call: Call, given: Sequence[Item]) -> Work:
+        graph, length, consts, count, reverse, unroll = scan_params(call)
+        flat = flattened(graph)
+        steps: int | None = None if isinstance(length, SymbolicSize) else length
+        carried, _ = self._carry(call, flat, given[: consts + count], consts, steps)
+        number = Unknown()
+        number.add_low(Sum(0))
+        if steps is not None:
+            number.add_high(Sum(steps - 1))
+        counter = self._claim("t")
+        carried = [self._as_counter(one, counter, Sum(0, {number: 1})) for one in carried]
+        self._start(carried)
+        end = size_text(length)
+        row = f"({factor_text(length - 1)} - {counter})" if reverse else counter
+        with self.lines.captured() as body:
+            for one in carried:
+                if one.variable is None and one.item.memory is None and one.item.text != counter:
+                    self.lines.define("int64_t", one.item.text, _linear(one.start.text, one.step, counter))
+            rows = [
+                self._row(item, value, row)
+                for item, value in zip(given[consts + count :], flat.inputs[consts + count :], strict=True)
+            ]
+            stacks = [f"{self._stack(value)}[{row}]" for value in call.outputs[count:]]
+            items = [*given[:consts], *(one.item for one in carried), *rows]
+            work = math.ceil(_typical_work(self._body(flat, items, carried, consts, stacks))) + 1
+        hint = [f"#pragma GCC unroll {min(unroll, 64)}"] if unroll > 1 else []
+        self._counted(counter, "0", end, length * work, work, body, hint)
+        for one in carried:
+            known = None if steps is None else _after(one.start.known, one.step, steps)
+            if one.item.memory is not None:
+                self.numbers.items[one.value] = array_item(one.item.memory)
+            elif one.variable is not None:
+                self.numbers.items[one.value] = Item(one.variable, known)
+            else:
+                name = self.numbers.names.numbered("after")
+                self.lines.define("int64_t", name, _linear(one.start.text, one.step, factor_text(length)))
+                self.numbers.items[one.value] = Item(name, known)
+        return length * work
+
+    def _as_counter(self, one: _Carried, counter: str, number: Sum) -> _Carried:
+        """What grows by the same number in each step is computed from the step's number."""
+        if one.variable is None or one.step is None or one.step.terms or not one.step.constant:
+            return one
+        known = None if one.start.known is None else one.start.known + number.times(one.step.constant)
+        is_same = one.step.constant == 1 and one.start.text == "INT64_C(0)"
+        return _Carried(one.value, one.start, Item(counter if is_same else one.variable, known), one.step)
+
+    def _row(self, item: Item, value: Value, row: str) -> Item:
+        """What a step gets of a stack."""
+        type = element_type(value.dtype)
+        if item.memory is None:
+            return item  # a stack of one number
+        if is_number(value):
+            name = self.numbers.names.numbered("entry")
+            self.lines.define(c_type(value.dtype), name, f"{item.text}[{row}]")
+            return Item(name)
+        name = self.numbers.names.numbered("row")
+        self.lines.define(f"{type} *const", name, f"{item.text} + {row} * {factor_text(value.type.size)}")
+        return array_item(Memory(name))
+
+    def _stack(self, value: Value) -> str:
+        if value not in self.stacks:
+            raise NotOfNumbersError("a loop in a loop stacks results")
+        return self.stacks[value]
+
+    def _while(self, call: Call, given: Sequence[Item]) -> Work:
+        cond, graph, consts, most = while_params(call)
+        flat, test = flattened(graph), flattened(cond)
+        limit = most if isinstance(most, int) else None
+        carried, integers = self._carry(call, flat, given, consts, limit)
+        for low, high in tests_in(test, given[:consts], integers):
+            _tell(low, high, carried_unknowns(integers))
+        for one in carried:
+            _bound_by_test(one.item.known, one.start.known, one.step)
+        if (found := self._counted_while(call, given, carried, flat, test)) is not None:
+            return found
+        self._start(carried)
+        items = [*given[:consts], *(one.item for one in carried)]
+        with self.lines.captured() as body:
+            written = set(self.numbers.written)
+            asked = [one.item if one.variable is None else Item(one.item.text) for one in carried]
+            # What the test says of integers holds in the step, and not yet in the test.
+            (goes_on,), test_work = self._graph(test, [*given[:consts], *asked])
+            if self.numbers.written != written:
+                raise NotOfNumbersError("a test writes")
+            self.lines.line(f"if (!{goes_on.text})")
+            self.lines.line("    break;")
+            work = self._body(flat, items, carried, consts, []) + test_work
+            work = math.ceil(_typical_work(work)) + 1
+            steps = self._claim("steps")
+            asks = self.asks and (most is None or upper_bound(most * work) >= SILENT)
+            if asks:
+                every = _steps_between(work)
+                count = "" if every == 1 else f"({steps} + 1) % {every} == 0 && "
+                self.lines.line(f"if ({count}{stops(every * work)})")
+                self.lines.line("    break;")
+        if most is not None:
+            head = f"for (long {steps} = 0; {steps} < {size_text(most)}; {steps}++)"
+        else:
+            head = f"for (long {steps} = 0;; {steps}++)" if asks else "for (;;)"
+        self.lines.nest(head, body)
+        for one in carried:
+            item = array_item(one.item.memory) if one.item.memory else None
+            known = None if limit is None else _after(one.start.known, one.step, limit)
+            self.numbers.items[one.value] = item or Item(one.item.text, known)
+        if most is None:
+            return max_expr(UNKNOWN_STEPS * work, RELEASING)
+        expected = min_expr(most, UNKNOWN_STEPS) * work
+        return max_expr(expected, min_expr(most * work, RELEASING))
+
+    def _counted_while(
+        self, call: Call, given: Sequence[Item], carried: Sequence[_Carried], flat: Graph, test: Graph
+    ) -> Work | None:
+        """A loop whose test compares a counter with a number that does not change: a counted loop."""
+        _, _, consts, most = while_params(call)
+        compared = counting_test(test)
+        if compared is None:
+            return None
+        place = test.inputs.index(compared[0]) - consts
+        if place < 0 or carried[place].step != Sum(1):
+            return None
+        mine, bound = carried[place], compared[1]
+        if bound in test.inputs and test.inputs.index(bound) >= consts:
+            return None
+        end = given[test.inputs.index(bound)] if bound in test.inputs else self.numbers.item(bound)
+        if most is not None and not self._ends_within(mine.start.known, end.known, most):
+            return None
+        kept = [
+            one if one is not mine else _Carried(one.value, one.start, one.item, one.step) for one in carried
+        ]
+        self._start(kept)
+        counter = mine.item.text
+        items = [*given[:consts], *(one.item for one in kept)]
+        with self.lines.captured() as body:
+            work = math.ceil(_typical_work(self._body(flat, items, kept, consts, []))) + 1
+        longest = (1 << 62) if most is None else upper_bound(most * work)
+        self._counted(counter, mine.start.text, end.text, longest, work, body, [])
+        for one in kept:
+            if one.item.memory is not None:
+                self.numbers.items[one.value] = array_item(one.item.memory)
+            elif one is not kept[place]:
+                self.numbers.items[one.value] = Item(one.item.text)
+            else:
+                name = self.numbers.names.numbered("after")
+                start = one.start.text
+                self.lines.define("int64_t", name, f"{start} < {end.text} ? {end.text} : {start}")
+                self.numbers.items[one.value] = Item(name)
+        if most is None:
+            return max_expr(UNKNOWN_STEPS * work, RELEASING)
+        return min_expr(most, UNKNOWN_STEPS) * work
+
+    @staticmethod
+    def _ends_within(start: Known, end: Known, most: Any) -> bool:
+        """Whether a limit of steps is never met."""
+        turns = None if start is None or end is None else highest(end - start)
+        return isinstance(most, int) and turns is not None and turns <= most
+
+    def _counted(
+        self,
+        counter: str,
+        start: str,
+        end: str,
+        whole: Work,
+        work: int,
+        body: list[Line],
+        hint: Sequence[str],
+    ) -> None:
+        """A loop over the values of a counter, which asks whether to stop if it may take long."""
+        head = f"for (int64_t {counter} = {start}; {counter} < {end}; {counter}++)"
+        if not self.asks or upper_bound(whole) < SILENT:
+            for line in hint:
+                self.lines.line(line)
+            self.lines.nest(head, body)
+            return
+        every = _steps_between(work)
+        if every == 1:
+            with self.lines.block(head):
+                self.lines.extend(body)
+                self.lines.line(f"if ({stops(work)})")
+                self.lines.line("    break;")
+            return
+        first, last = (self._claim(f"{word}_{counter}") for word in ("first", "last"))
+        with self.lines.block(f"for (int64_t {first} = {start}; {first} < {end}; {first} += {every})"):
+            self.lines.define("int64_t", last, f"{first} + {every} < {end} ? {first} + {every} : {end}")
+            for line in hint:
+                self.lines.line(line)
+            self.lines.nest(f"for (int64_t {counter} = {first}; {counter} < {last}; {counter}++)", body)
+            self.lines.line(f"if ({stops(every * work)})")
+            self.lines.line("    break;")
+
+
+def _steps_between(work: int) -> int:
+    """After how many steps a loop asks: a power of two."""
+    return 1 << max(0, (-(-BETWEEN // work) - 1).bit_length())
+
+
+def _typical_work(work: Work) -> float:
+    """As a number where it is an expression of sizes."""
+    return float(work) if isinstance(work, int | float) else float(work.typical)
+
+
+def _linear(start: str, step: Known, number: str) -> str:
+    assert step is not None
+    more = number if step.constant == 1 else f"{step.constant} * {number}"
+    return more if start == "INT64_C(0)" else f"{start} + {more}"
+
+
+def _bound(known: Sum, start: Known, step: Known, steps: int) -> None:
+    """Tell a carried integer its bounds at the begin of each step, behind at most `steps` others."""
+    grown = ends(step)
+    if start is None or grown is None:
+        return
+    low, high = start + Sum(min(0, grown[0] * steps)), start + Sum(max(0, grown[1] * steps))
+    if is_exact(low) and is_exact(high):  # or it may wrap around
+        (one,) = known.terms
+        one.add_low(low)
+        one.add_high(high)
+
+
+def _bound_by_test(known: Known, start: Known, step: Known) -> None:
+    """A carried integer that only grows, up to where the test ends the loop, is never less than at first."""
+    grown = ends(step)
+    if known is None or start is None or grown is None:
+        return
+    (one,) = known.terms
+    low, high = lowest(known), highest(known)
+    if grown[0] >= 0 and high is not None and is_exact(Sum(high + grown[1])):
+        one.add_low(start)
+    if grown[1] <= 0 and low is not None and is_exact(Sum(low + grown[0])):
+        one.add_high(start)
+
+
+def _after(start: Known, step: Known, steps: int) -> Known:
+    """A carried integer behind at most `steps` steps."""
+    first, grown = ends(start), ends(step)
+    if first is None or grown is None:
+        return None
+    return spanning(first[0] + min(0, grown[0] * steps), first[1] + max(0, grown[1] * steps))
+
+
+def _tell(low: Sum, high: Sum, carried: set[Unknown]) -> None:
+    """That one integer is less than another is a bound of a carried one that the other side does not depend on."""
+    for one, factor in low.terms.items():
+        if one in carried and factor == 1 and not any(other in carried for other in high.terms):
+            one.add_high(high - (low - Sum(0, {one: 1})) - Sum(1))
+    for one, factor in high.terms.items():
+        if one in carried and factor == 1 and not any(other in carried for other in low.terms):
+            one.add_low(low - (high - Sum(0, {one: 1})) + Sum(1))

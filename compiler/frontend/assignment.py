@@ -1,0 +1,118 @@
+"""`may_be_unset`: the variables of a function that may have no value where they are read, as far as its text tells.
+
+The forward analysis of definite assignment, as in section 16 of the Java Language Specification: a variable is assigned
+after a branch if it is on all ways that go on. Where only part of the ways set a variable that is always set where it
+is read, any value does for the others.
+"""
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from .names import Names, assigned, bound, parameters
+
+Set: TypeAlias = "Names | None"
+"""The variables that are set at a point of the function; None where no way leads."""
+
+
+def may_be_unset(function: "ast.FunctionDef | ast.Lambda") -> Names:
+    """The variables that a read may find without a value.
+
+    >>> text = "def f(x):\\n for i in x:\\n  if i: a = i; break\\n else: a = 0\\n if x: b = 1\\n return a, b"
+    >>> sorted(may_be_unset(ast.parse(text).body[0]))
+    ['b']
+    """
+    if isinstance(function, ast.Lambda):
+        return frozenset()
+    walk = _Walk(bound(function.body))
+    walk.block(function.body, parameters(function))
+    return frozenset(walk.unset)
+
+
+class _Walk:
+    """Walks the statements in the order in which they run."""
+
+    def __init__(self, own: Names) -> None:
+        self.own, self.unset = own, set[str]()
+        self.breaks: list[list[Set]] = []
+        """For each loop around: what is set where a `break` leaves it."""
+
+    def block(self, statements: Iterable[ast.stmt], before: Set) -> Set:
+        now = before
+        for one in statements:
+            if now is None:
+                return None
+            now = self.statement(one, now)
+        return now
+
+    def statement(self, node: ast.stmt, now: Names) -> Set:  # noqa: PLR0911 (a line for each kind)
+        match node:
+            case ast.Return() | ast.Raise():
+                self.read(node, now)
+                return None
+            case ast.Break():
+                self.breaks[-1].append(now)
+                return None
+            case ast.Continue():
+                return None
+            case ast.If(test=test, body=body, orelse=orelse):
+                now = self.read(test, now)
+                return _joined(self.block(body, now), self.block(orelse, now))
+            case ast.For(target=target, iter=iterated, body=body, orelse=orelse):
+                now = self.read(iterated, now)
+                return self._loop(body, orelse, now | assigned(target), now)
+            case ast.While(test=test, body=body, orelse=orelse):
+                now = self.read(test, now)
+                forever = isinstance(test, ast.Constant) and bool(test.value)
+                return self._loop(body, orelse, now, None if forever else now)
+            case ast.With(items=items, body=body):
+                for item in items:
+                    now = self.read(item, now)
+                return self.block(body, now)
+            case ast.Try() | ast.Match():
+                return self._uncertain(node, now)
+            case ast.Delete():
+                return now - bound([node])
+            case ast.AugAssign(target=ast.Name(id=name)):
+                self._check({name}, now)
+                return self.read(node, now)
+            case _:
+                return self.read(node, now)
+
+    def _loop(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], first: Names, ended: Set) -> Set:
+        self.breaks.append([])
+        self.block(body, first)
+        left = self.breaks.pop()
+        now = None if ended is None else self.block(orelse, ended)
+        for one in left:
+            now = _joined(now, one)
+        return now
+
+    def _uncertain(self, node: ast.stmt, now: Names) -> Set:
+        """Blocks of which it is not known how far they run: what is read in them, they may have set or not."""
+        inner = bound([node])
+        read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        self._check(read & inner, now)
+        for one in self.breaks[-1:]:
+            one.append(now)
+        return now
+
+    def read(self, node: ast.AST, now: Names) -> Names:
+        """Check what an expression or a plain statement reads; what is set after it."""
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        self._check(names - _walruses(node), now)
+        uncertain = [n for n in ast.walk(node) if isinstance(n, ast.BoolOp | ast.IfExp)]
+        return now | (bound([node]) - frozenset(name for n in uncertain for name in _walruses(n)))
+
+    def _check(self, names: Iterable[str], now: Names) -> None:
+        self.unset |= (set(names) & self.own) - now
+
+
+def _joined(one: Set, other: Set) -> Set:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+def _walruses(node: ast.AST) -> set[str]:
+    return {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}

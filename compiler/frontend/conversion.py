@@ -1,0 +1,210 @@
+"""`converted`: a function of the user's with hooks in place of what tracing has to see.
+
+The new function has the globals, the closure, the defaults, the file and the lines of the old one. What has no source,
+or belongs to a library, stays as it is.
+"""
+
+import ast
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any, ClassVar, Final
+
+from ..callers.source_text import future_flags
+from ..callers.user_code import HOOKS, is_users
+from .names import mentioned
+from .reached import note_reached, objects_among
+from .rewriting import Rewriter
+from .sites import Block, Region, Unit
+from .source import ITEM, Scope, source_of
+
+_REMEMBERED: Final = 4096
+_VARIABLES: Final = f"{HOOKS}_names"
+_FUNCTION: Final = f"{HOOKS}_function"
+"""The name of a new function where it is compiled: its own name must go on to mean what it does outside."""
+
+CONVERTS: ContextVar[bool | tuple[str, ...]] = ContextVar("converts", default=True)
+"""Whether functions are converted when they are traced; names of libraries whose functions are, too."""
+
+
+MET: "ContextVar[dict[Conversion, None] | None]" = ContextVar("met", default=None)
+"""The conversions that the outermost trace has met, in order."""
+
+
+class Conversion:
+    """A converted function: its new text and code, and the sites in it."""
+
+    hooks: ClassVar[Callable[[Unit, FunctionType], Any] | None] = None
+    """Makes the hooks of a function. From where loops and branches are made."""
+
+    callee: ClassVar[Callable[[Any], Any] | None] = None
+    """What to call in place of a function of a library. From there as well."""
+
+    def __init__(self, code: CodeType, scope: Scope) -> None:
+        self.unit = Unit(code, _code_of)
+        self.tree = _rewritten(self.unit, scope)
+        self.code = _compiled(self.unit, self.tree, scope.outer).replace(
+            co_name=code.co_name, co_qualname=code.co_qualname
+        )
+
+    @property
+    def text(self) -> str:
+        """The new function as text, below the line of the old one."""
+        name = self.unit.file.replace("\\", "/").rpartition("/")[2]
+        return f"# {name}:{self.tree.lineno}\n" + ast.unparse(self.tree).replace(
+            _FUNCTION, self.code.co_name.strip("<>"), 1
+        )
+
+    def bound_to(self, function: FunctionType) -> FunctionType:
+        """The new function with the closure and the defaults of the old one."""
+        assert Conversion.hooks is not None
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        cells[HOOKS] = CellType(Conversion.hooks(self.unit, function))
+        closure = tuple(cells[name] for name in self.code.co_freevars)
+        new = FunctionType(self.code, function.__globals__, function.__name__, function.__defaults__, closure)
+        new.__kwdefaults__ = function.__kwdefaults__
+        new.__qualname__ = function.__qualname__
+        return new
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was found of some code, which is kept alive: its id stays its own."""
+
+    code: CodeType
+    found: Conversion | str
+
+
+_conversions: OrderedDict[tuple[int, int, bool], _Known] = OrderedDict()
+
+
+def converted(function: Any) -> Any:
+    """`function` with hooks, if it is the user's and its source is at hand; else as it is."""
+    note_reached(function)
+    if Conversion.hooks is None or not CONVERTS.get():
+        return function
+    if isinstance(function, FunctionType):
+        found = conversion_of(function)
+        if isinstance(found, str):
+            return function
+        if (met := MET.get()) is not None:
+            met[found] = None
+        return found.bound_to(function)
+    if isinstance(function, MethodType):
+        inner = converted(function.__func__)
+        return function if inner is function.__func__ else MethodType(inner, function.__self__)
+    if isinstance(function, partial):
+        inner = converted(function.func)
+        return function if inner is function.func else partial(inner, *function.args, **function.keywords)
+    call = vars(type(function)).get("__call__")
+    if type(call) is FunctionType and is_users(call.__code__.co_filename):
+        return converted(MethodType(call, function))
+    return function
+
+
+def call_converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function with hooks, and note which attributes of its arguments it reads."""
+    note_reached(function, objects_among(function, args, kwargs))
+    code = getattr(function, "__code__", None)
+    if Conversion.callee is not None and not (isinstance(code, CodeType) and is_users(code.co_filename)):
+        return Conversion.callee(function)(*args, **kwargs)
+    return converted(function)(*args, **kwargs)
+
+
+def conversion_of(function: FunctionType) -> "Conversion | str":
+    """The conversion of a function; a sentence that says why there is none."""
+    code, is_named = function.__code__, _is_named(function.__module__)
+    key = id(code), id(function.__globals__), is_named
+    known = _conversions.get(key)
+    if known is None:
+        scope = source_of(function, is_wanted=is_named or is_users(code.co_filename))
+        found = scope if isinstance(scope, str) else Conversion(code, scope)
+        known = _conversions[key] = _Known(code, found)
+        if len(_conversions) > _REMEMBERED:
+            _conversions.popitem(last=False)
+    return known.found
+
+
+def _is_named(module: str | None) -> bool:
+    """Whether a module is of a library whose functions are to be converted, too."""
+    named = CONVERTS.get()
+    return (
+        isinstance(named, tuple)
+        and module is not None
+        and any(module == one or module.startswith(f"{one}.") for one in named)
+    )
+
+
+def _code_of(unit: Unit, block: Block) -> CodeType:
+    """A function that runs a block on a dict of variables."""
+    scope = block.scope
+    body = Rewriter(unit, scope, block.region, block.kept).block(block.statements, ())
+    names = sorted((mentioned(block.statements) | block.kept) & (scope.own | scope.outer))
+    if ITEM in mentioned(block.statements):
+        names.append(ITEM)
+    text = "\n".join(f"if {name!r} in {_VARIABLES}: {name} = {_VARIABLES}[{name!r}]" for name in names)
+    ending = {
+        Region.REST: f"return {HOOKS}.returned(None, locals())",
+        Region.TURN: f"return {HOOKS}.fell(locals())",
+        Region.BRANCH: f"return {HOOKS}.fell(locals())",
+    }.get(block.region, "pass")
+    last = block.statements[-1] if block.statements else scope.node
+    around = ast.parse(f"def {_FUNCTION}({_VARIABLES}):\n pass").body[0]
+    assert isinstance(around, ast.FunctionDef)
+    around.body = [*_placed(text, scope.node), *body, *_placed(ending, last)]
+    ast.copy_location(around, block.statements[0] if block.statements else scope.node)
+    return _compiled(unit, around, frozenset()).replace(co_name=scope.name, co_qualname=scope.name)
+
+
+def _rewritten(unit: Unit, scope: Scope) -> ast.FunctionDef:
+    rewriter, node = Rewriter(unit, scope, Region.FUNCTION), scope.node
+    if isinstance(node, ast.Lambda):
+        body: list[ast.stmt] = [ast.copy_location(ast.Return(rewriter.expression(node.body)), node.body)]
+    else:
+        body = rewriter.block(node.body, ())
+    new = ast.FunctionDef(
+        name=_FUNCTION, args=node.args, body=body, decorator_list=[], returns=None, type_comment=None
+    )
+    found: ast.FunctionDef = _located(ast.copy_location(new, node))
+    return found
+
+
+def _compiled(unit: Unit, node: ast.FunctionDef, outer: frozenset[str]) -> CodeType:
+    """The code of a function that is defined where it sees the hooks, and variables of enclosing functions."""
+    around = ast.parse(f"def {HOOKS}_outer({', '.join(sorted({HOOKS, *outer}))}):\n pass").body[0]
+    assert isinstance(around, ast.FunctionDef)
+    around.body = [node]
+    module = _located(ast.Module([around], []))
+    code = compile(module, unit.file, "exec", future_flags(unit.original), dont_inherit=True)
+    return _inner(_inner(code, f"{HOOKS}_outer"), node.name)
+
+
+def _located(node: Any, line: int = 1, column: int = 0) -> Any:
+    """A tree in which new nodes stand where the old ones around them begin.
+
+    `ast.fix_missing_locations` lets them end where those end: Python then has a call at the last line of a loop.
+    """
+    if "lineno" in node._attributes:
+        if not hasattr(node, "lineno"):
+            node.lineno = node.end_lineno = line
+            node.col_offset = node.end_col_offset = column
+        line, column = node.lineno, node.col_offset
+    for child in ast.iter_child_nodes(node):
+        _located(child, line, column)
+    return node
+
+
+def _inner(code: CodeType, name: str) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
+
+
+def _placed(text: str, where: ast.AST) -> Iterator[ast.stmt]:
+    """Statements that have the line of another one."""
+    for statement in ast.parse(text).body:
+        for node in ast.walk(statement):
+            if hasattr(node, "lineno"):
+                ast.copy_location(node, where)
+        yield statement

@@ -1,0 +1,151 @@
+"""`desugared`: a function's text with loops and tests in the one form that is rewritten.
+
+``super()`` names the class and the object. ``assert test`` becomes ``if not test: raise AssertionError``. ``while test:
+body; else: last`` runs `last` unless a `break` ends it, which a variable tells. A test that binds a name becomes the
+first statement of the body.
+"""
+
+import ast
+import copy
+from collections.abc import Sequence
+from typing import Any, TypeGuard, TypeVar
+
+from .assignment import may_be_unset
+from .names import Names, bound, has_break
+
+N = TypeVar("N", bound=ast.AST)
+_LOOPS = (ast.For, ast.While)
+_UNSET = "may_be_unset"
+"""The attribute of a rewritten function for what was known of it before."""
+
+
+def desugared(function: N) -> N:
+    """The function with such loops rewritten; the same one if it has none."""
+    if not any(_is_special(node) for node in ast.walk(function)):
+        return function
+    found: N = _Statements().visit(copy.deepcopy(function))
+    _name_what_super_means(found)
+    return found
+
+
+def _name_what_super_means(function: ast.AST) -> None:
+    """``super()`` asks which function it stands in; a converted one must say."""
+    given = [*function.args.posonlyargs, *function.args.args] if isinstance(function, ast.FunctionDef) else []
+    for node in ast.walk(function):
+        if given and _is_super(node):
+            node.args = [
+                ast.copy_location(ast.Name(name, ast.Load()), node) for name in ("__class__", given[0].arg)
+            ]
+
+
+def _is_super(node: ast.AST) -> TypeGuard[ast.Call]:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "super"
+        and not (node.args or node.keywords)
+    )
+
+
+def unset_in(function: "ast.FunctionDef | ast.Lambda") -> Names:
+    """The variables that may have no value where they are read, in the function as it was written."""
+    found: Names | None = getattr(function, _UNSET, None)
+    return may_be_unset(function) if found is None else found
+
+
+def _is_special(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return __debug__
+    if _is_super(node):
+        return True
+    has_walrus = isinstance(node, ast.While) and bool(bound([node.test]))
+    return has_walrus or (isinstance(node, _LOOPS) and bool(node.orelse))
+
+
+class _Statements(ast.NodeTransformer):
+    """Rewrites statements from the innermost outwards."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        setattr(node, _UNSET, may_be_unset(node))  # afterwards, which way sets what is a matter of values
+        self.generic_visit(node)
+        return node
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        self.generic_visit(node)
+        return self._without_else(node)
+
+    def visit_While(self, node: ast.While) -> list[ast.stmt]:
+        self.generic_visit(node)
+        if not bound([node.test]):
+            return self._without_else(node)
+        # What ends the loop now is no `break` of the user's: ``else`` runs after it.
+        leave = _at(ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []), node.test)
+        node.test = _at(ast.Constant(value=True), node.test)
+        return self._without_else(node, [leave])
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        if not __debug__:
+            return node
+        name = ast.Name("AssertionError", ast.Load())
+        error: ast.expr = name if node.msg is None else ast.Call(name, [node.msg], [])
+        test = ast.UnaryOp(ast.Not(), node.test)
+        found: ast.stmt = _at(ast.If(test, [ast.Raise(error)], []), node)
+        return found
+
+    def _without_else(self, loop: "ast.For | ast.While", first: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
+        """A loop whose body begins with other statements; ``else`` runs after it, unless it was broken off."""
+        orelse, loop.orelse = loop.orelse, []
+        broken = self._flag() if orelse and has_break(loop.body) else ""
+        loop.body = [*first, *(_noted(loop.body, broken) if broken else loop.body)]
+        if not broken:
+            return [loop, *orelse]
+        test = ast.UnaryOp(ast.Not(), ast.Name(broken, ast.Load()))
+        return [_at(_set(broken, value=False), loop), loop, _at(ast.If(test, orelse, []), orelse[0])]
+
+    def _flag(self) -> str:
+        self._number += 1
+        return f"_broken_{self._number}"
+
+
+def _noted(body: list[ast.stmt], broken: str) -> list[ast.stmt]:
+    """The body of a loop that sets a variable where it breaks off."""
+    found: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, ast.Break):
+            found.append(_at(_set(broken, value=True), node))
+        found.append(_Breaks(broken).visit(node))
+    return found
+
+
+class _Breaks(ast.NodeTransformer):
+    """Finds the blocks within a statement whose `break` leaves the loop around it."""
+
+    def __init__(self, broken: str) -> None:
+        self._broken = broken
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, (*_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            return node
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(node, name, _noted(value, self._broken))
+            elif isinstance(value, list):  # handlers of exceptions, cases of a match
+                for one in value:
+                    if isinstance(one, ast.AST):
+                        self.generic_visit(one)
+        return node
+
+
+def _set(name: str, *, value: bool) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value))
+
+
+def _at(new: Any, old: ast.AST) -> Any:
+    """A node of which all new parts stand where an old one stands."""
+    for node in ast.walk(new):
+        if "lineno" in node._attributes and not hasattr(node, "lineno"):
+            ast.copy_location(node, old)
+    return new

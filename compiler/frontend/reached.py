@@ -1,0 +1,238 @@
+"""`Reached`: a name outside of a traced function that it reads, and what it meant: a global, a closed-over variable, an
+attribute of ``self``. A program is good as long as each means the same.
+"""
+
+import dis
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from operator import attrgetter
+from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from ..callers.user_code import HOOKS, is_users
+from ..tracing.traced_array import is_traced
+
+_ABSENT: Final = object()
+_VALUES: Final = (bool, int, float, complex, str, bytes, np.generic)
+"""What is compared by value; all else is the same thing or not."""
+_content = attrgetter("cell_contents")
+
+REACHED: "ContextVar[ReachedNames | None]" = ContextVar("reached", default=None)
+"""What the functions of the outermost trace have reached so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A name, and what it meant."""
+
+    text: str
+    """As the user would write it: ``SCALE``, ``self.rate``."""
+    read: Callable[[Any], Any]
+    """Gives what `place` means now."""
+    place: Any
+    value: Any
+
+    def now(self) -> Any:
+        """What it means now; a value of its own if it is not there any more."""
+        try:
+            return self.read(self.place)
+        except (AttributeError, LookupError, ValueError):  # an attribute, a key, the content of a cell
+            return _ABSENT
+
+    @property
+    def change(self) -> str:
+        """What has become of it, as a line of an explanation; empty if nothing has."""
+        now = self.now()
+        if _is_same(self.value, now):
+            return ""
+        return (
+            f"{self.text} is not there any more"
+            if now is _ABSENT
+            else f"{self.text} {_became(self.value, now)}"
+        )
+
+
+class ReachedNames:
+    """What the functions of a trace have reached so far."""
+
+    def __init__(self) -> None:
+        self.names: dict[tuple[int, str], Reached] = {}
+        self._made: set[int] = set()
+
+    def note_made(self, new: Any) -> None:
+        """Note an object of the trace's own: nobody rebinds its attributes. It is not held."""
+        self._made.add(id(new))
+
+    def is_made(self, x: Any) -> bool:
+        """Whether an object was made in the trace."""
+        return id(x) in self._made
+
+
+def note_made(new: Any) -> None:
+    """Note an object that the function that is traced has made."""
+    if (found := REACHED.get()) is not None:
+        found.note_made(new)
+
+
+def have_changed(names: Iterable[Reached]) -> bool:
+    """Whether a name means something else than it did."""
+    return any(one.now() is not one.value and not _is_same(one.value, one.now()) for one in names)
+
+
+def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> None:
+    """Note what a function that is about to run reads, also as attributes of its object and of given arguments."""
+    found = REACHED.get()
+    if found is None:
+        return
+    objects = dict(arguments)
+    if isinstance(function, MethodType):
+        objects.setdefault("", function.__self__)
+        function = function.__func__
+    if not isinstance(function, FunctionType) or not is_users(function.__code__.co_filename):
+        return
+    for one in _names(function, objects):
+        if not is_traced(one.value):
+            found.names.setdefault((id(getattr(one.read, "__self__", one.place)), one.text), one)
+
+
+def reads_attributes(function: Any) -> bool:
+    """Whether a function of the user's reads attributes of its arguments."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType) or not is_users(code.co_filename):
+        return False
+    return any(names and root in code.co_varnames for root, names in _chains(code))
+
+
+def objects_among(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The arguments of a function that are objects of the user's, with the names of their parameters."""
+    code = getattr(function, "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if isinstance(code, CodeType) else ()
+    names = names[isinstance(function, MethodType) :]
+    for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+        if hasattr(value, "__dict__") and not (
+            is_traced(value) or isinstance(value, (ModuleType, FunctionType))
+        ):
+            yield name, value
+
+
+def unchanged(names: Iterable[Reached]) -> tuple[Reached, ...]:
+    """Those that the function itself has not set while it was traced."""
+    return tuple(one for one in names if not one.change)
+
+
+def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[Reached]:
+    code, module = function.__code__, function.__globals__
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    first = code.co_varnames[0] if code.co_argcount else ""
+    for root, attributes in _chains(code):
+        if root in cells and root not in (HOOKS, "__class__"):
+            one = Reached(root, _content, cells[root], _content_of(cells[root]))
+        elif root in code.co_varnames:
+            held = objects.get(root, objects.get("", _ABSENT) if root == first else _ABSENT)
+            if held is not _ABSENT:
+                yield from _attributes(root, held, attributes)
+            continue
+        elif root in module:
+            one = Reached(root, module.__getitem__, root, module[root])
+        else:
+            continue
+        if one.value is not _ABSENT:
+            if not isinstance(one.value, ModuleType):
+                yield one
+            yield from _attributes(root, one.value, attributes)
+
+
+def _attributes(text: str, held: Any, names: Iterable[str]) -> Iterator[Reached]:
+    """``self.layer.rate``, as far as these are plain attributes, read without running code of the user's."""
+    for name in names:
+        made = REACHED.get()
+        found = None if made is not None and made.is_made(held) else _attribute(held, name)
+        if found is None:
+            return
+        read, value = found
+        text = f"{text}.{name}"
+        yield Reached(text, read, name, value)
+        own: Any = getattr(held, "__dict__", None)
+        if isinstance(own, dict) and name not in own:  # it is the class's, until the object has one
+            yield Reached(f"{text} of the object", own.get, name, None)
+        held = value
+
+
+def _attribute(held: Any, name: str) -> tuple[Callable[[Any], Any], Any] | None:
+    if isinstance(held, (np.ndarray, np.generic)) or is_traced(held):
+        return None
+    if isinstance(held, ModuleType):
+        is_own = is_users(getattr(held, "__file__", None) or "<frozen>")
+        return (vars(held).__getitem__, vars(held)[name]) if is_own and name in vars(held) else None
+    own: Any = getattr(held, "__dict__", None)
+    if isinstance(own, dict) and name in own:
+        return own.__getitem__, own[name]
+    for kind in (held if isinstance(held, type) else type(held)).__mro__:
+        value = vars(kind).get(name, _ABSENT)
+        if isinstance(value, MemberDescriptorType):
+            return partial(getattr, held), getattr(held, name, _ABSENT)
+        if value is not _ABSENT:
+            return None if hasattr(type(value), "__get__") else (vars(kind).__getitem__, value)
+    return None
+
+
+def _content_of(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that is set later
+        return _ABSENT
+
+
+@lru_cache(4096)
+def _chains(code: CodeType) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The names that code and the functions in it read, each with the attributes that follow."""
+    found: dict[tuple[str, tuple[str, ...]], None] = {}
+    written: set[str] = set()
+    stack = [code]
+    while stack:
+        one = stack.pop()
+        stack += [constant for constant in one.co_consts if isinstance(constant, CodeType)]
+        root, attributes = "", list[str]()
+        for step in dis.get_instructions(one):
+            if step.opname in ("STORE_GLOBAL", "STORE_DEREF", "DELETE_GLOBAL"):
+                written.add(step.argval)
+            if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and root:
+                attributes.append(step.argval)
+                continue
+            if root:
+                found[root, tuple(attributes)] = None
+            root, attributes = _root(step, is_outer=one is code), []
+        if root:
+            found[root, tuple(attributes)] = None
+    return tuple((root, names) for root, names in found if root not in written)
+
+
+def _root(step: dis.Instruction, *, is_outer: bool) -> str:
+    """The name that an instruction reads; empty if it reads none that leads out of the function."""
+    if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"):
+        return str(step.argval)
+    if is_outer and step.opname.startswith("LOAD_FAST"):
+        return str(step.argval[-1] if isinstance(step.argval, tuple) else step.argval)
+    return ""
+
+
+def _is_same(before: Any, now: Any) -> bool:
+    if before is now:
+        return True
+    if type(before) is not type(now):
+        return False
+    if isinstance(before, tuple):
+        return len(before) == len(now) and all(map(_is_same, before, now))
+    return isinstance(before, _VALUES) and repr(before) == repr(now)
+
+
+def _became(before: Any, now: Any) -> str:
+    if isinstance(before, _VALUES) and isinstance(now, _VALUES):
+        return f"was {before!r:.40} and is {now!r:.40}"
+    return (
+        f"is another {type(now).__name__}" if type(before) is type(now) else f"is a {type(now).__name__} now"
+    )

@@ -1,0 +1,159 @@
+"""What of a function's text is run in parts, once a condition or a bound turns out to be traced."""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from ..callers.user_code import HOOKS
+from .names import has_break, has_jump, mentioned
+from .source import Scope
+
+
+class Unit:
+    """A function that is converted, with those defined in it: the sites in it, and names for new variables."""
+
+    def __init__(self, original: CodeType, write: "Callable[[Unit, Block], CodeType]") -> None:
+        self.original, self._write = original, write
+        self.file = original.co_filename
+        self.sites: list[Site] = []
+        self.private = _class_of(original.co_qualname)
+        """The class that it is defined in, whose private names Python compiles as others; empty if there is none."""
+        self._temporaries = 0
+
+    def site(self, site: "Site") -> ast.expr:
+        """The number of a new site, as an argument of a hook."""
+        self.sites.append(site)
+        return ast.Constant(len(self.sites) - 1)
+
+    def temporary(self) -> str:
+        """A name for a variable of its own."""
+        self._temporaries += 1
+        return f"{HOOKS}_{self._temporaries}"
+
+    def code_of(self, block: "Block") -> CodeType:
+        """A function that runs a block on a dict of variables."""
+        return self._write(self, block)
+
+
+def _class_of(name: str) -> str:
+    """The class around a function of a qualified name.
+
+    >>> _class_of("made.<locals>.Tree.depth.<locals>.inner"), _class_of("made.<locals>.inner")
+    ('Tree', '')
+    """
+    *around, _ = name.split(".")
+    while around and around[-1] == "<locals>":
+        del around[-2:]
+    return around[-1] if around else ""
+
+
+class Region(Enum):
+    """What the end of a block means, and a `return` in it."""
+
+    FUNCTION = auto()
+    """The function itself, as it runs in Python."""
+    REST = auto()
+    """From somewhere in a function to its end: gives an outcome."""
+    TURN = auto()
+    """One turn of a loop, or the rest of one: gives an outcome."""
+    BRANCH = auto()
+    """A branch that only falls off its end: gives an outcome."""
+    VALUE = auto()
+    """An expression: gives its value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Statements of a function that can be run by themselves, on given values of its variables."""
+
+    unit: Unit
+    scope: Scope
+    statements: Sequence[ast.stmt]
+    region: Region
+    kept: frozenset[str] = frozenset()
+    """The variables that the block binds, and that the next turn or what follows it may read."""
+
+    @cached_property
+    def code(self) -> CodeType:
+        """A function of a dict of variables."""
+        return self.unit.code_of(self)
+
+    def run(self, hooks: Any, module: dict[str, Any], names: Mapping[str, Any]) -> Any:
+        """Run the statements; `module` holds the globals, `names` the variables that are set."""
+        closure = (CellType(hooks),) if self.code.co_freevars else ()
+        return FunctionType(self.code, module, closure=closure)(names)
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A statement that may have to be traced as a branch or a loop."""
+
+    node: ast.stmt
+    names: tuple[str, ...]
+    """The variables that it binds, and that may be read afterwards, or in the next turn of this loop."""
+    blocks: tuple[Block, ...]
+    """Of an ``if``: what runs where its test is false, and where it is true. Of a loop: its body, after the test of a
+    ``while``."""
+    rest: Block | None = None
+    """What follows a loop that may return."""
+    after: frozenset[str] = frozenset()
+    """The variables that may be read afterwards."""
+    refusal: str = ""
+    """Why it cannot be traced."""
+
+    @property
+    def unset(self) -> frozenset[str]:
+        """The variables of its function that may have no value where they are read."""
+        return self.blocks[0].scope.unset
+
+    @property
+    def file(self) -> str:
+        return self.blocks[0].unit.file
+
+    @property
+    def line(self) -> int:
+        return self.node.lineno
+
+    @cached_property
+    def mentioned(self) -> frozenset[str]:
+        """All names in its text, and in what runs with it."""
+        parts = [*self.blocks, *([self.rest] if self.rest else [])]
+        return mentioned([self.node, *(statement for part in parts for statement in part.statements)])
+
+    @cached_property
+    def weight(self) -> int:
+        """How much a turn of a loop makes of the program where it is written out: more with loops and branches."""
+        nodes = [n for n in ast.walk(self.node) if n is not self.node]
+        loops = sum(isinstance(n, ast.For | ast.While) for n in nodes)
+        return 1 + 8 * loops + 4 * sum(isinstance(n, ast.If | ast.IfExp) for n in nodes)
+
+    @cached_property
+    def asks_python(self) -> bool:
+        """Whether a loop asks what only Python's own numbers answer: their text, their type, a dict that is made."""
+        asked = {"type", "str", "repr", "format", "isinstance", "next", "iter", "hash", "id"}
+        return bool(asked & self.mentioned) or any(
+            isinstance(n, ast.JoinedStr | ast.Dict)
+            or (
+                isinstance(n, ast.Name | ast.Attribute)
+                and (n.id if isinstance(n, ast.Name) else n.attr).startswith("__")
+            )
+            for n in ast.walk(self.node)
+        )
+
+    @cached_property
+    def is_left_by_return_alone(self) -> bool:
+        """Whether it is a ``while True`` without `break`."""
+        match self.node:
+            case ast.While(test=ast.Constant(value=value), body=body):
+                return bool(value) and not has_break(body)
+            case _:
+                return False
+
+    @cached_property
+    def has_jump(self) -> bool:
+        """Whether a loop, or one of its turns, may be left from within its body."""
+        return isinstance(self.node, ast.For | ast.While) and has_jump(self.node.body)

@@ -1,0 +1,119 @@
+"""`source_of`: the text of a function as a syntax tree, with what the function can see of those it is defined in."""
+
+import ast
+import linecache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from types import CodeType, FunctionType
+from typing import TypeAlias
+
+from ..callers.source_text import tree_of
+from ..callers.user_code import HOOKS
+from .desugaring import desugared, unset_in
+from .names import FUNCTIONS, bound, declared, is_suspended, mentioned, parameters
+
+FunctionNode: TypeAlias = "ast.FunctionDef | ast.Lambda"
+
+ITEM = f"{HOOKS}_item"
+"""The variable of a turn that holds what the loop binds."""
+
+_SEES_VARIABLES = frozenset({"locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"})
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """A function whose statements are converted: its text, and the variables that its statements can see."""
+
+    node: FunctionNode
+    own: frozenset[str]
+    """Its own variables."""
+    outer: frozenset[str]
+    """Those of enclosing functions."""
+
+    @cached_property
+    def is_suspended(self) -> bool:
+        """Whether it is a generator: Python runs its statements, and hooks stand in expressions alone."""
+        return is_suspended(self.node)
+
+    @property
+    def name(self) -> str:
+        return self.node.name if isinstance(self.node, ast.FunctionDef) else "<lambda>"
+
+    @cached_property
+    def unset(self) -> frozenset[str]:
+        """Its variables that may have no value where they are read."""
+        return unset_in(self.node)
+
+    def inner(self, node: FunctionNode) -> "Scope":
+        """That of a function defined in this one."""
+        return Scope(node, own_variables(node), self.own | self.outer)
+
+
+def own_variables(node: FunctionNode) -> frozenset[str]:
+    """The variables of a function itself."""
+    if isinstance(node, ast.Lambda):
+        return parameters(node) | bound([node.body])
+    return (parameters(node) | bound(node.body)) - declared(node.body)
+
+
+def source_of(function: FunctionType, *, is_wanted: bool) -> "Scope | str":
+    """The text of a function; a sentence that says why there is none to convert, as where it is not wanted."""
+    code = function.__code__
+    if HOOKS in code.co_freevars:
+        return "it is converted already"
+    if not is_wanted:
+        return "it belongs to a library"
+    if seen := _SEES_VARIABLES & {*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}:
+        return f"it uses {min(seen)}, which sees the variables of the function as they are"
+    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    tree = tree_of(code, text) if text else None
+    if tree is None:
+        return "its source is not there, has changed since it was imported, or is not what runs"
+    return _scope_of(_node_of(tree, code), code)
+
+
+def _scope_of(found: "FunctionNode | ast.AsyncFunctionDef | None", code: CodeType) -> "Scope | str":
+    if found is None:
+        return "it cannot be told apart from others in its source"
+    if isinstance(found, ast.AsyncFunctionDef):
+        return "it is a coroutine"
+    if any(name.startswith(HOOKS) for name in mentioned([found])):
+        return f"it has names that begin with {HOOKS}"
+    if any(name.startswith("__") and not name.endswith("__") for name in mentioned([found])):
+        return "it has private names, which Python changes in a class"
+    found = desugared(found)
+    return Scope(found, own_variables(found), frozenset(code.co_freevars))
+
+
+def _node_of(tree: ast.Module, code: CodeType) -> "FunctionNode | ast.AsyncFunctionDef | None":
+    """The function of a tree that code was made of: by its name and first line; a lambda by the place of its body."""
+    found = [node for node in _functions(tree) if _is_made_of(code, node)]
+    return found[0] if len(found) == 1 else None
+
+
+@lru_cache(16)
+def _functions(tree: ast.Module) -> "tuple[FunctionNode | ast.AsyncFunctionDef, ...]":
+    return tuple(node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
+
+
+def _is_made_of(code: CodeType, node: "FunctionNode | ast.AsyncFunctionDef") -> bool:
+    if isinstance(node, ast.Lambda):
+        if code.co_name != "<lambda>" or code.co_firstlineno != node.lineno:
+            return False
+        body = node.body
+        place = body.lineno, body.end_lineno, body.col_offset, body.end_col_offset
+        return place == _extent(code)
+    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    return node.name == code.co_name and first == code.co_firstlineno
+
+
+def _extent(code: CodeType) -> tuple[int, int, int, int]:
+    """From where to where in its file all that code does stands."""
+    starts: list[tuple[int, int]] = []
+    ends: list[tuple[int, int]] = []
+    for line, end_line, column, end_column in code.co_positions():
+        if line and end_line and column is not None and end_column:
+            starts.append((line, column))
+            ends.append((end_line, end_column))
+    start, end = min(starts, default=(0, 0)), max(ends, default=(0, 0))
+    return start[0], end[0], start[1], end[1]

@@ -1,0 +1,99 @@
+"""``scipy.special.logsumexp`` on traced arrays, with derivatives that are right where entries tie or would overflow.
+
+SciPy takes the largest entries out of the sum and counts them. A count has no derivative, so that what SciPy's formula
+gives for equal entries has the wrong second derivatives.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...builder import bind
+from ...dtypes import is_inexact
+from ...tracing.axes import axes_or_all
+from ...tracing.eager_ops import as_numbers
+from ...tracing.registry import stands_in_for
+from ...tracing.traced_array import as_value, wrap
+
+_LARGEST_EXPONENT = {"float16": 10.0, "float64": 700.0}
+"""By dtype: e to that power is finite. 80 for the others, which have the exponents of f32."""
+
+
+@stands_in_for("logsumexp")
+def logsumexp(
+    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
+    """``log(sum(b * exp(a)))`` over `axis`; with `return_sign` the logarithm of its size, and its sign."""
+    x = np.atleast_1d(_floating(as_numbers(a)))
+    if b is None and not return_sign and x.dtype.kind == "f":
+        axes = axes_or_all(axis, x.ndim)
+        result = wrap(bind("logsumexp", as_value(x), axes=axes))
+        return np.expand_dims(result, axes) if keepdims else result[()]
+    weights = as_numbers(1.0 if b is None else b)
+    is_number = b is None or isinstance(b, (bool, int, float, complex))
+    dtype = np.result_type(x.dtype, weights.item() if is_number else weights.dtype)
+    x, weights = x.astype(dtype), weights.astype(dtype)
+    axes = axes_or_all(axis, max(x.ndim, weights.ndim))
+    if not return_sign:
+        return log_of_weighted_sum(x, weights, axes, keepdims)
+    scale, most, rest = _scaled_parts(x, weights, axes)
+    sign = np.sign(most + rest)
+    turned = np.conjugate(sign)
+    results = np.real(_log_of_parts(most * turned, rest * turned)) + scale, sign
+    return results if keepdims else tuple(np.squeeze(one, axis=axes)[()] for one in results)
+
+
+def log_of_weighted_sum(x: Any, weights: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """``log(sum(weights * exp(x)))`` of arrays of one floating dtype. NaN where a real sum is negative."""
+    scale, most, rest = _scaled_parts(x, weights, axes)
+    result = _log_of_parts(most, rest) + scale
+    return result if keepdims else np.squeeze(result, axis=axes)[()]
+
+
+def _scaled_parts(x: Any, weights: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """The largest exponent that has a weight, 0 if it is infinite; the sum of its terms and that of the other terms,
+    both divided by e to that power."""
+    scale = np.max(np.where(weights == 0, -math.inf, np.real(x)), axis=axes, keepdims=True, initial=-math.inf)
+    scale = np.where(np.isfinite(scale), scale, np.zeros_like(scale))
+    # A term of weight 0 keeps its exponential, which is the derivative by its weight, as far as that is finite.
+    none = np.full_like(x, -math.inf)
+    exponent = np.where((weights == 0) & ~np.isfinite(x), none, x) - scale
+    if x.dtype.kind == "f":
+        bound = _LARGEST_EXPONENT.get(x.dtype.name, 80.0)
+        exponent = np.where(weights == 0, np.minimum(exponent, bound), exponent)
+    terms = weights * np.exp(exponent)
+    is_largest = np.real(x) == scale
+    most = np.sum(np.where(is_largest, terms, 0), axis=axes, keepdims=True)
+    rest = np.sum(np.where(is_largest, 0, terms), axis=axes, keepdims=True)
+    return scale, most, rest
+
+
+def _log_of_parts(most: Any, rest: Any) -> Any:
+    """``log(most + rest)``, which keeps its digits where `most` is 1 and `rest` far below it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if most.dtype.kind == "c":
+            return np.log(most + rest)
+        is_most = 2 * np.abs(rest) < most
+        apart = np.log1p(np.where(is_most, rest, 0) / np.where(is_most, most, 1))
+        return apart + np.log(np.where(is_most, most, most + rest))
+
+
+def _floating(x: Any) -> Any:
+    return x if is_inexact(x.dtype) else x.astype(np.float64)
+
+
+@stands_in_for("softmax")
+def softmax(x: Any, axis: Any = None) -> Any:
+    """``exp(x) / sum(exp(x))`` over `axis`, by default over all axes."""
+    x = _floating(as_numbers(x))
+    largest = np.max(x, axis=axis, keepdims=True)
+    powers = np.exp(x - largest)
+    return powers / np.sum(powers, axis=axis, keepdims=True)
+
+
+@stands_in_for("log_softmax")
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """``x - log(sum(exp(x)))`` over `axis`, by default over all axes."""
+    x = _floating(as_numbers(x))
+    return x - logsumexp(x, axis=axis, keepdims=True)

@@ -1,0 +1,49 @@
+"""`raise_if`: the program's promise to raise an exception of the user's where a condition holds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...builder import bind_all
+from ...dtypes import BOOL
+from ...errors import DTypeError
+from ...ir import ArrayType, Value
+from ...op import RAISES, Op, not_linear, register, zero_derivative
+
+FAMILY = "raise_if"
+
+
+def _type(condition: ArrayType, *, error: str) -> tuple[ArrayType, ...]:
+    if condition.dtype != BOOL:
+        raise DTypeError(f"raise_if: a condition must be of dtype bool, not {condition} (for {error})")
+    return ()
+
+
+def _raise(condition: Any, error: Any) -> Any:
+    """`RuntimeError` with the name of the error, in whose place the interpreter raises that."""
+    if np.any(condition):
+        raise RuntimeError(error)
+    return ()
+
+
+def _batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any) -> tuple[Value, ...]:
+    """It raises if the condition holds for any example."""
+    return bind_all("raise_if", *inputs, **params)
+
+
+register(
+    Op(
+        "raise_if",
+        FAMILY,
+        _type,
+        _raise,
+        zero_derivative,
+        not_linear,
+        _batch,
+        spelling=None,
+        effect=RAISES,
+        doc="Nothing. Raises the exception that `error` names, ``ValueError('negative')``, if the condition holds "
+        "anywhere.",
+    )
+)

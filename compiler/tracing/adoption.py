@@ -1,0 +1,284 @@
+"""`adopt`: a NumPy array that a traced function writes to becomes traced, under every name the function has for it.
+
+``v = V.copy(); np.multiply(v, x, out=v); v.sum()`` must see what was written. NumPy alone reads its own memory, so a
+traced array takes the place of the array, and of every view of the same memory, wherever the function gets at one: in
+its variables, globals, attributes, containers, and in the functions that it can call. When the function has returned,
+everything outside of it gets the arrays back.
+"""
+
+import ctypes
+import gc
+import inspect
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from types import CellType, FrameType, FunctionType
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+from numpy.lib.stride_tricks import as_strided
+
+from ..callers.user_code import is_library, user_location
+from ..dtypes import Array, is_supported
+from ..errors import ArgumentValueError
+from ..value_ops import constant
+from .indexing import Gather
+from .memory_layout import LayoutQuestion
+from .reach import Place, Reach
+from .trace import Storage, Trace, array_type, require_trace
+from .traced_array import TracedArray, array_on, is_numpy_array, is_traced
+from .views import Bits, ImaginaryPart, Placed, ReadOnly, RealPart, Reshape, Slice, View
+
+_TRACING: Final = "tracemill.compiler.frontend.traced_program"
+"""Where the function `trace` stands, which calls the user's function."""
+
+
+def adopt(array: Array) -> TracedArray:
+    """The traced array that stands for a NumPy array, to be written to."""
+    trace = require_trace()
+    if trace.is_open_ended:  # a tape computes at once, and its variables are told apart from NumPy's arrays
+        return _whole(trace, array)
+    outermost = trace.outermost()
+    frames = list(_users_frames(trace))
+    base = _adopted_base(outermost, array)
+    if base is None:
+        base = _owner(array)
+        if base is not array and not _is_seen_elsewhere(frames, array, base):
+            base = array  # nobody else sees the memory: there is no need to look at all of it
+    _lend(outermost, frames, base)
+    return _seen(outermost, base, array)
+
+
+def lend(arrays: Iterable[Array], *roots: Any) -> None:
+    """Begin with traced arrays in the place of those that the function with these `roots` was found to write to."""
+    trace = require_trace()
+    for array in arrays:
+        base = _adopted_base(trace.outermost(), array)
+        _lend(trace.outermost(), list(_users_frames(trace)), _owner(array) if base is None else base, roots)
+
+
+def as_adopted(x: Any) -> Any:
+    """The traced array that stands for a NumPy array if that was adopted; all else as it is."""
+    if is_numpy_array(x):
+        seen = require_trace().outermost().adopted_view(x)
+        return x if seen is None else seen
+    return x
+
+
+def is_adopted(array: Array) -> bool:
+    """Whether a traced array stands for the memory of one of NumPy's."""
+    return require_trace().outermost().adopted_view(array) is not None
+
+
+def _adopt_captured(storage: Storage) -> None:
+    """What is written to through ``np.asarray(TABLE)`` is adopted like everything else."""
+    array = storage.trace.array_behind(storage)
+    if array is not None and not storage.trace.outermost().is_open_ended:
+        adopt(array)
+
+
+Trace.first_write = staticmethod(_adopt_captured)
+
+
+# ---- lending -----------------------------------------------------------------------------------------
+
+
+def _lend(outermost: Trace, frames: Iterable[FrameType], base: Array, roots: Iterable[Any] = ()) -> None:
+    """Put traced arrays where functions get at an array of NumPy's, until the trace is over."""
+    low, high = byte_bounds(base)
+    outermost.adopted[id(base)] = low, high, partial(_seen_later, outermost, id(base))
+    whole = _whole(outermost, base)
+
+    def replacement(x: Array) -> Any:
+        return _seen(outermost, base, x) if x is base or _overlap(x, low, high) else x
+
+    reach = Reach(replacement)
+    bindings = _walk(reach, frames, roots)
+    if reach.stuck:
+        path, _ = reach.stuck[0]
+        raise ArgumentValueError(
+            f"the function writes to {whole.type}, an array from outside that `{path}` holds, too, where reading it "
+            "would not show what was written: make that a list, or write to a copy",
+            user_location(),
+        )
+    for place, x in reach.places:
+        outermost.borrowed.append(partial(_put_back, place, x))
+        place.set(x)
+    for frame, names in bindings:
+        _rebind(frame, names)
+
+
+def _walk(
+    reach: Reach, frames: Iterable[FrameType], roots: Iterable[Any] = ()
+) -> list[tuple[FrameType, dict[str, Any]]]:
+    """Meet everything that running functions get at; what their own variables are to be bound to."""
+    bindings: list[tuple[FrameType, dict[str, Any]]] = []
+    for root in roots:
+        reach.of(root, "")
+    for frame in frames:
+        code = frame.f_code
+        own = {*code.co_varnames, *code.co_cellvars} if code.co_flags & inspect.CO_NEWLOCALS else set()
+        variables = frame.f_locals
+        found = {name: reach.of(x, name) for name, x in variables.items() if name in own}
+        bindings.append((frame, {name: x for name, x in found.items() if x is not variables[name]}))
+        for cell in _cells(frame):
+            reach.of(cell, "a variable of an enclosing function")
+        reach.named(code, frame.f_globals)
+    return bindings
+
+
+def _is_seen_elsewhere(frames: Iterable[FrameType], array: Array, base: Array) -> bool:
+    """Whether functions get at the memory of `base` other than by the view `array` of it."""
+    reach = Reach()
+    _walk(reach, frames)
+    low, high = byte_bounds(base)
+    return any(x is base or (x is not array and _overlap(x, low, high)) for _, x in reach.arrays.values())
+
+
+def _users_frames(trace: Trace) -> Iterator[FrameType]:
+    """The functions of the user's that are running since the outermost trace began."""
+    frame: FrameType | None = sys._getframe(1)
+    traces = trace.depth
+    while frame is not None and traces:
+        if not is_library(frame.f_code.co_filename):
+            yield frame
+        traces -= frame.f_code.co_name == "trace" and frame.f_globals.get("__name__") == _TRACING
+        frame = frame.f_back
+
+
+def _cells(frame: FrameType) -> list[CellType]:
+    """The variables of enclosing functions that a running one uses. Which of its closures runs is not known."""
+    code = frame.f_code
+    if not code.co_freevars:
+        return []
+    functions = [x for x in gc.get_referrers(code) if isinstance(x, FunctionType)]
+    return list({id(cell): cell for function in functions for cell in function.__closure__ or ()}.values())
+
+
+def _put_back(place: Place, lent: Any) -> None:
+    """Put back what stood there, unless the function has put something else there."""
+    with suppress(LookupError, AttributeError, ValueError):
+        now = place.now()
+        if now is lent or is_traced(now):
+            place.set(place.value)
+
+
+def _rebind(frame: FrameType, names: dict[str, Any]) -> None:
+    """Give variables of a running function other values."""
+    if not names:
+        return
+    if sys.version_info >= (3, 13):
+        frame.f_locals.update(names)
+        return
+    variables = frame.f_locals  # a copy, which is written back as a whole
+    variables.update(names)
+    ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+
+
+# ---- memory ------------------------------------------------------------------------------------------
+
+
+def _whole(trace: Trace, array: Array) -> TracedArray:
+    storage = trace.storage_of_array(array)
+    if storage.argument is None:
+        flags = array.flags
+        name = "an array that the function closes over"
+        storage.argument = LayoutQuestion(name, owndata=flags.owndata, writeable=flags.writeable)
+    return array_on(storage, storage.value.type)
+
+
+def _owner(array: Array) -> Array:
+    """The array whose memory this one is a view of, as far as one traced array can stand for both."""
+    found = array
+    x: Any = array
+    while x is not None:
+        if is_numpy_array(x) and is_supported(x.dtype) and _is_dense(x) and _views_of(x, array) is not None:
+            found = x
+        x = x.obj if isinstance(x, memoryview) else getattr(x, "base", None)
+    return found
+
+
+def _adopted_base(outermost: Trace, array: Array) -> Array | None:
+    """The adopted array whose memory an array is in; None if there is none."""
+    key = outermost.adopted_key(array)
+    return next((x for x in outermost.captured if id(x) == key), None)  # type: ignore[return-value]
+
+
+def _overlap(x: Array, low: int, high: int) -> bool:
+    first, last = byte_bounds(x)
+    return x.size > 0 and first < high and low < last
+
+
+def _seen_later(outermost: Trace, key: int, view: Array) -> TracedArray:
+    """The same for another view. Nothing else is held here: a trace asks who holds what it captured."""
+    base: Any = next(x for x in outermost.captured if id(x) == key)
+    return _seen(outermost, base, view)
+
+
+def _seen(outermost: Trace, base: Array, view: Array) -> TracedArray:
+    """A view of an adopted array, by the positions of its elements in that."""
+    whole = _whole(outermost, base)
+    if view is base:
+        return whole
+    if type(view) not in (np.ndarray, np.memmap):
+        raise ArgumentValueError(
+            f"the function writes to {whole.type}, an array from outside, whose memory it also sees as a "
+            f"{type(view).__name__}, whose rules differ from a plain array's: use np.asarray of it there",
+            user_location(),
+        )
+    views = _views_of(base, view)
+    if views is None:
+        raise ArgumentValueError(
+            f"the function writes to {whole.type}, an array from outside, whose memory it also sees as "
+            f"{array_type(view)}: write to one of them through the other, which is made in the function: "
+            f"w = np.asarray(w), and w.view(np.{view.dtype})",
+            user_location(),
+        )
+    return whole.through(*views)
+
+
+def _views_of(base: Array, view: Array) -> tuple[View, ...] | None:
+    """The steps from an array to one that shares its memory; None if these are not its elements, or parts of them."""
+    part: tuple[View, ...] = ()
+    size = base.itemsize
+    (low, high), (begin, end) = byte_bounds(base), byte_bounds(view)
+    if not (_is_dense(base) and low <= begin and end <= high):
+        return None
+    first = view.__array_interface__["data"][0] - low
+    if base.dtype.kind == "c" and view.dtype == np.real(base).dtype:
+        part = (ImaginaryPart(),) if first % size else (RealPart(),)
+        first -= first % size
+    elif view.itemsize == size:
+        part = () if view.dtype == base.dtype else (Bits(view.dtype),)
+    else:
+        return None
+    if first % size or any(stride % size for stride in view.strides):
+        return None
+    steps: list[View] = [*part, Reshape((base.size,))]
+    numbers = _in_memory_order(base)[first // size :]
+    positions = as_strided(numbers, view.shape, [8 * stride // size for stride in view.strides])
+    start = int(positions.flat[0]) if view.size else 0
+    if np.array_equal(positions.reshape(-1), np.arange(start, start + view.size)):
+        steps += [Slice((start,), (start + view.size,), (1,)), Reshape(view.shape)]
+    else:
+        index = require_trace().outermost().new_storage(constant(np.ascontiguousarray(positions)))
+        steps.append(Gather((index,), (0,), 0))
+    if base.flags.writeable and not view.flags.writeable:
+        steps.append(ReadOnly())
+    return (Placed(tuple(steps), view.shape, tuple(stride // view.itemsize for stride in view.strides)),)
+
+
+def _is_dense(x: Array) -> bool:
+    """Whether an array has all of its memory, in whatever order of its axes."""
+    return (
+        bool(x.size) and byte_bounds(x)[1] - byte_bounds(x)[0] == x.nbytes and min(x.strides, default=1) > 0
+    )
+
+
+def _in_memory_order(base: Array) -> Array:
+    """For each element in memory, its number in row-major order."""
+    axes = sorted(range(base.ndim), key=lambda axis: -base.strides[axis])
+    numbers: Array = np.arange(base.size, dtype=np.int64).reshape(base.shape)
+    return np.ascontiguousarray(numbers.transpose(axes)).reshape(-1)

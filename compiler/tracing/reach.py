@@ -1,0 +1,308 @@
+"""`Reach`: everything that functions get at through their variables, and other arrays in the place of NumPy's there.
+
+What cannot be changed in place, such as a tuple, is made again, and put where the old one stands.
+"""
+
+import gc
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GeneratorType,
+    MappingProxyType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
+from typing import Any, Final
+
+import numpy as np
+
+from ..callers.user_code import is_users
+from ..dtypes import Array
+from .traced_array import is_traced
+
+_DEEPEST: Final = 24
+_MOST_MET: Final = 50_000
+_OURS: Final = __name__.partition(".")[0]
+_PLAIN: Final = (
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    bytearray,
+    np.generic,
+    np.dtype,
+    np.ufunc,
+    CodeType,
+    type(None),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: in a dict, a list or an object array by key, else in an attribute, or in a cell."""
+
+    holder: Any
+    key: Any
+    value: Any
+    """What stood there when it was met."""
+
+    def now(self) -> Any:
+        """What stands there now; LookupError, AttributeError or ValueError if nothing does."""
+        if _has_entries(self.holder):
+            return self.holder[self.key]
+        return getattr(self.holder, self.key)
+
+    def set(self, value: Any) -> None:
+        if _has_entries(self.holder):
+            self.holder[self.key] = value
+        elif isinstance(self.holder, partial):
+            state: Any = self.holder.__reduce__()[2]
+            function, args, keywords, attributes = state
+            given = {"func": function, "args": args} | {self.key: value}
+            self.holder.__setstate__((given["func"], given["args"], keywords, attributes))  # type: ignore[attr-defined]
+        elif isinstance(self.holder, type):
+            type.__setattr__(self.holder, self.key, value)
+        elif isinstance(self.holder, (CellType, FunctionType)):
+            setattr(self.holder, self.key, value)
+        else:
+            object.__setattr__(self.holder, self.key, value)
+
+
+def _has_entries(x: Any) -> bool:
+    return isinstance(x, (dict, list, deque, np.ndarray))
+
+
+@dataclass
+class Reach:
+    """A walk through what functions get at, which meets everything once."""
+
+    replacement: Callable[[Array], Any] = lambda array: array
+    """What is to stand for an array: something else, or the array itself."""
+    arrays: dict[int, tuple[str, Array]] = field(default_factory=dict)
+    """The arrays met, by id, with the way to each."""
+    places: list[tuple[Place, Any]] = field(default_factory=list)
+    """Where something is to be put, and what."""
+    stuck: list[tuple[str, Array]] = field(default_factory=list)
+    """The arrays that something is to stand for, but that are held where nothing can be put."""
+    slots: list[Place] = field(default_factory=list)
+    """All places met."""
+    containers: list[Any] = field(default_factory=list)
+    """The lists, dicts and sets met, and the attributes of objects."""
+    _met: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    """By id: what was met, kept alive so that no other has its id, and what is to stand for it."""
+
+    def of(self, x: Any, path: str, depth: int = 0) -> Any:
+        """What is to stand for `x`, which may be `x` itself."""
+        if isinstance(x, _PLAIN) or is_traced(x):
+            return x
+        if id(x) in self._met:
+            return self._met[id(x)][1]
+        if depth > _DEEPEST or len(self._met) > _MOST_MET:
+            return x
+        self._met[id(x)] = x, x
+        found = self._of(x, path, depth + 1)
+        self._met[id(x)] = x, found
+        return found
+
+    def _of(self, x: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR0912 (a line for each kind)
+        match x:
+            case np.ndarray():
+                return self._array(x, path, depth)
+            case tuple():
+                return self._tuple(x, path, depth)
+            case MethodType():
+                own = self.of(x.__self__, path, depth)
+                self.of(x.__func__, path, depth)
+                return x if own is x.__self__ else MethodType(x.__func__, own)
+            case BuiltinFunctionType() | MethodWrapperType():
+                own = x.__self__
+                if isinstance(own, ModuleType) or own is None:
+                    return x
+                found = self.of(own, path, depth)
+                return x if found is own else getattr(found, x.__name__)
+            case FunctionType():
+                self._function(x, path, depth)
+            case ModuleType():
+                if x.__name__.partition(".")[0] != _OURS and is_users(
+                    getattr(x, "__file__", None) or "<frozen>"
+                ):
+                    self._slots(vars(x), vars(x), path, depth)
+            case type():
+                if is_users_class(x):
+                    attributes = {k: v for k, v in vars(x).items() if not k.startswith("__")}
+                    self._slots(x, attributes, path, depth)
+            case dict():
+                self._entries(x, path, depth)
+            case set():
+                self.containers.append(x)
+            case list() | deque():
+                self.containers.append(x)
+                for place, one in enumerate(x):
+                    self._slot(x, place, one, f"{path}[{place}]", depth)
+            case CellType():
+                with suppress(ValueError):  # it has no value yet
+                    self._slot(x, "cell_contents", x.cell_contents, path, depth)
+            case partial():
+                self._slots(x, {"func": x.func, "args": x.args}, path, depth)
+                self._entries(x.keywords, path, depth)
+            case MappingProxyType():
+                for one in gc.get_referents(x):
+                    self.of(one, path, depth)
+            case memoryview():
+                self._sealed([x.obj], path, depth)
+            case np.flatiter():
+                self._sealed([x.base], path, depth)
+            case np.nditer():
+                self._sealed(x.operands, path, depth)
+            case ContextVar():
+                self._sealed([x.get(None)], path, depth)
+            case GeneratorType():
+                if x.gi_frame is not None and not x.gi_running:
+                    self._sealed(x.gi_frame.f_locals.values(), path, depth)
+            case _:
+                self._object(x, path, depth)
+        return x
+
+    def _array(self, x: Array, path: str, depth: int) -> Any:
+        if x.dtype == object:
+            for place in np.ndindex(x.shape):
+                self._slot(x, place, x[place], f"{path}[{', '.join(map(str, place))}]", depth)
+            return x
+        self.arrays[id(x)] = path, x
+        return self.replacement(x)
+
+    def _tuple(self, x: Any, path: str, depth: int) -> Any:
+        found = [self.of(one, f"{path}[{place}]", depth) for place, one in enumerate(x)]
+        if all(one is old for one, old in zip(found, x, strict=True)):
+            return x
+        return tuple.__new__(type(x), found)
+
+    def _function(self, x: FunctionType, path: str, depth: int) -> None:
+        name = x.__name__ if path == "" else path
+        if not is_users(x.__code__.co_filename):
+            for cell in x.__closure__ or ():
+                with suppress(ValueError):  # it has no value yet
+                    self._wrapped([cell.cell_contents], depth)
+            self._wrapped([vars(x).get("__wrapped__")], depth)
+            return
+        self._slot(x, "__defaults__", x.__defaults__, f"{name}.__defaults__", depth)
+        self._entries(x.__kwdefaults__ or {}, f"{name}.__kwdefaults__", depth)
+        self._entries(vars(x), name + ".", depth, as_attributes=True)
+        for variable, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
+            self.of(cell, variable, depth)
+        self.named(x.__code__, x.__globals__, depth)
+
+    def named(self, code: CodeType, module: dict[str, Any], depth: int = 0) -> None:
+        """The variables of its module that code, or a function in it, mentions."""
+        for name in _names(code):
+            if name in module:
+                self._slot(module, name, module[name], name, depth)
+
+    def _wrapped(self, found: Iterable[Any], depth: int) -> None:
+        """The user's functions, among what a function or an object of ours has."""
+        for one in found:
+            if (
+                isinstance(one, (FunctionType, MethodType, partial))
+                or is_users_class(type(one))
+                or _is_ours(one)
+            ):
+                self.of(one, getattr(one, "__name__", ""), depth)
+
+    def _object(self, x: Any, path: str, depth: int) -> None:
+        attributes = getattr(x, "__dict__", None)
+        if _is_ours(x):
+            if isinstance(attributes, dict) and "__wrapped__" in attributes:
+                self._wrapped([attributes["__wrapped__"]], depth)
+            elif callable(x):
+                self._wrapped(_of_object(x).values(), depth)
+            return
+        if hasattr(type(x), "__next__"):
+            self._sealed(gc.get_referents(x), path, depth)
+            return
+        if isinstance(attributes, dict):
+            self._entries(attributes, path + ".", depth, as_attributes=True)
+        self._slots(x, _of_slots(x), path, depth)
+        if is_users_class(type(x)):
+            self.of(type(x), type(x).__name__, depth)
+        elif hasattr(x, "__wrapped__"):
+            self._cached(x, path, depth)
+
+    def _cached(self, x: Any, path: str, depth: int) -> None:
+        """What a function of `functools.lru_cache` remembers."""
+        for one in gc.get_referents(x):
+            if isinstance(one, dict):
+                self._entries(one, path, depth)
+            elif isinstance(one, (np.ndarray, tuple, list)):
+                self._sealed([one], path, depth)
+
+    def _sealed(self, held: Iterable[Any], path: str, depth: int) -> None:
+        """What is held where nothing else can be put."""
+        for one in held:
+            if self.of(one, path, depth) is not one:
+                self.stuck.append((path, one))
+
+    def _slots(self, holder: Any, attributes: Mapping[str, Any], path: str, depth: int) -> None:
+        for name, one in list(attributes.items()):
+            self._slot(holder, name, one, f"{path}.{name}", depth)
+
+    def _entries(self, x: dict[Any, Any], path: str, depth: int, *, as_attributes: bool = False) -> None:
+        self.containers.append(x)
+        for key, one in list(x.items()):
+            self._slot(x, key, one, f"{path}{key}" if as_attributes else f"{path}[{key!r:.20}]", depth)
+
+    def _slot(self, holder: Any, key: Any, value: Any, path: str, depth: int) -> None:
+        place = Place(holder, key, value)
+        self.slots.append(place)
+        found = self.of(value, path, depth)
+        if found is not value:
+            self.places.append((place, found))
+
+
+def is_users_class(kind: type) -> bool:
+    """Whether a class is the user's, rather than Python's or a library's."""
+    module = vars(kind).get("__module__", "builtins")
+    if (
+        module in ("builtins", "functools", "typing")
+        or not isinstance(module, str)
+        or module.startswith(_OURS)
+    ):
+        return False
+    functions = (one for one in vars(kind).values() if isinstance(one, FunctionType))
+    return all(is_users(one.__code__.co_filename) for one in functions)
+
+
+def _is_ours(x: Any) -> bool:
+    return type(x).__module__.partition(".")[0] == _OURS
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
+
+
+def _of_object(x: Any) -> dict[str, Any]:
+    return dict(getattr(x, "__dict__", ())) | _of_slots(x)
+
+
+def _of_slots(x: Any) -> dict[str, Any]:
+    """The attributes of an object that stand in its ``__slots__``."""
+    found = {}
+    for kind in type(x).__mro__:
+        names = vars(kind).get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in ("__dict__", "__weakref__"):
+                with suppress(AttributeError):
+                    found[name] = object.__getattribute__(x, name)
+    return found

@@ -1,0 +1,94 @@
+"""Arrays that are the same memory or not as values decide: reading them is fine, writing to one ends the others.
+
+``if c: best = x`` lets `best` be `x` for some values. A program has a value for each, so ``x += 1`` afterwards would
+not be seen in `best`, as NumPy would have it. After such a write, the use of any other of them is refused.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from ..errors import SharedMemoryError
+from ..ir import Location
+from .trace import Storage
+
+_undo: ContextVar[list[Callable[[], None]] | None] = ContextVar("undo", default=None)
+
+
+@contextmanager
+def undone_if_it_fails() -> Generator[None]:
+    """Forget what a block noted of memory if it raises an error."""
+    before = _undo.get()
+    notes: list[Callable[[], None]] = []
+    token = _undo.set(notes)
+    try:
+        yield
+    except BaseException:
+        while notes:
+            notes.pop()()
+        raise
+    finally:
+        _undo.reset(token)
+        if before is not None:
+            before += notes
+
+
+def share(one: Storage, other: Storage, statement: str) -> None:
+    """Note that memory may be the same, as a statement decides: ``the `if` at model.py:7``."""
+    if one is other:
+        return
+    for mine, theirs in ((one, other), (other, one)):
+        mine.shared_with = [*mine.shared_with, (theirs, statement)]
+    _note(lambda: _part(one, other))
+
+
+def share_one_way(written: Storage, copied: Storage, statement: str) -> None:
+    """Note that a write to memory is not seen in what was copied from it, as a statement decides."""
+    before = written.shared_with
+    written.shared_with = [*before, (copied, statement)]
+    _note(lambda: setattr(written, "shared_with", before))
+
+
+def make_unreadable(storage: Storage, why: str) -> None:
+    """Refuse any use of memory from now on."""
+    before = storage.unreadable
+    storage.unreadable = why
+    _note(lambda: setattr(storage, "unreadable", before))
+
+
+def invalidate_shared(storage: Storage, location: Location | None) -> None:
+    """Before a write to memory: what may be the same is not to be used afterwards.
+
+    Raises:
+        SharedMemoryError: the caller of the function sees one of them, and would miss what is written.
+    """
+    for other, statement in all_shared_with(storage):
+        if other.trace.is_seen_outside(other):
+            raise SharedMemoryError(
+                "an array is written to that may be an argument, or an array from outside of the function: "
+                f"{statement} decides which. Bind a copy there",
+                location,
+            )
+        make_unreadable(other, f"may be the same as one that was written to since: {statement} decides which")
+
+
+def all_shared_with(storage: Storage) -> Iterator[tuple[Storage, str]]:
+    """What may be the same memory, directly or through others, each with the statement that decides."""
+    seen, stack = {id(storage)}, list(storage.shared_with)
+    while stack:
+        other, statement = stack.pop()
+        if id(other) not in seen:
+            seen.add(id(other))
+            yield other, statement
+            stack += other.shared_with
+
+
+def _note(undo: Callable[[], None]) -> None:
+    notes = _undo.get()
+    if notes is not None:
+        notes.append(undo)
+
+
+def _part(one: Storage, other: Storage) -> None:
+    one.shared_with = [pair for pair in one.shared_with if pair[0] is not other]
+    other.shared_with = [pair for pair in other.shared_with if pair[0] is not one]

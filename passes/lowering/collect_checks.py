@@ -1,0 +1,350 @@
+"""Checks as values: the program gives what those of indices, and the user's own, have found, and the caller raises."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from ...compiler.builder import Builder, bind, bind_all, inline, recording
+from ...compiler.dtypes import BOOL, INT64
+from ...compiler.errors import InternalError
+from ...compiler.ir import ArrayType, Call, Graph, Location, Value, called
+from ...compiler.op import RAISES, has_effect
+from ...compiler.ops.nested_graphs import graph_of
+from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.value_ops import (
+    add,
+    concatenate,
+    constant,
+    convert,
+    equal,
+    greater_equal,
+    less,
+    logical_and,
+    maximum,
+    number,
+    reshape,
+    where,
+)
+
+NOTHING: Final = int(np.iinfo(np.int64).min)
+"""The record of a check that found every index inside its axis."""
+
+_RECORD = ArrayType(INT64, ())
+
+
+@dataclass(frozen=True)
+class Site:
+    """A line of the user's, and an axis that it indexes or an error: checks of the same share one record."""
+
+    axis: int
+    function: str
+    length_text: str
+    location: Location | None
+    length: Any = field(compare=False, repr=False)
+    error: str = ""
+    """The exception of the user's that is raised, as `users_errors` names it; empty for a check of an index."""
+
+    @classmethod
+    def of(cls, call: Call) -> "Site":
+        given: Any = call.params
+        location = call.location and replace(call.location, is_derivative=False, batch=())
+        if call.op == "raise_if":
+            return cls(0, "", "", location, 0, given["error"])
+        return cls(given["axis"], given.get("function", ""), str(given["length"]), location, given["length"])
+
+
+Records: TypeAlias = dict[Site, Value]
+"""By site the largest index found beyond the end, else the smallest before the beginning, else `NOTHING`. For an
+error of the user's, 1 if it is to be raised."""
+
+
+def collect_checks(graph: Graph) -> Graph:
+    """Replace checks by one more output, of a record per site and the lengths of those with symbolic ones.
+
+    Before ``check_index(i, length=3, axis=0)``, after::
+
+        max_1: i64[] = max(i, axes=(0,))
+        min_1: i64[] = min(i, axes=(0,))
+        … # max_1 if max_1 >= 3, else min_1 if min_1 < -3, else -2**63
+        return …, records
+
+    A loop carries the records of its steps, and a choice gives those of the branch that was taken.
+    """
+    if not has_checks(graph):
+        return graph
+    inner, sites = _with_records(graph)
+    count = len(graph.outputs)
+    with recording(Builder()) as builder:
+        lengths = [number(site.length, INT64) for site in sites if isinstance(site.length, SymbolicSize)]
+        parts = [reshape(value, (1,)) for value in (*inner.outputs[count:], *lengths)]
+        found = concatenate(parts, 0)
+    calls = (*inner.calls, *builder.calls)
+    return Graph(inner.name, inner.inputs, calls, (*inner.outputs[:count], found), inner.input_names)
+
+
+def has_checks(graph: Graph) -> bool:
+    """Whether a call of the graph, or of a graph in it, may raise."""
+    return any(has_effect(call, RAISES) for call in graph.calls)
+
+
+def check_sites(graph: Graph) -> tuple[Site, ...]:
+    """What the entries of the output stand for that `collect_checks` adds, without the lengths."""
+    return _with_records(graph)[1] if has_checks(graph) else ()
+
+
+def _with_records(graph: Graph, *, is_guarded: bool = False) -> tuple[Graph, tuple[Site, ...]]:
+    """The graph with a record per site as further outputs, and these sites.
+
+    Once an error of the user's is to be raised, no `while_loop` goes on: it might never end. A graph that `is_guarded`
+    has one more input, the first, which says whether all was fine before.
+    """
+    records: Records = {}
+    now: dict[Value, Value] = {}
+    before = (Value(ArrayType(BOOL, ())),) if is_guarded else ()
+    fine = before[0] if before else None
+    fresh: list[Value] = []
+    """The records that `fine` does not know of yet."""
+    with recording(Builder()) as builder:
+        for call in graph.calls:
+            inputs = tuple(now.get(value, value) for value in call.inputs)
+            builder.location = call.location
+            if call.op in _RECORDS:
+                given: Any = call.params
+                if call.op == "raise_if" and fine is not None:  # the first error is the one that is raised
+                    inputs = (logical_and(inputs[0], fine),)
+                record = _RECORDS[call.op](inputs[0], **given)
+                fresh.append(record)
+                _merge(records, {Site.of(call): record})
+                if call.op == "raise_if":
+                    fine, fresh = _and(fine, _is_right(fresh)), []
+            elif (must_end := fine is not None and _loops_freely(call)) or has_effect(call, RAISES):
+                rule = _RULES.get(call.op)
+                if rule is None:
+                    raise InternalError(f"{call.op} holds a graph that may raise")
+                is_asked = must_end or _raises(call)
+                guard = (constant(True, BOOL) if fine is None else fine,) if is_asked else ()
+                outputs, found = rule(guard, inputs, **call.params)
+                if is_asked and found:
+                    fine = _and(fine, _is_right(found.values()))
+                else:
+                    fresh += found.values()
+                now.update(zip(call.outputs, outputs, strict=True))
+                _merge(records, found)
+            else:
+                builder.calls.append(replace(call, inputs=inputs))
+    outputs = (*(now.get(value, value) for value in graph.outputs), *records.values())
+    names = (*(["fine"] * is_guarded), *graph.input_names)
+    made = Graph(graph.name, (*before, *graph.inputs), tuple(builder.calls), outputs, names)
+    return made, tuple(records)
+
+
+def _loops_freely(call: Call) -> bool:
+    """Whether a call is a loop without an end that is known, or has one in a graph of its own."""
+    return call.op == "while_loop" or any(
+        _loops_freely(inner) for graph in called((call,)) for inner in graph.calls
+    )
+
+
+def _raises(call: Call) -> bool:
+    """Whether a call raises an error of the user's, or holds one that does."""
+    return call.op == "raise_if" or any(_raises(inner) for graph in called((call,)) for inner in graph.calls)
+
+
+def _and(one: Value | None, other: Value) -> Value:
+    return other if one is None else logical_and(one, other)
+
+
+def _merge(records: Records, more: Mapping[Site, Value]) -> None:
+    for site, value in more.items():
+        records[site] = maximum(records[site], value) if site in records else value
+
+
+def _record(index: Value, length: Any, axis: int, function: str = "") -> Value:
+    """What `Records` say of one check."""
+    if 0 in index.shape:
+        return constant(NOTHING, INT64)
+    every = tuple(range(index.ndim))
+
+    def extreme(op: str) -> Value:
+        return convert(bind(op, index, axes=every) if every else index, INT64)
+
+    high = extreme("max")
+    found: Value = constant(NOTHING, INT64)
+    size = number(length, INT64)
+    if index.dtype.kind == "i":
+        low = extreme("min") if every else high
+        least = constant(0, INT64) if function else bind("negative", size)
+        found = where(less(low, least), maximum(low, NOTHING + 1), found)
+    return where(greater_equal(high, size), high, found)
+
+
+def _record_of_error(condition: Value, error: str) -> Value:
+    if 0 in condition.shape:
+        return constant(NOTHING, INT64)
+    every = tuple(range(condition.ndim))
+    holds = bind("any", condition, axes=every) if every else condition
+    return where(holds, constant(1, INT64), constant(NOTHING, INT64))
+
+
+_RECORDS: Mapping[str, Callable[..., Value]] = {"check_index": _record, "raise_if": _record_of_error}
+
+
+# ---- graphs in calls ---------------------------------------------------------------------------------
+
+Guard: TypeAlias = tuple[Value, ...]
+"""Whether all was fine before, if a loop in the call has to know."""
+Found: TypeAlias = tuple[Sequence[Value], Records]
+"""The outputs of a call, and what it found."""
+
+
+def _nothing(count: int) -> list[Value]:
+    return [constant(NOTHING, INT64) for _ in range(count)]
+
+
+def _running_once(op: str) -> Callable[..., Found]:
+    """The rule of a call that runs its graph once."""
+
+    def rule(guard: Guard, inputs: Sequence[Value], graph: Graph, **params: Any) -> Found:
+        inner, sites = _with_records(graph, is_guarded=bool(guard))
+        results = bind_all(op, *guard, *inputs, graph=inner, **params)
+        count = len(graph.outputs)
+        return results[:count], dict(zip(sites, results[count:], strict=True))
+
+    return rule
+
+
+def _switch(guard: Guard, inputs: Sequence[Value], branches: tuple[Graph, ...]) -> Found:
+    parts = [_with_records(branch, is_guarded=bool(guard)) for branch in branches]
+    sites = tuple(dict.fromkeys(site for _, own in parts for site in own))
+    count = len(branches[0].outputs)
+
+    def giving_all(branch: Graph, own: Sequence[Site]) -> Graph:
+        found = dict(zip(own, branch.outputs[count:], strict=True))
+        records = (found.get(site, none) for site, none in zip(sites, _nothing(len(sites)), strict=True))
+        return replace(branch, outputs=(*branch.outputs[:count], *records))
+
+    every = tuple(giving_all(branch, own) for branch, own in parts)
+    index, *operands = inputs
+    results = bind_all("switch", index, *guard, *operands, branches=every)
+    return results[:count], dict(zip(sites, results[count:], strict=True))
+
+
+def _scan(guard: Guard, inputs: Sequence[Value], graph: Graph, counts: tuple[int, int], **loop: Any) -> Found:
+    inner, sites = _with_records(graph, is_guarded=bool(guard))
+    inputs, consts, carried = (*guard, *inputs), len(guard) + counts[0], counts[1]
+    middle, more, own = consts + carried, len(sites), len(guard)
+
+    def body(*values: Value) -> list[Value]:
+        before = values[middle : middle + more]
+        fine = [reduce(logical_and, [values[0], *_right(before)])] if guard else []
+        found = inline(inner, (*fine, *values[own:middle], *values[middle + more :]))
+        after = found[len(graph.outputs) :]
+        outputs = found[: len(graph.outputs)]
+        return [*outputs[:carried], *map(maximum, before, after), *outputs[carried:]]
+
+    names = (*["fine"] * own, *graph.input_names)
+    types = [value.type for value in (*guard, *graph.inputs)]
+    step = graph_of(
+        inner.name,
+        [*types[:middle], *(_RECORD for _ in sites), *types[middle:]],
+        body,
+        (*names[:middle], *_names(more), *names[middle:]),
+    )
+    results = bind_all(
+        "scan",
+        *inputs[:middle],
+        *_nothing(more),
+        *inputs[middle:],
+        graph=step,
+        counts=(consts, carried + more),
+        **loop,
+    )
+    found = dict(zip(sites, results[carried : carried + more], strict=True))
+    return (*results[:carried], *results[carried + more :]), found
+
+
+def _names(count: int) -> list[str]:
+    return [f"outside{i}" for i in range(count)]
+
+
+def _while_loop(
+    guard: Guard,
+    inputs: Sequence[Value],
+    cond: Graph,
+    body: Graph,
+    consts: int,
+    max_steps: int | None = None,
+) -> Found:
+    """The checks of a condition run in the step that follows it; those of its last run, after the loop.
+
+    The loop ends with the step that finds an index outside: what it reads there instead might never end it.
+    """
+    asking, asked = _with_records(cond, is_guarded=bool(guard))
+    stepping, stepped = _with_records(body, is_guarded=bool(guard))
+    inputs, consts = (*guard, *inputs), len(guard) + consts
+    sites = tuple(dict.fromkeys((*asked, *stepped)))
+    count, given = len(body.outputs), len(inputs)
+    is_limited = max_steps is not None and bool(asked)
+    types = [*(value.type for value in inputs), *(_RECORD for _ in sites), *([_RECORD] * is_limited)]
+
+    def fine_of(found: Records, values: Sequence[Value]) -> Sequence[Value]:
+        """The inputs of a graph, of which the first says whether all is fine until now."""
+        return (reduce(logical_and, [values[0], *_right(found.values())]), *values[1:]) if guard else values
+
+    def step(*values: Value) -> list[Value]:
+        found: Records = dict(zip(sites, values[given : given + len(sites)], strict=True))
+        _merge(found, dict(zip(asked, inline(asking, fine_of(found, values[:given]))[1:], strict=True)))
+        results = inline(stepping, fine_of(found, values[:given]))
+        _merge(found, dict(zip(stepped, results[count:], strict=True)))
+        steps = [add(values[-1], 1)] if is_limited else []
+        return [*results[:count], *(found[site] for site in sites), *steps]
+
+    def goes_on(*values: Value) -> list[Value]:
+        (holds,) = inline(plain, values[:given])
+        conditions = [holds, *values[: len(guard)], *_right(values[given : given + len(sites)])]
+        return [reduce(logical_and, conditions)]
+
+    limit = {} if max_steps is None else {"max_steps": max_steps}
+    names = (*(["fine"] * len(guard)), *body.input_names, *_names(len(sites)), *(["steps"] * is_limited))
+    plain = Graph(cond.name, asking.inputs, asking.calls, asking.outputs[:1], asking.input_names)
+    results = bind_all(
+        "while_loop",
+        *inputs,
+        *_nothing(len(sites)),
+        *([constant(0, INT64)] * is_limited),
+        cond=graph_of(cond.name, types, goes_on, names),
+        body=graph_of(body.name, types, step, names),
+        consts=consts,
+        **limit,
+    )
+    found: Records = dict(zip(sites, results[count : count + len(sites)], strict=True))
+    if not asked:
+        return results[:count], found
+    last = inline(asking, fine_of(found, (*inputs[:consts], *results[:count])))[1:]
+    is_asked = _is_right(found.values())
+    if is_limited:  # after the last step that is allowed, the condition is not asked
+        assert max_steps is not None
+        is_asked = logical_and(is_asked, less(results[-1], max_steps))
+    _merge(found, {site: where(is_asked, value, NOTHING) for site, value in zip(asked, last, strict=True)})
+    return results[:count], found
+
+
+def _is_right(records: Iterable[Value]) -> Value:
+    """Whether nothing is to be raised."""
+    return reduce(logical_and, _right(records))
+
+
+def _right(records: Iterable[Value]) -> list[Value]:
+    return [equal(record, NOTHING) for record in records]
+
+
+_RULES: Mapping[str, Callable[..., Found]] = {
+    "call": _running_once("call"),
+    "checkpoint": _running_once("checkpoint"),
+    "scan": _scan,
+    "switch": _switch,
+    "while_loop": _while_loop,
+}

@@ -1,0 +1,260 @@
+"""`watching`: a block that is traced once stands for any number of turns, so it must do nothing but compute.
+
+What it does to arrays of the program is recorded. What it does to Python's lists, dicts, sets and objects, and to
+NumPy's arrays, is found by comparing them before and after, and is undone.
+"""
+
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from random import Random
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from ...compiler.callers.user_code import HOOKS, user_location
+from ...compiler.errors import SideEffectError
+from ...compiler.ir import Location
+from ...compiler.tracing.sharing import undone_if_it_fails
+from ...compiler.tracing.trace import LARGEST_CONTENT
+from ...compiler.tracing.traced_array import is_numpy_array, is_traced
+from .slots import CONTAINERS, Slot, Stream, attributes, changed_slots
+
+T = TypeVar("T")
+
+_DEEPEST: Final = 4
+_MOST: Final = 10_000
+
+_LIBRARIES: Final = frozenset({"tracemill", "numpy", "scipy"})
+"""Their objects keep notes of their own, which are nothing to the user."""
+
+_Watched = tuple[str, Any, Any]
+"""The way to something that can change, that, and what it held."""
+
+
+class Watch:
+    """What a block reaches that can change, and what it held before the block."""
+
+    def __init__(self, where: str, names: Mapping[str, Any], line: "Location | None") -> None:
+        self.where, self.line = where, line
+        self.before: list[_Watched] = []
+        self._known: set[int] = set()
+        self.add(names)
+
+    def add(self, names: Mapping[str, Any]) -> None:
+        """Watch what these reach, too."""
+        self.keep((path, x, _state(x)) for path, x in _reached(names) if id(x) not in self._known)
+
+    def keep(self, watched: Iterable[_Watched]) -> None:
+        for one in watched:
+            if id(one[1]) not in self._known:
+                self._known.add(id(one[1]))
+                self.before.append(one)
+
+    def take(self, *, may_grow: bool = False) -> dict[Slot, Any]:
+        """The attributes and entries that have changed, with what they hold now; all is as before then.
+
+        Where lists `may_grow`, what was appended to one is among them.
+
+        Raises:
+            SideEffectError: more has changed, such as the length of a list.
+        """
+        found: dict[Slot, Any] = {}
+        refused = ""
+        for path, x, state in self.before:
+            if _is_state(x, state):
+                continue
+            slots = changed_slots(path, x, state, may_grow=may_grow)
+            if slots is None:
+                refused = refused or f"`{path}`, a {_kind(x)}"
+            found.update((slot, slot.value) for slot in slots or ())
+            _restore(x, state)
+        if refused:
+            raise self.refusal(refused)
+        return found
+
+    def refusal(self, changed: str) -> SideEffectError:
+        """The error for what is changed and cannot be traced."""
+        return SideEffectError(
+            f"{self.where} depends on values, so it is traced once for any number of turns or for a branch that may "
+            f"not run, and it changes {changed}: use an array that is made in the function, np.zeros(…), and write to "
+            "its entries, or a variable; or append to the list on both ways of a branch",
+            self.line,
+        )
+
+    def run(
+        self, block: Callable[[], T], slots: Mapping[Slot, Any], *, may_grow: bool = False
+    ) -> tuple[T, dict[Slot, Any]]:
+        """What a block gives that finds values in slots, and what it leaves in them; all is as before then."""
+        try:
+            for slot, value in slots.items():
+                slot.set(value)
+            found = block()
+        except BaseException:
+            self.restore()
+            raise
+        changed = self.take(may_grow=may_grow)
+        return found, {slot: slot.value for slot in slots} | changed
+
+    def restore(self) -> None:
+        """Let all be as before."""
+        for _, x, state in self.before:
+            if not _is_state(x, state):
+                _restore(x, state)
+
+
+_watch: ContextVar["Watch | None"] = ContextVar("watch", default=None)
+
+
+def is_watched() -> bool:
+    """Whether what runs is traced once for any number of turns, or for a branch that may not be taken."""
+    return _watch.get() is not None
+
+
+def watch_called(function: Any) -> None:
+    """Watch what a function that is about to be called reaches, too, if anything is watched."""
+    watch = _watch.get()
+    if watch is None:
+        return
+    own = getattr(function, "__self__", None)
+    if function is next or hasattr(own, "__next__") or isinstance(own, Random) or _draws(own):
+        raise SideEffectError(
+            f"{getattr(function, '__name__', function)} gives something new at each call, and is called in a branch "
+            "or a loop that depends on values, which is traced once: call it before, and take one entry in each turn",
+            user_location(),
+        )
+    reached: dict[str, Any] = {"self": own}
+    function = getattr(function, "__func__", function)
+    if isinstance(function, FunctionType):
+        module, code = function.__globals__, function.__code__
+        reached |= {name: module[name] for name in code.co_names if name in module}
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            with suppress(ValueError):  # it has no value yet
+                reached[name] = cell.cell_contents
+    watch.add(reached)
+
+
+def watch_stream(name: str, stream: Stream) -> None:
+    """Watch the state of a generator that is about to be drawn from, if anything is watched."""
+    watch = _watch.get()
+    if watch is not None:
+        watch.add({name: stream})
+
+
+def _draws(own: Any) -> bool:
+    """Whether it is a random generator of NumPy's."""
+    random = sys.modules.get("numpy.random")
+    return random is not None and isinstance(own, (random.Generator, random.RandomState))
+
+
+@contextmanager
+def watching(where: str, names: Mapping[str, Any], line: "Location | None") -> Generator[Watch]:
+    """Undo what the block does to what `names` reach, and refuse what nobody has taken by `SideEffectError`."""
+    outer, watch = _watch.get(), Watch(where, names, line)
+    token = _watch.set(watch)
+    try:
+        with undone_if_it_fails():
+            yield watch
+    except BaseException:
+        watch.restore()
+        raise
+    finally:
+        _watch.reset(token)
+        if outer is not None:
+            outer.keep(watch.before)
+    if left := watch.take():
+        raise SideEffectError(f"{where} depends on values, and changes `{next(iter(left))}`", line)
+
+
+def _kind(x: Any) -> str:
+    if is_numpy_array(x):
+        return "NumPy array from outside of the function"
+    return type(x).__name__ if isinstance(x, CONTAINERS) else f"{type(x).__name__} with attributes"
+
+
+def _reached(names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What can be changed, with the way that leads to it."""
+    seen: set[int] = set()
+    level: list[tuple[str, Any]] = [(name, x) for name, x in names.items() if not name.startswith(HOOKS)]
+    for _ in range(_DEEPEST):
+        following: list[tuple[str, Any]] = []
+        for path, x in level:
+            if id(x) in seen or not _can_change(x):
+                continue
+            if len(seen) > _MOST:
+                return
+            seen.add(id(x))
+            if not isinstance(x, tuple):
+                yield path, x
+            following += _parts(path, x)
+        level = following
+
+
+def _can_change(x: Any) -> bool:
+    if is_traced(x) or isinstance(x, (type, ModuleType, FunctionType, MethodType)):
+        return False
+    if isinstance(x, (*CONTAINERS, tuple, np.ndarray, Stream)):
+        return True
+    if type(x).__module__.partition(".")[0] in _LIBRARIES | {"builtins"}:
+        return False
+    return isinstance(getattr(x, "__dict__", None), dict) or hasattr(type(x), "__slots__")
+
+
+def _parts(path: str, x: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(x, dict):
+        return [(f"{path}[{key!r:.20}]", one) for key, one in x.items()]
+    if isinstance(x, (list, tuple, deque)):
+        return [(f"{path}[{place}]", one) for place, one in enumerate(x)]
+    if isinstance(x, (set, np.ndarray)):
+        return ()
+    return [(f"{path}.{name}", one) for name, one in attributes(x).items()]
+
+
+def _state(x: Any) -> Any:
+    """A copy of what it holds; of a large array, its first and last entries."""
+    if isinstance(x, np.ndarray):
+        return x.copy() if x.nbytes <= LARGEST_CONTENT else (x.flat[:64].copy(), x.flat[-64:].copy())
+    return _copy(x) if isinstance(x, CONTAINERS) else attributes(x)
+
+
+def _copy(x: Any) -> Any:
+    """What a container holds, as one of Python's own."""
+    kind = next(kind for kind in CONTAINERS if isinstance(x, kind))
+    return kind(x)
+
+
+def _is_state(x: Any, state: Any) -> bool:
+    if isinstance(x, np.ndarray):
+        if isinstance(state, tuple):
+            return _is_equal(x.flat[:64], state[0]) and _is_equal(x.flat[-64:], state[1])
+        return _is_equal(x, state)
+    if isinstance(x, set):
+        return bool(x == state)
+    now = x if isinstance(x, CONTAINERS) else attributes(x)
+    if isinstance(now, dict):
+        return list(now) == list(state) and all(now[key] is state[key] for key in now)
+    return len(now) == len(state) and all(one is other for one, other in zip(now, state, strict=True))
+
+
+def _is_equal(x: Any, y: Any) -> bool:
+    return bool(x.shape == y.shape and x.tobytes() == y.tobytes())
+
+
+def _restore(x: Any, state: Any) -> None:
+    if isinstance(x, np.ndarray):
+        if not isinstance(state, tuple):
+            x[...] = state
+    elif isinstance(x, (list, deque)):
+        x.clear()
+        x.extend(state)
+    elif isinstance(x, (dict, set)):
+        x.clear()
+        x.update(state)
+    else:
+        for name in attributes(x).keys() - state.keys():
+            object.__delattr__(x, name)
+        for name, value in state.items():
+            object.__setattr__(x, name, value)

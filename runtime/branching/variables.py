@@ -1,0 +1,100 @@
+"""What variables hold, taken apart: arrays and numbers, which a graph can compute, and all else, which it cannot."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from ...compiler.callers.user_code import user_location
+from ...compiler.errors import BranchMismatchError
+from ...compiler.frontend.traced_program import NAMESPACE, is_array_like, strongest_type
+from ...compiler.ir import ArrayType
+from ...compiler.symbolic_size import SymbolicSize, same_shape
+from ...compiler.tracing.foreign_memory import ForeignMemory
+from ...compiler.tracing.trace import require_trace
+from ...compiler.tracing.traced_array import is_numpy_array, is_traced
+from ..eager.nested_function import Result
+
+_PLAIN = (str, bytes, type(None), type(Ellipsis))
+
+
+@dataclass(frozen=True)
+class Held:
+    """The value of a variable: its structure, and its leaves."""
+
+    tree: Any
+    leaves: list[Any]
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The leaves that a graph computes."""
+        return [leaf for leaf in self.leaves if is_computed(leaf)]
+
+    def filled(self, arrays: Sequence[Any]) -> Any:
+        """The value with others in the place of the arrays."""
+        following = iter(arrays)
+        leaves = [next(following) if is_computed(leaf) else leaf for leaf in self.leaves]
+        return optree.tree_unflatten(self.tree, leaves)
+
+    def __str__(self) -> str:
+        marks = ["*" if is_computed(leaf) else leaf for leaf in self.leaves]
+        return f"{optree.tree_unflatten(self.tree, marks)!r:.60}".replace("'*'", "*")
+
+    def has_form_of(self, other: "Held") -> bool:
+        """Whether the two differ in arrays and numbers alone."""
+        return self.tree == other.tree and all(
+            is_computed(x) if is_computed(y) else is_same(x, y)
+            for x, y in zip(self.leaves, other.leaves, strict=True)
+        )
+
+
+def held(value: Any) -> Held:
+    """A value taken apart."""
+    leaves, tree = optree.tree_flatten(value, namespace=NAMESPACE)
+    return Held(tree, [leaf.as_number() if isinstance(leaf, SymbolicSize) else leaf for leaf in leaves])
+
+
+def is_computed(leaf: Any) -> bool:
+    """Whether a graph can compute a leaf."""
+    return is_array_like(leaf) or isinstance(leaf, ForeignMemory)
+
+
+def has_memory(x: Any) -> bool:
+    """Whether a leaf is an array, which may be written to, rather than a number."""
+    return is_numpy_array(x) or (is_traced(x) and not x.is_scalar)
+
+
+def memory(x: Any) -> int:
+    """Tells the memory of arrays apart."""
+    if is_traced(x):
+        return id(require_trace().known_shadow(x._storage))
+    return id(x if x.base is None else x.base)
+
+
+def is_same(x: Any, y: Any) -> bool:
+    """Whether two things that are no arrays are one to Python's eyes."""
+    return x is y or (type(x) is type(y) and isinstance(x, _PLAIN) and x == y)
+
+
+def joined(where: str, name: str, found: Sequence[Result | None]) -> Result:
+    """What a leaf is that branches give: of one shape, and of the dtype that NumPy promotes theirs to."""
+    results = [one for one in found if one is not None]
+    first = results[0]
+    for other in results[1:]:
+        if not same_shape(first.type.shape, other.type.shape):
+            raise BranchMismatchError(
+                f"{where}: `{name}` is {first} on one way and {other} on another: give it one shape",
+                user_location(),
+            )
+    weak = strongest(results)
+    kinds = [one.type.dtype if one.weak is None else one.weak(0) for one in results]
+    type_ = ArrayType(np.result_type(*kinds), first.type.shape)
+    return Result(type_, weak, all(one.is_scalar for one in results), 0)
+
+
+def strongest(results: Sequence[Result]) -> "type[Any] | None":
+    """The Python type of numbers that are all Python's."""
+    weak = [one.weak for one in results]
+    return None if None in weak else strongest_type(weak)

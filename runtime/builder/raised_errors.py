@@ -1,0 +1,43 @@
+"""Raising what the checks of a program found."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.errors import OutOfBoundsError
+from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.users_errors import error_at
+from ...passes.lowering.collect_checks import NOTHING, Site
+from ..gpu.device_array import DeviceArray
+
+Function = Callable[..., tuple[Any, ...]]
+
+
+def raising(function: Function, sites: Sequence[Site]) -> Function:
+    """A program without its last output, which says what the checks found: it raises that instead."""
+    count = len(sites)
+
+    def run(*inputs: Any) -> tuple[Any, ...]:
+        *outputs, last = function(*inputs)
+        found = last.numpy() if isinstance(last, DeviceArray) else last
+        if found[:count].max() != NOTHING:
+            raise _error(sites, found)
+        return tuple(outputs)
+
+    return run
+
+
+def _error(sites: Sequence[Site], found: Any) -> Exception:
+    """The error of the first site that found one."""
+    lengths = iter(found[len(sites) :])
+    sizes = [next(lengths) if isinstance(site.length, SymbolicSize) else site.length for site in sites]
+    place = int(np.argmax(found[: len(sites)] != NOTHING))
+    site = sites[place]
+    if site.error:
+        return error_at(site.error, site.location)
+    where = f"{site.function}: " if site.function else ""
+    return OutOfBoundsError(
+        f"{where}index {found[place]} is out of bounds for axis {site.axis} with size {sizes[place]}",
+        site.location,
+    )

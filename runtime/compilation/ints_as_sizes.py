@@ -1,0 +1,40 @@
+"""`of_sizes`: a function whose whole numbers, such as the `n` of ``range(n)``, are sizes: one program serves many.
+
+An array without memory of its own, as long as the number says, stands for the number. All that is known of sizes holds
+for it then: names, guards, and why a program was made again.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import optree
+
+from ...compiler.dtypes import Array
+from ...compiler.frontend.conversion import call_converted
+from ...compiler.frontend.traced_program import flatten_arguments
+
+
+def of_sizes(function: Callable[..., Any], places: Iterable[int]) -> Callable[..., Any]:
+    """The function of arrays in the places of some leaves, which it takes for their lengths."""
+
+    @wraps(function)
+    def of_lengths(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = flatten_arguments(args, kwargs)
+        for place in places:
+            leaves[place] = leaves[place].shape[0]
+        given, more = optree.tree_unflatten(tree, leaves)
+        return call_converted(function, *given, **more)
+
+    return of_lengths
+
+
+def sizes_among(leaves: Sequence[Any], numbers: Iterable[int]) -> frozenset[int]:
+    """Which of the leaves whose values tracing needs can be sizes."""
+    return frozenset(place for place in numbers if type(leaves[place]) is int and leaves[place] >= 0)
+
+
+def as_length(number: int) -> Array:
+    """The array that stands for a size."""
+    return np.broadcast_to(np.False_, (number,))

@@ -1,1 +1,0 @@
-"""What runs Python's own loops as loops of the program."""

@@ -1,0 +1,164 @@
+"""Dictionaries whose keys are numbers, at keys that values decide: ``table[k]``, ``table.get(k, 0.0)``, ``k in table``.
+
+The keys are those that the dictionary has while tracing. Where a key is none of them, the program raises what Python
+raises.
+"""
+
+import operator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.callers.user_code import user_location
+from ...compiler.errors import ConcretizationError, SideEffectError
+from ...compiler.frontend.traced_program import is_array_like
+from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.tracing.traced_array import is_traced
+from ..branching.branches import raise_where
+from .entries import entry, set_entry
+from .python_numbers import is_unknown, number_of_argument
+
+_MISSING: Final = object()
+
+
+def is_unknown_key(key: Any) -> bool:
+    """Whether a key is a traced number whose value tracing does not know, or a tuple that holds one."""
+    return any(map(is_unknown_key, key)) if type(key) is tuple else is_unknown(key)
+
+
+def value_at(table: "dict[Any, Any]", key: Any) -> Any:
+    """``table[key]``"""
+    if not is_unknown_key(key):
+        return table[_known_key(key)]
+    if isinstance(table, Counter):
+        return get(table, key, 0)
+    found = _Found(table, key)
+    if not all(map(is_array_like, found.values)) and (known := number_of_argument(key)) is not None:
+        return table[known]
+    if isinstance(table, defaultdict) and table.default_factory is not None:
+        _refuse_growth(table, found)
+    else:
+        raise_where(np.logical_not(found.is_there), KeyError(_shown(key)), user_location())
+    return found.value()
+
+
+def get(table: "dict[Any, Any]", key: Any, default: Any = None) -> Any:
+    """``table.get(key, default)``"""
+    if not is_unknown_key(key):
+        return table.get(_known_key(key), default)
+    found = _Found(table, key)
+    if not found.keys:
+        return default
+    if default is None:
+        raise ConcretizationError(
+            "table.get(k) of a traced key gives None where the key is missing, which a program cannot choose: give a "
+            "number, table.get(k, 0.0), or ask `if k in table:` before",
+            user_location(),
+        )
+    return entry([*found.values, default], np.where(found.is_there, found.place, len(found.values)))
+
+
+def has_key(table: "Mapping[Any, Any]", key: Any) -> Any:
+    """``key in table``"""
+    return _Found(table, key).is_there
+
+
+def set_value(table: "dict[Any, Any]", key: Any, value: Any) -> None:
+    """``table[key] = value``"""
+    found = _Found(table, key)
+    _refuse_growth(table, found)
+    set_entry(table, found.matches(), value)
+
+
+def _refuse_growth(table: Any, found: "_Found") -> None:
+    fix = "begin with all keys, dict.fromkeys(range(n), 0), or use an array, np.zeros(n)"
+    if not found.keys:
+        raise ConcretizationError(
+            f"a {type(table).__name__} gets an entry at a key that values decide, which decide its length then: {fix}",
+            user_location(),
+        )
+    error = KeyError(
+        f"a compiled program cannot add a key that values decide to a {type(table).__name__}: {fix}"
+    )
+    raise_where(np.logical_not(found.is_there), error, user_location())
+
+
+class _Found:
+    """Where a traced key is among those of a dictionary that can be equal to it."""
+
+    def __init__(self, table: "Mapping[Any, Any]", key: Any) -> None:
+        pairs = [(one, value) for one, value in table.items() if _can_be(one, key)]
+        self.keys = [one for one, _ in pairs]
+        self.values = [value for _, value in pairs]
+        parts = key if type(key) is tuple else (key,)
+        columns = zip(*(one if type(key) is tuple else (one,) for one in self.keys), strict=True)
+        self._equal = np.ones(len(self.keys), bool)
+        for part, column in zip(parts, columns, strict=False):
+            if is_traced(part) or not isinstance(part, str | bytes | None):
+                self._equal = np.logical_and(self._equal, np.equal(np.asarray(column), part))
+
+    @property
+    def is_there(self) -> Any:
+        return np.any(self._equal) if self.keys else np.False_
+
+    @property
+    def place(self) -> Any:
+        """The number of the key; of one that is missing, any."""
+        return np.argmax(self._equal)
+
+    def value(self) -> Any:
+        """What stands at the key; where it is missing, any."""
+        if not self.keys:
+            raise KeyError("the dictionary has no number among its keys")
+        return entry(self.values, self.place)
+
+    def matches(self) -> "dict[Any, Any]":
+        """By key, whether it is the one."""
+        return {key: self._equal[number] for number, key in enumerate(self.keys)}
+
+
+def _can_be(one: Any, key: Any) -> bool:
+    """Whether a key of a dictionary may be equal to a key that holds traced numbers."""
+    if type(key) is tuple:
+        is_alike = type(one) is tuple and len(one) == len(key)
+        return is_alike and all(map(_can_be, one, key))
+    if is_unknown(key):
+        return isinstance(one, int | float | complex | np.generic)
+    return bool(one == _known_key(key))
+
+
+def _known_key(key: Any) -> Any:
+    """A key that tracing knows: of a size, its number."""
+    if type(key) is tuple:
+        return tuple(map(_known_key, key))
+    return operator.index(key) if isinstance(key, SymbolicSize) else key
+
+
+def _shown(key: Any) -> str:
+    return f"a {'tuple' if type(key) is tuple else 'number'} that is not among the keys"
+
+
+def _set_default(table: "dict[Any, Any]", key: Any, default: Any = None) -> Any:
+    del default  # a program cannot add it
+    found = _Found(table, key)
+    _refuse_growth(table, found)
+    return found.value()
+
+
+def _pop(table: "dict[Any, Any]", *_: Any) -> Any:
+    raise SideEffectError(
+        f"{type(table).__name__}.pop of a key that values decide leaves other keys for other values: keep "
+        "the entry, and mark it in an array of bools",
+        user_location(),
+    )
+
+
+DICT_METHODS: Final[dict[str, Callable[..., Any]]] = {
+    "get": get,
+    "setdefault": _set_default,
+    "pop": _pop,
+    "__getitem__": value_at,
+}
+"""What methods do that are given a key first."""

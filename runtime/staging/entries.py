@@ -1,0 +1,319 @@
+"""`entry`: one of several values at a place that values decide: numbers, arrays, containers, objects or functions.
+
+An array, a list or an object that is found so stands for those of the table. What is written to it is written to each
+of them, where it is the one that is meant.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+import optree
+
+from ...compiler.callers.user_code import user_location
+from ...compiler.errors import ConcretizationError, SideEffectError
+from ...compiler.frontend.traced_program import NAMESPACE, is_array_like, strongest_type, weak_type
+from ...compiler.tracing.sharing import share_one_way
+from ...compiler.tracing.trace import require_trace
+from ...compiler.tracing.traced_array import as_value, is_numpy_array, is_traced, wrap
+from ..branching.branches import value_of
+from ..branching.slots import contents
+from ..branching.slots_outside import NoteAtReturn
+from ..branching.variables import is_same
+from .python_numbers import as_python_number, number_of_argument, selected
+
+_PLACE: Final = "_place_in_entries"
+_ENTRIES: Final = "_entries_to_choose_from"
+_SETTABLE: Final = 256
+"""How many entries may be written to at a place that values decide."""
+
+
+def entry(entries: Sequence[Any], place: Any) -> Any:
+    """The entry at a traced place, counted from the start.
+
+    Raises:
+        ConcretizationError: a graph cannot choose between them, and no number that is an argument decides the place.
+    """
+    try:
+        return _entry(entries, place)
+    except ConcretizationError:
+        if (known := number_of_argument(place)) is None:
+            raise
+        return entries[known]
+
+
+def _entry(entries: Sequence[Any], place: Any) -> Any:
+    kinds = {type(one) for one in entries}
+    if any(isinstance(one, (list, tuple, dict)) for one in entries):
+        return _container(entries, place)
+    if all(map(is_array_like, entries)):
+        return _array(entries, place)
+    first = entries[0]
+    if all(is_same(one, first) for one in entries):
+        return first
+    if all(callable(one) or _is_object(one) for one in entries):
+        return OneOf(entries, place)
+    names = ", ".join(sorted({kind.__name__ for kind in kinds}))
+    raise ConcretizationError(
+        f"one of {len(entries)} entries is taken at a traced {place.type}, and a program cannot choose between these: "
+        f"{names}. It can between numbers, arrays of one shape, functions and objects: use numbers in place of texts "
+        "and None, or `if i == 0: … elif i == 1: …`",
+        user_location(),
+    )
+
+
+def _array(entries: Sequence[Any], place: Any) -> Any:
+    shapes = {np.shape(one) for one in entries}
+    if len(shapes) > 1:
+        raise ConcretizationError(
+            f"one of several arrays is taken at a traced {place.type}, and their shapes differ: "
+            f"{', '.join(sorted(map(str, shapes)))}. A program has one shape for what it chooses: pad them to one, or "
+            "compute with each in its own branch, `if i == 0: … elif i == 1: …`",
+            user_location(),
+        )
+    found = wrap(as_value(list(entries)))[place]
+    if (weak := _weak(entries)) is not None:
+        return as_python_number(found, weak)
+    if found.ndim:
+        _StandingArray(found, entries, place)
+    return found
+
+
+def _container(entries: Sequence[Any], place: Any) -> Any:
+    found = _chosen_container(entries, place)
+    if not isinstance(found, tuple):
+        _StandingContainer(found, entries, place)
+    return found
+
+
+def _chosen_container(entries: Sequence[Any], place: Any) -> Any:
+    """Of equal containers, that of the entries that stand at one place in all."""
+    leaves, trees = zip(*(optree.tree_flatten(one, namespace=NAMESPACE) for one in entries), strict=True)
+    for tree in trees[1:]:
+        if tree != trees[0]:
+            raise ConcretizationError(
+                f"one of several containers is taken at a traced {place.type}, and they are not alike: "
+                f"{trees[0]} and {tree}",
+                user_location(),
+            )
+    return optree.tree_unflatten(trees[0], [entry(column, place) for column in zip(*leaves, strict=True)])
+
+
+def _weak(entries: Sequence[Any]) -> "type[Any] | None":
+    """The type of Python's numbers, if all entries are some."""
+    kinds = [weak_type(one) for one in entries]
+    return None if None in kinds else strongest_type(kinds)
+
+
+def entries_at(entries: Sequence[Any], places: Any, count: int) -> list[Any]:
+    """The entries at a number of traced places."""
+    if all(map(is_array_like, entries)) and len({np.shape(one) for one in entries}) == 1:
+        found = wrap(as_value(list(entries)))[places]
+        rows = [found[number] for number in range(count)]
+        weak = _weak(entries)
+        return rows if weak is None else [as_python_number(one, weak) for one in rows]
+    return [entry(entries, places[number]) for number in range(count)]
+
+
+# ---- writing -----------------------------------------------------------------------------------------
+
+
+def set_entry(table: Any, places: "Mapping[Any, Any]", value: Any) -> None:
+    """Set one of the entries of a list or a dict: by key, whether it is the one that is meant.
+
+    Raises:
+        ConcretizationError: there are too many, or a graph cannot choose between what is there and what is new.
+    """
+    if len(places) > _SETTABLE:
+        raise ConcretizationError(
+            f"a {type(table).__name__} of {len(places)} entries is written to at a traced place, whose value is not "
+            "known while tracing: np.asarray(table)[i] = … writes to a NumPy array in a traced program",
+            user_location(),
+        )
+    own = _standing(value)
+    if own is not None and all(one is table[key] for one, key in zip(own.held, places, strict=False)):
+        _write_back(own)  # `rows[i] += v`
+        return
+    for key, test in places.items():
+        table[key] = either(test, value, table[key])
+
+
+def _write_back(own: "_Standing") -> None:
+    """Let the entry be what stands for it, which was written to in place."""
+    new = wrap(as_value(own.found))  # memory of its own, which the writes below leave as it is
+    for test, one in own.meant():
+        one[...] = np.where(test, new, one)
+    own.refresh()
+
+
+def either(test: Any, new: Any, old: Any) -> Any:
+    """``new if test else old`` of numbers, arrays, and equal containers of them."""
+    if is_array_like(new) and is_array_like(old) and np.shape(new) == np.shape(old):
+        return selected(test, new, old)
+    return value_of("an entry at a traced place", test, lambda: new, lambda: old)
+
+
+def write_through(
+    holder: Any,
+    index: Any,
+    value: Any,
+    read: Callable[[Any, Any], Any],
+    store: Callable[[Any, Any, Any], None],
+) -> bool:
+    """Write to what stands for one of several entries, if it does: to each, where it is the one that is meant."""
+    own = _standing(holder)
+    if own is None:
+        return False
+    own.check()
+    for test, one in own.meant():
+        old = read(wrap(as_value(one)) if is_numpy_array(one) else one, index)
+        store(np.where(test, value, old) if np.ndim(old) else selected(test, value, old), one, index)
+    own.refresh()
+    return True
+
+
+def refresh_standing(written: Any) -> None:
+    """After a write to a list or a dictionary: let be as it is now what stands for it and others."""
+    for note in list(require_trace().outermost().at_return.values()):
+        if isinstance(note, _StandingContainer) and any(one is written for one in note.held):
+            note.check()
+            note.refresh()
+
+
+class _Standing(NoteAtReturn):
+    """Something that stands for one of several entries."""
+
+    def __init__(self, found: Any, entries: Sequence[Any], place: Any) -> None:
+        self.found, self.held, self.place, self.line = found, tuple(entries), place, user_location()
+        self.note()
+        require_trace().outermost().at_return[id(found), "entry"] = self
+
+    def meant(self) -> "Iterator[tuple[Any, Any]]":
+        """Each entry, after whether it is the one that is meant."""
+        for number, one in enumerate(self.held):
+            yield np.equal(self.place, number), one
+
+    def note(self) -> None:
+        """Note what was found as it is now, to see whether something else writes to it."""
+        raise NotImplementedError
+
+    def is_unchanged(self) -> bool:
+        """Whether nothing was written to what was found, of which the entries do not know."""
+        raise NotImplementedError
+
+    def refresh(self) -> None:
+        """Let what was found be as the entry is now."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Refuse what was written to what was found alone."""
+        if not self.is_unchanged():
+            raise SideEffectError(
+                "an entry of a list at a place that values decide is written to, which the list would not see: write "
+                "to one array that holds all entries, np.stack(entries)",
+                self.line,
+            )
+
+    def __call__(self) -> None:
+        self.check()
+
+
+class _StandingArray(_Standing):
+    def note(self) -> None:
+        storage = self.found._storage
+        self.state = storage, storage.version
+        for one in self.held:
+            if is_traced(one):
+                share_one_way(one._storage, storage, f"the entry at {self.line}")
+
+    def is_unchanged(self) -> bool:
+        storage, version = self.state
+        return bool(storage.version == version)
+
+    def refresh(self) -> None:
+        self.found._storage = wrap(as_value(list(self.held)))[self.place]._storage
+        self.note()
+
+
+class _StandingContainer(_Standing):
+    def note(self) -> None:
+        self.state = contents(self.found)
+
+    def is_unchanged(self) -> bool:
+        now = contents(self.found)
+        return list(now) == list(self.state) and all(now[key] is self.state[key] for key in now)
+
+    def refresh(self) -> None:
+        now = _chosen_container(self.held, self.place)
+        if isinstance(self.found, dict):
+            self.found.update(now)
+        else:
+            self.found[:] = now
+        self.note()
+
+
+def _standing(x: Any) -> "_Standing | None":
+    own = require_trace().outermost().at_return.get((id(x), "entry"))
+    return own if isinstance(own, _Standing) and own.found is x else None
+
+
+# ---- objects and functions ---------------------------------------------------------------------------
+
+
+class OneOf:
+    """One of several objects or functions: what is asked of it is asked of each, and the place chooses."""
+
+    def __init__(self, entries: Sequence[Any], place: Any) -> None:
+        vars(self)[_ENTRIES], vars(self)[_PLACE] = tuple(entries), place
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        kinds = {type(one) for one in vars(self)[_ENTRIES]}
+        return kinds.pop() if len(kinds) == 1 else OneOf
+
+    def __getattr__(self, name: str) -> Any:
+        entries, place = vars(self)[_ENTRIES], vars(self)[_PLACE]
+        found = [getattr(one, name) for one in entries]
+        if all(isinstance(one, MethodType) for one in found):
+            functions = {one.__func__ for one in found}
+            if len(functions) == 1:  # of one class: the method runs once, on what stands for its object
+                return MethodType(functions.pop(), self)
+        return entry(found, place)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        entries, place = vars(self)[_ENTRIES], vars(self)[_PLACE]
+        for number, one in enumerate(entries):
+            setattr(one, name, either(np.equal(place, number), value, getattr(one, name)))
+
+
+def call_one(
+    chosen: OneOf, callee: Callable[[Any], Any], given: tuple[Any, ...], more: dict[str, Any]
+) -> Any:
+    """What the one of several functions gives that is meant; only that one runs."""
+    entries, place = vars(chosen)[_ENTRIES], vars(chosen)[_PLACE]
+    methods = {_method_of_calls(type(one)) for one in entries}
+    method = methods.pop()
+    if not methods and type(method) is FunctionType:
+        return callee(MethodType(method, chosen))(*given, **more)
+
+    def called(number: int) -> Any:
+        if number == len(entries) - 1:
+            return callee(entries[number])(*given, **more)
+        return value_of(
+            "a function at a traced place",
+            np.equal(place, number),
+            lambda: callee(entries[number])(*given, **more),
+            lambda: called(number + 1),
+        )
+
+    return called(0)
+
+
+def _method_of_calls(kind: "type[Any]") -> Any:
+    return next((vars(one)["__call__"] for one in kind.__mro__ if "__call__" in vars(one)), None)
+
+
+def _is_object(x: Any) -> bool:
+    """Whether it is an object of a class of the user's."""
+    return type(x).__module__ != "builtins" and not isinstance(x, (type, ModuleType))

@@ -1,0 +1,421 @@
+"""`Hooks`: what converted code calls in place of operators and statements that tracing has to see.
+
+Where nothing is traced, each does what Python does.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ...compiler.callers.user_code import location_at, user_location
+from ...compiler.errors import ConcretizationError, SideEffectError, TracemillError
+from ...compiler.frontend.conversion import Conversion
+from ...compiler.frontend.rewriting import comparison
+from ...compiler.frontend.sites import Block, Site, Unit
+from ...compiler.frontend.source import ITEM
+from ...compiler.ir import Location
+from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.tracing.trace import current_trace, require_trace
+from ...compiler.tracing.traced_array import is_traced
+from ..branching.branches import branch_on, value_of
+from ..branching.effects import Watch, is_watched, watching
+from ..branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
+from ..branching.variables import has_memory
+from ..environment import checking
+from .comprehensions import Pairs, fold, is_kept
+from .dictionaries import has_key, is_unknown_key
+from .loops import NUMBER, ROWS, RunsInPythonError, is_long, is_returned, known_loop, while_loop
+from .python_functions import callee, shown
+from .python_numbers import is_unknown
+from .ranges import StagedRange, Turns, Zipped, plainly, turns_of
+from .tables import looked_up, most_turns, note_range, range_of_known, stored, with_adopted
+
+
+class Hooks:
+    """The hooks of one function and of those defined in it."""
+
+    UNSET = UNSET
+    slice = slice
+    callee = staticmethod(callee)
+    is_kept = staticmethod(is_kept)
+    item = staticmethod(looked_up)
+    shown = staticmethod(shown)
+    store = staticmethod(stored)
+    turns = staticmethod(lambda iterated: with_adopted(plainly(iterated)))
+    iterator = staticmethod(lambda iterated: iter(with_adopted(plainly(iterated))))
+    is_staged = staticmethod(is_unknown)
+
+    def __init__(self, unit: Unit, function: FunctionType) -> None:
+        self._unit, self._module = unit, function.__globals__
+        self.__wrapped__ = function
+        """The function as it was before it was converted. What runs its blocks can reach what it reaches."""
+        self._jumps = 0
+        """How many jumps have been traced that depend on values."""
+
+    # ---- expressions ---------------------------------------------------------------------------------
+
+    def and_(self, first: Any, *others: Callable[[], Any]) -> Any:
+        """``first and …``"""
+        for other in others:
+            if is_unknown(first):
+                first = self._joined(np.logical_and, first, other, first_if=False)
+            elif not first:
+                return first
+            else:
+                first = other()
+        return first
+
+    def or_(self, first: Any, *others: Callable[[], Any]) -> Any:
+        """``first or …``"""
+        for other in others:
+            if is_unknown(first):
+                first = self._joined(np.logical_or, first, other, first_if=True)
+            elif first:
+                return first
+            else:
+                first = other()
+        return first
+
+    def _joined(self, join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) -> Any:
+        """``first and other()``, or ``or``: of two truths one operation, else a branch that gives either."""
+
+        def either(given: Callable[[], Any]) -> Any:
+            return self.choose(first, *((lambda: first, given) if first_if else (given, lambda: first)))
+
+        if first.dtype != np.bool_ or require_trace().checks_bounds:
+            return either(other)
+        with watching("`or`" if first_if else "`and`", {}, user_location()) as watch:
+            second, changed = other(), watch.take()
+        if changed:
+            return either(other)
+        own = np.dtype(bool) if type(second) is bool else None
+        return join(first, second) if getattr(second, "dtype", own) == np.bool_ else either(lambda: second)
+
+    @staticmethod
+    def not_(x: Any) -> Any:
+        """``not x``"""
+        return np.logical_not(x) if is_unknown(x) else not x
+
+    def choose(self, test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """``body if test else orelse``"""
+        if not is_unknown(test):
+            return body() if test else orelse()
+        return value_of("if … else", test, body, orelse)
+
+    @staticmethod
+    def fold(function: Any, pairs: Pairs, is_list: bool, *rest: Any, **options: Any) -> Any:
+        """``function(value for … if test)``"""
+        return fold(function, pairs, is_list, callee, *rest, **options)
+
+    def compare(self, names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> Any:
+        """``left < … < …``, and ``x in …``"""
+        result: Any = True
+        for name, other in zip(names, others, strict=True):
+            right = _speculative("a chain of comparisons", other) if is_unknown(result) else other()
+            found = _is_in(left, right, name) if name in ("in_", "not_in") else comparison(name)(left, right)
+            if is_unknown(result):
+                result = np.logical_and(result, found)
+            elif not (is_unknown(found) or found):
+                return found
+            else:
+                result = found
+            left = right
+        return result
+
+    # ---- statements ----------------------------------------------------------------------------------
+
+    @staticmethod
+    def fell(names: Mapping[str, Any]) -> Outcome:
+        return Outcome(FELL, UNSET, names)
+
+    @staticmethod
+    def broken(names: Mapping[str, Any]) -> Outcome:
+        return Outcome(BROKEN, UNSET, names)
+
+    @staticmethod
+    def returned(value: Any, names: Mapping[str, Any]) -> Outcome:
+        return Outcome(RETURNED, value, names)
+
+    def refuse_jump(self, line: int) -> None:
+        """A jump under a traced condition that leads out of what Python runs."""
+        raise ConcretizationError(
+            "a `return`, `break` or `continue` under a condition on values leads out of a `with`, `try` or `match` "
+            "block, which Python runs. Set a variable there, and test it after the block",
+            location_at(self._unit.file, line),
+        )
+
+    def branch(self, number: int, test: Any, names: Mapping[str, Any]) -> Any:
+        """An ``if`` that both sides of fall through: what its variables are afterwards."""
+        site = self._unit.sites[number]
+        return _state(site, self._chosen(site, test, names))
+
+    def leave(self, number: int, test: Any, names: Mapping[str, Any]) -> Outcome:
+        """An ``if``, and what follows it up to the end of the function, or of the turn."""
+        self._jumps += 1
+        found = self._chosen(self._unit.sites[number], test, names)
+        return Outcome(found.kind, found.value, {**names, **found.names})
+
+    def _chosen(self, site: Site, test: Any, names: Mapping[str, Any]) -> Outcome:
+        self._check(site, "if")
+        where = self._where(site, "if")
+        orelse, body = (self._runner(block, names) for block in site.blocks)
+        try:
+            return self._choice(site, where, np.reshape(test, ()), orelse, body, site.names, names)
+        except SideEffectError:
+            raise
+        except (TracemillError, RecursionError):
+            if test._trace.numbers_behind(test.value):
+                bool(test)  # the program is made again, for the values of the arguments
+            raise
+
+    def while_(self, number: int, names: Mapping[str, Any]) -> Any:
+        """A ``while`` whose test is traced."""
+        site = self._unit.sites[number]
+        self._check(site, "while")
+        return self._after(site, self._staged_while(site, names), names)
+
+    def tried_while(self, number: int, names: Mapping[str, Any]) -> Any:
+        """A ``while`` with jumps, if one of them depends on values; None if Python is to run it."""
+        site = self._unit.sites[number]
+        if current_trace() is None or site.refusal:
+            return None
+        try:
+            found = self._staged_while(site, names, only_if_left=True)
+        except Exception as error:  # turn by turn it may work, or fails where it does
+            _raise_own_fault(error)
+            return None
+        return self._after(site, found, names)
+
+    def _staged_while(self, site: Site, names: Mapping[str, Any], *, only_if_left: bool = False) -> Outcome:
+        where = self._where(site, "while")
+        test, body = site.blocks
+        with self._watching(site, where, names) as watch:
+            found = while_loop(
+                where,
+                site,
+                names,
+                lambda given: test.run(self, self._module, given),
+                lambda given: body.run(self, self._module, given),
+                watch,
+                only_if_left=only_if_left,
+            )
+        return found.applied()
+
+    def resumed(self, number: int, left: Outcome, remaining: "Iterator[Any] | None" = None) -> Any:
+        """A loop that Python runs, from the turn on that values may have ended: each further one is a branch."""
+        site = self._unit.sites[number]
+        self._check(site, "while" if remaining is None else "for")
+        if remaining is None:
+            found = self._unless_left(site, left, lambda: self._staged_while(site, left.names))
+            return self._after(site, found, {**left.names, **found.names})
+        body = site.blocks[-1]
+        for item in remaining:
+            if not is_traced(left.kind) and left.kind != FELL:
+                break
+            turn = self._runner(body, {**left.names, ITEM: item})
+            found = self._unless_left(site, left, turn)
+            left = Outcome(found.kind, found.value, {**left.names, **found.names})
+        return self._after(site, left, left.names)
+
+    def _unless_left(self, site: Site, left: Outcome, block: Callable[[], Outcome]) -> Outcome:
+        """What a block of a loop gives, or how the loop was left before."""
+        if not is_traced(left.kind):
+            return block()
+        where = self._where(site, "while" if len(site.blocks) > 1 else "for")
+        return self._choice(site, where, left.kind == FELL, lambda: left, block, site.names, left.names)
+
+    def _choice(
+        self,
+        site: Site,
+        where: str,
+        test: Any,
+        orelse: Callable[[], Outcome],
+        body: Callable[[], Outcome],
+        wanted: Sequence[str],
+        names: Mapping[str, Any],
+    ) -> Outcome:
+        """The outcome of one of two blocks, as a traced test decides."""
+        watched = self._watching(site, where, names)
+        blocks = (("otherwise", orelse), ("then", body))
+        return branch_on(watched, where, test, blocks, wanted, site.unset)
+
+    def _watching(self, site: Site, where: str, names: Mapping[str, Any]) -> AbstractContextManager[Watch]:
+        """Watch what a statement can change: the variables, and what it mentions of the module."""
+        reached = {name: self._module[name] for name in site.mentioned if name in self._module} | dict(names)
+        return watching(where, reached, self._line(site))
+
+    def for_(self, number: int, iterated: Any, names: Mapping[str, Any]) -> Any:
+        """A ``for`` over what can be traced as one loop; None if Python is to run it."""
+        if current_trace() is None:
+            return None
+        if type(iterated) not in _ITERATED and not is_traced(iterated):
+            self._refuse_to_use_up(number, iterated)
+            return None
+        turns, site = turns_of(iterated), self._unit.sites[number]
+        if turns is None:
+            return None
+        if is_traced(turns.length):
+            if turns.length._trace.numbers_behind(turns.length.value):
+                operator.index(turns.length)  # a size: the program is made again, for its value
+            self._check(site, "for")
+            return self._after(site, self._staged(site, turns, names), names)
+        found: Outcome | str = "it asks what only Python's own numbers and variables answer"
+        if self._is_worth_a_try(site, turns.length):
+            found = self._tried(site, turns, names)
+        if isinstance(found, Outcome):
+            return self._after(site, found, names)
+        if isinstance(turns.length, SymbolicSize):
+            turns.length.whole(f"the loop at {self._place(site)} runs turn by turn, since {found}")
+        return None
+
+    def _refuse_to_use_up(self, number: int, iterated: Any) -> None:
+        """An iterator that is not made in a turn gives each of them something else."""
+        node = self._unit.sites[number].node
+        if (
+            is_watched()
+            and hasattr(iterated, "__next__")
+            and isinstance(node, ast.For)
+            and isinstance(node.iter, ast.Name)
+        ):
+            raise SideEffectError(
+                f"`{node.iter.id}` gives something new in each turn, in a branch or a loop that depends on values, "
+                "which is traced once: make it a list before",
+                location_at(self._unit.file, node.lineno),
+            )
+
+    def _tried(self, site: Site, turns: Turns, names: Mapping[str, Any]) -> Outcome | str:
+        """A ``for`` as one loop of the program; why Python is to run it, turn by turn, if it is."""
+        if site.refusal:
+            return site.refusal
+        try:
+            return self._staged(site, turns, names)
+        except Exception as error:  # turn by turn it may work, or fails where it does
+            _raise_own_fault(error)
+            return error.message if isinstance(error, TracemillError) else str(error)
+
+    @staticmethod
+    def _is_worth_a_try(site: Site, length: int) -> bool:
+        """Whether a loop of known length is traced as one: a long one, or one that values may end."""
+        return is_long(site, length) or (site.has_jump and bool(length > 0))
+
+    def _staged(self, site: Site, turns: Turns, names: Mapping[str, Any]) -> Outcome:
+        """A ``for`` as one loop of the program."""
+        where, body = self._where(site, "for"), site.blocks[0]
+        ranges = [range_of_known(array) for array in turns.rows]
+        most = most_turns(turns.length)
+
+        def turn(given: Mapping[str, Any]) -> Outcome:
+            at = given[NUMBER]
+            if most is not None:
+                note_range(at, (0, most - 1))
+            for row, ends in zip(given.get(ROWS, ()), ranges, strict=False):
+                note_range(row, ends)
+            rows = given.get(ROWS, ())
+            item = turns.item(at, rows) if len(rows) == len(turns.rows) else turns.item_at(at)
+            note_range(item, turns.ends)
+            outcome = body.run(self, self._module, {**given, ITEM: item})
+            return Outcome(outcome.kind, outcome.value, {**outcome.names, NUMBER: at + 1})
+
+        is_known = not is_traced(turns.length)
+        with self._watching(site, where, names) as watch:
+            jumps = self._jumps
+            found = (
+                known_loop(where, site, names, turn, turns, lambda: self._jumps > jumps, watch)
+                if is_known
+                else while_loop(
+                    where,
+                    site,
+                    {**names, NUMBER: 0},
+                    lambda given: given[NUMBER] < turns.length,
+                    turn,
+                    watch,
+                    most=most,
+                )
+            )
+        return found.applied()
+
+    def _after(self, site: Site, found: Outcome, names: Mapping[str, Any]) -> Any:
+        """The variables after a loop; the outcome of the rest of the region, if the loop may return."""
+        rest = site.rest
+        if rest is None:
+            return _state(site, found)
+        now = {name: x for name, x in names.items() if name not in site.names} | dict(found.names)
+        if site.is_left_by_return_alone:
+            last = Outcome(RETURNED, found.value, found.names)
+        elif not is_traced(found.kind):
+            last = found if found.kind == RETURNED else rest.run(self, self._module, now)
+        else:
+            last = self._choice(
+                site,
+                self._where(site, "return"),
+                is_returned(found.kind),
+                self._runner(rest, now),
+                lambda: Outcome(RETURNED, found.value, now),
+                tuple(sorted(rest.kept)),
+                now,
+            )
+        return Outcome(last.kind, last.value, {**now, **last.names})
+
+    def _runner(self, block: Block, names: Mapping[str, Any]) -> Callable[[], Outcome]:
+        return lambda: block.run(self, self._module, names)
+
+    def _where(self, site: Site, what: str) -> str:
+        return f"`{what}` at {self._place(site)}"
+
+    def _line(self, site: Site) -> Location:
+        return location_at(site.file, site.line)
+
+    def _place(self, site: Site) -> str:
+        file = site.file.replace("\\", "/").rpartition("/")[2]
+        return f"{file}:{site.line}"
+
+    def _check(self, site: Site, what: str) -> None:
+        if site.refusal:
+            raise ConcretizationError(
+                f"this `{what}` depends on values, and cannot be traced: {site.refusal}",
+                self._line(site),
+            )
+
+
+_ITERATED = (range, StagedRange, Zipped, np.ndarray)
+
+Conversion.hooks, Conversion.callee = Hooks, staticmethod(callee)
+
+
+def _raise_own_fault(error: Exception) -> None:
+    """With ``TRACEMILL_CHECK``, raise a fault of Tracemill's that kept a loop from being traced as one."""
+    if checking() and not isinstance(error, (TracemillError, RunsInPythonError)):
+        raise error
+
+
+def _speculative(where: str, block: Callable[[], Any]) -> Any:
+    """What a block gives that Python may not run: it must do nothing else."""
+    with watching(where, {}, user_location()):
+        return block()
+
+
+def _state(site: Site, found: Outcome) -> tuple[Any, ...]:
+    return tuple(found.names.get(name, UNSET) for name in site.names)
+
+
+def _is_in(x: Any, container: Any, name: str) -> Any:
+    """``x in container``, of what can be compared one by one."""
+    if isinstance(x, SymbolicSize) and isinstance(container, (set, frozenset, dict)):
+        x = operator.index(x)
+    if is_traced(container) and has_memory(container):
+        found: Any = np.any(container == x)
+        return np.logical_not(found) if name == "not_in" else found
+    if isinstance(container, dict) and is_unknown_key(x):
+        found = has_key(container, x)
+        return np.logical_not(found) if name == "not_in" else found
+    if is_unknown(x) and isinstance(container, (list, tuple, set, frozenset, range)) and len(container) <= 64:
+        found = np.bool_(False)
+        for one in container:
+            found = np.logical_or(found, x == one)
+        return np.logical_not(found) if name == "not_in" else found
+    return comparison(name)(x, container)

@@ -1,0 +1,502 @@
+"""A loop whose test or bounds are traced: its body is traced once, and a loop of the program runs it.
+
+The variables that the body binds, and that are read later, are carried from turn to turn. What it writes to arrays is
+carried as well, as in the loops of `control_flow`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.callers.user_code import HOOKS, location_at, user_location
+from ...compiler.dtypes import INT64
+from ...compiler.errors import CarryMismatchError, SharedMemoryError, SideEffectError
+from ...compiler.frontend.sites import Site
+from ...compiler.frontend.traced_program import Argument, leaf_type, strongest_type, weak_type
+from ...compiler.ir import ArrayType, Call, Constant, Value
+from ...compiler.symbolic_size import SymbolicSize, is_known, same_shape
+from ...compiler.tracing.adoption import as_adopted, is_adopted
+from ...compiler.tracing.sharing import all_shared_with, make_unreadable, share
+from ...compiler.tracing.trace import Storage, require_trace
+from ...compiler.tracing.traced_array import is_traced
+from ..branching.effects import Watch
+from ..branching.outcomes import FELL, RETURNED, UNSET, Outcome
+from ..branching.slots import Slot
+from ..branching.variables import Held, has_memory, held, memory
+from ..control_flow.carry import Carry
+from ..control_flow.scan import run_loop, slices_of
+from ..control_flow.while_loop import record_while
+from ..eager.nested_function import NestedFunction, Result
+from ..eager.run import zeros
+from ..trees import structure
+from .growing_numbers import may_outgrow
+from .ranges import Turns
+
+Turn = Callable[[Mapping[str, Any]], Outcome]
+HEAVY: Final = 32
+"""A loop with loops or branches in it is a loop of the program if its turns together weigh as much."""
+VERY_LONG: Final = 256
+"""A loop of as many turns is one even where to write it out would tell arrays apart."""
+NUMBER: Final = f"{HOOKS}_number"
+"""The variable that holds the number of a turn."""
+ROWS: Final = f"{HOOKS}_rows"
+"""The variable that holds the rows that a turn gets."""
+_KIND = "_kind"
+_VALUE = "_value"
+
+
+class StagedLoop:
+    """The variables that a loop carries, and their types, found by tracing its body until they settle."""
+
+    def __init__(
+        self, where: str, site: Site, names: Mapping[str, Any], watch: Watch, *, has_turns: bool
+    ) -> None:
+        self.where, self.site, self.names, self.has_turns = where, site, names, has_turns
+        self.watch = watch
+        self.slots: dict[Slot, Any] = {}
+        """The attributes and entries that the last turn has changed."""
+        self.held: dict[str | Slot, Held] = {}
+        """What is carried, taken apart, as it is before the loop."""
+        self.rows: Sequence[Any] = ()
+        """The rows that the last turn got."""
+        self.fixed: dict[str, Held] = {}
+        """Arrays that are not known to be rebound: what is written to them is seen by all that share their memory."""
+        self.carry = Carry(where, "carried", [])
+        self.returned = range(0)
+        """The places of what a turn returns: it is the last one, so that nothing writes to that in the loop."""
+        for name in [NUMBER, *site.names] if NUMBER in names else site.names:
+            if name in names:
+                one = held(names[name])
+                if any(map(has_memory, one.arrays)):
+                    self.fixed[name] = one
+                else:
+                    self._add(name, one)
+
+    def _add(self, key: "str | Slot", one: Held) -> None:
+        self.held[key], name = one, str(key)
+        more = Carry(self.where, name, one.arrays)
+        if key == _VALUE:
+            self.returned = range(len(self.carry.leaves), len(self.carry.leaves) + len(more.leaves))
+        self.carry.leaves += more.leaves
+        self.carry.types += more.types
+        self.carry.weak += more.weak
+        self.carry.paths += [
+            name if len(more.leaves) == 1 else f"{name}_{i}" for i in range(len(more.leaves))
+        ]
+
+    def _tree(self, *before: Any) -> Any:
+        return structure((([0] * len(before) + [0] * len(self.carry.leaves),), {}))
+
+    def _given(self, leaves: Sequence[Any]) -> tuple[dict[str, Any], dict[Slot, Any]]:
+        """The variables, and attributes and entries, as a turn finds them."""
+        following = iter(leaves)
+        given, slots = dict(self.names), dict[Slot, Any]()
+        for key, one in self.held.items():
+            value = one.filled([next(following) for _ in one.arrays])
+            if isinstance(key, Slot):
+                slots[key] = value
+            else:
+                given[key] = value
+        return given, slots
+
+    def _turn(self, turn: Turn, leaves: Sequence[Any]) -> list[Any]:
+        self.trace, self.entering = require_trace(), list(leaves)
+        self.trace.owns_arguments = True
+        given, slots = self._given(leaves)
+        self.outcome, self.slots = self.watch.run(lambda: turn(given), slots)
+        parts: tuple[Mapping[Any, Any], ...] = self.outcome.names, self.slots
+        names: dict[str | Slot, Any] = {key: x for part in parts for key, x in part.items()}
+        if _KIND in self.held:
+            names[_KIND] = self.outcome.kind
+        if _VALUE in self.held:
+            names[_VALUE] = given[_VALUE] if self.outcome.value is UNSET else self.outcome.value
+        found: list[Any] = []
+        for name, before in self.held.items():
+            if name not in names:
+                raise CarryMismatchError(
+                    f"{self.where}: `{name}` is set before a turn, and not after it", user_location()
+                )
+            after = held(names[name])
+            if not before.has_form_of(after):
+                raise CarryMismatchError(
+                    f"{self.where}: `{name}` is {before} before a turn and {after} after it. A loop on "
+                    "traced values carries arrays and numbers, alone or in equal lists, tuples and dicts",
+                    user_location(),
+                )
+            found += after.arrays
+        self.leaving = found
+        return found
+
+    def traced(self, turn: Turn, counted: Sequence[Argument] = ()) -> NestedFunction:
+        """A turn, with types that it gives back as it gets them; it may be given its number, and rows."""
+
+        def body(leaves: list[Any]) -> list[Any]:
+            if not counted:
+                return self._turn(turn, leaves)
+            end = len(leaves) - len(counted) + 1
+            more, self.rows = {NUMBER: leaves[0], ROWS: leaves[end:]}, leaves[end:]
+            return self._turn(lambda names: turn({**names, **more}), leaves[1:end])
+
+        body.__name__ = f"{self.name}_body"
+        while True:
+            entering = [*counted[:1], *self.carry.arguments(), *counted[1:]]
+            step = NestedFunction(
+                self.where, body, self._tree(*counted), entering, repeats=True, is_block=True
+            )
+            names = {name: as_adopted(x) for name, x in self.names.items()}
+            if any(names[name] is not x for name, x in self.names.items()):
+                self.names = names  # what was read before the first write was NumPy's alone
+            elif not self._grown() and not self._promoted(step.results):
+                self._check_sharing(step, min(1, len(counted)))
+                return step
+
+    @property
+    def name(self) -> str:
+        return "while" if "while" in self.where else "for"
+
+    def _grown(self) -> bool:
+        """Carry what the last turn has shown to be carried as well."""
+        before = len(self.held)
+        outcome = self.outcome
+        for slot in self.slots:
+            if slot not in self.held:
+                self._add(slot, held(slot.value))
+        for name, one in list(self.fixed.items()):
+            if name not in outcome.names or not _is_untouched(one, held(outcome.names[name])):
+                del self.fixed[name]
+                self._add(name, one)
+        if outcome.kind is not FELL and _KIND not in self.held:
+            self._add(_KIND, held(np.int64(FELL)))
+        if outcome.value is not UNSET and _VALUE not in self.held:
+            self._add_zeros(_VALUE, held(outcome.value))
+        for name in self.site.names:
+            if (
+                name in self.held
+                or name in self.fixed
+                or name not in outcome.names
+                or name not in self.site.after
+            ):
+                continue
+            if not self.has_turns and name in self.site.unset:
+                raise CarryMismatchError(
+                    f"{self.where}: `{name}` is set in the loop alone, which may have no turn, and is read after it: "
+                    f"set `{name}` before the loop",
+                    user_location(),
+                )
+            self._add_zeros(name, held(outcome.names[name]))
+        return len(self.held) > before
+
+    def _add_zeros(self, name: str, one: Held) -> None:
+        """Carry a variable that is not set before the loop. Its arrays are no longer there: the trace is over."""
+        blank = [zeros(leaf_type(x, name)) if (weak := weak_type(x)) is None else weak(0) for x in one.arrays]
+        self._add(name, held(one.filled(blank)))
+
+    def _check_sharing(self, step: NestedFunction, offset: int) -> None:
+        """Refuse what would be another program if carried arrays share memory, and remember who may share it later.
+
+        A turn gets each carried array as memory of its own. That is right as long as nobody writes to memory that
+        another variable sees, too.
+        """
+        written = {place - offset for place in step.written if type(place) is int}
+        places = [
+            i
+            for i, leaf in enumerate(self.carry.leaves)
+            if i not in self.returned and has_memory(leaf) and has_memory(self.leaving[i])
+        ]
+        written |= {i for i in places if self.entering[i]._storage.unreadable}
+        before = [memory(self.carry.leaves[i]) for i in places]
+        groups = self._memory_groups(places)
+        captured: list[Any] = [*step.captured.values()]
+        stale = [array._storage.unreadable for array in captured if is_traced(array)]
+        if any(stale):
+            raise SharedMemoryError(
+                f"the {self.where} uses an array in each turn that {next(filter(None, stale))}",
+                location_at(self.site.file, self.site.line),
+            )
+        for i in places:
+            name, leaf = self.carry.paths[i], self.carry.leaves[i]
+            if i in written:
+                is_seen = not is_traced(leaf) or leaf._storage.trace.is_seen_outside(leaf._storage)
+                if is_seen or before.count(memory(leaf)) > 1 or memory(leaf) in step.captured:
+                    raise SharedMemoryError(
+                        f"the {self.where} writes to `{name}`, and rebinds it: others see the array that it was before "
+                        f"the loop. Begin with a copy, {name} = {name}.copy()",
+                        location_at(self.site.file, self.site.line),
+                    )
+            others = groups[i] - {i}
+            if (others & step.written.keys()) or (groups[i] & written and others - {memory(leaf)}):
+                raise SharedMemoryError(
+                    f"the {self.where} binds `{name}` to an array that another variable has, too, and writes to one of "
+                    f"them: bind a copy, {name} = ….copy()",
+                    location_at(self.site.file, self.site.line),
+                )
+
+    def _memory_groups(self, places: Sequence[int]) -> dict[int, set[int]]:
+        """For each carried array all that may be one memory with it in some turn: carried ones, by place, and others.
+
+        The others are those from outside, by their `memory`, of which the carried array is one before the loop or after
+        a turn.
+        """
+        groups = {i: {i, memory(self.carry.leaves[i])} for i in places}
+        holder = {id(self.entering[i]._storage): i for i in places}
+        for i in places:
+            new = self.leaving[i]
+            if not is_traced(new):
+                groups[i] |= {memory(new), id(new)}
+                continue
+            for storage in (new._storage, *(other for other, _ in all_shared_with(new._storage))):
+                if storage.trace is not self.trace:
+                    groups[i].add(id(require_trace().known_shadow(storage)))
+                else:  # made in the turn, or carried: whoever has it first stands for it
+                    groups[i].add(holder.setdefault(id(storage), i))
+        merged: list[set[int]] = []
+        for group in groups.values():
+            touching = [one for one in merged if one & group]
+            merged = [one for one in merged if not one & group] + [group.union(*touching)]
+        return {i: next(one for one in merged if i in one) for i in places}
+
+    def depends_on_inputs(self, step: NestedFunction, rows: Sequence[Any]) -> bool:
+        """Whether a turn uses a value that is not known: else Python computes, and its numbers stay Python's."""
+        used: list[Any] = [*self.carry.leaves, *step.captured.values(), *rows]
+        return any(is_traced(x) and not x._trace.can_be_known(x.value) for x in used)
+
+    def has_views_of(self, arrays: Sequence[Any], step: NestedFunction) -> bool:
+        """Whether it matters that the rows of a turn are views of arrays: one of them is written to, or kept."""
+        leaving = [x._storage for x in self.leaving if is_traced(x) and has_memory(x)]
+        kept = {id(x) for one in leaving for x in (one, *(other for other, _ in all_shared_with(one)))}
+        return any(
+            row._storage.version
+            or id(row._storage) in kept
+            or (memory(array) in step.written if is_traced(array) else is_adopted(array))
+            for row, array in zip(self.rows, arrays, strict=True)
+        )
+
+    def is_left_by_values(self, step: NestedFunction) -> bool:
+        """Whether it depends on values that are not known how a turn ends, or how one before it did."""
+        if _KIND not in self.held:
+            return False
+        graph = step.program.graph
+        makes = {output: call for call in graph.calls for output in call.outputs}
+        before: list[Any] = [*self.carry.leaves, *step.captured.values()]
+        seen, stack = set[int](), [self.carry.paths.index(_KIND)]
+        while stack:
+            place = stack.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            if is_traced(before[place]) and not before[place]._trace.can_be_known(before[place].value):
+                return True
+            if place < len(self.carry.leaves) and step.results[place].index >= 0:
+                found = _sources(graph.outputs[step.results[place].index], makes)
+                stack += [number for number, value in enumerate(graph.inputs) if value in found]
+        return False
+
+    def shares(self) -> bool:
+        """Whether variables may be the same memory after the loop, so that later writes would be refused."""
+        return any(
+            has_memory(leaf) and not self._is_made_in_turn(new)
+            for leaf, new in zip(self.carry.leaves, self.leaving, strict=True)
+        )
+
+    def _is_made_in_turn(self, new: Any) -> bool:
+        """Whether an array that a turn leaves is memory of its own, and nothing that was there before."""
+        if not is_traced(new) or self._from_before(new._storage) or new._views:
+            return False
+        return not any(new._storage is one._storage for one in self.entering if is_traced(one))
+
+    def _from_before(self, storage: Storage) -> list[Storage]:
+        """The memory from before the loop that some memory is, or may be as values decide."""
+        if storage.trace is not self.trace:
+            return [storage]
+        return [other for other, _ in all_shared_with(storage) if other.trace is not self.trace]
+
+    def _note_sharing(self, leaves: Sequence[Any]) -> None:
+        """Note which arrays may be the same memory after the loop, and that some must not be used any more."""
+        for i, leaf in enumerate(self.carry.leaves):
+            if not (has_memory(leaf) and is_traced(leaf) and is_traced(leaves[i])):
+                continue
+            entering, leaving, name = self.entering[i], self.leaving[i], self.carry.paths[i]
+            statement = f"the {self.where}, which binds `{name}`,"
+            if entering._storage.version or entering._storage.unreadable:
+                make_unreadable(
+                    leaf._storage, f"the {self.where} has written to as `{name}`, which it also rebinds"
+                )
+            if not (self.has_turns and self._is_made_in_turn(leaving)):
+                share(leaf._storage, leaves[i]._storage, statement)
+            for memory_before in self._from_before(leaving._storage) if i not in self.returned else ():
+                share(memory_before, leaves[i]._storage, statement)
+        self._note_shared_results(leaves)
+
+    def _note_shared_results(self, leaves: Sequence[Any]) -> None:
+        """Two variables that the last turn may have left as one array."""
+        places = [i for i, leaf in enumerate(self.leaving) if has_memory(leaf) and is_traced(leaf)]
+        for at, i in enumerate(places):
+            for j in places[at + 1 :]:
+                one, other = self.leaving[i]._storage, self.leaving[j]._storage
+                if one is other or any(x is other for x, _ in one.shared_with):
+                    names = f"`{self.carry.paths[i]}` and `{self.carry.paths[j]}`"
+                    share(leaves[i]._storage, leaves[j]._storage, f"the {self.where}, which binds {names},")
+
+    def _promoted(self, results: Sequence[Result]) -> bool:
+        """Whether a type had to be promoted to that which a turn gives."""
+        changed, carry = False, self.carry
+        for place, result in enumerate(results[: len(carry.leaves)]):
+            type_, weak = carry.types[place], carry.weak[place]
+            if not same_shape(type_.shape, result.type.shape):
+                raise CarryMismatchError(
+                    f"{self.where}: `{carry.paths[place]}` is {type_} before a turn and {result} after it: a loop on "
+                    "traced values keeps shapes",
+                    user_location(),
+                )
+            kinds = [
+                type_.dtype if weak is None else weak(0),
+                result.weak(0) if result.weak else result.type.dtype,
+            ]
+            both = None if weak is None or result.weak is None else strongest_type([weak, result.weak])
+            new = ArrayType(np.result_type(*kinds), type_.shape)
+            if (new, both) != (type_, weak):
+                carry.types[place], carry.weak[place] = new, both
+                changed = True
+        return changed
+
+    def outcome_of(self, leaves: Sequence[Any]) -> Outcome:
+        """What the loop leaves behind."""
+        self._note_sharing(leaves)
+        names, slots = self._given(leaves)
+        kind, value = names.pop(_KIND, FELL), names.pop(_VALUE, UNSET)
+        bound = [name for name in (*self.held, *self.fixed) if name in names]
+        return Outcome(kind, value, {str(name): names[str(name)] for name in bound}, slots)
+
+
+def while_loop(
+    where: str,
+    site: Site,
+    names: Mapping[str, Any],
+    test: Callable[[Mapping[str, Any]], Any],
+    turn: Turn,
+    watch: Watch,
+    *,
+    most: int | None = None,
+    has_turns: bool = False,
+    only_if_left: bool = False,
+) -> Outcome:
+    """A loop as long as a test holds; at most `most` turns.
+
+    Raises:
+        RunsInPythonError: it is wanted `only_if_left` by a jump that depends on values, and is not.
+    """
+    loop = StagedLoop(where, site, names, watch, has_turns=has_turns)
+    step = loop.traced(turn)
+    if only_if_left and not loop.is_left_by_values(step):
+        raise RunsInPythonError("no value ends it")
+
+    def goes_on(leaves: list[Any]) -> Any:
+        given, slots = loop._given(leaves)
+        kind = given.pop(_KIND, None)
+        holds, left = watch.run(lambda: test(given), slots)
+        if any(left[slot] is not slots.get(slot) for slot in left):
+            raise SideEffectError(f"{where}: its test changes `{next(iter(left))}`", user_location())
+        holds = holds if np.ndim(holds) == 0 else np.reshape(holds, ())
+        return holds if kind is None else np.logical_and(kind == FELL, holds)
+
+    goes_on.__name__ = f"{loop.name}_test"
+    condition = NestedFunction(
+        where, goes_on, loop._tree(), loop.carry.arguments(), beside=step, is_block=True
+    )
+    limit = {} if most is None else {"max_steps": most}
+    return loop.outcome_of(record_while(where, loop.carry, step, condition, limit))
+
+
+def is_long(site: Site, length: Any) -> bool:
+    """Whether a loop of known length is a loop of the program, rather than written out."""
+    if site.asks_python or isinstance(length, SymbolicSize):
+        return not site.asks_python
+    is_flat = site.weight == 1 and not require_trace().may_not_run
+    return _is_very_long(length) if is_flat else bool(length * site.weight >= HEAVY)
+
+
+def _is_very_long(length: Any) -> bool:
+    """Whether what is written out would be too long, though Python's numbers would stay what they are there."""
+    return isinstance(length, SymbolicSize) or bool(length >= VERY_LONG)
+
+
+class RunsInPythonError(Exception):
+    """A loop is better written out; the text says why: "no value ends it"."""
+
+
+def known_loop(
+    where: str,
+    site: Site,
+    names: Mapping[str, Any],
+    turn: Turn,
+    turns: Turns,
+    has_jumped: Callable[[], bool],
+    watch: Watch,
+) -> Outcome:
+    """A loop of known length: counted, unless a jump may end it. `has_jumped` tells whether one depends on values.
+
+    Raises:
+        RunsInPythonError: it is short, and no value ends it; or Python's own numbers and arrays are wanted.
+    """
+    has_turns = is_known(turns.length >= 1)
+    loop, slices = (
+        StagedLoop(where, site, names, watch, has_turns=has_turns),
+        slices_of(where, turns.rows, turns.length),
+    )
+    counter = Argument(ArrayType(INT64, ()), "i", int, is_scalar=True)
+    step = loop.traced(turn, [counter, *slices.arguments])
+    if turns.rows and loop.has_views_of(turns.rows, step):
+        return known_loop(where, site, names, turn, turns.indexed(), has_jumped, watch)
+    are_sizes_known = not isinstance(turns.length, SymbolicSize)
+    if (are_sizes_known or any(loop.carry.weak)) and not loop.depends_on_inputs(step, turns.rows):
+        raise RunsInPythonError("it computes numbers that Python knows in each turn")
+    if may_outgrow(step.program.graph, _whole_numbers(loop, step), turns.length):
+        raise RunsInPythonError("it multiplies whole numbers of Python's, which 64 bits may not hold")
+    if loop.outcome.kind is not FELL:
+        return while_loop(
+            where, site, {**names, NUMBER: 0}, lambda given: given[NUMBER] < turns.length, turn,
+            watch, most=None if isinstance(turns.length, SymbolicSize) else turns.length, has_turns=has_turns,
+        )  # fmt: skip
+    if not (is_long(site, turns.length) or has_jumped()):
+        raise RunsInPythonError("it is short")
+    if loop.shares() and not _is_very_long(turns.length):
+        raise RunsInPythonError("its variables may be the same array afterwards")
+    last, _ = run_loop(step, loop.carry, slices, {}, None, first=0)
+    return loop.outcome_of(last)
+
+
+def _whole_numbers(loop: StagedLoop, step: NestedFunction) -> list[tuple[Value, Value]]:
+    """The carried whole numbers of Python's, as a turn gets and leaves them."""
+    graph = step.program.graph
+    return [
+        (graph.inputs[1 + place], graph.outputs[step.results[place].index])
+        for place, weak in enumerate(loop.carry.weak)
+        if weak is int and step.results[place].index >= 0
+    ]
+
+
+def is_returned(kind: Any) -> Any:
+    """Whether a function has returned from a loop."""
+    return kind == RETURNED
+
+
+def _is_untouched(one: Held, other: Held) -> bool:
+    """Whether a variable is what it was, to the object."""
+    return one.tree == other.tree and all(x is y for x, y in zip(one.leaves, other.leaves, strict=True))
+
+
+def _sources(value: Value, makes: Mapping[Value, Call]) -> set[Value]:
+    """The inputs of a graph that a value is computed from."""
+    found: set[Value] = set()
+    seen, stack = set[Value](), [value]
+    while stack:
+        top = stack.pop()
+        if top in seen or isinstance(top, Constant):
+            continue
+        seen.add(top)
+        if call := makes.get(top):
+            stack += call.inputs
+        else:
+            found.add(top)
+    return found

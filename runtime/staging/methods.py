@@ -1,0 +1,123 @@
+"""Methods of Python's lists, tuples and dictionaries that are given traced numbers, or sort them."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import BuiltinMethodType, MethodType
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.callers.user_code import user_location
+from ..branching.branches import raise_where
+from .dictionaries import DICT_METHODS, is_unknown_key
+from .entries import either, entry
+from .on_behalf import call
+from .orderings import in_order
+from .python_numbers import PYTHON_KINDS, as_python_number, is_unknown, is_unknown_integer, selected
+
+
+def method_on_values(
+    function: BuiltinMethodType, callee: Callable[[Any], Any]
+) -> "Callable[..., Any] | None":
+    """What a method of a list, a tuple or a dictionary does where values decide; None for any other."""
+    own: Any = function.__self__
+    name = function.__name__
+    is_dict = isinstance(own, dict)
+    if isinstance(own, list) and name == "sort":
+        return partial(_sort, own, function, callee)
+    if not is_dict and not isinstance(own, list | tuple):
+        return None
+    meaning = (DICT_METHODS if is_dict else _SEQUENCE_METHODS).get(name)
+    if meaning is None:
+        return None
+    is_meant: Callable[[Any], bool] = is_unknown_key if is_dict else is_unknown
+
+    def method(*given: Any, **more: Any) -> Any:
+        by_values = not more and bool(given) and (is_meant(given[0]) or _searches(name, own))
+        return meaning(own, *given) if by_values else call(function, *given, **more)
+
+    return method
+
+
+def array_method(function: MethodType) -> Callable[..., Any]:
+    """A method of a traced array: Python's numbers, where it is asked for them and tracing does not know them."""
+    array: Any = function.__self__
+    meaning = _ARRAY_METHODS.get(function.__name__)
+    if meaning is None or array._trace.can_be_known(array.value) or array._trace.numbers_behind(array.value):
+        return function
+    return partial(meaning, array)
+
+
+def _item(array: Any, *place: Any) -> Any:
+    if len(place) == 1 and type(place[0]) is not tuple:
+        array, place = np.ravel(array), (place[0],)
+    elif place:
+        array = array[place[0] if type(place[0]) is tuple else place]
+        place = ()
+    number = array[place] if place else np.reshape(array, ())
+    return as_python_number(number, PYTHON_KINDS[number.dtype.kind])
+
+
+def _tolist(array: Any) -> Any:
+    return [_tolist(row) for row in array] if array.ndim else _item(array)
+
+
+def _searches(name: str, entries: Any) -> bool:
+    """Whether a method compares its argument with entries that are traced."""
+    return name in ("index", "count", "remove") and any(map(is_unknown, entries))
+
+
+def _sort(own: list[Any], sort: Any, callee: Callable[[Any], Any], **options: Any) -> None:
+    key = options.get("key")
+    found = in_order(own, None if key is None else callee(key), reverse=bool(options.get("reverse")))
+    if found is None:
+        sort(**options)
+    else:
+        own[:] = found
+
+
+def _index(entries: "Sequence[Any]", x: Any, *ends: int) -> Any:
+    first, last = (*ends, *(0, len(entries))[len(ends) :])
+    places = range(len(entries))[first:last]
+    equal = np.stack([entries[place] == x for place in places] or [np.False_])
+    raise_where(np.logical_not(np.any(equal)), ValueError("list.index(x): x not in list"), user_location())
+    return np.argmax(equal) + places.start
+
+
+def _count(entries: "Sequence[Any]", x: Any) -> Any:
+    return sum((selected(one == x, 1, 0) for one in entries), 0)
+
+
+def _pop(entries: list[Any], place: Any = -1) -> Any:
+    if not is_unknown_integer(place) or not entries:
+        return entries.pop(place)
+    place = np.where(place < 0, place + len(entries), place)
+    found = entry(list(entries), place)
+    for number in range(len(entries) - 1):
+        entries[number] = either(place <= number, entries[number + 1], entries[number])
+    del entries[-1]
+    return found
+
+
+def _insert(entries: list[Any], place: Any, x: Any) -> None:
+    length = len(entries)
+    place = np.clip(np.where(place < 0, place + length, place), 0, length)
+    entries.append(x)
+    for number in range(length, 0, -1):
+        after = either(place == number, x, entries[number - 1])
+        entries[number] = either(place > number, entries[number], after) if number < length else after
+    entries[0] = either(place == 0, x, entries[0])
+
+
+def _remove(entries: list[Any], x: Any) -> None:
+    _pop(entries, _index(entries, x))
+
+
+_ARRAY_METHODS: Final[dict[str, Callable[..., Any]]] = {"item": _item, "tolist": _tolist}
+_SEQUENCE_METHODS: Final[dict[str, Callable[..., Any]]] = {
+    "index": _index,
+    "count": _count,
+    "pop": _pop,
+    "insert": _insert,
+    "remove": _remove,
+}

@@ -1,0 +1,184 @@
+"""What converted code calls in place of functions of NumPy's and SciPy's, so that they see traced arrays.
+
+NumPy asks an argument for its own meaning of a function, but neither looks for arrays in lists nor asks anyone where
+arrays are made out of nothing, as by ``np.zeros(n)``.
+"""
+
+import inspect
+import operator
+import sys
+from collections.abc import Callable
+from functools import lru_cache, partial
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.callers.user_code import user_location
+from ...compiler.errors import RandomStateError
+from ...compiler.frontend.conversion import converted
+from ...compiler.tracing.adoption import adopt
+from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, INDEXABLES, STAND_INS, place_in_numpy
+from ...compiler.tracing.trace import require_trace
+from ...compiler.tracing.traced_array import (
+    as_value,
+    contains_size,
+    contains_traced,
+    is_numpy_array,
+    is_traced,
+    located,
+    wrap,
+)
+from ..branching.effects import watch_called
+from .on_behalf import call
+
+_WRITERS: Final = frozenset(
+    {np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis, operator.setitem}
+)
+"""What writes to its first argument."""
+_WRITE: Final = frozenset(
+    {"fill", "itemset", "partition", "put", "resize", "setfield", "sort", "__setitem__"}
+)
+"""Methods of arrays that write to them."""
+_CLASSES: Final = frozenset(
+    {
+        "BitGenerator",
+        "Generator",
+        "MT19937",
+        "PCG64",
+        "PCG64DXSM",
+        "Philox",
+        "RandomState",
+        "SFC64",
+        "SeedSequence",
+    }
+)
+"""What `numpy.random` has besides functions."""
+
+
+def numpy_meaning(function: Any) -> Callable[..., Any] | None:
+    """What stands for a function of NumPy's or SciPy's in converted code; None if that is the function itself."""
+    found = _meanings().get(function)
+    if found is not None:
+        return found
+    if isinstance(function, np.ufunc):
+        return partial(_of_lists, function)
+    if function is operator.setitem:
+        return partial(_noting_writes, function)
+    owner = getattr(function, "__self__", None)
+    if is_numpy_array(owner) and (function.__name__ in _WRITE or not function.__name__.startswith("__")):
+        return partial(_of_array, function)
+    if "numpy.random" in sys.modules and (name := _draws().get(function)) is not None:
+        return partial(_refuse_draw, name)
+    if type(function) is FunctionType and (function.__module__ or "").startswith("scipy.special"):
+        return _stand_in(function)
+    return None
+
+
+def indexable(x: Any) -> Any:
+    """What stands for an object of NumPy's that is indexed, such as ``np.r_``; None if it is none of them."""
+    return _indexables().get(id(x))
+
+
+def with_converted_functions(function: Callable[..., Any], *given: Any, **more: Any) -> Any:
+    """Call a function of a library that calls those of the user's which it is given: ``map(f, rows)``."""
+    return function(
+        *map(_converted_within, given), **{name: _converted_within(x) for name, x in more.items()}
+    )
+
+
+def _converted_within(x: Any) -> Any:
+    if isinstance(x, (FunctionType, MethodType)):
+        watch_called(x)
+        return converted(x)
+    if type(x) is list and any(isinstance(one, FunctionType) for one in x):
+        return [_converted_within(one) for one in x]
+    return x
+
+
+@lru_cache(1)
+def _meanings() -> dict[Any, Callable[..., Any]]:
+    found: dict[Any, Callable[..., Any]] = {
+        function: partial(_looking_everywhere, function) for function in FUNCTIONS
+    }
+    for name, traced in CONSTRUCTORS.items():
+        module, short = place_in_numpy(name)
+        found[getattr(module, short)] = partial(with_converted_functions, partial(located, traced))
+    return found
+
+
+@lru_cache(1)
+def _draws() -> dict[Any, str]:
+    """The functions that draw from NumPy's own generator, or set its state, and their names."""
+    names = {name for name in np.random.__all__ if name not in _CLASSES and name != "default_rng"}
+    return {getattr(np.random, name): name for name in names}
+
+
+@lru_cache(1)
+def _indexables() -> dict[int, Any]:
+    return {id(getattr(np, name)): traced for name, traced in INDEXABLES.items()}
+
+
+def _looking_everywhere(function: Any, *given: Any, **more: Any) -> Any:
+    """``np.max([x, y])``, ``np.fill_diagonal(w, x)``: NumPy's protocol looks at some arguments, not into lists."""
+    arguments = (*given, *more.values())
+    if any(map(contains_traced, arguments)) or any(map(contains_size, arguments)):
+        return with_converted_functions(partial(located, FUNCTIONS[function]), *given, **more)
+    return with_converted_functions(partial(_noting_writes, function), *given, **more)
+
+
+def _of_lists(ufunc: np.ufunc, *given: Any, **more: Any) -> Any:
+    """``np.add([x, y], 1)``"""
+    return _noting_writes(
+        ufunc, *[CONSTRUCTORS["array"](x) if _is_list_of_traced(x) else x for x in given], **more
+    )
+
+
+def _is_list_of_traced(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and contains_traced(x)
+
+
+def _of_array(method: Any, *given: Any, **more: Any) -> Any:
+    """``table.take(i)``, ``weights.dot(x)``: a method of NumPy's own array, of traced ones."""
+    if not any(map(contains_traced, (*given, *more.values()))):
+        if method.__name__ in _WRITE:
+            require_trace().note_numpy_write(method.__self__)
+        return call(method, *given, **more)
+    own, name = method.__self__, method.__name__
+    return getattr(adopt(own) if name in _WRITE else wrap(as_value(own)), name)(*given, **more)
+
+
+def _noting_writes(function: Any, *given: Any, **more: Any) -> Any:
+    """What a function gives that may write to an array of NumPy's without anything traced."""
+    if not any(map(is_traced, given)):
+        targets = given[function.nin :] if isinstance(function, np.ufunc) else given[: function in _WRITERS]
+        out = more.get("out")
+        for target in (*targets, *(out if isinstance(out, tuple) else (out,))):
+            if is_numpy_array(target):
+                require_trace().note_numpy_write(target)
+    return call(function, *given, **more)
+
+
+def _refuse_draw(name: str, *_given: Any, **_more: Any) -> Any:
+    raise RandomStateError(
+        f"np.random.{name} was called while tracing: its number would be frozen into the graph. "
+        "Draw from a generator of tracemill.random.default_rng, or outside, and pass the result as an argument",
+        user_location(),
+    )
+
+
+def _stand_in(function: FunctionType) -> Callable[..., Any] | None:
+    """The function of Tracemill's for one of `scipy.special`; None for a version of it with other parameters."""
+    ours = STAND_INS.get(function.__name__)
+    if ours is None or _parameters(function) != _parameters(ours):
+        return None
+
+    def choosing(*given: Any, **more: Any) -> Any:
+        is_traced = any(map(contains_traced, (*given, *more.values())))
+        return located(ours, *given, **more) if is_traced else function(*given, **more)
+
+    return choosing
+
+
+def _parameters(function: Any) -> list[tuple[str, Any]]:
+    return [(one.name, one.default) for one in inspect.signature(function).parameters.values()]

@@ -1,0 +1,87 @@
+"""``sorted``, ``min`` and ``max`` of numbers that are traced, or by keys that are."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.tracing.traced_array import is_traced
+from .entries import entries_at, entry
+from .python_numbers import is_unknown, selected
+
+
+def in_order(
+    entries: "Iterable[Any]", key: "Callable[[Any], Any] | None", *, reverse: bool
+) -> "list[Any] | None":
+    """The entries sorted as ``sorted`` does it, equal ones as they come; None if no value decides their order."""
+    listed = list(entries)
+    columns = _columns(listed if key is None else list(map(key, listed)))
+    if columns is None:
+        return None
+    if reverse:  # equal ones keep their order, so both what is sorted and the result are turned around
+        order = len(listed) - 1 - np.lexsort(tuple(column[::-1] for column in columns[::-1]))[::-1]
+    else:
+        order = np.lexsort(tuple(columns[::-1]))
+    return entries_at(listed, order, len(listed))
+
+
+def best(entries: Sequence[Any], keys: Sequence[Any], better: Callable[[Any, Any], Any]) -> Any:
+    """The first entry whose key is better than all before it; keys are numbers or tuples of numbers."""
+    place, found = 0, keys[0]
+    for number in range(1, len(keys)):
+        is_new = is_better(keys[number], found, better)
+        place = selected(is_new, number, place)
+        found = chosen_key(is_new, keys[number], found)
+    return entry(list(entries), place)
+
+
+def best_of_many(entries: Sequence[Any], keys: Sequence[Any], *, largest: bool) -> Any:
+    """The same of many numbers, at once."""
+    values = np.stack(list(keys))
+    is_first_nan: Any = False
+    if (
+        values.dtype.kind == "f"
+    ):  # a NaN is better than nothing, and nothing is better than a NaN that comes first
+        is_nan = np.isnan(values)
+        values, is_first_nan = np.where(is_nan, -np.inf if largest else np.inf, values), is_nan[0]
+    place: Any = np.argmax(values) if largest else np.argmin(values)
+    place = np.where(is_first_nan, 0, place)
+    return entry(list(entries), place)
+
+
+def are_orderable(keys: Sequence[Any]) -> bool:
+    """Whether keys are numbers, or tuples of as many numbers, and values decide their order."""
+    return _columns(keys) is not None
+
+
+def _columns(keys: Sequence[Any]) -> "list[Any] | None":
+    """The numbers of keys, that which counts first before the others."""
+    if not keys:
+        return None
+    rows = [tuple(key) if type(key) in (tuple, list) else (key,) for key in keys]
+    if len({(type(key) in (tuple, list), len(row)) for key, row in zip(keys, rows, strict=True)}) > 1:
+        return None
+    numbers = [one for row in rows for one in row]
+    if not any(map(is_unknown, numbers)) or not all(map(_is_number, numbers)):
+        return None
+    return [np.stack(list(column)) for column in zip(*rows, strict=True)]
+
+
+def _is_number(x: Any) -> bool:
+    return (is_traced(x) and x.ndim == 0) or isinstance(x, int | float | np.bool | np.number)
+
+
+def is_better(key: Any, than: Any, better: Callable[[Any, Any], Any]) -> Any:
+    """Whether a key is better than another: of tuples, as the first entries decide that differ."""
+    if type(key) not in (tuple, list):
+        return better(key, than)
+    found: Any = False
+    for one, other in zip(reversed(key), reversed(than), strict=True):
+        found = np.logical_or(better(one, other), np.logical_and(np.equal(one, other), found))
+    return found
+
+
+def chosen_key(test: Any, key: Any, other: Any) -> Any:
+    if type(key) in (tuple, list):
+        return tuple(selected(test, one, two) for one, two in zip(key, other, strict=True))
+    return selected(test, key, other)

@@ -1,0 +1,369 @@
+"""What Python's own functions do with traced numbers, as far as theirs would ask for the value."""
+
+import bisect
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.callers.user_code import user_location
+from ...compiler.errors import ClockError, UnsupportedFunctionError
+from ...compiler.frontend.conversion import call_converted, converted
+from ...compiler.frontend.reached import reads_attributes
+from ...compiler.symbolic_size import SymbolicSize, is_one
+from ...compiler.tracing.registry import CONSTRUCTORS
+from ...compiler.tracing.trace import current_trace, require_trace
+from ...compiler.tracing.traced_array import contains_traced, is_traced, located
+from ..branching.effects import watch_called, watching
+from .comprehensions import known_tests
+from .draws import draw_method, seeded
+from .entries import OneOf, call_one
+from .instances import maker
+from .mathematics import MATHEMATICS
+from .methods import array_method, method_on_values
+from .numpy_functions import numpy_meaning
+from .on_behalf import call
+from .orderings import are_orderable, best, best_of_many, in_order
+from .python_numbers import as_python_number, is_unknown, selected
+from .ranges import StagedRange, Zipped, enumerated, plainly, turned_around, zipped
+from .vectorized import vectorized
+
+_LONGEST_FOLD: Final = 64
+_FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, partial, type)
+_TESTERS: Final = (filter, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)
+_BISECTIONS: Final = {bisect.bisect_left: "left", bisect.bisect_right: "right"}
+_CALLERS: Final = (map, functools.reduce, itertools.accumulate, itertools.starmap)
+
+
+_SEEDED: Final = frozenset({"default_rng", "RandomState", "SeedSequence", "Generator", "Random"}) | frozenset(
+    {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
+)
+"""What begins with a number of Python's, which it asks for its value."""
+
+
+def callee(function: Any) -> Any:
+    """What converted code calls where it is told to call `function`."""
+    kind = type(function)
+    if current_trace() is None:
+        return converted(function) if kind in (FunctionType, MethodType, partial) else function
+    if (found := _special(function, kind)) is not None:
+        return found
+    watch_called(function)
+    if (found := _meaning(function, kind)) is not None:
+        return found
+    return partial(call_converted, function) if reads_attributes(function) else converted(function)
+
+
+def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
+    """What stands for methods of traced arrays and of random generators, and for objects that choose or repeat."""
+    if kind in _OBJECTS:
+        return partial(_OBJECTS[kind], function)
+    if kind is MethodType and is_traced(function.__self__):
+        return array_method(function)
+    return draw_method(function)
+
+
+def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
+    """What stands for a function of Python's or NumPy's, or a method of their containers; how a class makes objects."""
+    if kind is MethodType and isinstance(function.__func__, FunctionType):
+        return None
+    if kind is BuiltinMethodType and (method := method_on_values(function, callee)) is not None:
+        return method
+    try:
+        found = _MEANINGS.get(function) or numpy_meaning(function)
+    except TypeError:  # it cannot be hashed
+        found = None
+    if found is None and _is_seeded(function):
+        return partial(_called_with_ints, function)
+    return maker(function) if found is None and isinstance(function, type) else found
+
+
+def _is_seeded(function: Any) -> bool:
+    """Whether it makes a generator of NumPy's or Python's, which asks its seed for the value."""
+    name, module = getattr(function, "__name__", ""), getattr(function, "__module__", None) or ""
+    return name in _SEEDED and module.partition(".")[0] in ("numpy", "random")
+
+
+def _called_one(chosen: OneOf, *given: Any, **more: Any) -> Any:
+    return call_one(chosen, callee, given, more)
+
+
+def _vectorized(function: Any, *given: Any, **named: Any) -> Any:
+    watch_called(function.pyfunc)
+    if not any(map(contains_traced, (*given, *named.values()))):
+        return call(function, *given, **named)
+    with watching("`np.vectorize`", {}, user_location()):  # all elements are traced at once
+        watch_called(function.pyfunc)
+        return vectorized(function, callee, given, named)
+
+
+_OBJECTS: Final[dict[type, Callable[..., Any]]] = {OneOf: _called_one, np.vectorize: _vectorized}
+"""By class of an object: what a call of it does."""
+
+
+def _called_with_ints(function: Any, *given: Any, **more: Any) -> Any:
+    """What a function gives that asks for the values of whole numbers: the program is for those."""
+    given = tuple(map(_known_int, given))
+    more = {name: _known_int(x) for name, x in more.items()}
+    return seeded(function, given, more)
+
+
+def _known_int(x: Any) -> Any:
+    return operator.index(x) if is_traced(x) and x.ndim == 0 and x.dtype.kind in "iu" else x
+
+
+def _len(x: Any) -> Any:
+    """``len(x)``, which Python makes an int: of a traced array a symbolic size if it has one."""
+    return x.__len__() if is_traced(x) else len(x)
+
+
+def _range(*bounds: Any) -> Any:
+    if any(is_traced(one) or isinstance(one, SymbolicSize) for one in bounds):
+        start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+        if type(step) is int and step and all(_is_bound(one) for one in (start, stop)):
+            return StagedRange(start, stop, step)
+    return range(*bounds)
+
+
+def _is_bound(x: Any) -> bool:
+    if is_traced(x):
+        return bool(x.ndim == 0 and x.dtype.kind in "iu")
+    return isinstance(x, (int, np.integer, SymbolicSize))
+
+
+def _zip(*parts: Any, strict: bool = False) -> Any:
+    found = None if strict or not any(map(_is_staged, parts)) else zipped(*parts)
+    return zip(*map(plainly, parts), strict=strict) if found is None else found
+
+
+def _enumerate(part: Any, start: Any = 0) -> Any:
+    found = enumerated(part, start) if _is_staged(part) else None
+    return enumerate(plainly(part), start) if found is None else found
+
+
+def _reversed(part: Any) -> Any:
+    found = turned_around(part) if _is_staged(part) else None
+    return reversed(plainly(part)) if found is None else found
+
+
+def _is_staged(part: Any) -> bool:
+    return is_traced(part) or isinstance(part, (range, StagedRange, Zipped, np.ndarray))
+
+
+def _int(*given: Any, **more: Any) -> Any:
+    if len(given) == 1 and not more and is_unknown(given[0]):
+        return as_python_number(np.trunc(given[0]) if given[0].dtype.kind == "f" else given[0], int)
+    return int(*given, **more)
+
+
+def _float(*given: Any) -> Any:
+    if len(given) == 1 and is_unknown(given[0]) and given[0].dtype.kind != "c":
+        return as_python_number(given[0], float)
+    return float(*given)
+
+
+def _complex(*given: Any, **more: Any) -> Any:
+    if len(given) == 1 and not more and is_unknown(given[0]):
+        return as_python_number(given[0], complex)
+    return complex(*given, **more)
+
+
+def _bool(*given: Any) -> Any:
+    return given[0] != 0 if len(given) == 1 and is_unknown(given[0]) else bool(*given)
+
+
+def _round(x: Any, ndigits: Any = None) -> Any:
+    if is_unknown(x) and x.weak is not None and x.weak is not complex:
+        rounded = np.round(x, 0 if ndigits is None else ndigits)
+        return as_python_number(rounded, int if ndigits is None else x.weak)
+    return round(x) if ndigits is None else round(x, ndigits)
+
+
+def _extreme(own: Any, better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """``min`` or ``max``: the first of the best, as Python compares them."""
+
+    def extreme(*given: Any, **options: Any) -> Any:
+        entries = list(given[0]) if len(given) == 1 else list(given)
+        if not entries or options.keys() - {"key", "default"} or type(given[0]) is str:
+            return own(entries, **options) if len(given) == 1 else own(*given, **options)
+        key = options.get("key")
+        keys = entries if key is None else list(map(callee(key), entries))
+        if not are_orderable(keys):
+            decided = own(range(len(keys)), key=keys.__getitem__)
+            return entries[decided]
+        if len(entries) > _LONGEST_FOLD and all(np.ndim(one) == 0 for one in keys):
+            return best_of_many(entries, keys, largest=own is max)
+        if key is not None or type(keys[0]) in (tuple, list):
+            return best(entries, keys, better)
+        found = entries[0]
+        for one in entries[1:]:
+            is_better = better(one, found)
+            found = selected(is_better, one, found) if is_traced(is_better) else one if is_better else found
+        return found
+
+    return extreme
+
+
+def _ndarray(shape: Any, dtype: Any = float, buffer: Any = None, *more: Any, **options: Any) -> Any:
+    if buffer is None and not more and contains_traced(shape if isinstance(shape, list | tuple) else [shape]):
+        return located(CONSTRUCTORS["empty"], shape, dtype, **options)
+    return np.ndarray(shape, dtype, buffer, *more, **options)
+
+
+def _place_in_order(own: Any, side: Any) -> Callable[..., Any]:
+    """``bisect``: of numbers that are sorted."""
+
+    def place(entries: Any, x: Any, *ends: Any, **more: Any) -> Any:
+        if ends or more or not (is_unknown(x) or any(map(is_unknown, entries))):
+            return own(entries, x, *ends, **more)
+        return as_python_number(np.searchsorted(np.stack(list(entries)), x, side=side), int)
+
+    return place
+
+
+def _nditer(op: Any, *settings: Any, **more: Any) -> Any:
+    """``np.nditer`` without settings: the elements in the order of memory."""
+    operands = op if isinstance(op, list | tuple) else [op]
+    if not any(map(is_traced, operands)):
+        return np.nditer(op, *settings, **more)
+    shapes = {np.shape(one) for one in operands}
+    if settings or more or len(shapes) > 1:
+        raise UnsupportedFunctionError(
+            "np.nditer of traced arrays gives elements to read, of arrays of one shape. To write, or to know where an "
+            "element stands: for i in np.ndindex(x.shape): x[i] = …, or for i, v in np.ndenumerate(x)",
+            user_location(),
+        )
+    rows = [np.ravel(one, "K" if len(operands) == 1 else "C") for one in operands]
+    return rows[0] if len(rows) == 1 else _zip(*rows)
+
+
+def _sorted(given: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    entries = list(given)
+    key = None if key is None else callee(key)
+    found = in_order(entries, key, reverse=bool(reverse))
+    return sorted(entries, key=key, reverse=reverse) if found is None else found
+
+
+def _calling(own: Any) -> Callable[..., Any]:
+    """A function of Python's that calls what it is given."""
+
+    def function(*given: Any, **more: Any) -> Any:
+        return own(*map(_called, given), **{name: _called(x) for name, x in more.items()})
+
+    return function
+
+
+def _called(x: Any) -> Any:
+    return callee(x) if isinstance(x, _FUNCTIONS) or type(x) is OneOf else x
+
+
+def _any(given: Any) -> Any:
+    return _found(any, given, np.logical_or, stops_at=True)
+
+
+def _all(given: Any) -> Any:
+    return _found(all, given, np.logical_and, stops_at=False)
+
+
+def _found(own: Any, given: Any, join: Any, *, stops_at: bool) -> Any:
+    """``any`` or ``all``: what follows the entry that decides is not asked for, as far as entries are known."""
+    if is_traced(given):
+        return (np.any if stops_at else np.all)(given) if given.ndim == 1 else own(given)
+    if not isinstance(given, (list, tuple)) and not hasattr(given, "__next__"):
+        return own(given)
+    result: Any = not stops_at
+    following = iter(given)
+    with ExitStack() as stack:
+        for one in following:
+            if is_unknown(one):
+                if not is_traced(result):  # Python may not ask for the entries after this
+                    stack.enter_context(watching(f"`{own.__name__}`", {}, user_location()))
+                result = join(result, one)
+            elif bool(one) is stops_at:
+                return stops_at
+    return result
+
+
+def _pow(*given: Any) -> Any:
+    return given[0] ** given[1] if len(given) == 2 and any(map(is_traced, given)) else pow(*given)
+
+
+def _divmod(x: Any, y: Any) -> Any:
+    return (x // y, x % y) if is_traced(x) or is_traced(y) else divmod(x, y)
+
+
+def _prod(given: Any, /, *, start: Any = 1) -> Any:
+    return functools.reduce(operator.mul, given, start)
+
+
+def _meanings() -> dict[Any, Callable[..., Any]]:
+    return {
+        range: _range,
+        zip: _zip,
+        enumerate: _enumerate,
+        reversed: _reversed,
+        int: _int,
+        float: _float,
+        complex: _complex,
+        bool: _bool,
+        round: _round,
+        min: _extreme(min, lambda one, best: one < best),
+        max: _extreme(max, lambda one, best: one > best),
+        any: _any,
+        all: _all,
+        pow: _pow,
+        str: _text(str),
+        np.datetime64: _datetime64,
+        repr: _text(repr),
+        divmod: _divmod,
+        sorted: _sorted,
+        np.ndarray: _ndarray,
+        math.prod: _prod,
+        **{own: _calling(own) for own in _CALLERS},
+        **{own: known_tests(own, _called) for own in _TESTERS},
+        **{own: _place_in_order(own, side) for own, side in _BISECTIONS.items()},
+        np.nditer: _nditer,
+        len: _len,
+        **MATHEMATICS,
+    }
+
+
+def shown(x: Any) -> Any:
+    """What an f-string shows: of a whole number of Python's and of a size, the number."""
+    is_number = isinstance(x, SymbolicSize) or (is_unknown(x) and x.weak is int)
+    return operator.index(x) if is_number else x
+
+
+def _datetime64(*given: Any, **more: Any) -> Any:
+    """``np.datetime64``, which reads the clock for some words; a constant word is found in the text as well."""
+    trace = require_trace().outermost()
+    if trace.is_kept and given and isinstance(given[0], str) and given[0] in ("now", "today"):
+        raise ClockError(
+            f'np.datetime64("{given[0]}") was called while tracing {trace.name}: the time would be frozen into the '
+            "program, the same at each run. Read the clock outside, and pass what you need as an argument",
+            user_location(),
+        )
+    return np.datetime64(*given, **more)
+
+
+def _text(own: Any) -> Callable[..., Any]:
+    """``str`` or ``repr``: of a number, which is asked for its value, rather than of what stands for it."""
+
+    def text(*given: Any, **more: Any) -> Any:
+        if len(given) == 1 and is_traced(given[0]) and is_one(given[0].size):
+            return own(given[0].item())
+        if len(given) == 1 and isinstance(given[0], SymbolicSize):
+            return own(operator.index(given[0]))
+        return own(*given, **more)
+
+    return text
+
+
+_MEANINGS: Final = _meanings()

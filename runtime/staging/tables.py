@@ -1,0 +1,176 @@
+"""Entries of plain tables, arrays and lists from outside, at traced places."""
+
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.callers.subscripts import AT_WORK, Subscript
+from ...compiler.callers.user_code import user_location
+from ...compiler.errors import ConcretizationError
+from ...compiler.symbolic_size import is_known
+from ...compiler.tracing.adoption import adopt, as_adopted
+from ...compiler.tracing.trace import current_trace, require_trace
+from ...compiler.tracing.traced_array import as_value, is_numpy_array, is_traced, located, wrap
+from ..branching.effects import is_watched
+from .dictionaries import is_unknown_key, set_value, value_at
+from .entries import entry, refresh_standing, set_entry, write_through
+from .numpy_functions import indexable
+from .python_numbers import is_unknown_integer
+from .ranges import StagedRange, plainly, range_of
+
+_SEQUENCES: Final = (list, tuple, deque, str)
+
+
+def looked_up(table: Any, index: Any) -> Any:
+    """``table[index]``"""
+    if current_trace() is None:
+        return table[index]
+    if (found := indexable(table)) is not None:
+        return located(found.__getitem__, index)
+    if isinstance(table, dict):
+        return value_at(table, index)
+    index = _with_plain_ranges(index)
+    if not _is_traced_index(index):
+        return wrap(as_value(table))[index] if _may_change() and is_numpy_array(table) else table[index]
+    _check_counted(table, index)
+    if isinstance(table, StagedRange | range) and is_unknown_integer(index):
+        numbers = table if isinstance(table, range) else table.plain()
+        return numbers.start + _from_start(index, len(numbers)) * numbers.step
+    if isinstance(table, _SEQUENCES) and is_unknown_integer(index) and len(table):
+        return entry(list(table), _from_start(index, len(table)))
+    with _at_work("slice" if _has_slice(index) else "entry"):
+        return (wrap(as_value(table)) if is_numpy_array(table) else table)[index]
+
+
+def stored(value: Any, table: Any, index: Any) -> None:
+    """``table[index] = value``"""
+    if current_trace() is None:
+        table[index] = value
+        return
+    if write_through(table, index, value, looked_up, stored):
+        return
+    if isinstance(table, dict) and is_unknown_key(index):
+        set_value(table, index, value)
+    elif isinstance(table, list | deque) and is_unknown_integer(index):
+        _check_counted(table, index)
+        place = _from_start(index, len(table))
+        set_entry(table, {number: place == number for number in range(len(table))}, value)
+    else:
+        _store(value, table, index)
+    if isinstance(table, list | dict):
+        refresh_standing(table)
+
+
+def _store(value: Any, table: Any, index: Any) -> None:
+    index = _with_plain_ranges(index)
+    if is_numpy_array(table) and (_is_traced_index(index) or _holds_traced(value) or _may_change()):
+        table = adopt(table)
+    elif is_numpy_array(table):
+        require_trace().note_numpy_write(table)
+    if _is_traced_index(index):
+        _check_counted(table, index)
+    with _at_work("write"):
+        table[index] = value
+
+
+def _with_plain_ranges(index: Any) -> Any:
+    """An index in which a range is one of Python's: the program is for its length."""
+    if type(index) is tuple:
+        return tuple(map(plainly, index))
+    return plainly(index)
+
+
+def with_adopted(iterated: Any) -> Any:
+    """What Python iterates over, in which arrays of NumPy's that are written to meanwhile are traced."""
+    if current_trace() is None or type(iterated) is range or is_traced(iterated):
+        return iterated
+    return map(_adopted, iterated)
+
+
+def _adopted(item: Any) -> Any:
+    return tuple(map(_adopted, item)) if type(item) is tuple else as_adopted(item)
+
+
+def _may_change() -> bool:
+    """Whether an array of NumPy's need not be what it is now whenever what is traced runs."""
+    return is_watched() or require_trace().may_not_run
+
+
+@contextmanager
+def _at_work(place: Subscript) -> Generator[None]:
+    token = AT_WORK.set(place)
+    try:
+        yield
+    finally:
+        AT_WORK.reset(token)
+
+
+def note_range(number: Any, ends: Any) -> None:
+    """Note between which numbers one lies that differs from turn to turn as Python knows."""
+    if is_traced(number) and number.dtype.kind in "iu" and ends is not None:
+        number._trace.ends[number.value] = ends
+
+
+def range_of_known(array: Any) -> Any:
+    """Between which numbers the entries of an array of whole numbers lie that depends on no argument."""
+    if not is_traced(array) or array.dtype.kind not in "iu" or not array._trace.can_be_known(array.value):
+        return None
+    return range_of(array) or (-np.inf, np.inf)
+
+
+def most_turns(length: Any) -> Any:
+    """The most that a number of turns can be, an int or the size that it is; None if that is not known."""
+    if not is_traced(length):
+        return length
+    found = range_of(length)
+    return max(0, found[1]) if found is not None and isinstance(found[1], int) else None
+
+
+def _check_counted(table: Any, index: Any) -> None:
+    """Refuse a place that only counters of loops decide, and that may be out of range: Python would know.
+
+    What depends on the values of arguments is checked where the program checks bounds.
+    """
+    items = index if type(index) is tuple else (index,)
+    shape = getattr(table, "shape", None) or ((len(table),) if type(table) in (list, tuple) else ())
+    if (
+        not is_watched()
+        or require_trace().checks_bounds
+        or any(one is None or one is Ellipsis for one in items)
+    ):
+        return
+    for item, length in zip(items, shape, strict=False):
+        if not (is_traced(item) and item.ndim == 0 and item.dtype.kind in "iu"):
+            continue
+        if not item._trace.is_counted(item.value):
+            continue
+        found = range_of(item)
+        if found is None or not (is_known(found[0] >= -length) and is_known(found[1] < length)):
+            raise ConcretizationError(
+                f"an index may be out of bounds for an axis with size {length} in a later turn",
+                user_location(),
+            )
+
+
+def _from_start(place: Any, length: int) -> Any:
+    """A traced place that may be counted from the end, counted from the start."""
+    return np.where(place < 0, place + length, place)
+
+
+def _has_slice(index: Any) -> bool:
+    return isinstance(index, slice) or (type(index) is tuple and any(isinstance(one, slice) for one in index))
+
+
+def _is_traced_index(index: Any) -> bool:
+    if type(index) is tuple:
+        return any(map(_is_traced_index, index))
+    if isinstance(index, slice):
+        return is_traced(index.start) or is_traced(index.stop) or is_traced(index.step)
+    return is_traced(index)
+
+
+def _holds_traced(value: Any) -> bool:
+    return any(map(_holds_traced, value)) if type(value) in (list, tuple) else is_traced(value)

@@ -1,0 +1,67 @@
+"""Random programs of branches, loops, jumps and writes do compiled what they do in Python, or are refused by name."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from frontend.control_flow_programs import RESULT, arguments, difference, fresh, functions
+from tracemill.compiler.errors import TracemillError
+
+FIRST, COUNT = 20_000, 24
+
+
+def the_functions(more: int, *, raises: bool = False) -> dict[int, Callable[..., Any]]:
+    return functions(list(range(FIRST, FIRST + COUNT * more)), raises=raises)
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
+def test_programs_do_what_python_does(backend: str, more: int) -> None:
+    found = {
+        seed: difference(function, seed, backend)
+        for seed, function in the_functions(more, raises=True).items()
+    }
+    assert not {seed: text for seed, text in found.items() if text and not text.startswith("refused")}
+    assert sum(not text for text in found.values()) > len(found) / 2  # most are traced
+
+
+def test_a_batch_of_programs_is_a_loop(more: int) -> None:
+    right = 0
+    for seed, function in the_functions(more).items():
+        calls = [fresh(args) for args in arguments(seed)]
+        expected = [function(*fresh(tuple(args))) for args in calls]
+        stacked = [np.stack([np.asarray(args[place]) for args in calls]) for place in range(len(calls[0]))]
+        try:
+            found = tm.vmap(function)(*stacked)
+        except TracemillError:
+            continue
+        for name, ours, theirs in zip(RESULT.split(", "), found, zip(*expected, strict=True), strict=True):
+            np.testing.assert_allclose(ours, np.stack(theirs), rtol=1e-9, err_msg=f"{seed}: {name}")
+        right += 1
+    assert right > COUNT / 3
+
+
+@pytest.mark.slow
+def test_gradients_of_programs_are_those_that_python_follows(more: int) -> None:
+    """Compiled, all paths are traced; uncompiled, Python takes the path of the values."""
+    right = 0
+    for seed, function in the_functions(more).items():
+
+        def total(x: Any, y: Any, args: Any, function: Callable[..., Any] = function) -> Any:
+            i, j, _, _, a, b = args
+            result = function(i, j, x, y, a.copy(), b.copy())
+            return result[0] + 2 * result[1] + np.sum(result[4]) + np.sum(result[5] * 3)
+
+        for args in arguments(seed)[:2]:
+            try:
+                found = tm.compile(tm.grad(total, (0, 1)), on_recompile="ignore")(
+                    args[2], args[3], fresh(args)
+                )
+                expected = tm.grad(total, (0, 1))(args[2], args[3], fresh(args))
+            except TracemillError:
+                continue
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, err_msg=str(seed))
+            right += 1
+    assert right > COUNT / 3

@@ -1,0 +1,251 @@
+"""A converted function does in Python what the function does: the same results, exceptions and lines."""
+
+import ast
+import bisect
+import colorsys
+import fractions
+import heapq
+import inspect
+import random
+import statistics
+import textwrap
+import threading
+import traceback
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.frontend.conversion import CONVERTS, conversion_of, converted
+
+
+def text_of(function: Callable[..., Any]) -> str:
+    assert isinstance(function, FunctionType)
+    found = conversion_of(function)
+    assert not isinstance(found, str), found
+    return found.text
+
+
+# ---- nothing is traced: Python's meaning ----------------------------------------------------------------
+
+
+def counted(n: int, log: list[str]) -> str:
+    """Every kind of statement that conversion rewrites."""
+    total: float = 0
+    for i, letter in enumerate("abcdef"):
+        if i == n:
+            log.append("continue")
+            continue
+        if i > n + 2:
+            break
+        while total < 10 and total != 7:
+            total += 3
+            if total > 8:
+                log.append(f"{total}")
+                break
+        else:
+            log.append("else of while")
+        total -= 1 if letter in ("b", "d") else 2
+    else:
+        log.append("else of for")
+    table = {"a": [1, 2], "b": [3, 4]}
+    table["a"][0], table["b"][-1] = table["b"][-1], table["a"][0]
+    table["a"][1] += 5
+    first, *rest = (x for x in range(5) if 0 < x < 4)
+    try:
+        if n > 3:
+            return f"early {total}"
+        log.append(str([first, rest, table]))
+        total /= n
+    except ZeroDivisionError as error:
+        log.append(str(error))
+    finally:
+        log.append("finally")
+    del first
+    with np.errstate(all="ignore"):
+        if (m := n) and m > 1:
+            return f"in with {m}"
+    return f"{total} {max(1, n)} {'x' if n else 'y'}"
+
+
+@pytest.mark.parametrize("n", range(6))
+def test_statements_do_what_they_do(n: int) -> None:
+    ours: list[str] = []
+    theirs: list[str] = []
+    assert converted(counted)(n, ours) == counted(n, theirs)
+    assert ours == theirs
+
+
+def failing(x: list[int]) -> int:
+    total = 0
+    for one in x:
+        if one > 2:
+            total += x[one]
+    return total
+
+
+def test_a_traceback_shows_the_lines_of_the_function() -> None:
+    def lines(function: Callable[..., Any]) -> list[Any]:
+        with pytest.raises(IndexError) as caught:
+            function([1, 9])
+        frames = traceback.extract_tb(caught.value.__traceback__)
+        return [(frame.lineno, frame.name) for frame in frames if frame.filename == __file__][1:]
+
+    assert lines(converted(failing)) == lines(failing)
+
+
+def test_closures_defaults_and_names_are_those_of_the_function() -> None:
+    scale = 2.0
+
+    def scaled(x: float, by: float = 3.0, *more: float, plus: float = 1.0, **others: float) -> float:
+        nonlocal scale
+        scale += 1.0
+        return x * by * scale + plus + sum(more) + sum(others.values())
+
+    new = converted(scaled)
+    assert new is not scaled
+    assert new(1.0) == 10.0
+    assert scale == 3.0
+    assert new(1.0, 2.0, 3.0, plus=0.0, z=1.0) == 12.0
+    assert (new.__name__, new.__qualname__, new.__module__) == (
+        scaled.__name__,
+        scaled.__qualname__,
+        scaled.__module__,
+    )
+    assert inspect.signature(new).parameters.keys() == inspect.signature(scaled).parameters.keys()
+
+
+def test_recursion_and_methods_work() -> None:
+    class Tree:
+        def __init__(self, *children: "Tree") -> None:
+            self.__children = children
+
+        def depth(self) -> int:
+            return 1 + max([child.depth() for child in self.__children], default=0)
+
+    tree = Tree(Tree(), Tree(Tree()))
+    assert converted(tree.depth)() == 3
+
+    def factorial(n: int) -> int:
+        return 1 if n < 2 else n * factorial(n - 1)
+
+    assert converted(factorial)(5) == 120
+
+
+def a_generator() -> Any:
+    yield 1
+
+
+async def a_coroutine() -> int:
+    return 1
+
+
+def of_its_variables(x: int) -> int:
+    return len(locals()) + x
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (a_generator, None),
+        (a_coroutine, "it is a coroutine"),
+        (of_its_variables, "it uses locals"),
+        (statistics.mean, "belongs to a library"),
+        (eval("lambda x: x"), "its source is not there"),
+        ((lambda x: x, lambda x: x)[1], None),
+    ],
+)
+def test_what_cannot_be_converted_stays_as_it_is(function: Any, reason: str | None) -> None:
+    found = conversion_of(function)
+    if reason is None:
+        assert not isinstance(found, str)
+    else:
+        assert isinstance(found, str)
+        assert reason in found
+        assert converted(function) is function
+
+
+# ---- libraries as test data ------------------------------------------------------------------------------
+
+
+LIBRARIES = (statistics, heapq, bisect, random, fractions, colorsys, textwrap)
+
+
+@pytest.fixture
+def _libraries_are_converted() -> Any:
+    token = CONVERTS.set(tuple(module.__name__ for module in LIBRARIES))
+    yield
+    CONVERTS.reset(token)
+
+
+@pytest.mark.usefixtures("_libraries_are_converted")
+def test_functions_of_pythons_library_do_the_same_when_they_are_converted() -> None:
+    calls: list[tuple[Any, tuple[Any, ...]]] = [
+        (statistics.mean, ([1, 2, 3.5, 7],)),
+        (statistics.median, ([5, 1, 4],)),
+        (statistics.mode, ("abbc",)),
+        (statistics.stdev, ([1.0, 2.5, 4.0],)),
+        (statistics.quantiles, ([1, 2, 3, 4, 5],)),
+        (statistics.linear_regression, ([1, 2, 3], [2, 4, 7])),
+        (statistics.multimode, ("aabbc",)),
+        (heapq.nlargest, (3, [5, 1, 9, 7, 2])),
+        (heapq.nsmallest, (2, [5, 1, 9, 7, 2])),
+        (colorsys.rgb_to_hls, (0.2, 0.4, 0.6)),
+        (colorsys.hsv_to_rgb, (0.6, 0.5, 0.4)),
+        (textwrap.dedent, ("  a\n    b\n",)),
+        (fractions.Fraction(3, 7).limit_denominator, (5,)),
+    ]
+    for function, args in calls:
+        new = converted(function)
+        assert new is not function
+        assert new(*args) == function(*args)
+    with pytest.raises(statistics.StatisticsError, match="at least two data points"):
+        converted(statistics.stdev)([1.0])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_libraries_are_converted")
+def test_every_function_of_these_modules_converts() -> None:
+    for module in LIBRARIES:
+        for name, function in vars(module).items():
+            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                found = conversion_of(function)
+                if isinstance(found, str):
+                    assert "generator" in found or "it uses" in found, (name, found)
+                else:
+                    ast.parse(found.text)
+
+
+# ---- nothing changes for others --------------------------------------------------------------------------
+
+
+def test_the_text_of_a_conversion_can_be_read() -> None:
+    def relu(x: float) -> float:
+        if x > 0:
+            return x
+        return 0.0
+
+    place, line, *_ = text_of(relu).splitlines()
+    assert place.startswith("# test_conversion.py:")
+    assert line.startswith("def relu(x: float)")
+    assert "_tm.is_staged" in text_of(relu)
+
+
+def test_threads_convert_one_function_at_the_same_time() -> None:
+    results: list[float] = []
+
+    def bent(x: Any) -> Any:
+        return x if x > 0 else -x
+
+    def work() -> None:
+        results.extend(float(tm.compile(bent, backend="numpy")(x)) for x in (1.0, -2.0))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == [1.0] * 8 + [2.0] * 8

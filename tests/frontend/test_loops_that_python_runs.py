@@ -1,0 +1,145 @@
+"""Values may end a loop that Python runs, over a list or a generator; `else`, `:=` and variables that some ways set."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from frontend.comparing import check
+
+ROW = np.array([1.0, -2.0, 3.0, 20.0, 4.0])
+
+
+def first_above(names: list[str], x: Any, limit: Any) -> Any:
+    for name in names:
+        if x[int(name)] > limit:
+            return x[int(name)] * 2
+    return -limit
+
+
+def test_a_loop_over_a_list_returns() -> None:
+    def function(x: Any, limit: Any) -> Any:
+        return first_above(["0", "2", "3"], x, limit)
+
+    check(function, (ROW, 0.0), (ROW, 2.0), (ROW, 10.0), (ROW, 99.0))
+
+
+def test_a_loop_over_a_list_breaks_and_continues() -> None:
+    def function(x: Any) -> Any:
+        total, turns = 0.0, 0
+        for k in [0, 1, 2, 3, 4]:
+            if x[k] < 0:
+                continue
+            turns += 1
+            if x[k] > 10:
+                break
+            total += x[k]
+        return total, turns
+
+    check(function, (ROW,), (-ROW,), (abs(ROW) / 100,), (ROW * 100,))
+
+
+def test_else_runs_unless_a_value_breaks_the_loop() -> None:
+    def function(x: Any, limit: Any) -> Any:
+        for i in range(len(x)):
+            if x[i] > limit:
+                at = i
+                break
+        else:
+            at = -1
+        return at
+
+    check(function, (ROW, 0.5), (ROW, 4.0), (ROW, 99.0), dynamic=False)
+
+
+def test_else_of_while_runs_unless_a_value_breaks_the_loop() -> None:
+    def function(x: Any, limit: Any) -> Any:
+        steps = 0
+        while x > 1:
+            x = x / 2
+            steps += 1
+            if x > limit:
+                break
+        else:
+            steps = -steps
+        return x, steps
+
+    check(function, (20.0, 8.0), (20.0, 99.0), (0.5, 0.0))
+
+
+def test_a_loop_in_a_loop_returns_from_both() -> None:
+    def function(x: Any, limit: Any) -> Any:
+        for part in ["low", "high"]:
+            for k in (0, 1):
+                at = k if part == "low" else k + 2
+                if x[at] > limit:
+                    return x[at]
+                if x[at] < -limit:
+                    break
+            limit = limit - 1
+        return limit
+
+    check(function, (ROW, 0.0), (ROW, 2.0), (ROW, 2.5), (ROW, 5.0), (ROW, 50.0))
+
+
+def test_a_loop_after_such_a_loop_goes_on_with_what_it_left() -> None:
+    def function(x: Any) -> Any:
+        done = False
+        best = x[0]
+        for k in [1, 2, 3]:
+            if x[k] > 10:
+                done = True
+                break
+            best = max(best, x[k])
+        for k in [1, 2]:
+            if done:
+                best = best + x[k]
+        return best, done
+
+    check(function, (ROW,), (ROW / 10,), (-ROW,))
+
+
+def test_a_test_may_bind_a_name() -> None:
+    def function(x: Any) -> Any:
+        turns = 0
+        while (rest := x - turns) > 1:
+            turns += 1
+        return rest, turns
+
+    check(function, (4.5,), (0.0,), (1.0,))
+
+
+def test_a_variable_is_set_on_the_ways_that_read_it() -> None:
+    def function(x: Any) -> Any:
+        if x > 0:
+            root = np.sqrt(x)
+            kind = 1
+        else:
+            kind = 0
+        return root if kind == 1 else x  # pyright: ignore[reportPossiblyUnboundVariable]
+
+    def second(x: Any) -> Any:
+        while True:
+            half = x / 2
+            if half < 1:
+                break
+            x = half
+        return half
+
+    check(second, (20.0,), (0.5,))
+    with pytest.raises(NameError, match="root"):  # whether it is set is a matter of values
+        tm.compile(function)(4.0)
+
+
+def test_such_a_loop_has_batches_and_derivatives() -> None:
+    def function(x: Any) -> Any:
+        for power in [1, 2, 3]:
+            x = x * power
+            if x > 5:
+                break
+        return x
+
+    rows = np.array([0.1, 1.0, 3.0, 7.0])
+    np.testing.assert_allclose(tm.vmap(function)(rows), [function(x) for x in rows])
+    np.testing.assert_allclose([tm.grad(function)(x) for x in rows], [6.0, 6.0, 2.0, 1.0])

@@ -1,0 +1,168 @@
+"""`raise` and `assert` on values: the compiled call raises what Python raises, and else computes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from frontend.asserting import asserted
+from tracemill.compiler.errors import ConcretizationError, ExportError
+
+BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
+
+
+class NoRootError(Exception):
+    """An exception of the user's."""
+
+
+def root(x: Any) -> Any:
+    if x < 0:
+        raise ValueError("negative")
+    found = x
+    while abs(found * found - x) > 1e-9:  # never ends for what is negative
+        found = 0.5 * (found + x / found)
+    return found
+
+
+def halved(x: Any) -> Any:
+    for i in range(100):
+        x = x * 0.5
+        if abs(x) < 1e-3:
+            return i, x
+    raise NoRootError("too large", 100)
+
+
+def checked(x: Any) -> Any:
+    total = 0.0
+    for i in range(40):
+        if x[i] > 9:
+            raise OverflowError("too much")
+        total += x[i]
+    return total
+
+
+def in_a_function(x: Any) -> Any:
+    def check(value: Any) -> None:
+        if value == 0:
+            raise ZeroDivisionError
+
+    check(x)
+    return 1 / x
+
+
+@BACKENDS
+@pytest.mark.parametrize(
+    ("function", "right", "wrong"),
+    [
+        (root, (4.0,), (-1.0,)),
+        (halved, (4.0,), (1e300,)),
+        (asserted, (4.0,), (-1.0,)),
+        (asserted, (4.0,), (np.inf,)),
+        (checked, (np.ones(40),), (np.arange(40.0),)),
+        (in_a_function, (2.0,), (0.0,)),
+    ],
+)
+@pytest.mark.usefixtures("c_compiler")
+def test_a_compiled_call_raises_what_python_raises(
+    function: Any, right: tuple[Any, ...], wrong: tuple[Any, ...], backend: str
+) -> None:
+    compiled: Any = tm.compile(function, backend=backend)
+    np.testing.assert_allclose(compiled(*right), function(*right))
+    with pytest.raises(Exception) as expected:  # noqa: PT011 (of any kind: the other must be of the same)
+        function(*wrong)
+    with pytest.raises(type(expected.value)) as found:
+        compiled(*wrong)
+    assert found.value.args == expected.value.args
+    assert any("raised at" in note for note in found.value.__notes__)
+    np.testing.assert_allclose(compiled(*right), function(*right))
+
+
+def test_a_loop_in_a_loop_ends_where_an_error_is_to_be_raised() -> None:
+    def function(x: Any) -> Any:
+        if x < 0:
+            raise ValueError("negative")
+        total = 0.0
+        for _ in range(40):
+            while total * total < x * 0 - x if x < 0 else total < 1:
+                total = total + (0.0 if x < 0 else 1.0)
+            total = total + 1 if x > 2 else total + 2
+        return total
+
+    compiled = tm.compile(function)
+    assert compiled(1.0) == function(1.0)
+    with pytest.raises(ValueError, match="negative"):
+        compiled(-1.0)
+
+
+def test_transforms_raise_for_any_example() -> None:
+    with pytest.raises(AssertionError, match="not positive"):
+        tm.vmap(asserted)(np.array([1.0, -1.0]))
+    with pytest.raises(AssertionError, match="not positive"):
+        tm.compile(tm.vmap(asserted), backend="numpy")(np.array([1.0, -1.0]))
+    with pytest.raises(AssertionError, match="not positive"):
+        tm.grad(asserted)(-1.0)
+    np.testing.assert_allclose(tm.vmap(asserted)(np.array([1.0, 4.0])), [1.0, 2.0])
+    assert tm.grad(asserted)(4.0) == 0.25
+
+
+def test_an_error_that_is_caught_where_values_decide_is_raised_all_the_same() -> None:
+    """Python would go on in the handler. A program cannot, and must not do as if there were no error."""
+
+    def function(x: Any) -> Any:
+        try:
+            if x < 0:
+                raise ValueError("negative")
+            y = np.sqrt(x)
+        except ValueError:
+            y = x * 0
+        return y
+
+    compiled = tm.compile(function)
+    assert compiled(4.0) == 2.0
+    with pytest.raises(ValueError, match="negative"):
+        compiled(-1.0)
+
+
+def test_what_python_raises_in_any_case_is_raised_at_once() -> None:
+    def function(x: Any) -> Any:
+        if x > 0:
+            raise KeyError("one")
+        raise KeyError("other")
+
+    with pytest.raises(KeyError):
+        tm.compile(function)(1.0)
+
+
+def test_the_first_error_is_raised_of_several() -> None:
+    def function(x: Any) -> Any:
+        for _ in range(40):
+            if x[0] > 3:
+                raise ValueError("second")
+            for k in range(40):
+                if x[1] > k:
+                    raise ValueError("first" if k < 1 else "later")
+            x = x + np.array([1.0, 0.0])
+        raise ValueError("last")
+
+    compiled = tm.compile(function)
+    for x in (np.array([0.0, 0.0]), np.array([0.0, 1.0]), np.array([5.0, 1.0]), np.array([-100.0, 0.0])):
+        with pytest.raises(ValueError, match=r"first|second|later|last") as expected:
+            function(x)
+        with pytest.raises(ValueError, match=str(expected.value)):
+            compiled(x)
+
+
+def test_a_message_that_holds_a_value_is_refused() -> None:
+    def function(x: Any) -> Any:
+        if x[0] > 0:
+            raise ValueError("found", x[0])
+        return x
+
+    with pytest.raises(ConcretizationError, match="plain numbers or texts"):
+        tm.compile(function)(np.ones(2))
+
+
+def test_a_file_has_no_way_to_raise() -> None:
+    with pytest.raises(ExportError, match="`raise` or `assert`"):
+        tm.export(asserted, "f64[]")

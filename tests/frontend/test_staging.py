@@ -1,0 +1,367 @@
+"""Branches and loops on values, ints as arguments, tables and what a branch must not do: compiled as Python does it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from frontend.comparing import check
+from programs.sorting import bubble_sort
+from tracemill.compiler.errors import (
+    BranchMismatchError,
+    CarryMismatchError,
+    SharedMemoryError,
+    SideEffectError,
+)
+
+BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
+
+
+# ---- branches --------------------------------------------------------------------------------------------
+
+
+def clamp(x: Any, lo: Any, hi: Any) -> Any:
+    if x < lo:
+        return lo
+    if x > hi:
+        return hi
+    return x
+
+
+def grade(x: Any) -> Any:
+    mark: float
+    if x > 90:
+        mark = 1
+    elif x > 50:
+        mark = 2
+    else:
+        mark = 3.5
+        x = x * 2
+    return mark, x
+
+
+def rows_in_place(a: Any, x: Any) -> Any:
+    v = a[1:]
+    if x > 0:
+        v[0] = x
+        a[-1] *= 2.0
+    else:
+        a += 1.0
+    return a.sum()
+
+
+def test_an_early_return_and_an_elif_are_branches() -> None:
+    check(clamp, (0.5, 0.0, 1.0), (-1.0, 0.0, 1.0), (3.0, 0.0, 1.0))
+    check(grade, (95.0,), (60.0,), (10.0,))
+
+
+@BACKENDS
+def test_a_branch_writes_through_views(backend: str) -> None:
+    check(rows_in_place, (np.arange(3.0), 2.0), (np.arange(3.0), -2.0), backend=backend)
+
+
+def test_only_the_branch_that_is_taken_runs() -> None:
+    def roots(x: Any) -> Any:
+        if x > 0:
+            return np.sqrt(x)
+        return 0.0 * x
+
+    with np.errstate(all="raise"):
+        assert tm.compile(roots)(-1.0) == 0.0
+    gradient = tm.compile(tm.grad(roots))
+    assert (gradient(4.0), gradient(-4.0)) == (0.25, 0.0)
+
+
+def test_a_variable_that_one_side_sets_is_unset_after_the_branch() -> None:
+    def unset(x: Any) -> Any:
+        if x > 0:
+            y = x
+        return y  # pyright: ignore[reportPossiblyUnboundVariable]
+
+    with pytest.raises(UnboundLocalError, match="'y'"):
+        tm.compile(unset)(1.0)
+
+
+def test_branches_of_different_forms_are_a_named_error_with_the_line() -> None:
+    def forms(x: Any) -> Any:
+        return [x, x] if x > 0 else (x,)
+
+    def shapes(x: Any) -> Any:
+        if x[0] > 0:
+            y = x
+        else:
+            y = x[1:]
+        return y
+
+    with pytest.raises(BranchMismatchError, match=r"is \(\*,\) on one way and \[\*, \*\] on another"):
+        tm.compile(forms)(1.0)
+    with pytest.raises(BranchMismatchError, match=r"`if` at test_staging.py:\d+: `y` is f64\[2\].*f64\[3\]"):
+        tm.compile(shapes)(np.ones(3))
+
+
+# ---- loops -----------------------------------------------------------------------------------------------
+
+
+def collatz(n: Any) -> Any:
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+
+
+def first_above(x: Any, limit: Any) -> Any:
+    for i in range(len(x)):
+        if x[i] > limit:
+            return i
+    return -1
+
+
+def skipping(x: Any, n: Any) -> Any:
+    total = 0.0
+    for i in range(n):
+        if x[i] < 0:
+            continue
+        if x[i] > 10:
+            break
+        total += x[i] * i
+    return total
+
+
+def heat(u: Any, steps: int) -> Any:
+    u = u.copy()
+    v = np.empty_like(u)
+    for _ in range(steps):
+        v[0], v[-1] = u[0], u[-1]
+        v[1:-1] = 0.5 * (u[:-2] + u[2:])
+        u, v = v, u
+    return u
+
+
+def eliminated(a: Any) -> Any:
+    a = a.copy()
+    n = a.shape[0]
+    for k in range(n):
+        for i in range(k + 1, n):
+            a[i, k] /= a[k, k]
+            for j in range(k + 1, n):
+                a[i, j] -= a[i, k] * a[k, j]
+    return a
+
+
+@BACKENDS
+def test_loops_on_values_are_loops(backend: str) -> None:
+    check(collatz, (27,), (97,), (1,), backend=backend)
+    row = np.array([1.0, -2.0, 3.0, 20.0, 4.0])
+    check(first_above, (row, 2.5), (row, 50.0), (row, 0.0), backend=backend)
+
+
+@BACKENDS
+def test_an_int_that_bounds_a_loop_is_part_of_the_signature(backend: str) -> None:
+    row = np.array([1.0, -2.0, 3.0, 20.0, 4.0])
+    check(skipping, (row, 3), (row, 5), backend=backend, programs=2)
+    check(heat, (np.arange(6.0) ** 2, 3), (np.arange(6.0) ** 2, 40), backend=backend, programs=2)
+
+
+@BACKENDS
+def test_long_loops_with_inner_loops_are_traced_once(backend: str) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(20, 20)) + 20 * np.eye(20)
+    check(eliminated, (a,), backend=backend)
+    check(bubble_sort, (rng.normal(size=30),), backend=backend)
+    assert len(tm.compile(eliminated, backend=backend).lower(a).graph.calls) < 10
+
+
+@BACKENDS
+def test_long_loops_without_branches_are_traced_once(backend: str) -> None:
+    def smoothed(x: Any) -> Any:
+        level, total = x[0], 0.0
+        for entry in x:
+            level = 0.9 * level + 0.1 * entry
+            total += level
+        return level, total
+
+    def swept(u: Any) -> Any:
+        u = u.copy()
+        for _ in range(40):
+            for i in range(1, len(u) - 1):
+                u[i] = 0.5 * (u[i - 1] + u[i + 1])
+        return u
+
+    rng = np.random.default_rng(0)
+    check(smoothed, (rng.normal(size=1000),), backend=backend)
+    check(swept, (rng.normal(size=20),), backend=backend)
+    for function, size in ((smoothed, 1000), (swept, 20)):
+        assert len(tm.compile(function, backend=backend).lower(rng.normal(size=size)).graph.calls) < 20
+
+
+def test_a_loop_has_derivatives_and_batches() -> None:
+    def newton(a: Any) -> Any:
+        x = a
+        while abs(x * x - a) > 1e-12:
+            x = 0.5 * (x + a / x)
+        return x
+
+    _, tangent = tm.jvp(tm.compile(newton), (2.0,), (1.0,))
+    np.testing.assert_allclose(tangent, 0.5 / np.sqrt(2.0))
+    np.testing.assert_allclose(
+        tm.compile(tm.vmap(newton))(np.array([2.0, 3.0, 50.0])), np.sqrt([2.0, 3.0, 50.0])
+    )
+    long = tm.compile(tm.grad(lambda x: heat(x, 40).sum()))
+    x = np.linspace(0.0, 1.0, 6)
+    e = 1e-6 * np.eye(6)
+    expected = [(heat(x + d, 40).sum() - heat(x - d, 40).sum()) / 2e-6 for d in e]
+    np.testing.assert_allclose(long(x), expected, rtol=1e-6)
+
+
+def test_products_of_pythons_ints_keep_all_digits_in_loops_of_known_length() -> None:
+    def factorial(x: Any) -> Any:
+        product = 1
+        for i in range(1, 26):
+            product *= i
+        return x / product
+
+    check(factorial, (1.0,))
+
+
+@BACKENDS
+def test_a_while_that_jumps_by_values_is_a_loop_and_one_that_python_knows_is_not(backend: str) -> None:
+    def until(x: Any, limit: Any) -> Any:
+        steps = 0
+        while True:
+            steps += 1
+            x = x * 0.5
+            if x < limit:
+                break
+        return x, steps
+
+    def known(x: Any) -> Any:
+        k = 1
+        while True:
+            k += 1
+            if k % 2:
+                continue
+            if k * k > 20:
+                break
+        return np.zeros(k) + x.sum()
+
+    check(until, (8.0, 1.5), (100.0, 0.1), backend=backend)
+    check(known, (np.ones(3),), backend=backend)
+
+
+def test_draws_and_iterators_are_refused_in_branches_and_loops_on_values() -> None:
+    rng, entries = np.random.default_rng(0), iter([1.0, 2.0, 3.0])
+
+    def draws(x: Any) -> Any:
+        while x > 1:
+            x = x * 0.5 * rng.random()
+        return x
+
+    def takes(x: Any) -> Any:
+        if x > 1:
+            x = x + next(entries)
+        return x
+
+    with pytest.raises(SideEffectError, match=r"random gives something new at each call"):
+        tm.compile(draws)(8.0)
+    with pytest.raises(SideEffectError, match=r"next gives something new at each call"):
+        tm.compile(takes)(8.0)
+
+
+# ---- what a branch or a loop must not do -----------------------------------------------------------------
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.count = 0
+
+
+KEPT: list[Any] = []
+
+
+def appends(x: Any) -> Any:
+    out: list[Any] = []
+    while x > 1:
+        out.append(x)
+        x = x / 2
+    return x
+
+
+def appends_elsewhere(x: Any) -> Any:
+    def note(one: Any) -> None:
+        KEPT.append(one)
+
+    if x > 1:
+        note(x)
+    return x
+
+
+def counts(x: Any, counter: Counter) -> Any:
+    if x > 1:
+        counter.count += 1
+    return x
+
+
+def test_what_a_branch_on_values_changes_in_python_is_undone_and_refused() -> None:
+    with pytest.raises(
+        SideEffectError, match=r"`while` at test_staging.py:\d+ depends.*changes `out`, a list"
+    ):
+        tm.compile(appends)(8.0)
+    with pytest.raises(SideEffectError, match=r"changes `KEPT`, a list"):
+        tm.compile(appends_elsewhere)(8.0)
+    assert KEPT == []
+    counter = Counter()
+    with pytest.raises(SideEffectError, match=r"sets `counter.count`, of an object from outside"):
+        tm.compile(lambda x: counts(x, counter))(8.0)
+    assert counter.count == 0
+
+
+def test_a_loop_that_appends_runs_turn_by_turn_if_its_length_is_known() -> None:
+    def listed(x: Any, n: int) -> Any:
+        out = []
+        for i in range(n):
+            out.append(x * i)  # noqa: PERF401
+        return tuple(out)
+
+    check(listed, (2.0, 3), (2.0, 30), programs=2)
+
+
+def test_writing_to_what_may_be_several_arrays_is_refused() -> None:
+    def either(x: Any) -> Any:
+        y = np.zeros(2)
+        if x[0] > 0:
+            y = x
+        y[0] = 7.0
+        return y
+
+    def alone(x: Any) -> Any:
+        y = x * 2.0
+        if x[0] > 0:
+            y = y + 1.0
+        y[0] = 7.0
+        return y
+
+    with pytest.raises(SharedMemoryError, match=r"the `if` at test_staging.py:\d+, which binds `y`, decides"):
+        tm.compile(either)(np.ones(2))
+    check(alone, (np.ones(2),), (-np.ones(2),))
+
+
+def test_a_loop_that_changes_a_shape_or_sets_a_variable_alone_is_refused() -> None:
+    def grows(x: Any) -> Any:
+        while x.sum() < 10:
+            x = np.concatenate([x, x])
+        return x
+
+    def sets(x: Any) -> Any:
+        while x > 1:
+            x = x / 2
+            last = x
+        return last  # pyright: ignore[reportPossiblyUnboundVariable]
+
+    with pytest.raises(CarryMismatchError, match=r"`x` is f64\[2\] before a turn and f64\[4\] after it"):
+        tm.compile(grows)(np.ones(2))
+    with pytest.raises(
+        CarryMismatchError, match=r"`last` is set in the loop alone.*set `last` before the loop"
+    ):
+        tm.compile(sets)(8.0)

@@ -1,0 +1,281 @@
+"""Lists, tuples and dictionaries at places that values decide: read, written, asked, and of functions and objects."""
+
+from collections import Counter, defaultdict, deque
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from frontend.comparing import check
+from tracemill.compiler.errors import ConcretizationError, SharedMemoryError
+
+BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
+PLACES = np.array([1, 0, 2, 1, 1, 0] * 6)
+PRICES = {0: 0.5, 3: 2.5, 7: -1.0}
+SQUARE = {(0, 0): 1.0, (0, 1): 2.0, (1, 0): 3.0, (1, 1): 4.0}
+
+
+class Triple(NamedTuple):
+    a: float
+    b: float
+    c: float
+
+
+# ---- dictionaries ----------------------------------------------------------------------------------------
+
+
+def bill(keys: Any) -> Any:
+    total = 0.0
+    for key in keys:
+        if key in PRICES:
+            total = 0.9 * total + PRICES[key]
+        else:
+            total -= 1.0
+    return total, PRICES.get(keys[0], 9.0), keys[1] not in PRICES
+
+
+def tally(places: Any) -> Any:
+    counts = {0: 0, 1: 0, 2: 0, 9: 0}
+    for place in places:
+        counts[place] += 1
+    return counts[0], counts[1], counts[9]
+
+
+@BACKENDS
+def test_a_dictionary_is_read_at_a_key_that_values_decide(backend: str) -> None:
+    check(bill, (np.array([3, 4, 7, 0]),), (np.array([5, 3, 3, 0]),), backend=backend)
+    check(lambda i: SQUARE[i[0], i[1]] + SQUARE.get((i[1], 7), 0.5), (np.array([1, 0]),), backend=backend)
+    check(lambda x: {1.5: 2.0, 2.0: 3.0}[x[0]], (np.array([1.5]),), backend=backend)
+
+
+@BACKENDS
+def test_a_dictionary_that_has_the_keys_is_written_to(backend: str) -> None:
+    check(tally, (PLACES,), backend=backend)
+    check(tally, (PLACES[:3],), backend=backend)
+    assert type(tm.compile(tally, backend=backend)(PLACES[:3])[0]) is int
+
+
+@pytest.mark.parametrize("key", [4, -1])
+def test_a_key_that_is_missing_raises_what_python_raises(key: int) -> None:
+    with pytest.raises(KeyError):
+        tm.compile(lambda keys: PRICES[keys[0]])(np.array([key]))
+    with pytest.raises(KeyError):
+        tm.compile(tm.vmap(lambda k: PRICES[k]))(np.array([0, 3, key]))
+
+
+def test_a_batch_raises_only_where_the_key_is_looked_up() -> None:
+    def guarded(key: Any) -> Any:
+        if key in PRICES:
+            return PRICES[key] * 2.0
+        return -5.0
+
+    np.testing.assert_array_equal(tm.compile(tm.vmap(guarded))(np.array([0, 4, 7])), [1.0, -5.0, -2.0])
+
+
+def test_values_of_a_dictionary_have_derivatives() -> None:
+    def weighted(x: Any, keys: Any) -> Any:
+        table = {0: x[0], 2: x[1] * x[1]}
+        total = 0.0
+        for key in keys:
+            total = 2.0 * total + table[key]
+        return total
+
+    found = tm.compile(tm.grad(weighted))(np.array([3.0, 5.0]), np.array([2, 0, 2]))
+    np.testing.assert_allclose(found, [2.0, 50.0])
+
+
+def test_a_key_that_is_not_there_is_not_added() -> None:
+    def counted(places: Any) -> Any:
+        counts: dict[Any, int] = {0: 0, 1: 0}
+        for place in places:
+            counts[place] = counts.get(place, 0) + 1
+        return counts[0]
+
+    check(counted, (np.array([0, 1, 1]),))
+    with pytest.raises(KeyError, match=r"cannot add a key .* begin with all keys"):
+        tm.compile(counted)(np.array([0, 1, 2]))
+
+    def made(places: Any) -> Any:
+        counts: Any = defaultdict(int)
+        counts[places[0]] += 1
+        return counts[0]
+
+    with pytest.raises(ConcretizationError, match=r"begin with all keys, dict.fromkeys"):
+        tm.compile(made)(PLACES)
+
+
+def test_a_counter_gives_zero_where_a_key_is_missing() -> None:
+    check(lambda p: Counter({0: 4, 1: 2})[p[0]], (np.array([1]),), (np.array([2]),))
+
+
+def test_get_without_a_default_is_refused_with_the_fix() -> None:
+    with pytest.raises(ConcretizationError, match=r"give a number, table.get\(k, 0.0\)"):
+        tm.compile(lambda p: PRICES.get(p[0]))(PLACES)
+
+
+# ---- lists and what is alike -----------------------------------------------------------------------------
+
+
+@BACKENDS
+def test_sequences_of_every_kind_are_read(backend: str) -> None:
+    def read(p: Any) -> Any:
+        return Triple(1.0, 2.0, 3.0)[p[0]], deque([4.0, 5.0])[p[1]], range(3, 9, 2)[p[0]], (7, 8)[-1 - p[1]]
+
+    check(read, (np.array([2, 1]),), (np.array([-1, 0]),), backend=backend)
+
+
+@BACKENDS
+def test_rows_of_a_list_of_lists_are_written_to(backend: str) -> None:
+    def pairs(p: Any) -> Any:
+        grid = [[0.0] * 3 for _ in range(3)]
+        for i in range(len(p) - 1):
+            grid[p[i]][p[i + 1]] += 1.0
+        return np.array(grid)
+
+    def nested(p: Any) -> Any:
+        table = {0: {0: 1.0, 1: 2.0}, 1: {0: 3.0, 1: 4.0}}
+        table[p[1]][p[0]] = 7.0
+        return table[0][1], table[1][0]
+
+    check(pairs, (PLACES,), backend=backend)
+    check(pairs, (PLACES[:4],), backend=backend)
+    check(nested, (np.array([0, 1]),), (np.array([1, 0]),), backend=backend)
+
+
+@BACKENDS
+def test_arrays_of_a_list_are_written_to_in_place(backend: str) -> None:
+    def summed(p: Any, x: Any) -> Any:
+        rows = [np.zeros(2), np.ones(2), x * 2.0]
+        first = rows[0]
+        for k in p:
+            rows[k] += x
+            rows[k][0] *= 0.5
+        return np.stack(rows), first
+
+    check(summed, (PLACES, np.array([1.0, 3.0])), backend=backend)
+    check(summed, (PLACES[:3], np.array([1.0, 3.0])), backend=backend)
+
+
+def test_what_stands_for_a_row_sees_later_writes() -> None:
+    def aliased(p: Any) -> Any:
+        grid = [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+        row = grid[p[0]]
+        row[p[1]] = 9
+        grid[1][1] = 50
+        return row[0], row[1], grid[1][0], sum(row)
+
+    check(aliased, (np.array([1, 0]),), (np.array([2, 1]),))
+
+    def stale(p: Any, x: Any) -> Any:
+        rows = [x * 1.0, x * 2.0]
+        row = rows[p[0]]
+        rows[1][0] = 50.0
+        return row.sum()
+
+    with pytest.raises(SharedMemoryError, match=r"row = rows\[p\[0\]\]"):
+        tm.compile(stale)(np.array([1]), np.ones(2))
+
+
+@BACKENDS
+def test_methods_of_lists_take_places_and_numbers_that_values_decide(backend: str) -> None:
+    def changed(p: Any) -> Any:
+        entries = [1.0, 2.0, 3.0, 4.0]
+        taken = entries.pop(p[0])
+        entries.insert(p[1], 9.0)
+        entries.remove(p[2] * 1.0)
+        return taken, np.array(entries), entries.index(9.0), [0, 1, 1].count(p[1])
+
+    check(changed, (np.array([2, 1, 4]),), (np.array([-1, 0, 2]),), (np.array([0, 3, 3]),), backend=backend)
+    with pytest.raises(ValueError, match="not in list"):
+        tm.compile(changed)(np.array([0, 0, 1]))
+
+
+# ---- functions and objects -------------------------------------------------------------------------------
+
+
+class Dense:
+    def __init__(self, weights: Any, bias: Any) -> None:
+        self.weights, self.bias, self.calls = weights, bias, 0
+
+    def __call__(self, x: Any) -> Any:
+        return np.tanh(self.weights @ x + self.bias)
+
+    def counted(self, x: Any) -> Any:
+        self.calls += 1
+        return self(x)
+
+
+class Relu:
+    def counted(self, x: Any) -> Any:
+        return np.maximum(x, 0.0)
+
+
+def layers() -> list[Dense]:
+    return [Dense(np.eye(2) * k, np.ones(2) / (k + 1)) for k in range(3)]
+
+
+LAYERS = layers()
+STEPS = [lambda x: x + 1.0, np.sqrt, lambda x: 0.5 * x]
+
+
+@BACKENDS
+@pytest.mark.parametrize("count", [3, 36])
+def test_one_of_several_functions_or_objects_is_called(backend: str, count: int) -> None:
+    def functions(p: Any, x: Any) -> Any:
+        for k in p:
+            x = STEPS[k](x)
+        return x
+
+    def objects(p: Any, x: Any) -> Any:
+        for k in p:
+            x = LAYERS[k](x)
+        return x, LAYERS[p[0]].bias, isinstance(LAYERS[p[0]], Dense)
+
+    def written(p: Any, x: Any) -> Any:
+        own = layers()
+        for k in p:
+            x = own[k].counted(x)
+        return x, own[0].calls, own[1].calls
+
+    def unlike(p: Any, x: Any) -> Any:
+        own = [Dense(np.eye(2), np.ones(2)), Relu()]
+        return own[p[0]].counted(x)
+
+    for function in (functions, objects, written, unlike):
+        check(
+            function,
+            (PLACES[:count], np.array([0.3, -0.7]) if function is not functions else 2.0),
+            backend=backend,
+        )
+
+
+def test_functions_at_places_have_derivatives_and_batches() -> None:
+    def function(p: Any, x: Any) -> Any:
+        for k in p:
+            x = LAYERS[k](x)
+        return x.sum()
+
+    x = np.array([0.3, -0.7])
+    steps = 1e-6 * np.eye(2)
+    expected = [(function(PLACES, x + d) - function(PLACES, x - d)) / 2e-6 for d in steps]
+    np.testing.assert_allclose(tm.compile(tm.grad(function, argnums=1))(PLACES, x), expected, rtol=1e-6)
+    batch = np.stack([PLACES, PLACES[::-1]])
+    found = tm.compile(tm.vmap(function, in_dims=(0, None)))(batch, x)
+    np.testing.assert_allclose(found, [function(p, x) for p in batch])
+
+
+# ---- what a program cannot choose ------------------------------------------------------------------------
+
+
+def test_what_a_program_cannot_choose_is_refused_with_the_fix() -> None:
+    with pytest.raises(ConcretizationError, match=r"cannot choose between these: str\. .* use numbers"):
+        tm.compile(lambda p: ["a", "b"][p[0]])(PLACES)
+    with pytest.raises(ConcretizationError, match=r"their shapes differ: \(2,\), \(3,\)\. .*pad them"):
+        tm.compile(lambda p: [np.ones(2), np.ones(3)][p[0]])(PLACES)
+
+
+def test_an_int_that_is_an_argument_chooses_anything() -> None:
+    check(lambda i, x: len(["a", "bb", "ccc"][i]) * x, (1, 2.0), (2, 2.0), programs=2)
+    check(lambda i, x: len({0: "a", 5: "bb"}[i]) * x, (5, 2.0), (0, 2.0), programs=2)
+    check(lambda i, x: [x, x[1:]][i], (1, np.ones(3)), (0, np.ones(3)), programs=2)

@@ -1,0 +1,176 @@
+"""Short programs in which NumPy's memory order, views or values depend on a detail."""
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.dtypes import Array
+
+Program = Callable[[Array], Any]
+
+COMPLEX = np.random.default_rng(0).integers(-40, 41, (70, 20, 100)) * (0.125 + 0.25j)
+
+
+@pytest.mark.parametrize("x", [COMPLEX, COMPLEX.T], ids=["C", "F"])
+def test_a_large_complex_range_is_the_difference_of_its_ends(x: Array) -> None:
+    def spread(x: Any) -> Any:
+        return np.ptp(x, axis=0)
+
+    np.testing.assert_array_equal(tm.compile(spread, backend="numpy")(x), spread(x))
+
+
+@pytest.mark.parametrize("x", [COMPLEX, COMPLEX.T], ids=["C", "F"])
+def test_large_complex_numbers_are_clipped_at_both_ends(x: Array) -> None:
+    def clipped(x: Any) -> Any:
+        return np.clip(x, -1, 2)
+
+    np.testing.assert_array_equal(tm.compile(clipped, backend="numpy")(x), clipped(x))
+
+
+LIKE: dict[str, Program] = {
+    "a new last axis": lambda x: np.zeros_like(x[::2, :, None], shape=(3, 8, 4)),
+    "a new first axis": lambda x: np.zeros_like(x[None, ::2], shape=(4, 3, 8)),
+    "a new axis between": lambda x: np.ones_like(x[::2][:, None], shape=(3, 4, 8)),
+    "a reshaped last axis": lambda x: np.zeros_like(x[::2].reshape(3, 8, 1), shape=(3, 8, 4)),
+    "a split axis": lambda x: np.full_like(x[::2].reshape(3, 2, 4, 1), 1.0, shape=(3, 2, 4, 5)),
+    "expand_dims": lambda x: np.zeros_like(np.expand_dims(x[::2], 1), shape=(3, 4, 8)),
+    "atleast_3d": lambda x: np.zeros_like(np.atleast_3d(x[::2]), shape=(3, 8, 5)),
+    "one column": lambda x: np.zeros_like(x[::2, :1], shape=(3, 4)),
+}
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("program", LIKE.values(), ids=LIKE)
+def test_arrays_like_another_in_a_new_shape_count_its_axes_of_length_1(program: Program, order: Any) -> None:
+    x = np.zeros((6, 8), order=order)
+    assert tm.compile(program, backend="numpy")(x).strides == program(x).strides
+
+
+@pytest.mark.parametrize("order", ["C", "F", "K"])
+def test_a_new_axis_of_an_array_without_axes_is_written_through(order: Any) -> None:
+    def doubled(x: Any) -> Any:
+        x[None].ravel(order)[...] *= 2
+        return x.copy()
+
+    x, y = np.array(3.0), np.array(3.0)
+    np.testing.assert_array_equal(tm.compile(doubled, backend="numpy")(x), doubled(y))
+    np.testing.assert_array_equal(x, y)
+
+
+def rows_as_contiguous(x: Any) -> Any:
+    rows = x[::2]
+    np.ascontiguousarray(rows)[...] += 1
+    return rows.copy()
+
+
+def corner_in_a_row(x: Any) -> Any:
+    row = x[::-2, ::-2, None].reshape(-1)
+    x += 1
+    return row.copy()
+
+
+@pytest.mark.parametrize("program", [rows_as_contiguous, corner_in_a_row])
+def test_for_many_sizes_a_part_of_length_1_is_shared_and_a_longer_one_copied(program: Program) -> None:
+    compiled = tm.compile(program, backend="numpy", dynamic=True)
+    for shape in ((2, 5), (6, 5), (3, 2), (2, 2), (7, 4), (2, 5)):
+        x = np.arange(float(np.prod(shape))).reshape(shape)
+        y = x.copy()
+        np.testing.assert_array_equal(compiled(x), program(y))
+        np.testing.assert_array_equal(x, y)
+
+
+def test_squeezing_nothing_gives_the_array_itself() -> None:
+    def is_same(x: Any) -> list[bool]:
+        return [np.squeeze(x) is x, x.squeeze() is x, np.squeeze(x, ()) is x, x.squeeze(axis=()) is x]
+
+    x = np.zeros((2, 3))
+    assert tm.compile(is_same)(x) == is_same(x) == [True] * 4
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize(
+    "x", [np.zeros((2, 3), order="F"), np.zeros((2, 3)), np.zeros((4, 3), order="F")[::2]]
+)
+def test_the_copy_module_keeps_the_memory_order(x: Array, copied: Callable[..., Any]) -> None:
+    assert tm.compile(copied, backend="numpy")(x).strides == copied(x).strides
+
+
+def test_a_single_block_is_in_c_order_and_joined_ones_keep_theirs() -> None:
+    def blocks(x: Any) -> list[Any]:
+        return [np.block(x), np.block([x]), np.block([x, x]), np.block([[x], [x]])]
+
+    x = np.zeros((2, 3), order="F")
+    found = tm.compile(blocks, backend="numpy")(x)
+    assert [one.strides for one in found] == [one.strides for one in blocks(x)]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("entries", [[[2, 1], [1, 3]], [[0, 1], [-1, 0]]])
+def test_real_eigenvalues_are_views_where_numpy_computed_complex_ones(entries: Any, dtype: str) -> None:
+    x = np.array(entries, dtype)
+    found: list[bool] = []
+
+    def values(x: Any) -> Any:
+        arrays = [*np.linalg.eig(x), np.linalg.eigvals(x)]
+        found.extend(one.flags.owndata for one in arrays)
+        return np.sum(x)
+
+    values(x)
+    tm.jvp(values, (x,), (np.zeros_like(x),))
+    assert found[:3] == found[3:]
+
+
+def test_broadcast_arrays_are_flagged_writeable_and_those_of_the_shape_are_written_to() -> None:
+    def flags(x: Any) -> Any:
+        grids = [
+            *np.broadcast_arrays(x, x[0]),
+            *np.meshgrid(x[0], x[1], copy=False),
+            np.broadcast_to(x[0], (4, 3)),
+        ]
+        np.broadcast_arrays(x, x[0])[0][...] = 7
+        return [grid.flags.writeable for grid in grids]
+
+    x, y = np.zeros((2, 3)), np.zeros((2, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        assert tm.compile(flags)(x) == flags(y) == [True, True, True, True, False]
+    np.testing.assert_array_equal(x, y)
+
+
+def put(x: Any, at: Any) -> Any:
+    np.put(x, at, 5.0)
+    return x.copy()
+
+
+def choose(x: Any, at: Any) -> Any:
+    return np.choose(at, [x, x + 1])
+
+
+@pytest.mark.parametrize("function", [put, choose])
+@pytest.mark.parametrize("dtype", ["?", "i1", "u4", "i8"])
+def test_put_and_choose_take_index_arrays_that_int64_holds(function: Callable[..., Any], dtype: str) -> None:
+    at = np.array([1], dtype)
+    np.testing.assert_array_equal(tm.compile(function)(np.zeros(3), at), function(np.zeros(3), at))
+
+
+@pytest.mark.parametrize("function", [put, choose])
+@pytest.mark.parametrize("dtype", ["u8", "f8", "c16"])
+def test_put_and_choose_refuse_index_arrays_that_int64_does_not_hold(
+    function: Callable[..., Any], dtype: str
+) -> None:
+    at = np.array([1], dtype)
+    with pytest.raises(TypeError):
+        function(np.zeros(3), at)
+    with pytest.raises(tm.errors.DTypeError):
+        tm.compile(function)(np.zeros(3), at)
+
+
+@pytest.mark.parametrize("at", [[1.5], 1.5, np.uint64(2), [np.uint64(1)], []])
+def test_put_rounds_other_numbers_towards_0(at: Any) -> None:
+    found = tm.compile(lambda x: put(x, at))(np.zeros(3))
+    np.testing.assert_array_equal(found, put(np.zeros(3), at))

@@ -1,0 +1,1 @@
+"""Whole programs in plain NumPy, as people write them: each must compile, batch and differentiate as it stands."""
