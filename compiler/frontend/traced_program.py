@@ -14,6 +14,7 @@ import numpy as np
 import optree
 
 from ..builder import Builder, bind_all, inline, recording
+from ..callers.signal_handlers import in_signal_handler
 from ..callers.user_code import line_of_raise
 from ..dtypes import BOOL, Array, is_supported
 from ..errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError, SideEffectError
@@ -301,6 +302,11 @@ def _recorded(
             return replace(program, orders=orders, in_c_order=_relied_on(program))
     finally:
         CHECKS_BOUNDS.reset(checking)
+
+
+def is_interrupted() -> bool:
+    """Whether a signal handler calls, which is no part of the function that is being recorded."""
+    return in_signal_handler(_recorded.__code__)
 
 
 def _raises_later(record: Trace, error: Exception) -> bool:

@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
 import optree
 
+from ...compiler.builder import current_builder, not_recording
 from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import ConcretizationError, RecompileError, RecompileWarning, TransformTypeError
-from ...compiler.frontend.traced_program import Program, argument_names, describe, flatten_arguments, trace
+from ...compiler.frontend.traced_program import (
+    Program,
+    argument_names,
+    describe,
+    flatten_arguments,
+    is_interrupted,
+    trace,
+)
 from ...compiler.interpreter import is_idle
 from ...compiler.locks import reentrant_lock
 from ...compiler.nesting import shown
@@ -132,6 +140,9 @@ class CompiledFunction:
                 if result is not MISS:
                     return result
             return self._call_general(args, kwargs)
+        if current_builder() is not None and is_interrupted():
+            with not_recording():
+                return self(*args, **kwargs)
         return self._call_traced(args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

@@ -216,7 +216,7 @@ def test_processes_that_cannot_be_made_let_numpy_compute(
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setenv("TRACEMILL_CC", f"{c_compiler} -DNO_PROCESSES")
-    monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
     assert_numpy_does_without()
     assert not recall("toolchain")
 
