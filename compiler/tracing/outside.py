@@ -65,7 +65,7 @@ class Outside:
         for place in self._slots:
             with suppress(LookupError, AttributeError, ValueError):
                 if place.now() is not place.value:
-                    return f"`{place.key}`"
+                    return f"`{place.path}`"
         found = (type(x).__name__ for x, before in self._containers if not _is_same(x, before))
         return next((f"a {kind}" for kind in found), "")
 

@@ -55,6 +55,8 @@ class Place:
     key: Any
     value: Any
     """What stood there when it was met."""
+    path: str
+    """How the function gets at it, such as ``COUNT[0]``."""
 
     def now(self) -> Any:
         """What stands there now; LookupError, AttributeError or ValueError if nothing does."""
@@ -261,7 +263,7 @@ class Reach:
             self._slot(x, key, one, f"{path}{key}" if as_attributes else f"{path}[{key!r:.20}]", depth)
 
     def _slot(self, holder: Any, key: Any, value: Any, path: str, depth: int) -> None:
-        place = Place(holder, key, value)
+        place = Place(holder, key, value, path)
         self.slots.append(place)
         found = self.of(value, path, depth)
         if found is not value:

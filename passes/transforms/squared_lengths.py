@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from ...compiler.builder import bind
-from ...compiler.dtypes import is_complex
+from ...compiler.dtypes import is_complex, is_inexact
 from ...compiler.ir import Call, Constant, Value
 from ...compiler.op import lookup
-from ...compiler.value_ops import add, broadcast_to, conjugate, multiply, real
+from ...compiler.value_ops import add, broadcast_to, conjugate, convert, multiply, real
 
 
 def _twice_real_product(x: Value, dx: Value) -> Value:
@@ -47,13 +47,19 @@ def _is_square(call: Call) -> bool:
 def _tangent_of_square(
     length: Value, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]
 ) -> Value | None:
-    """The tangent of ``length ** 2``; None if `length` comes from no op in `_PARTS`, perhaps through reshapes."""
+    """The tangent of ``length ** 2``; None unless `length` comes from an op in `_PARTS`.
+
+    Reshapes and conversions to another floating dtype may stand between.
+    """
     call = producers.get(length)
     if call is None:
         return None
     if lookup(call.op).moves == 1:
         inner = _tangent_of_square(call.inputs[0], producers, tangent_of)
         return None if inner is None else bind(call.op, inner, *call.inputs[1:], **call.params)
+    if call.op == "convert" and is_inexact(length.dtype):
+        inner = _tangent_of_square(call.inputs[0], producers, tangent_of)
+        return None if inner is None else convert(inner, length.dtype)
     part = _PARTS.get(call.op)
     if part is None:
         return None

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,24 @@ def test_exponential_sums_are_scipys(name: str, axis: Any) -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(ours(ROWS[:2], axis), theirs(ROWS[:2], axis), rtol=1e-13)
     check(lambda x: ours(x, axis), ROWS, rtol=1e-13)
+
+
+@pytest.mark.parametrize("sign", [False, True])
+def test_weighted_sums_of_special_values_are_scipys(sign: bool) -> None:
+    entries = [-np.inf, -1.0, 0.0, 2.0, 710.0, np.inf, np.nan]
+    weights = [0.0, 1.0, -1.0, 2.5, -2.5, np.inf, np.nan]
+    grid = np.array(list(product(entries, entries, weights, weights)))
+    x, b = grid[:, :2], grid[:, 2:]
+
+    def total(x: Any, b: Any) -> Any:
+        return special.logsumexp(x, axis=1, b=b, return_sign=sign)
+
+    with np.errstate(all="ignore"):
+        for found, expected in (
+            (tm.compile(total)(x, b), total(x, b)),
+            (tm.compile(total)(x + 0j, b), total(x + 0j, b)),
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("axis", [0, 1, (2, 0), (-1, 1), None])

@@ -634,6 +634,10 @@ def _variance(*x: Any) -> Any:
 
 _SQUARED_LENGTHS: dict[str, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
     "norm squared": (lambda x: np.linalg.norm(x) ** 2, _squares),
+    "norm squared in another precision": (
+        lambda x: np.linalg.norm(x).astype(np.float32) ** 2,
+        _squares,
+    ),
     "norms of rows, squared": (
         lambda x: np.sum(np.linalg.norm(x[None], axis=1, keepdims=True) ** 2),
         _squares,

@@ -16,7 +16,7 @@ from ...tracing.eager_ops import as_numbers
 from ...tracing.registry import stands_in_for
 from ...tracing.traced_array import as_value, wrap
 
-_LARGEST_EXPONENT = {"float16": 10.0, "float64": 700.0}
+_LARGEST_EXPONENT = {"float16": 10.0, "float64": 700.0, "complex128": 700.0}
 """By dtype: e to that power is finite. 80 for the others, which have the exponents of f32."""
 
 
@@ -40,7 +40,11 @@ def logsumexp(
     scale, most, rest = _scaled_parts(x, weights, axes)
     sign = np.sign(most + rest)
     turned = np.conjugate(sign)
-    results = np.real(_log_of_parts(most * turned, rest * turned)) + scale, sign
+    size = np.real(_log_of_parts(most * turned, rest * turned)) + scale
+    is_finite = np.isfinite(size)
+    total = _sum_where_infinite(is_finite, x, weights, axes)
+    sign = np.where(is_finite, sign, _direction(total))
+    results = np.where(is_finite, size, _quiet_log(np.abs(total))), sign
     return results if keepdims else tuple(np.squeeze(one, axis=axes)[()] for one in results)
 
 
@@ -48,6 +52,8 @@ def log_of_weighted_sum(x: Any, weights: Any, axes: tuple[int, ...], keepdims: b
     """``log(sum(weights * exp(x)))`` of arrays of one floating dtype. NaN where a real sum is negative."""
     scale, most, rest = _scaled_parts(x, weights, axes)
     result = _log_of_parts(most, rest) + scale
+    is_finite = np.isfinite(result)
+    result = np.where(is_finite, result, _quiet_log(_sum_where_infinite(is_finite, x, weights, axes)))
     return result if keepdims else np.squeeze(result, axis=axes)[()]
 
 
@@ -59,14 +65,33 @@ def _scaled_parts(x: Any, weights: Any, axes: tuple[int, ...]) -> tuple[Any, Any
     # A term of weight 0 keeps its exponential, which is the derivative by its weight, as far as that is finite.
     none = np.full_like(x, -math.inf)
     exponent = np.where((weights == 0) & ~np.isfinite(x), none, x) - scale
-    if x.dtype.kind == "f":
-        bound = _LARGEST_EXPONENT.get(x.dtype.name, 80.0)
-        exponent = np.where(weights == 0, np.minimum(exponent, bound), exponent)
+    bound = _LARGEST_EXPONENT.get(x.dtype.name, 80.0)
+    exponent = np.where((weights == 0) & (np.real(exponent) > bound), bound, exponent)
     terms = weights * np.exp(exponent)
     is_largest = np.real(x) == scale
     most = np.sum(np.where(is_largest, terms, 0), axis=axes, keepdims=True)
     rest = np.sum(np.where(is_largest, 0, terms), axis=axes, keepdims=True)
     return scale, most, rest
+
+
+def _sum_where_infinite(is_finite: Any, x: Any, weights: Any, axes: tuple[int, ...]) -> Any:
+    """``sum(weights * exp(x))``, on whose special values SciPy's result depends; 1 where the result is finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = np.where(is_finite, 1, weights) * np.exp(np.where(is_finite, 0, x))
+        return np.where(is_finite, 1, np.sum(terms, axis=axes, keepdims=True))
+
+
+def _quiet_log(x: Any) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(x)
+
+
+def _direction(x: Any) -> Any:
+    """``x / abs(x)``, or 0 where `x` is 0. Unlike `numpy.sign`, NaN for infinite complex numbers, as SciPy has it."""
+    if x.dtype.kind != "c":
+        return np.sign(x)
+    size = np.abs(x)
+    return x / np.where(size == 0, 1, size)
 
 
 def _log_of_parts(most: Any, rest: Any) -> Any:

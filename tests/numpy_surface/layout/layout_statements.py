@@ -147,7 +147,7 @@ PRODUCERS = (
     "np.full_like({x}, 3, order={order})",
     "np.full_like({x}, 3, dtype={dtype})",
     "np.zeros_like({x}, shape={larger})",
-    "np.zeros({x}.shape, order={c_or_f}) + {x}",
+    "np.add(np.zeros({x}.shape, order={c_or_f}), {x})",
     "np.ones({x}.shape, order={c_or_f})",
     "np.full({x}.shape, {x}, order={c_or_f})",
     "{new} = np.empty_like({x}, order={order}); {new}.fill(2)",
