@@ -1,4 +1,4 @@
-"""What stands in a shape and is no int: all that programs without named sizes need to know of them.
+"""What stands in a shape and is not an int: all that programs without named sizes need to know of them.
 
 Comparisons of symbolic sizes may be undecided, and Python's ``if`` then takes what the call at hand shows, which
 becomes a guard of the program. `is_known`, `same_shape` and `typical` make none: they are for what may be either way.
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from .errors import DimArithmeticError
 
-# The two classes are no ABCs: `isinstance` would take three times as long, and it is asked for every operand.
+# The two classes are not ABCs: `isinstance` would take three times as long, and it is asked for every operand.
 
 
 class SymbolicSize:

@@ -19,7 +19,7 @@ def replace_pattern(graph: Graph, pattern: Graph, replacement: Graph, *, any_sha
     nested graphs are left as they are. With `any_shape`, values need only have the dtypes of the pattern's.
 
     Raises `TransformArgumentError` if the two graphs do not fit each other or the pattern matches nothing
-    by construction, `TransformTypeError` for what is no graph.
+    by construction, `TransformTypeError` for what is not a graph.
 
     With the pattern ``log(exp(x))`` and the replacement ``x``, before::
 

@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--faults-table") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(FaultsTable())
     more = int(config.getoption("--more") or 1)
-    for name, examples in (("quick", 15), ("thorough", 35)):  # a busy machine is slow, which is no fault
+    for name, examples in (("quick", 15), ("thorough", 35)):  # a busy machine is slow, which is not a fault
         settings.register_profile(
             name,
             max_examples=examples * more,

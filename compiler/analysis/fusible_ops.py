@@ -43,7 +43,7 @@ def is_loop_call(call: Call) -> bool:
 
 
 def is_natural_power(call: Call) -> bool:
-    """Whether a call is no power of integers, or one of which no exponent is negative, as a constant shows.
+    """Whether a call is not a power of integers, or one of which no exponent is negative, as a constant shows.
 
     NumPy raises an error where one is.
     """

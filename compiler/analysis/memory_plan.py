@@ -153,7 +153,7 @@ def _overwritten(
 ) -> Value | None:
     """The operand whose memory a result can take: a whole block that dies here, and no other operand's or result's.
 
-    The memory of the graph's inputs comes first: what lies in it is no new memory, whatever becomes of it.
+    The memory of the graph's inputs comes first: what lies in it is not new memory, whatever becomes of it.
     """
     found: Value | None = None
     for place in places:

@@ -81,7 +81,7 @@ class _Statements(ast.NodeTransformer):
         self.generic_visit(node)
         if not bound([node.test]):
             return self._without_else(node)
-        # What ends the loop now is no `break` of the user's: ``else`` runs after it.
+        # What ends the loop now is not a `break` of the user's: ``else`` runs after it.
         leave = _at(ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []), node.test)
         node.test = _at(ast.Constant(value=True), node.test)
         return self._without_else(node, [leave])

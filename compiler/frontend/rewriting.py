@@ -487,7 +487,7 @@ def _assign_state(names: Sequence[str], found: ast.expr) -> list[ast.stmt]:
 
 
 def _parts(target: ast.expr) -> list[ast.expr]:
-    """The targets of an assignment that are no tuples."""
+    """The targets of an assignment that are not tuples."""
     if isinstance(target, ast.Tuple | ast.List):
         return [part for one in target.elts for part in _parts(one)]
     return _parts(target.value) if isinstance(target, ast.Starred) else [target]

@@ -305,7 +305,7 @@ def _recorded(
 
 
 def is_interrupted() -> bool:
-    """Whether a signal handler calls, which is no part of the function that is being recorded."""
+    """Whether a signal handler calls, which is not part of the function that is being recorded."""
     return in_signal_handler(_recorded.__code__)
 
 

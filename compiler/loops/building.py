@@ -43,7 +43,7 @@ PART: Final = 512
 
 
 class NotFlatError(Exception):
-    """An index is no linear expression of the variable that stands for several axes."""
+    """An index is not a linear expression of the variable that stands for several axes."""
 
 
 class TooWideError(Exception):

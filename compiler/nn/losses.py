@@ -86,8 +86,8 @@ def nll_loss(
 
     Raises:
         ShapeError: (a ValueError) a shape does not fit.
-        DTypeError: (a TypeError) the targets are no integers.
-        OutOfBoundsError: (an IndexError) a target is no class. Where targets are traced, the nearest class is read.
+        DTypeError: (a TypeError) the targets are not integers.
+        OutOfBoundsError: (an IndexError) a target is not a class. Where targets are traced, the nearest class is read.
 
     >>> float(nll_loss(np.log([[0.25, 0.75], [0.5, 0.5]]), np.array([0, 1]), reduction="sum"))
     2.0794415416798357

@@ -4,9 +4,9 @@ from ..tracing.registry import REFUSED
 
 TEXT = "text, printing and files are made of values, which are not known while tracing: return the array and print it"
 FILES = "files are read and written outside of the trace: pass the array in, or return it"
-DATES = "dates and times are no dtypes of Tracemill"
+DATES = "dates and times are not dtypes of Tracemill"
 MEMORY = "a traced array has no memory of its own: it is recorded, not stored"
-OBJECTS = "arrays of Python objects and records are no dtypes of Tracemill"
+OBJECTS = "arrays of Python objects and records are not dtypes of Tracemill"
 
 _NAMES = {
     TEXT: """array2string array_repr array_str fromstring

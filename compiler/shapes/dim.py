@@ -106,7 +106,7 @@ class Dim(SymbolicSize):
     (B >= 16, True)
 
     Raises:
-        DimSpecError: the name is no identifier, or the limits hold for no size.
+        DimSpecError: the name is not an identifier, or the limits hold for no size.
         UndecidedDimError: Python needs the truth of a comparison that holds for some sizes only, or an int.
     """
 
@@ -583,7 +583,7 @@ def _of_bits(compute: Callable[[int, int], int], left: object, right: object) ->
 def _with_number(
     compute: Callable[[Any, Any], Any], dim: Dim, other: object, *, swapped: bool = False
 ) -> Any:
-    """Arithmetic with what is no int, or that gives none: of numbers in a program."""
+    """Arithmetic with what is not an int, or that gives none: of numbers in a program."""
     if isinstance(other, Dim):
         other = other.as_number()
     elif not isinstance(other, (int, float, complex, np.generic)):

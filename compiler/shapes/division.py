@@ -156,7 +156,7 @@ def _without_remainders(terms: Terms, divisor: int) -> Terms:
     return substituted(terms, same)
 
 
-# ---- division by what is no number -------------------------------------------------------------------
+# ---- division by what is not a number -------------------------------------------------------------------
 
 
 def _by_terms(left: Terms, right: Terms) -> tuple[Terms, Terms]:

@@ -14,7 +14,7 @@ MOST_FACTS = 64
 
 
 def is_never_negative(terms: Terms, facts: Sequence[Terms], ranges: Ranges) -> bool:
-    """Whether ``terms >= 0`` follows from ``fact >= 0`` for all facts, and from the ranges. False is no answer.
+    """Whether ``terms >= 0`` follows from ``fact >= 0`` for all facts, and from the ranges. False: not known.
 
     It holds if multiples of facts can be subtracted so that more than −1 is left.
     """

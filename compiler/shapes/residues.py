@@ -39,7 +39,7 @@ def _case(size: Size, divisor: int, rest: int, ranges: Ranges) -> Terms | None:
     most = None if high == inf else (int(high) - rest) // divisor
     if most is not None and most < least:
         return None
-    # Its name is no identifier: no other dim has it.
+    # Its name is not an identifier: no other dim has it.
     part = Size(f"{size.text}/{divisor}+{rest}", least, most, 1)
     return add(scale(atom(part), divisor), number(rest))
 

@@ -31,7 +31,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is no sum or product, of two sums or more."""
+    """What is not a sum or product, of two sums or more."""
 
     op: Literal["//", "%", "min", "max"]
     args: "tuple[Terms, ...]"

@@ -55,7 +55,7 @@ def _is_plain(param: Any) -> bool:
 
 
 def _is_a(param: Any, hint: Any) -> bool:
-    """Whether a parameter has a type: bool is no int here, an int no float, and a symbolic size is an int."""
+    """Whether a parameter has a type: bool is not an int here, an int is not a float, and a symbolic size is an int."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_is_a(param, one) for one in inner)

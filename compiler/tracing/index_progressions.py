@@ -42,7 +42,7 @@ class RangeBehind:
 
 
 def progression_of(trace: Trace, value: Value) -> RangeBehind | None:
-    """What an array of the program is computed from; None if it is no range and a number with operators."""
+    """What an array of the program is computed from; None unless it is a range and numbers with operators."""
     call = trace.producer(value)
     if call is None or value.dtype != INT64:
         return None

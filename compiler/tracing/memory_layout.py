@@ -29,7 +29,7 @@ class LayoutQuestion:
         self.name = name
         """How errors call the argument."""
         self.owndata = owndata
-        """The argument is no view of another array."""
+        """The argument is not a view of another array."""
         self.writeable = writeable
         """It may be written to."""
         self.asked_owndata = False

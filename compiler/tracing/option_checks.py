@@ -1,4 +1,4 @@
-"""Options of functions that are no arrays: numbers, whole numbers and flags, which an error calls by their name."""
+"""Options of functions that are not arrays: numbers, whole numbers and flags, which an error calls by their name."""
 
 import operator
 from typing import Any, cast

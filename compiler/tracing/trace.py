@@ -403,7 +403,7 @@ class Trace(Builder):
         )
 
     def captured_behind(self, value: Value) -> "Storage | Array | ForeignMemory | Lane | None":
-        """What an input stands for that is no argument; None for arguments."""
+        """What an input stands for that is not an argument; None for arguments."""
         index = self.inputs.index(value) - (len(self.inputs) - len(self.captured))
         return self.captured[index] if index >= 0 else None
 

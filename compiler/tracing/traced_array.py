@@ -208,7 +208,7 @@ class TracedArray:
 
     @property
     def _owns_memory(self) -> bool:
-        """Whether this is no view, as far as that follows from how it was made here."""
+        """Whether this is not a view, as far as that follows from how it was made here."""
         return self._is_reshaped or all(isinstance(view, ReadOnly) for view in self._views)
 
     @property

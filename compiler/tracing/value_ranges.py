@@ -287,7 +287,7 @@ def _of_array(array: Any) -> Interval | None:
 
 
 def _limits(array: Any) -> tuple[float, float]:
-    """Short fractions between which the entries lie; -1 for both if they are no usual numbers."""
+    """Short fractions between which the entries lie; -1 for both if they are not usual numbers."""
     if not array.size or array.dtype.kind not in "iuf" or not (abs(array.astype(float)) < 1 << 30).all():
         return -1, -1
     return floor(float(array.min()) * _PARTS) / _PARTS, ceil(float(array.max()) * _PARTS) / _PARTS

@@ -88,7 +88,7 @@ class _Planner:
         self.time = len(graph.calls)
         """Of the call that is placed now."""
         self.next_step: float = inf
-        """When the next call runs that is in no kernel, and is no view."""
+        """When the next call runs that is in no kernel, and is not a view."""
         self.again: dict[Value, float] = {}
         """For what several kernels compute: the operations per element of it and of what it is computed for."""
 

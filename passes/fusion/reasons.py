@@ -9,8 +9,8 @@ from ...compiler.ir import Call, Value
 class Reason(Enum):
     """A closed set: every decision against fusing two calls is one of these. The text says what the number counts."""
 
-    LIBRARY_CALL = "one of the two is no loop: {0} bytes are handed over"
-    """How many bytes. Matrix products, LAPACK, FFT, sorting, control flow and calls with effects are no loops."""
+    LIBRARY_CALL = "one of the two is not a loop: {0} bytes are handed over"
+    """How many bytes. Matrix products, LAPACK, FFT, sorting, control flow and calls with effects are not loops."""
     RECOMPUTED = "its result would be computed {0} times instead of once"
     """How often each element would be computed, if the consumer asked for it anew for every element of its own."""
     SERIAL = "it would leave {0} parallel iterations of a large loop"

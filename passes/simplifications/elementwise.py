@@ -33,7 +33,7 @@ def _unrepeated(site: Site, value: Value) -> Value:
 
 
 def _sink_reshapes(site: Site) -> Value | None:
-    """Compute in the shape from before, if all operands that are no numbers were reshaped alike."""
+    """Compute in the shape from before, if all operands that are not numbers were reshaped alike."""
     if site.op == "bitcast":
         return None
     arrays = [value for value in site.inputs if value.ndim]
@@ -48,7 +48,7 @@ def _sink_reshapes(site: Site) -> Value | None:
 
 
 def _sink_transposes(site: Site) -> Value | None:
-    """Compute in the order of axes from before, if all operands that are no numbers were transposed alike: where the
+    """Compute in the order of axes from before, if all operands that are not numbers were transposed alike: where the
     elements lie in memory, and often against another transpose."""
     if site.op == "bitcast":
         return None

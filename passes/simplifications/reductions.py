@@ -68,7 +68,7 @@ def _reduced_repetition(site: Site) -> Value | None:
 
 
 def _number_of(dtype: DType, count: Dim) -> Value | None:
-    """By what a sum of so many equal numbers is a multiple of one; None if that is no number of the dtype.
+    """By what a sum of so many equal numbers is a multiple of one; None if that is not a number of the dtype.
 
     A symbolic one is rounded to one of four bytes or more, where it is that large: once more than the product.
     """

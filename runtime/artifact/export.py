@@ -100,7 +100,7 @@ def export(
         UndecidedDimError: (a ValueError) the function asks what holds for some sizes only. The message says which
             constraint to add.
         UndeterminedDimError: (a ValueError) a size cannot be determined from the shapes of the arguments.
-        ExportError: (a ValueError) the function calls Python when it runs, updates an array that is no argument, or
+        ExportError: (a ValueError) the function calls Python when it runs, updates an array that is not an argument, or
             takes or returns what a file cannot hold.
         MissingCompilerError, CompilerError: for ``"cpu-c"``, if there is no C compiler that works.
         MissingPackageError, KernelError: for GPUs, if Triton is not there, or refuses a kernel.

@@ -65,7 +65,7 @@ def load(
     Raises:
         ArtifactError: (a ValueError) the file is damaged, is none of ours, unpacks to more than `max_bytes`, or was
             written by a newer version. The message says which member is wrong, and how.
-        InputFileError: (an OSError) it is no regular file, but a folder, a pipe, a socket or a device.
+        InputFileError: (an OSError) it is not a regular file, but a folder, a pipe, a socket or a device.
         OSError: there is no such file, or it cannot be read.
         StepLimitError: (a RuntimeError; also when called) a loop takes more than `max_steps` steps.
         BackendError, TransformTypeError, TransformArgumentError: there is no such backend; another argument is none.

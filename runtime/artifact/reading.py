@@ -118,7 +118,7 @@ class _Members:
     def size(self, name: str) -> int:
         """How long a member is; `DamageError` if there is none."""
         if name not in self._known:
-            raise DamageError(MANIFEST, f"it names {name!r:.80}, which is no member")
+            raise DamageError(MANIFEST, f"it names {name!r:.80}, which is not a member")
         return self._known[name][0]
 
     def read(self, name: str) -> bytes:
@@ -250,7 +250,7 @@ def _signature(manifest: Fields, interface: Interface, types: Iterable[type[Any]
         case (tuple() as args, dict() as kwargs) if all(isinstance(name, str) for name in kwargs):
             check_form(interface, args, kwargs)
         case _:
-            raise ValueError("the arguments are no tuple of args and kwargs")
+            raise ValueError("the arguments are not a tuple of args and kwargs")
     leaves, tree = flatten_arguments(args, kwargs)
     known = Guards(tuple(map(Guard, Assumptions(relations).relations)))
     signature = Signature(tree, tuple(leaves), known)
@@ -340,7 +340,7 @@ def _mutated(manifest: Fields, arguments: tuple[Any, ...], graph: Graph) -> tupl
                 pairs.append((int(index), int(output)))
             case _:
                 raise DamageError(
-                    MANIFEST, f"'mutated' has {pair!r:.60}, which is no pair of input and output"
+                    MANIFEST, f"'mutated' has {pair!r:.60}, which is not a pair of input and output"
                 )
         if arguments[index].type != graph.outputs[output].type or arguments[index].is_scalar:
             raise DamageError(MANIFEST, f"'mutated' has {pair!r:.60}, and the types differ")

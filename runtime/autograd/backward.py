@@ -96,7 +96,7 @@ def grad(
         traced function they are traced arrays.
 
     Raises:
-        NotRecordedError: (a RuntimeError) for outputs and inputs that are no variables with ``requires_grad``.
+        NotRecordedError: (a RuntimeError) for outputs and inputs that are not variables with ``requires_grad``.
         UnusedInputError: (a RuntimeError) for an input that the outputs do not depend on.
         ReleasedGraphError: (a RuntimeError) at the second call without ``retain_graph=True``.
         NonScalarOutputError: (a TypeError) where `grad_outputs` is needed.

@@ -120,7 +120,7 @@ class Variable(TracedArray):
 
     @property
     def grad(self) -> Any:
-        """What `backward` has added up so far; None before, and for variables that are no leaves."""
+        """What `backward` has added up so far; None before, and for variables that are not leaves."""
         return None if self._leaf is None else self._leaf.gradient.array
 
     @grad.setter

@@ -74,7 +74,7 @@ def memory(x: Any) -> int:
 
 
 def is_same(x: Any, y: Any) -> bool:
-    """Whether two things that are no arrays are one to Python's eyes."""
+    """Whether two things that are not arrays are one to Python's eyes."""
     return x is y or (type(x) is type(y) and isinstance(x, _PLAIN) and x == y)
 
 

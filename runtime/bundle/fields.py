@@ -29,9 +29,9 @@ def json_document(member: str, content: bytes) -> "Fields":
             parse_float=_no_number,
         )
     except (ValueError, RecursionError) as error:
-        raise DamageError(member, f"it is no JSON that can be read: {error}") from error
+        raise DamageError(member, f"it is not JSON that can be read: {error}") from error
     if not isinstance(found, dict):
-        raise DamageError(member, "it is no object of JSON")
+        raise DamageError(member, "it is not an object of JSON")
     if _is_deep(found):
         raise DamageError(member, f"its lists and objects are nested more than {_DEEPEST} deep")
     return Fields(member, "the document", found)
@@ -51,7 +51,7 @@ def _short(digits: str) -> int:
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text[:40]} is no whole number")
+    raise ValueError(f"{text[:40]} is not a whole number")
 
 
 def _is_deep(found: dict[str, Any]) -> bool:

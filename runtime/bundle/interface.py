@@ -132,9 +132,9 @@ def interface_from(document: Mapping[str, Any]) -> Interface:
     """The interface that a document describes; ValueError if it describes none."""
     name, doc, parameters = document["name"], document["doc"], document["parameters"]
     if not isinstance(parameters, list) or len(parameters) > MOST_PARAMETERS:
-        raise ValueError(f"the parameters are no list of at most {MOST_PARAMETERS}")
+        raise ValueError(f"the parameters are not a list of at most {MOST_PARAMETERS}")
     if doc is not None and not (isinstance(doc, str) and is_text(doc)):
-        raise ValueError("the docstring is no text")
+        raise ValueError("the docstring is not text")
     return Interface(_identifier(name), doc, inspect.Signature([_parameter(found) for found in parameters]))
 
 
@@ -152,7 +152,7 @@ def _identifier(name: Any) -> str:
         or iskeyword(name)
         or normalize("NFKC", name) != name  # as Python has read it from a source
     ):
-        raise ValueError(f"{name!r:.60} is no name of Python's with at most {LONGEST_NAME} letters")
+        raise ValueError(f"{name!r:.60} is not a name of Python's with at most {LONGEST_NAME} letters")
     return str(name)
 
 

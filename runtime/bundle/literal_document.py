@@ -62,5 +62,5 @@ def literal_of(document: Any, depth: int = 0) -> Any:
 
 def _real(content: Any) -> float:
     if not isinstance(content, str) or not _REAL.fullmatch(content):
-        raise ValueError(f"{content!r:.60} is no number")
+        raise ValueError(f"{content!r:.60} is not a number")
     return float.fromhex(content)

@@ -49,7 +49,7 @@ def member_of(target: str, file: str, format: int) -> str:
     """
     found = _CUDA.fullmatch(target)
     if found is None:
-        raise ValueError(f"{target!r:.40} is no target")
+        raise ValueError(f"{target!r:.40} is not a target")
     if format == 1:
         return f"{found[1]}/{file}"
     return f"{_FOLDERS.get(file.rpartition('.')[2], 'plans')}/{found[1]}_{file}"
@@ -61,7 +61,7 @@ def check_code(target: str, files: Mapping[str, bytes], graph: Graph) -> None:
 
     found = _CUDA.fullmatch(target)
     if found is None:
-        raise ParseError(f"{target!r:.40} is no target")
+        raise ParseError(f"{target!r:.40} is not a target")
     if GRAPH not in files:
         raise ParseError(f"there is no {GRAPH}")
     plan = program_in(files, int(found[2])).plan

@@ -88,7 +88,7 @@ class TreeReader:
         self._nodes = 0
 
     def read(self, document: Any, depth: int = 0) -> Any:
-        """The containers with their leaves; ValueError for what is no document of them, or names an unknown class."""
+        """The containers with their leaves; ValueError for what is not a document of them or has unknown classes."""
         self._nodes += 1
         if depth > DEEPEST or self._nodes > MOST_NODES:
             raise ValueError(f"containers are nested more than {DEEPEST} deep, or more than {MOST_NODES}")
@@ -135,7 +135,7 @@ class TreeReader:
     def _object(self, name: str, metadata: Any, items: list[Any], depth: int) -> Any:
         cls = self._class(name)
         if cls not in UNFLATTEN:
-            raise ValueError(f"{name} is no container here: register_pytree makes it one")
+            raise ValueError(f"{name} is not a container here: register_pytree makes it one")
         children = tuple(self.read(item, depth + 1) for item in items)
         try:
             return UNFLATTEN[cls](literal_of(metadata), children)

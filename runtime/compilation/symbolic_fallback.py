@@ -24,7 +24,7 @@ class SymbolicFallback:
     what: str
     """The error's class and the first line of its message, and where it was raised."""
     is_ours: bool
-    """Nobody has thought of it: it is no error of Tracemill's own that says what names cannot do."""
+    """Nobody has thought of it: it is not an error of Tracemill's own that says what names cannot do."""
 
     @property
     def fix(self) -> str:

@@ -40,7 +40,7 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> A
 
     Raises:
         CarryMismatchError: (a TypeError and ValueError) `body` returns another carry than it gets.
-        TransformTypeError: (a TypeError) the bounds are no integers.
+        TransformTypeError: (a TypeError) the bounds are not integers.
 
     >>> import numpy as np
     >>> fori_loop(0, 5, lambda i, total: total + i, 0.5)

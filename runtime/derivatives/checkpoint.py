@@ -35,7 +35,7 @@ def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callabl
             the bodies of loops and branches.
 
     Raises:
-        TransformTypeError: (a TypeError) `func` is no function, or `policy` no policy.
+        TransformTypeError: (a TypeError) `func` is not a function, or `policy` is not a policy.
 
     Higher derivatives and `vmap` stay checkpointed.
 
@@ -92,7 +92,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
         name: a string.
 
     Raises:
-        TransformTypeError: (a TypeError) the name is no string, or empty.
+        TransformTypeError: (a TypeError) the name is not a string, or empty.
 
     >>> import numpy as np, tracemill as tm
     >>> def layer(x, w):

@@ -35,7 +35,7 @@ def named(*names: str) -> Policy:
     """Save the values that `checkpoint_name` has given one of these names.
 
     Raises:
-        TransformTypeError: (a TypeError) a name is no string.
+        TransformTypeError: (a TypeError) a name is not a string.
     """
     for name in names:
         require_name(name)

@@ -125,7 +125,7 @@ def vjp(
 
     Raises:
         TransformTypeError: (a TypeError) for primals that have no derivative, such as integers.
-        NotDifferentiableError: (a TypeError) for outputs that are no floating arrays.
+        NotDifferentiableError: (a TypeError) for outputs that are not floating arrays.
         TreeMismatchError, ShapeError, DTypeError: by ``vjp_fn``, for cotangents that do not fit the output.
 
     >>> import numpy as np

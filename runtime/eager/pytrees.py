@@ -33,7 +33,7 @@ def register_pytree(
         `cls`.
 
     Raises:
-        TransformTypeError: (a TypeError) `cls` is no class, `flatten` or `unflatten` no function.
+        TransformTypeError: (a TypeError) `cls` is not a class, or `flatten` or `unflatten` is not a function.
         TransformArgumentError: (a ValueError) `cls` is a container already.
 
     >>> class Interval:

@@ -33,7 +33,7 @@ def device_put(tree: Any, device: int = 0) -> Any:
         MissingPackageError, NoDriverError, NoGpuError: there is no GPU of this number, or nothing to reach it by.
         GpuMemoryError: (a MemoryError) the arrays do not fit into its memory.
         ForeignArrayError: (a ValueError) an array of another library does not lie in C order.
-        ArgumentTypeError, DTypeError: (TypeErrors) a leaf is no array of numbers.
+        ArgumentTypeError, DTypeError: (TypeErrors) a leaf is not an array of numbers.
 
     >>> import numpy as np, tracemill as tm
     >>> tm.device_put({"w": np.ones(2, np.float32), "b": 0.5})

@@ -89,7 +89,7 @@ class PreparedLaunch:
     """A kernel on a grid, and its parameters where the driver reads them: ``launch.pointers[1] = x`` changes one.
 
     Calling it queues it on a stream, inside of ``with device:``. As the block is one, only one thread at a time may
-    change and launch it; that lock is enough. An empty grid is no launch.
+    change and launch it; that lock is enough. An empty grid is not a launch.
     """
 
     __slots__ = ("_addresses", "_kernel", "_launch", "_scratch", "_shape", "_where", "pointers", "programs")

@@ -49,7 +49,7 @@ class _Reader:
 
     def entries(self) -> Entries:
         if len(self.content) > LARGEST:
-            self.refuse(1, f"it has {len(self.content)} bytes, more than {LARGEST}: that is no lock file")
+            self.refuse(1, f"it has {len(self.content)} bytes, more than {LARGEST}: that is not a lock file")
         try:
             document = tomllib.loads(self.content.decode())
         except UnicodeDecodeError as error:
@@ -77,7 +77,7 @@ class _Reader:
             if not _TARGET.fullmatch(target) or not isinstance(kernels, dict):
                 self.refuse(
                     self.headers.get(target, 1),
-                    f"{target!r} is no target, such as sm_90 or gfx942, with entries [sm_90.KEY]",
+                    f"{target!r} is not a target, such as sm_90 or gfx942, with entries [sm_90.KEY]",
                 )
             for key, fields in kernels.items():
                 yield (target, key), self._entry(target, key, fields)
@@ -85,7 +85,7 @@ class _Reader:
     def _entry(self, target: str, key: str, fields: Any) -> LockEntry:
         line = self.headers.get(f"{target} {key}", self.headers.get(target, 1))
         if not _KEY.fullmatch(key):
-            self.refuse(line, f"{key!r} is no key: it has {DIGITS} hexadecimal digits")
+            self.refuse(line, f"{key!r} is not a key: it has {DIGITS} hexadecimal digits")
         entry = _Table(self, line, f"the entry of {key}", fields)
         graph = entry.take("graph", str).removesuffix("\n")
         fast_math = entry.take("fast_math", bool) if "fast_math" in entry.fields else False

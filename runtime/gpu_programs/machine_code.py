@@ -110,7 +110,7 @@ def disassembler() -> list[str]:
 
 def _disassembled(kernel: BuiltKernel, command: Sequence[str], folder: Path) -> str:
     if kernel.facts is None:
-        raise BackendError(f"{kernel.name} is no code of NVIDIA's, and nothing here shows its instructions")
+        raise BackendError(f"{kernel.name} is not NVIDIA's code, and nothing here shows its instructions")
     file = folder / "kernel.cubin"
     file.write_bytes(kernel.code)
     ran = subprocess.run(

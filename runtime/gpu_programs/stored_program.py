@@ -134,7 +134,7 @@ def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> S
 def _array(content: bytes, type: Any) -> Array:
     name, *shape = type
     if name not in dtype_names() or not all(isinstance(dim, int) and dim >= 0 for dim in shape):
-        raise ParseError(f"{type!r:.60} is no type of an array")
+        raise ParseError(f"{type!r:.60} is not a type of an array")
     return np.frombuffer(content, dtype_named(name)).reshape(shape)
 
 

@@ -99,7 +99,7 @@ def _installed(built: Path, final: Path) -> Path:
             return final
         with contextlib.suppress(FileNotFoundError):  # another process took it away
             if not stat.S_ISDIR(os.lstat(final).st_mode):
-                break  # that is no dump: it stays, and renaming says why nothing is written
+                break  # that is not a dump: it stays, and renaming says why nothing is written
             discard(final)
     os.rename(built, final)
     return final

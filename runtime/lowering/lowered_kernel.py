@@ -81,7 +81,7 @@ class Kernel:
             architecture: such as ``"cuda:sm_90"``, which need not be here; by default that of the GPU, else that one.
 
         Raises:
-            BackendError: it is no program for GPUs.
+            BackendError: it is not a program for GPUs.
             MissingPackageError: Triton is not installed.
             KernelError: Triton refuses it.
         """

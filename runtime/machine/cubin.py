@@ -60,7 +60,7 @@ def kernels_in(cubin: bytes) -> Mapping[str, KernelFacts]:
     """The kernels of a cubin by name.
 
     Raises:
-        CubinError: this is no cubin, or it contradicts itself.
+        CubinError: this is not a cubin, or it contradicts itself.
     """
     try:
         return _Elf(cubin).kernels()
@@ -72,7 +72,7 @@ def architecture_of(cubin: bytes) -> int:
     """What a cubin was compiled for: 90 for sm_90. In its flags that is the lowest byte, or of a newer form the next.
 
     Raises:
-        CubinError: this is no cubin.
+        CubinError: this is not a cubin.
     """
     if len(cubin) < _HEADER.size or cubin[:4] != b"\x7fELF":
         raise CubinError(f"these {len(cubin)} bytes cannot be read as a cubin: they are too few")

@@ -31,7 +31,7 @@ def set_num_threads(count: int) -> None:
     was forked from one that uses Tracemill computes in one thread, whatever is set.
 
     Raises:
-        TransformTypeError, TransformArgumentError: `count` is no integer from 1 to 1024.
+        TransformTypeError, TransformArgumentError: `count` is not an integer from 1 to 1024.
 
     >>> import tracemill as tm
     >>> before = tm.get_num_threads()

@@ -157,11 +157,11 @@ def ask_again() -> None:
     _stopped.clear()
     known = recall("toolchain")
     if isinstance(stamp := known.get("stamp"), list):
-        remember("toolchain", {**known, "stamp": stamp[-1:]})  # which is no compiler's
+        remember("toolchain", {**known, "stamp": stamp[-1:]})  # which is not a compiler's
 
 
 def warn_once(error: CompilerError | MissingCompilerError) -> None:
-    """`CompilerWarning` that NumPy computes instead. That nobody named a compiler, and none is there, is no trouble."""
+    """`CompilerWarning` that NumPy computes instead; none if no compiler is named and none is there."""
     named = os.environ.get("TRACEMILL_CC")
     if named in _complained or (isinstance(error, MissingCompilerError) and not named):
         return

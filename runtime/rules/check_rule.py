@@ -29,7 +29,7 @@ def check_rule(function: Callable[..., Any], *args: Any, rtol: float = 1e-4, ato
 
     Args:
         function: with rules (see `custom_rule`) or without.
-        args: arrays, numbers and pytrees of them at which the function is smooth. What is no floating number or
+        args: arrays, numbers and pytrees of them at which the function is smooth. What is not a floating number or
             array stays as it is.
         rtol, atol: how far two sides may be apart, relative to their size and absolutely.
 

@@ -221,7 +221,7 @@ def custom_rule(function: Rule | None = None, /, *, nondiff: Any = ()) -> Any:
 
     Raises:
         TransformArgumentError: (a ValueError) `nondiff` names no parameter.
-        TransformTypeError: (a TypeError) `function` is no function, or `nondiff` no names.
+        TransformTypeError: (a TypeError) `function` is not a function, or `nondiff` does not hold names.
         CustomRuleError: (when a transform uses a rule) it returned another number, structure, shape or dtype of
             things than it must, or a `jvp` rule is not linear in the tangents.
 

@@ -127,7 +127,7 @@ class RuleSite:
     def tangent_leaves(self) -> list[Any]:
         """For each leaf of the primals what stands for its tangent; None if it has none.
 
-        Numbers that are no inputs of the call have one too, so that a rule need not ask: it is 0.
+        Numbers that are not inputs of the call have one too, so that a rule need not ask: it is 0.
         """
         return [_tangent_of(leaf, f"d{place}") for place, leaf in enumerate(self.primal_leaves)]
 

@@ -234,7 +234,7 @@ def _shapes(leaves: Sequence[Any], signature: Signature) -> list[Shape]:
 
 
 def _with_facts(program: Program, dims: Sequence[Dim]) -> Program:
-    """What a function says of sizes, such as ``x.shape[0] > 8`` or a text with one, is decided: it is no size."""
+    """What a function says of sizes, such as ``x.shape[0] > 8`` or a text with one, is decided: it is not a size."""
     leaves: list[ArrayOutput | Static] = []
     for leaf in program.out_leaves:
         if isinstance(leaf, Static) and not isinstance(leaf.value, Dim):

@@ -1,4 +1,4 @@
-"""Signal handlers that run while a function is traced are no part of that function."""
+"""Signal handlers that run while a function is traced are not part of that function."""
 
 import signal
 from collections.abc import Callable, Iterator

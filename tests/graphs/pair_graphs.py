@@ -23,7 +23,7 @@ def joined(producer: Sample, consumer: Sample) -> Run | None:
 
 
 def _goes_into(given: DType, wanted: DType) -> bool:
-    """Whether the numbers are the same there, with the same rounding errors; fractions are no indices."""
+    """Whether the numbers are the same there, with the same rounding errors; fractions are not indices."""
     return given == wanted or (given.kind in "biu" and is_inexact(wanted))
 
 

@@ -1,4 +1,4 @@
-"""Graphs of one call that is no loop nest: of sizes at which programs are full, or none is, and parts meet."""
+"""Graphs of one call that is not a loop nest: of sizes at which programs are full, or none is, and parts meet."""
 
 import numpy as np
 

@@ -371,7 +371,7 @@ def f(i: i64[], x: f64[N]) -> f64[N]:  # N in 2..
     return y
 """,
 }
-"""Calls that are no loop nests, each alone in a graph."""
+"""Calls that are not loop nests, each alone in a graph."""
 
 
 def in_c(name: str, text: str) -> tuple[Graph, CFunction]:

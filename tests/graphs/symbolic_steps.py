@@ -1,4 +1,4 @@
-"""Calls that are no loop nests in Triton, on arrays of any size, as texts by name."""
+"""Calls that are not loop nests in Triton, on arrays of any size, as texts by name."""
 # ruff: noqa: E501  (a line of a graph is a line)
 
 HINTS = {"B": 8, "N": 101, "M": 7}

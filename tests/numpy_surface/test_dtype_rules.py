@@ -230,7 +230,7 @@ def test_a_scalar_repeats_a_list_as_numpys_do() -> None:
     assert run_traced(lambda: np.max(np.array([2, 1])) * [1.5]) == [1.5, 1.5]
     with pytest.raises(ConcretizationError):
         run_traced(lambda x: x[0] * [1.5], np.array([2, 1]))
-    with pytest.raises(ArgumentTypeError, match=r"f64\[\] is no integer.*np\.asarray\(entries\) \* x"):
+    with pytest.raises(ArgumentTypeError, match=r"f64\[\] is not an integer.*np\.asarray\(entries\) \* x"):
         run_traced(lambda x: (1.5, 2.5) * x[0], np.array([2.0, 1.0]))
 
 

@@ -41,7 +41,7 @@ def bellman_ford(sources, targets, lengths, n, start):
 
 
 def dijkstra(weights, start):
-    """Distances and predecessors; a weight of 0 is no edge."""
+    """Distances and predecessors; a weight of 0 is not an edge."""
     n = weights.shape[0]
     dist = np.full(n, np.inf)
     previous = np.full(n, -1)

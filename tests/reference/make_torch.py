@@ -1,4 +1,4 @@
-"""Writes torch.npz: what PyTorch gives for the calls in cases.py. PyTorch is no dependency of the tests.
+"""Writes torch.npz: what PyTorch gives for the calls in cases.py. PyTorch is not a dependency of the tests.
 
 Run it in tests/, where torch is installed: ``python -m reference.make_torch``. All is in float64 on the CPU. For the
 case at place k in "ids" the file holds, under "k/name": the arguments x0, x1, …; the outputs y0, …; the cotangent

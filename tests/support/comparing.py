@@ -29,4 +29,4 @@ def assert_compiled_same(function: Callable[..., Any], *args: Any) -> Any:
     return plain
 
 
-ANY: Any = np.ones(2)  # what is no function, and no number of steps
+ANY: Any = np.ones(2)  # neither a function nor a number of steps

@@ -198,7 +198,7 @@ def _unknown(wanted: str, shape: Shape, known: Mapping[str, str]) -> dict[str, s
 
 
 def _put_in(shape: str, known: Mapping[str, str]) -> Shape:
-    """The sizes that letters stand for, in brackets where they are no names."""
+    """The sizes that letters stand for, in brackets where they are not names."""
     named = {letter: size if size.isalnum() else f"({size})" for letter, size in known.items()}
     return tuple("".join(named.get(char, char) for char in part) for part in _parts(shape))
 

@@ -1,4 +1,4 @@
-"""Every command that writes refuses a file that exists, and what is no file, before it does any work."""
+"""Every command that writes refuses a file that exists, and what is not a file, before it does any work."""
 
 import os
 from pathlib import Path

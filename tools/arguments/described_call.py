@@ -34,7 +34,7 @@ class DescribedCall:
     """The same under the transforms."""
     signature: Signature
     artifact: Artifact | None
-    """Where it comes from, if it is no Python function."""
+    """Where it comes from, if it is not a Python function."""
 
     @property
     def shown_signature(self) -> str:

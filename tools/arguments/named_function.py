@@ -47,7 +47,7 @@ def _found(name: str, what: str) -> Any:
         raise click.UsageError(
             f"{name!r} names no {what}: write package.module:{what} or path/file.py:{what}"
         )
-    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
+    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is not part of the answer
         found: Any = _module_in_file(Path(place)) if place.endswith(".py") else _module_named(place)
     for part in path.split("."):
         if not hasattr(found, part):

@@ -65,7 +65,7 @@ def page_named(word: str) -> Page:
 
 
 def _completed(word: str) -> str:
-    """``e101`` and ``101`` as ``E0101``; nothing for what is no number."""
+    """``e101`` and ``101`` as ``E0101``; nothing for what is not a number."""
     found = _CODE.fullmatch(word.strip())
     return f"{(found[1] or 'E').upper()}{int(found[2]):04}" if found else ""
 

@@ -56,7 +56,7 @@ class Part:
     text: str
     """What differs, as a unified diff or as lines; nothing if nothing does."""
     data: Any = None
-    """The same for programs, where it is no diff."""
+    """The same for programs, where it is not a diff."""
 
     @property
     def is_equal(self) -> bool:
@@ -71,7 +71,7 @@ def compared_in(path: Path, reading: Reading = USUAL) -> Compared:
     Raises:
         click.ClickException: it is neither, or no text that can be read.
         ArtifactError: it is damaged.
-        InputFileError: it is no regular file, or a text that is longer than the graph of any artifact.
+        InputFileError: it is not a regular file, or a text that is longer than the graph of any artifact.
     """
     with opened(path) as file:
         is_archive = file.read(2) == b"PK"

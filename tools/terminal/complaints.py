@@ -17,7 +17,7 @@ _OWN = (str(Path(__file__).parent.parent), sysconfig.get_path("stdlib"))
 
 
 def reason_of(error: Exception) -> str:
-    """The class and the message of an error, and the line of the user's if it is no error of ours, which say it."""
+    """The class and the message of an error, and the line of the user's if it is not an error of ours, which say it."""
     place = "" if isinstance(error, TracemillError) else _line_of_the_user(error)
     return f"{type(error).__name__}: {error}{place}"
 

@@ -21,7 +21,7 @@ C_TYPES: Final = {
     "complex64": "float complex",
     "complex128": "double complex",
 }
-"""By NumPy's names. The headers complex.h, stdbool.h and stdint.h have those that are no keywords."""
+"""By NumPy's names. The headers complex.h, stdbool.h and stdint.h have those that are not keywords."""
 
 
 def c_type(dtype: DType) -> str:

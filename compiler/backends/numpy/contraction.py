@@ -76,7 +76,7 @@ def returns_rows(call: Call) -> bool:
 
     `np.matmul` keeps the order of stacks of matrices.
     """
-    if call.op != "dot" or call.outputs[0].dtype.name == "bfloat16":  # which is no `np.dot`
+    if call.op != "dot" or call.outputs[0].dtype.name == "bfloat16":  # which `np.dot` does not take
         return False
     return not call.params.get("batch_x") and not _is_outer(call)
 

@@ -304,7 +304,7 @@ def _symbolic_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any =
 
 
 def _symbolic_range_of_floats(given: tuple[Any, Any, Any], dtype: Any) -> TracedArray:
-    """As `_symbolic_range`. What is no multiple of 1/256 is rounded, so only this call tells how many there are."""
+    """As `_symbolic_range`. What is not a multiple of 1/256 is rounded, so only this call tells how many there are."""
     parts = [x * 256 for x in given]
     are_exact = all(
         isinstance(x, SymbolicSize | int) or (isinstance(x, float) and x.is_integer()) for x in parts

@@ -93,7 +93,7 @@ def _present(x: Any, where: Any) -> Any:
 
 
 def _quotient(total: Value, count: Value, out: Any = None) -> Value:
-    """A mean, which is NaN of no entries; as in NumPy that is no floating-point error."""
+    """A mean, which is NaN of no entries; as in NumPy that is not a floating-point error."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return quotient(total, count, out)
 

@@ -83,7 +83,7 @@ def _repeated(sequence: Any, count: TracedArray) -> Any:
     """``[x, y] * n``, which repeats the list where `n` is a scalar of NumPy's, too."""
     if count.dtype.kind not in "iu":
         raise ArgumentTypeError(
-            f"a {type(sequence).__name__} times a scalar repeats it, and {count.type} is no integer. "
+            f"a {type(sequence).__name__} times a scalar repeats it, and {count.type} is not an integer. "
             "To multiply the entries, write np.asarray(entries) * x",
             user_location(),
         )

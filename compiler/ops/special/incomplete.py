@@ -151,7 +151,7 @@ def _along_x(op: str, tangents: tuple[Value | None, ...]) -> Value:
     if tangent is None or any(t is not None for t in parameters):
         raise NotDifferentiableError(
             f"{op} has a derivative with respect to its last argument only: with respect to the others there "
-            "is no closed form. Differences, or an integral of the density, give it"
+            "is not a closed form. Differences, or an integral of the density, give it"
         )
     return tangent
 

@@ -354,13 +354,13 @@ UNCHANGED = {
     "∞ times a complex 1 has NaN": (lambda x: fn.multiply(x, 1), "c64[49]"),
     "0 − x is 0 at 0": (lambda x: fn.subtract(0, x), V),
     "1/3 is not exact": (lambda x: fn.divide(x, 3), V),
-    "1/2¹²⁷ is no normal number": (lambda x: fn.divide(x, 2.0**127), V),
+    "1/2¹²⁷ is not a normal number": (lambda x: fn.divide(x, 2.0**127), V),
     "∞ times a complex number of entries has NaN": (
         lambda x: fn.sum_(fn.broadcast_to(x, (2, 49)), (0,)),
         "c64[49]",
     ),
-    "2049 is no number of f16": (lambda x: fn.sum_(fn.broadcast_to(x, (2049, 17)), (0,)), "f16[17]"),
-    "100 000 is no number of f16": (lambda x: fn.sum_(fn.broadcast_to(x, (100_000, 17)), (0,)), "f16[17]"),
+    "2049 is not a number of f16": (lambda x: fn.sum_(fn.broadcast_to(x, (2049, 17)), (0,)), "f16[17]"),
+    "100 000 is not a number of f16": (lambda x: fn.sum_(fn.broadcast_to(x, (100_000, 17)), (0,)), "f16[17]"),
     "a product of equal numbers": (
         lambda x: call("prod", fn.broadcast_to(x, (2, 17)), axes=(0,)),
         V,

@@ -438,7 +438,7 @@ def test_what_no_file_is_read_with_is_refused_at_export() -> None:
         tm.export(f, "f64[2]")
     f.__name__ = f.__qualname__ = "f"
     f.__doc__ = "half a letter: \ud800"
-    with pytest.raises(ExportError, match="f cannot be exported: the docstring is no text"):
+    with pytest.raises(ExportError, match="f cannot be exported: the docstring is not text"):
         tm.export(f, "f64[2]")
 
 

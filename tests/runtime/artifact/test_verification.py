@@ -1,4 +1,4 @@
-"""Artifacts are verified by running them: what is wrong is found, and what rounding does is no fault."""
+"""Artifacts are verified by running them: what is wrong is found, and what rounding does is not a fault."""
 
 from pathlib import Path
 from typing import Any

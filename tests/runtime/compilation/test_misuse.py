@@ -1,4 +1,4 @@
-"""What is no function, no graph, no size: the public functions say so by name, before anything runs."""
+"""What is not a function, a graph or a size: the public functions say so by name, before anything runs."""
 
 import dataclasses
 from collections.abc import Callable

@@ -21,7 +21,7 @@ SPECIAL = ("pipe", "socket", "link to a device", "folder")
 def special(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """Something with a path that is no regular file."""
+    """Something with a path that is not a regular file."""
     path = tmp_path / "special"
     match request.param:
         case "pipe":

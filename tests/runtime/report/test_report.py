@@ -142,7 +142,9 @@ def test_kernels_say_what_they_move_and_why_they_are_not_larger(tmp_path: Path) 
     assert "moves" in cards[0].text
     assert re.search(r"[\d.]+ (ns|µs|ms)\b", cards[0].text)
     pairs = [item for pairs in section.all("ul", "pairs") for item in pairs.all("li")]
-    assert "one of the two is no loop: 16_384 bytes are handed over" in "".join(item.text for item in pairs)
+    assert "one of the two is not a loop: 16_384 bytes are handed over" in "".join(
+        item.text for item in pairs
+    )
     rows = {row.one("code").text for row in parsed_page(lowered.html()).one("ol", "rows").all("li")}
     named = [item.one("code").text.split()[0] for item in pairs]
     assert all(item.lines for item in pairs)

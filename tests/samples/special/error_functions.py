@@ -18,7 +18,7 @@ def scipys(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def digits(function: Callable[[float], Any]) -> Callable[[Any], Any]:
-    """A function of mpmath, with 50 digits: where scipy is no reference."""
+    """A function of mpmath, with 50 digits: where scipy is not a reference."""
 
     def evaluated(x: Any) -> Any:
         with mpmath.workdps(50):

@@ -23,7 +23,7 @@ SCALE: float = 1.0
 """What the sizes of all cases are multiplied by."""
 TURNS: Final = 10_000
 HERE: Final = __name__.rpartition(".")[0]
-"""Where the programs are, which is no module of the user's."""
+"""Where the programs are, which is not a module of the user's."""
 WIDTH: Final = 1000
 
 

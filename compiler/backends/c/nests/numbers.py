@@ -99,7 +99,7 @@ class Numbers:
             return Item(c_literal(number), known, truth=bool(number) if number.dtype.kind == "b" else None)
         if value not in self.items:
             if not value.array.size or (value.array.size > MOST_CONSTANTS and not self.any_constants):
-                raise NotOfNumbersError("a constant is no part of a C text")
+                raise NotOfNumbersError("a constant is not part of a C text")
             name = f"{self.function}_constant_{len(self.arrays) + 1}"
             self.arrays.append(f"{c_array(name, value.array)}  // {value.type}\n")
             self.items[value] = array_item(Memory(name))

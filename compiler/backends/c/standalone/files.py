@@ -27,7 +27,7 @@ _OPENING = """\
 #include <stdint.h>
 
 #ifdef __GNUC__
-#pragma GCC visibility push(hidden)  // they are no part of the interface
+#pragma GCC visibility push(hidden)  // they are not part of the interface
 #endif
 """
 """What stands before constants."""

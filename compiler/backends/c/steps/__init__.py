@@ -1,4 +1,4 @@
-"""C functions of the calls that are no loop nests: random bits, orders, running sums, writes, products."""
+"""C functions of the calls that are not loop nests: random bits, orders, running sums, writes, products."""
 
 from collections.abc import Callable
 

@@ -63,7 +63,7 @@ def sequence(name, x, kind, length):
 ''',
     "mapping": '''\
 def mapping(name, x, keys):
-    """Refuse what is no dict with these keys."""
+    """Refuse what is not a dict with these keys."""
     if not isinstance(x, dict):
         raise TypeError(f"{name}: expected a dict, found {type(x).__name__}")
     if x.keys() != keys:

@@ -29,7 +29,7 @@ from triton.language.extra import libdevice
 '''
 
 ATTENTION: Final = "attention"
-"""A step that is no product, and has a tile."""
+"""A step that is not a product, and has a tile."""
 
 _DEFINED = re.compile(r"^def (\w+)\(", re.MULTILINE)
 

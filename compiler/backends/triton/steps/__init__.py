@@ -1,4 +1,4 @@
-"""Triton functions of calls that are no loop nests: products, running sums, orders, writes, scans, random bits."""
+"""Triton functions of calls that are not loop nests: products, running sums, orders, writes, scans, random bits."""
 
 from collections.abc import Callable, Mapping
 

@@ -113,7 +113,7 @@ def test_rows_are_summed_in_the_same_way_as_those_of_known_length() -> None:
     ("name", "inputs"),
     [
         ("tiles", "((8, 8), np.float64), ((8,), np.float64)"),
-        ("multiples", "((37, 18), np.float64), ((6,), np.float64)"),  # 32 is no multiple of 6
+        ("multiples", "((37, 18), np.float64), ((6,), np.float64)"),  # 32 is not a multiple of 6
     ],
 )
 def test_a_generated_file_checks_itself_at_sizes_that_may_be(tmp_path: Path, name: str, inputs: str) -> None:

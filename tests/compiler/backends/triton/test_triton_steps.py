@@ -1,4 +1,4 @@
-"""Triton functions of what is no loop nest compute what the calls mean, as Triton's interpreter runs them."""
+"""Triton functions of what is not a loop nest compute what the calls mean, as Triton's interpreter runs them."""
 
 from importlib.util import find_spec
 
