@@ -327,6 +327,7 @@ def test_a_picture_is_drawn() -> None:
 # ---- peers, on the CPU -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:CUDA initialization")  # other tests may have loaded a driver without GPUs
 @pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
 def test_torch_computes_what_a_row_expects(row: Row) -> None:
     pytest.importorskip("torch")
