@@ -174,3 +174,17 @@ def test_put_and_choose_refuse_index_arrays_that_int64_does_not_hold(
 def test_put_rounds_other_numbers_towards_0(at: Any) -> None:
     found = tm.compile(lambda x: put(x, at))(np.zeros(3))
     np.testing.assert_array_equal(found, put(np.zeros(3), at))
+
+
+@pytest.mark.parametrize("step", [-1, 2])
+def test_writes_through_a_row_of_a_view_are_seen_at_all_sizes(step: int) -> None:
+    def written(x: Any) -> Any:
+        row = x[0]
+        row.ravel()[:2] = 5.0
+        return row
+
+    compiled = tm.compile(written, backend="numpy", dynamic=True)
+    for shape in [(5, 4, 2), (7, 6, 4), (3, 1, 2)]:
+        expected, found = (np.arange(float(np.prod(shape))).reshape(shape)[::step] for _ in range(2))
+        np.testing.assert_array_equal(compiled(found), written(expected))
+        np.testing.assert_array_equal(found, expected)
