@@ -1,12 +1,10 @@
 """What the user's code does with brackets where Python or NumPy asks for the value of an index: for messages."""
 
 import dis
-import sys
 from contextvars import ContextVar
-from types import FrameType
 from typing import Literal, TypeAlias
 
-from .user_code import is_library
+from .user_code import users_frame
 
 Subscript: TypeAlias = Literal["entry", "slice", "write"]
 _WRITES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR"})
@@ -20,9 +18,7 @@ def subscript_at_work() -> Subscript | None:
     """Whether the line of the user's that is at work reads an entry, reads a slice, or writes; None for all else."""
     if AT_WORK.get() is not None:
         return AT_WORK.get()
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_library(frame.f_code.co_filename):
-        frame = frame.f_back
+    frame = users_frame()
     if frame is None:
         return None
     before = ""

@@ -48,11 +48,17 @@ def _installed() -> tuple[str, ...]:
     return tuple(join(folder, "") for folder in [dirname(functools.__file__), *installed])
 
 
-def user_location() -> Location | None:
-    """The line of the innermost frame that is neither Tracemill's nor NumPy's."""
+def users_frame() -> FrameType | None:
+    """The innermost frame that is neither Tracemill's nor NumPy's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
         frame = frame.f_back
+    return frame
+
+
+def user_location() -> Location | None:
+    """The line of the innermost frame that is neither Tracemill's nor NumPy's."""
+    frame = users_frame()
     if frame is None:
         return None
     return location_at(frame.f_code.co_filename, frame.f_lineno)
@@ -85,9 +91,7 @@ def line_of_raise(error: BaseException) -> Location | None:
 
 def why_not_converted() -> str:
     """Why the code of the user's that is at work was not converted, as the end of a message; empty if it was."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_library(frame.f_code.co_filename):
-        frame = frame.f_back
+    frame = users_frame()
     if frame is None or HOOKS in frame.f_code.co_freevars:
         return ""
     file, name = frame.f_code.co_filename, frame.f_code.co_name

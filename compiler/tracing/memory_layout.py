@@ -107,7 +107,7 @@ class Layout:
         for dim, stride in reversed(pairs) if order == "C" else pairs:
             if is_known(dim == 0):
                 return True
-            if not (_follows(stride, step) or guarded_is_one(dim)):
+            if not (is_known(dim == 1) or _follows(stride, step) or guarded_is_one(dim)):
                 return any(is_known(d == 0) for d in self.shape)
             step *= dim
         return True
@@ -141,7 +141,7 @@ class Layout:
             return self.is_row_major
         whole = dense_strides(self.shape, elementwise_order(len(self.shape), [self]))
         pairs = zip(self.shape, self.strides, whole, strict=True)
-        return all(_follows(stride, wanted) or is_known(dim == 1) for dim, stride, wanted in pairs)
+        return all(is_known(dim == 1) or _follows(stride, wanted) for dim, stride, wanted in pairs)
 
 
 def row_major(shape: Shape, questions: frozenset[LayoutQuestion] = NOTHING_ASKED) -> Layout:
