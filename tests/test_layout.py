@@ -21,6 +21,7 @@ LAYERS = ("compiler", "passes", "runtime", "tools")  # a layer imports itself an
 # A folder imports itself and those before it. With a slash at its end it stands for the folder's `__init__.py`, where
 # that gathers what lies in the folder and below it.
 FOLDERS = """
+    compiler/errors
     compiler
     compiler/callers
     compiler/ops

@@ -1,4 +1,4 @@
-"""A page for each error and warning, named by its code, and their list: from the docstrings of compiler/errors.py."""
+"""A page for each error and warning, named by its code, and their list: from the docstrings in compiler/errors/."""
 
 import inspect
 from collections.abc import Mapping
@@ -8,17 +8,20 @@ from tracemill.compiler import errors
 from tracemill.docs.hooks.docstring_markdown import as_markdown
 from tracemill.docs.hooks.links import error_codes
 
-# By the first digit of the code, as compiler/errors.py has them.
+# By the module in compiler/errors/ that holds them.
 CHAPTERS = {
-    "E00": "Tracemill itself, and its text",
-    "E01": "Arrays and their types",
-    "E02": "Tracing",
-    "E03": "Transforms",
-    "E04": "Compiling and running",
-    "E06": "Recording and checking; packages, compilers and GPUs",
-    "E07": "Exports",
-    "E08": "Symbolic sizes",
-    "W00": "Warnings",
+    "tracemill_error": "All errors",
+    "graphs": "Graphs, and Tracemill itself",
+    "arrays": "Arrays and their types",
+    "tracing": "Tracing",
+    "transforms": "Transforms",
+    "compiling": "Compiling and running",
+    "recording": "Recording with variables, and checking derivatives",
+    "compilers": "Packages and compilers",
+    "gpus": "GPUs",
+    "artifacts": "Exporting and loading",
+    "sizes": "Named sizes",
+    "cautions": "Warnings",
 }
 
 
@@ -53,15 +56,15 @@ def list_of_errors() -> str:
     """All errors with the first sentence of their pages."""
     lines = [
         "# Errors\n",
-        "Each has a code, which `error.code` gives, and a page that says when it comes, shows an example, and says",
-        "what to do. Each is also the Python error that you would expect: `except ValueError` catches a",
-        "`ShapeError`.\n",
+        "Each error has a code, `error.code`, and a page that says when it happens, shows an example, and says what",
+        "to do. Each is also the Python error that you would expect: `except ValueError` catches a `ShapeError`.\n",
     ]
     chapter = ""
     for name, code in error_codes().items():
-        if code[:3] != chapter:
-            chapter = code[:3]
+        error = getattr(errors, name)
+        if (module := error.__module__.rpartition(".")[2]) != chapter:
+            chapter = module
             lines += [f"\n## {CHAPTERS[chapter]}\n", "| code | error | when |", "|---|---|---|"]
-        when = (inspect.getdoc(getattr(errors, name)) or "").partition("\n")[0]
+        when = (inspect.getdoc(error) or "").partition("\n")[0]
         lines.append(f"| [{code}]({code}.md) | `{name}` | {when} |")
     return "\n".join(lines) + "\n"

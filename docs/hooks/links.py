@@ -24,7 +24,8 @@ _CODE = re.compile(r"(?<![\[`])`([\w.]+)(?:\([^`]*\))?`(?!\])")  # a name, or a 
 
 def error_codes() -> dict[str, str]:
     """The code of each error and warning, by its name, in the order of the codes."""
-    return {name: found.code for name, found in vars(errors).items() if hasattr(found, "code")}
+    codes = {name: getattr(errors, name).code for name in errors.__all__}
+    return dict(sorted(codes.items(), key=lambda item: item[1]))
 
 
 def target(name: str) -> str | None:

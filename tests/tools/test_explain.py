@@ -13,9 +13,7 @@ from tracemill.tools.commands.explain_command import pages
 
 from .terminal import Terminal
 
-CLASSES: list[Any] = [
-    found for found in vars(errors).values() if isinstance(found, type) and hasattr(found, "code")
-]
+CLASSES: list[Any] = [getattr(errors, name) for name in errors.__all__]
 
 
 def test_the_list_has_every_error_and_warning_with_its_first_sentence(terminal: Terminal) -> None:

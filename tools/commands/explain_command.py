@@ -39,8 +39,7 @@ class Page:
 
 def pages() -> list[Page]:
     """Those of all errors, then of all warnings, by their codes."""
-    classes = [found for found in vars(errors).values() if isinstance(found, type) and hasattr(found, "code")]
-    return sorted(map(_page, classes), key=lambda page: page.code)
+    return sorted((_page(getattr(errors, name)) for name in errors.__all__), key=lambda page: page.code)
 
 
 def _page(error: type) -> Page:
