@@ -602,6 +602,13 @@ def test_vmap_nests_to_any_depth(depth: int) -> None:
     same(f(x), np.sin(x))
 
 
+def test_transposes_between_nested_batches_cancel() -> None:
+    inner = tm.vmap(lambda x: np.tanh(x) * 2, in_dims=1, out_dims=1)
+    nested = tm.compile(tm.vmap(inner, in_dims=1, out_dims=1))
+    calls = nested.lower(numbers(2, 3, 4)).after("remove_dead_code").calls
+    assert [call.op for call in calls] == ["tanh", "multiply"]
+
+
 # ---- in-place updates ------------------------------------------------------------------------------------
 
 
