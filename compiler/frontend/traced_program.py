@@ -285,7 +285,7 @@ def _recorded(
             try:
                 result = call_converted(function, *args, **kwargs)
             except Exception as error:
-                if not _raises_later(record, error):
+                if not raises_later(record, error):
                     raise
                 result = None
             record.location = (
@@ -309,7 +309,7 @@ def is_interrupted() -> bool:
     return in_signal_handler(_recorded.__code__)
 
 
-def _raises_later(record: Trace, error: Exception) -> bool:
+def raises_later(record: Trace, error: Exception) -> bool:
     """Whether a `raise` of the user's comes after some that values decide: the program finds out which is first."""
     line = line_of_raise(error)
     if line is None or not any(has_effect(call, RAISES) for call in record.calls):

@@ -1,6 +1,6 @@
 """An ``if`` whose test is traced: both branches are traced, and a `switch` of the program chooses."""
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -10,9 +10,10 @@ import numpy as np
 from ...compiler.builder import bind_all
 from ...compiler.callers.user_code import line_of_raise, user_location
 from ...compiler.errors import BranchMismatchError
+from ...compiler.frontend.traced_program import raises_later
 from ...compiler.ir import Location
-from ...compiler.tracing.sharing import share
-from ...compiler.tracing.trace import require_trace
+from ...compiler.tracing.sharing import all_shared_with, share
+from ...compiler.tracing.trace import Storage, require_trace
 from ...compiler.tracing.traced_array import as_value, is_traced
 from ...compiler.users_errors import noted
 from ...compiler.value_ops import nonzero_mask
@@ -46,6 +47,8 @@ class Way:
         self.slots: dict[Slot, Any] = {}
         self.raised: tuple[Exception, Location] | None = None
         """What the function raises on this way, and where."""
+        self.raises_before = False
+        """Whether it may raise something else before that, as values decide."""
         self.trace: Any = None
         self.outcome = Outcome(None, UNSET, {})
         self.held: dict[str | Slot, Held] = {}
@@ -61,6 +64,7 @@ class Way:
                 if (line := line_of_raise(error)) is None:
                     raise
                 self.raised = error, line
+                self.raises_before = raises_later(self.trace, error)
                 return []
             return self._leaves()
 
@@ -90,9 +94,13 @@ class Way:
             return self.outcome.value
         return self.outcome.names.get(name) if isinstance(name, str) else None
 
-    def is_new(self, leaf: Any) -> bool:
-        """Whether an array was made on this way."""
-        return bool(is_traced(leaf) and leaf._storage.trace is self.trace and not leaf._storage.is_input)
+    def memory_before(self, leaf: Any) -> Iterator[Storage]:
+        """The memory that was there before this way and that an array is, or may be as values decide."""
+        if not is_traced(leaf):
+            return
+        for storage in (leaf._storage, *(other for other, _ in all_shared_with(leaf._storage))):
+            if storage.trace is not self.trace or storage.is_input:
+                yield storage
 
     def results(self, name: "str | Slot") -> list[Result]:
         """What is known of the leaves of a variable."""
@@ -121,7 +129,12 @@ def choose(
     for place in (1, 0):  # what raises is mostly in the second
         way = Way(where, *blocks[place], wanted, watch)
         if way.raised is not None:
-            raise_where(test if place else np.logical_not(test), *way.raised)
+            test = test if place else np.logical_not(test)
+            if way.raises_before:
+                nothing = NestedFunction(where, _nothing, _NO_ARGUMENTS, [], is_block=True)
+                record_switch(where, nonzero_mask, test, [nothing, way.function], [], [], [])
+            else:
+                raise_where(test, *way.raised)
             return Only(blocks[1 - place][1])
         ways.insert(0, way)
     slots = dict.fromkeys(slot for way in ways for slot in way.slots)
@@ -182,6 +195,10 @@ def raise_where(condition: Any, error: Exception, line: "Location | None") -> No
         trace.location = before
 
 
+def _nothing() -> list[Any]:
+    return []
+
+
 def _is_tail(slot: Slot) -> bool:
     return slot.is_tail
 
@@ -197,15 +214,14 @@ class _Merge:
         self.where, self.ways = where, ways
         self.types: list[Result] = []
         self.picks: list[list[int | None]] = []
-        self.shared: dict[int, tuple[str, list[Any]]] = {}
-        """By number of a result: the variable, and arrays that were there before, one of which it may be."""
+        self.shared: dict[int, tuple[str, list[Storage]]] = {}
+        """By number of a result: the variable, and memory that was there before, which it may be."""
 
     def mark_shared(self, given: Sequence[Any]) -> None:
         """Note which results may be arrays that were there before."""
-        for place, (name, arrays) in self.shared.items():
-            for array in arrays:
-                if is_traced(array):
-                    share(given[place]._storage, array._storage, f"the {self.where}, which binds `{name}`,")
+        for place, (name, memory) in self.shared.items():
+            for storage in memory:
+                share(given[place]._storage, storage, f"the {self.where}, which binds `{name}`,")
 
     def kind(self) -> Any:
         kinds = [way.outcome.kind for way in self.ways]
@@ -242,9 +258,8 @@ class _Merge:
             [way.results(name)[i] if way in have else None for way in self.ways],
             [way.places[name] + i if way in have else None for way in self.ways],
         )
-        old = [
-            leaf for way, leaf in zip(have, leaves, strict=True) if has_memory(leaf) and not way.is_new(leaf)
-        ]
+        pairs = zip(have, leaves, strict=True)
+        old = [storage for way, leaf in pairs if has_memory(leaf) for storage in way.memory_before(leaf)]
         if old:
             self.shared[place] = str(name), old
         return place

@@ -29,7 +29,16 @@ from ..branching.variables import has_memory
 from ..environment import checking
 from .comprehensions import Pairs, fold, is_kept
 from .dictionaries import has_key, is_unknown_key
-from .loops import NUMBER, ROWS, RunsInPythonError, is_long, is_returned, known_loop, while_loop
+from .loops import (
+    NUMBER,
+    ROWS,
+    RunsInPythonError,
+    TurnRaisesError,
+    is_long,
+    is_returned,
+    known_loop,
+    while_loop,
+)
 from .python_functions import callee, shown
 from .python_numbers import is_unknown
 from .ranges import StagedRange, Turns, Zipped, plainly, turns_of
@@ -194,17 +203,38 @@ class Hooks:
     def _staged_while(self, site: Site, names: Mapping[str, Any], *, only_if_left: bool = False) -> Outcome:
         where = self._where(site, "while")
         test, body = site.blocks
-        with self._watching(site, where, names) as watch:
-            found = while_loop(
-                where,
-                site,
-                names,
-                lambda given: test.run(self, self._module, given),
-                lambda given: body.run(self, self._module, given),
-                watch,
-                only_if_left=only_if_left,
-            )
+
+        def goes_on(given: Mapping[str, Any]) -> Any:
+            return test.run(self, self._module, given)
+
+        def turn(given: Mapping[str, Any]) -> Outcome:
+            found: Outcome = body.run(self, self._module, given)
+            return found
+
+        try:
+            with self._watching(site, where, names) as watch:
+                found = while_loop(where, site, names, goes_on, turn, watch, only_if_left=only_if_left)
+        except TurnRaisesError:
+            if only_if_left:
+                raise
+            return self._raised_at_first(site, where, goes_on(names), turn, names)
         return found.applied()
+
+    def _raised_at_first(
+        self,
+        site: Site,
+        where: str,
+        test: Any,
+        turn: Callable[[Mapping[str, Any]], Outcome],
+        names: Mapping[str, Any],
+    ) -> Outcome:
+        """A loop whose first turn raises an error, if there is one."""
+        without = Outcome(FELL, UNSET, names)
+        if not is_unknown(test):
+            return turn(names) if test else without
+        return self._choice(
+            site, where, np.reshape(test, ()), lambda: without, lambda: turn(names), (), names
+        )
 
     def resumed(self, number: int, left: Outcome, remaining: "Iterator[Any] | None" = None) -> Any:
         """A loop that Python runs, from the turn on that values may have ended: each further one is a branch."""
@@ -321,22 +351,20 @@ class Hooks:
             outcome = body.run(self, self._module, {**given, ITEM: item})
             return Outcome(outcome.kind, outcome.value, {**outcome.names, NUMBER: at + 1})
 
-        is_known = not is_traced(turns.length)
-        with self._watching(site, where, names) as watch:
-            jumps = self._jumps
-            found = (
-                known_loop(where, site, names, turn, turns, lambda: self._jumps > jumps, watch)
-                if is_known
-                else while_loop(
-                    where,
-                    site,
-                    {**names, NUMBER: 0},
-                    lambda given: given[NUMBER] < turns.length,
-                    turn,
-                    watch,
-                    most=most,
-                )
-            )
+        jumps, numbered = self._jumps, {**names, NUMBER: 0}
+        if not is_traced(turns.length):
+            with self._watching(site, where, names) as watch:
+                found = known_loop(where, site, names, turn, turns, lambda: self._jumps > jumps, watch)
+            return found.applied()
+
+        def goes_on(given: Mapping[str, Any]) -> Any:
+            return given[NUMBER] < turns.length
+
+        try:
+            with self._watching(site, where, names) as watch:
+                found = while_loop(where, site, numbered, goes_on, turn, watch, most=most)
+        except TurnRaisesError:
+            return self._raised_at_first(site, where, goes_on(numbered), turn, numbered)
         return found.applied()
 
     def _after(self, site: Site, found: Outcome, names: Mapping[str, Any]) -> Any:

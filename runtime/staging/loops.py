@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.callers.user_code import HOOKS, location_at, user_location
+from ...compiler.callers.user_code import HOOKS, line_of_raise, location_at, user_location
 from ...compiler.dtypes import INT64
 from ...compiler.errors import CarryMismatchError, SharedMemoryError, SideEffectError
 from ...compiler.frontend.sites import Site
@@ -44,6 +44,14 @@ ROWS: Final = f"{HOOKS}_rows"
 """The variable that holds the rows that a turn gets."""
 _KIND = "_kind"
 _VALUE = "_value"
+
+
+class RunsInPythonError(Exception):
+    """A loop is better written out; the text says why: "no value ends it"."""
+
+
+class TurnRaisesError(RunsInPythonError):
+    """Whatever the values are, a turn ends with an error of the user's: there is one turn at most."""
 
 
 class StagedLoop:
@@ -104,7 +112,12 @@ class StagedLoop:
         self.trace, self.entering = require_trace(), list(leaves)
         self.trace.owns_arguments = True
         given, slots = self._given(leaves)
-        self.outcome, self.slots = self.watch.run(lambda: turn(given), slots)
+        try:
+            self.outcome, self.slots = self.watch.run(lambda: turn(given), slots)
+        except Exception as error:
+            if line_of_raise(error) is None:
+                raise
+            raise TurnRaisesError("its first turn raises an error") from error
         parts: tuple[Mapping[Any, Any], ...] = self.outcome.names, self.slots
         names: dict[str | Slot, Any] = {key: x for part in parts for key, x in part.items()}
         if _KIND in self.held:
@@ -419,10 +432,6 @@ def is_long(site: Site, length: Any) -> bool:
 def _is_very_long(length: Any) -> bool:
     """Whether what is written out would be too long, though Python's numbers would stay what they are there."""
     return isinstance(length, SymbolicSize) or bool(length >= VERY_LONG)
-
-
-class RunsInPythonError(Exception):
-    """A loop is better written out; the text says why: "no value ends it"."""
 
 
 def known_loop(

@@ -153,6 +153,46 @@ def test_the_first_error_is_raised_of_several() -> None:
             compiled(x)
 
 
+def test_an_error_comes_before_one_that_the_same_branch_raises_in_any_case() -> None:
+    def function(x: Any) -> Any:
+        if x > 0:
+            if x > 5:
+                raise KeyError("large")
+            raise ValueError("positive")
+        return x
+
+    compiled = tm.compile(function)
+    assert compiled(-1.0) == -1.0
+    with pytest.raises(ValueError, match="positive"):
+        compiled(2.0)
+    with pytest.raises(KeyError, match="large"):
+        compiled(6.0)
+
+
+def test_a_loop_whose_turn_raises_in_any_case_raises_if_it_has_one() -> None:
+    def in_while(x: Any) -> Any:
+        while x > 0:
+            if x > 5:
+                raise KeyError("large")
+            raise ValueError("positive")
+        return x
+
+    def in_for(x: Any) -> Any:
+        for _ in range(int(x[0])):
+            raise ValueError("positive")
+        return x
+
+    for compiled, low, high in (
+        (tm.compile(in_while), -1.0, 2.0),
+        (tm.compile(in_for), np.array([-1.0]), np.array([2.0])),
+    ):
+        assert compiled(low) == low
+        with pytest.raises(ValueError, match="positive"):
+            compiled(high)
+    with pytest.raises(KeyError, match="large"):
+        tm.compile(in_while)(6.0)
+
+
 def test_a_message_that_holds_a_value_is_refused() -> None:
     def function(x: Any) -> Any:
         if x[0] > 0:

@@ -245,3 +245,16 @@ def in_a_list(x: Any) -> Any:
 def test_a_write_to_the_row_that_a_loop_has_chosen_is_refused(program: Callable[..., Any]) -> None:
     with pytest.raises(SharedMemoryError, match="decides which"):
         tm.compile(program, backend="numpy")(np.ones((LONG, 4)))
+
+
+def test_a_write_to_what_two_branches_may_have_left_an_argument_is_refused() -> None:
+    def program(x: Any, b: Any) -> Any:
+        if x > 1:
+            b = b * 0.5
+        elif x > 0:
+            b = np.tanh(b)
+        b[1] = 3.0
+        return b
+
+    with pytest.raises(tm.errors.SharedMemoryError, match="an array is written to that may be an argument"):
+        tm.compile(program)(0.5, np.ones(3))
