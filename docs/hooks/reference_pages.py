@@ -25,7 +25,7 @@ class Group(NamedTuple):
 
 def groups() -> list[Group]:
     """The rows of the table; the address of a page is the first words of its row."""
-    table = FUNCTIONS.read_text(encoding="utf-8").partition("## What there is")[2].partition("\n## ")[0]
+    table = FUNCTIONS.read_text(encoding="utf-8").partition("## By purpose")[2].partition("\n## ")[0]
     found: list[Group] = []
     seen: set[str] = set()  # a name is described where it stands first
     for title, text in _ROW.findall(table):

@@ -1,4 +1,4 @@
-"""What was measured, as pictures."""
+"""Measurements as charts."""
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -14,11 +14,13 @@ CURVES: Final = {
 }
 """By table: the file, and what the axes show."""
 PICTURES: Final = (SPEEDUPS, *(name for name, _, _ in CURVES.values()))
-"""The names of all files that there may be."""
+"""The names of all files that may be drawn."""
+RATIOS: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+"""Ticks on the axis of speedups."""
 
 
 def pictures(cases: Sequence[Case], contestants: Sequence[str]) -> Mapping[str, bytes]:
-    """The content of a file for each table that is worth a picture, by the file's name."""
+    """The SVG of each table that has a chart, by the name of its file."""
     drawn: dict[str, bytes] = {}
     rows = [case for case in cases if case.table == "rows"]
     ours = [name for name in contestants if name.startswith(OURS)]
@@ -32,25 +34,31 @@ def pictures(cases: Sequence[Case], contestants: Sequence[str]) -> Mapping[str, 
 
 
 def _bars(rows: Sequence[Case], ours: Sequence[str]) -> Any:
-    """Times faster than the best peer, a bar per row and backend."""
+    """Speed relative to the fastest peer: a bar per row and backend, to the left of 1 if slower."""
     figure, axes = _figure(height=1.0 + 0.22 * len(rows) * len(ours))
     thickness = 0.8 / len(ours)
     for index, name in enumerate(ours):
         found = [(number, case.speedup(name)) for number, case in enumerate(rows)]
         bars = [(number, speedup) for number, speedup in found if speedup is not None]
         places = [number + (index - (len(ours) - 1) / 2) * thickness for number, _ in bars]
-        axes.barh(places, [speedup for _, speedup in bars], thickness, label=name)
+        axes.barh(places, [speedup - 1.0 for _, speedup in bars], thickness, left=1.0, label=name)
     axes.set_yticks(range(len(rows)), [case.name for case in rows])
     axes.invert_yaxis()
     axes.set_xscale("log")
+    shown = [speedup for case in rows for name in ours if (speedup := case.speedup(name)) is not None]
+    ticks = [ratio for ratio in RATIOS if 0.8 * min(shown) <= ratio <= 1.25 * max(shown)]
+    axes.set_xticks(ticks, [f"{ratio:g}×" for ratio in ticks])
+    axes.set_xticks([], minor=True)
     axes.axvline(1.0, color="black", linewidth=0.8)
-    axes.set_xlabel("times faster than the best of the peers")
+    axes.grid(visible=True, axis="x", alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("speed relative to the fastest peer")
     axes.legend()
     return figure
 
 
 def _curves(points: Sequence[Case], contestants: Sequence[str], xlabel: str, ylabel: str) -> Any:
-    """A curve per contestant, both axes logarithmic."""
+    """A curve per contestant, with logarithmic axes."""
     figure, axes = _figure(height=4.0)
     for name in contestants:
         curve = [(case.size, case.medians[name]) for case in points if name in case.medians]
@@ -71,5 +79,5 @@ def _figure(height: float) -> tuple[Any, Any]:
 
 def _svg(figure: Any) -> bytes:
     buffer = BytesIO()
-    figure.savefig(buffer, format="svg")
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
