@@ -3,11 +3,12 @@
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import cast
 
 from ..ir import Call, Dim, Graph, Value, same_type
-from ..op import Aliasing, has_effect, is_view, lookup
-from ..symbolic_size import SymbolicSize, typical
+from ..op import Aliasing, has_effect, lookup
+from ..symbolic_size import SymbolicSize, max_expr, typical
 
 ALIGNMENT = 64
 """Offsets in the arena are multiples of a cache line."""
@@ -36,141 +37,172 @@ class MemoryPlan:
     """Values that show every element of their memory once."""
     overwritten: dict[Value, Value] = field(default_factory=dict[Value, Value])
     """For a result that is written in place: the operand that it replaces."""
+    work: dict[int, Block] = field(default_factory=dict[int, Block])
+    """What each call works in, of those that need memory for that."""
     arena_bytes: Dim = 0
     dying: dict[int, list[Value]] = field(default_factory=dict[int, "list[Value]"])
-    """Per call: the values outside the arena that nothing needs after it."""
+    """Per call: the values outside the arena whose memory nothing needs after it."""
 
     def block_of(self, value: Value) -> Block | None:
         """The memory that a value lies in; None for inputs, constants, numbers and views of those."""
         return self.block.get(self.root.get(value, value))
 
 
+class Numbers(Enum):
+    """Where a backend keeps results without axes."""
+
+    NOWHERE = auto()
+    """They are numbers of Python's."""
+    READ_AT_ONCE = auto()
+    """They are written to memory, and become numbers of Python's as soon as the call is done."""
+    IN_MEMORY = auto()
+    """They lie in memory as arrays do. Each has an address, and so has an array without elements."""
+
+
 @dataclass(frozen=True, slots=True)
-class OutputAliasing:
-    """What a backend can do with the memory of a call's results."""
+class CallMemory:
+    """What a backend can do with the memory of a call."""
 
     into: bool
-    """It can be told where to write each of them."""
+    """It can be told where to write each of the results."""
     overwrites: Mapping[int, Sequence[int]]
     """For results by number: inputs that each may overwrite, if they have its type and die here."""
+    is_view: bool = False
+    """The result is another view of the first input, and costs nothing."""
     smallest: int = 0
     """Results of fewer bytes are better made anew than written into memory that is kept."""
-    numbers: bool = False
-    """Results without axes are written to memory, too, and read from it at once."""
+    numbers: Numbers = Numbers.NOWHERE
+    work: Dim | None = None
+    """The bytes that it works in, besides its results, if it needs any."""
 
 
 def plan_memory(
     graph: Graph,
-    writing: Callable[[Call], OutputAliasing],
+    memory_of: Callable[[Call], CallMemory],
     *,
     smallest: int = 0,
     known: Set[Value] = frozenset(),
     owned: Set[Value] = frozenset(),
+    replacing: Mapping[Value, Value] | None = None,
 ) -> MemoryPlan:
     """Decide where every result lives, but for the `known` ones, which belong to somebody else.
 
-    The inputs that are `owned` are memory that nobody else needs: it may be written to, and given back.
+    The inputs that are `owned` are memory that nobody else needs: it may be written to, and given back. Results that
+    are `replacing` an operand take its place in any case.
 
     A result takes the place of an operand that dies with the call, if it can; else it goes into
     the arena, if the call can be told where to write, the result has at least `smallest` bytes, and nobody
     outside sees it. What is returned or handed to a call with an effect is new memory of its own. Each result of a
     call has memory of its own.
     """
-    plan = MemoryPlan()
-    last = _last_uses(graph)
-    held = set(graph.outputs)
-    for call in graph.calls:
-        if has_effect(call):
-            held.update(call.inputs)
-    alive_until: dict[Value, int] = {}  # per root: the last use of all that lies in it so far
-    for value in owned:
-        plan.root[value] = value
-        plan.block[value] = Block(value.type.nbytes, -1, -1, in_arena=False)
-        plan.whole.add(value)
-        alive_until[value] = len(graph.calls) if value in held else last.get(value, -1)
+    planner = _Planner(graph, owned, replacing or {})
     for index, call in enumerate(graph.calls):
-        if any(output in known for output in call.outputs):
-            continue
-        can = writing(call)
-        least = max(smallest, can.smallest)
-        effect = has_effect(call)
-        taken: set[Value] = set()
+        if not any(output in known for output in call.outputs):
+            planner.place(index, call, memory_of(call), smallest)
+    return planner.placed()
+
+
+class _Planner:
+    """Decides call by call in whose memory results lie."""
+
+    def __init__(self, graph: Graph, owned: Set[Value], replacing: Mapping[Value, Value]) -> None:
+        self.end = len(graph.calls)
+        self.plan = MemoryPlan()
+        self.replacing = replacing
+        self.last = {value: index for index, call in enumerate(graph.calls) for value in call.inputs}
+        """The last use of each value."""
+        self.held = set(graph.outputs)
+        """Values whose memory belongs to somebody outside."""
+        for call in graph.calls:
+            if has_effect(call):
+                self.held.update(call.inputs)
+        self.alive_until: dict[Value, int] = {}
+        """Per root: the last use of all that lies in it so far."""
+        self.read: set[Value] = set()
+        """Numbers, which nobody reads from memory later."""
+        for value in owned:
+            self.plan.root[value] = value
+            self.plan.block[value] = Block(value.type.nbytes, -1, -1, in_arena=False)
+            self.plan.whole.add(value)
+            self.alive_until[value] = self.end if value in self.held else self.last.get(value, -1)
+
+    def place(self, index: int, call: Call, memory: CallMemory, smallest: int) -> None:
+        """Decide for the results of a call."""
+        plan, taken = self.plan, set[Value]()
+        is_written = not has_effect(call)
         for number, output in enumerate(call.outputs):
-            places = can.overwrites.get(number, ())
-            operand = _overwritten(call, output, places, index, plan, alive_until, taken)
-            root = plan.root[output] = _root(call, output, operand, plan)
-            if root is output and (output.ndim or can.numbers) and not effect:
-                nbytes = output.type.nbytes
-                into = can.into and typical(nbytes) >= least
-                plan.block[root] = Block(nbytes, index, index, into)
-            if output.ndim and (root is output or operand is not None or _is_whole_view(call, plan)):
+            operand = self.replacing.get(output)
+            if operand is None:
+                operand = self._overwritten(call, output, memory.overwrites.get(number, ()), index, taken)
+            stays = output.ndim > 0 or memory.numbers is Numbers.IN_MEMORY
+            source = call.inputs[0] if operand is None and memory.is_view and stays else operand
+            root = plan.root[output] = output if source is None else plan.root.get(source, source)
+            if root is output and is_written and (stays or memory.numbers is Numbers.READ_AT_ONCE):
+                plan.block[root] = _new_block(output, index, memory, smallest)
+            if not stays:
+                self.read.add(output)
+            elif source is None or operand is not None or _is_whole_view(call, plan):
                 plan.whole.add(output)
             if operand is not None:
                 taken.add(root)
                 plan.overwritten[output] = operand
-            until = len(graph.calls) if output in held else last.get(output, index)
-            alive_until[root] = max(alive_until.get(root, index), until)
-    _end(plan, alive_until, len(graph.calls))
-    plan.arena_bytes = place_blocks(plan.block.values())
-    plan.dying = _dying(graph, plan)
-    return plan
+            until = self.end if output in self.held else self.last.get(output, index)
+            self.alive_until[root] = max(self.alive_until.get(root, index), until)
+        if memory.work is not None:
+            plan.work[index] = Block(memory.work, index, index, in_arena=True)
+
+    def _overwritten(
+        self, call: Call, output: Value, places: Sequence[int], index: int, taken: Set[Value]
+    ) -> Value | None:
+        """The operand whose memory a result can take: a whole block that dies here, and no other operand's or result's.
+
+        The memory of the graph's inputs comes first: what lies in it is not new memory, whatever becomes of it.
+        """
+        plan = self.plan
+        found: Value | None = None
+        for place in places:
+            operand = call.inputs[place]
+            root = plan.root.get(operand, operand)
+            block = plan.block.get(root)
+            if block is None or root in taken or operand not in plan.whole:
+                continue
+            if not same_type(operand.type, output.type):
+                continue
+            readers = sum(plan.root.get(other, other) is root for other in call.inputs)
+            if self.alive_until[root] > index or readers > 1:
+                continue
+            if block.first < 0:
+                return operand
+            found = operand if found is None else found
+        return found
+
+    def placed(self) -> MemoryPlan:
+        """The plan, once every call has been seen. What is used at the end is not in the arena."""
+        plan = self.plan
+        for root, block in plan.block.items():
+            if root in self.read:
+                continue
+            block.last = self.alive_until[root]
+            if block.last == self.end:
+                block.in_arena = False
+        made = [*plan.block.values(), *plan.work.values()]
+        plan.arena_bytes = place_blocks(sorted(made, key=lambda block: block.first))
+        for value, root in plan.root.items():
+            held = plan.block.get(root)
+            if held is not None and not held.in_arena and held.last < self.end:
+                plan.dying.setdefault(held.last, []).append(value)
+        return plan
 
 
-def _root(call: Call, output: Value, operand: Value | None, plan: MemoryPlan) -> Value:
-    """The value in whose memory `output` lies. Numbers lie nowhere: reading one from an array copies it."""
-    if operand is None and (not is_view(call) or output.ndim == 0):
-        return output
-    source = call.inputs[0] if operand is None else operand
-    return plan.root.get(source, source)
-
-
-def _end(plan: MemoryPlan, alive_until: Mapping[Value, int], end: int) -> None:
-    """Note when the memory of each root is used for the last time; what is used at the end is not in the arena."""
-    for root, block in plan.block.items():
-        if root.ndim == 0 and block.first >= 0:
-            continue  # a number is read at once
-        block.last = alive_until[root]
-        if block.last == end:
-            block.in_arena = False
+def _new_block(output: Value, index: int, memory: CallMemory, smallest: int) -> Block:
+    nbytes = output.type.nbytes
+    if memory.numbers is Numbers.IN_MEMORY:
+        nbytes = max_expr(nbytes, 1)
+    return Block(nbytes, index, index, memory.into and typical(nbytes) >= max(smallest, memory.smallest))
 
 
 def _is_whole_view(call: Call, plan: MemoryPlan) -> bool:
     return lookup(call.op).aliasing >= Aliasing.WHOLE and call.inputs[0] in plan.whole
-
-
-def _last_uses(graph: Graph) -> dict[Value, int]:
-    return {value: index for index, call in enumerate(graph.calls) for value in call.inputs}
-
-
-def _overwritten(
-    call: Call,
-    output: Value,
-    places: Sequence[int],
-    index: int,
-    plan: MemoryPlan,
-    alive_until: Mapping[Value, int],
-    taken: Set[Value],
-) -> Value | None:
-    """The operand whose memory a result can take: a whole block that dies here, and no other operand's or result's.
-
-    The memory of the graph's inputs comes first: what lies in it is not new memory, whatever becomes of it.
-    """
-    found: Value | None = None
-    for place in places:
-        operand = call.inputs[place]
-        root = plan.root.get(operand, operand)
-        block = plan.block.get(root)
-        if block is None or root in taken or operand not in plan.whole:
-            continue
-        if not same_type(operand.type, output.type):
-            continue
-        readers = sum(plan.root.get(other, other) is root for other in call.inputs)
-        if alive_until[root] > index or readers > 1:
-            continue
-        if block.first < 0:
-            return operand
-        found = operand if found is None else found
-    return found
 
 
 def place_blocks(blocks: Iterable[Block]) -> Dim:
@@ -246,13 +278,3 @@ class _Gaps:
             self.gaps.remove(gap)
             offset, size = min(offset, gap[0]), size + gap[1]
         insort(self.gaps, (offset, size))
-
-
-def _dying(graph: Graph, plan: MemoryPlan) -> dict[int, list[Value]]:
-    """Every value that lies in memory of its own is listed at the last call that reads that memory."""
-    dying: dict[int, list[Value]] = {}
-    for value, root in plan.root.items():
-        block = plan.block.get(root)
-        if block is not None and not block.in_arena and block.last < len(graph.calls):
-            dying.setdefault(block.last, []).append(value)
-    return dying

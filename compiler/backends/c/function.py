@@ -52,6 +52,11 @@ class CFunction:
     """The named sizes, which it takes before the arrays, each as a ``const long``. Its types and its work may be
     expressions of these."""
 
+    @property
+    def overwriting(self) -> Mapping[int, Sequence[int]]:
+        """For each output that may be written over inputs: which, by either way."""
+        return {**self.in_place, **{output: (given,) for output, given in self.overwrites.items()}}
+
 
 def copying(type: ArrayType) -> int:
     """Nanoseconds that it takes to copy an array, estimated."""

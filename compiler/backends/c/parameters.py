@@ -7,7 +7,7 @@ from typing import Final
 from ...affine import same
 from ...dtypes import dtype_named
 from ...ir import ArrayType
-from ...symbolic_size import SymbolicSize, same_shape, upper_bound
+from ...symbolic_size import SymbolicSize, upper_bound
 from .sizes import factor_text, size_parameters
 from .types import element_type
 
@@ -42,11 +42,6 @@ def parameters(
 
 def _pointer(type: ArrayType, is_aliased: bool) -> str:
     return f"{element_type(type.dtype)} *{'' if is_aliased else 'restrict '}"
-
-
-def is_same_type(x: ArrayType, y: ArrayType) -> bool:
-    """Whether arrays have one type for all sizes that the program is for."""
-    return x.dtype == y.dtype and same_shape(x.shape, y.shape)
 
 
 def memory_type(nbytes: int) -> ArrayType:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ...analysis.fusible_ops import is_elementwise
-from ...analysis.memory_plan import OutputAliasing
+from ...analysis.memory_plan import CallMemory, Numbers
 from ...analysis.tiling_axes import input_axes
 from ...dtypes import DType
 from ...free_sizes import sizes_in_graph
@@ -19,8 +19,7 @@ from ...identifiers import identifier
 from ...ir import ArrayType, Call, Constant, Dim, Graph, Shape, Value
 from ...op import all_ops, is_view, lookup
 from ...symbolic_size import SymbolicSize, is_known, max_expr, typical
-from ..c.function import CFunction
-from ..c.module.library import CLibrary
+from ..native_library import NativeFunction, NativeLibrary
 from ..python_literals import dtype_text, number_name, number_text
 from ..python_text import WIDTH, Names, call_parts, wrapped
 from .named_sizes import names_of_sizes, size_text
@@ -120,8 +119,8 @@ class Module:
     """Those of nested graphs, which are parameters of their functions."""
     makes_memory: bool = False
     """Whether `new_memory` was asked for: the module has a function of that name."""
-    library: CLibrary | None = None
-    """Where C functions are collected that take the place of statements; None if there is to be no C."""
+    library: NativeLibrary | None = None
+    """Where functions are collected that take the place of statements; None if all are to be NumPy's."""
 
     def constant(self, value: Constant) -> str:
         """The variable that holds a constant array."""
@@ -151,17 +150,16 @@ class Module:
             self.nested[nested] = self.names.claim(name)
         return self.nested[nested]
 
-    def c_function(self, call: Call) -> CFunction | None:
-        """The C function that computes a call, if there is one."""
+    def native_function(self, call: Call) -> NativeFunction | None:
+        """The function of another language that computes a call, if there is one."""
         return self.library.function_of(call, self.names) if self.library else None
 
-    def writing(self, call: Call) -> OutputAliasing:
-        """What the statement of a call can do with memory. C functions write where they are told."""
-        function = self.c_function(call)
+    def memory_of(self, call: Call) -> CallMemory:
+        """What the statement of a call can do with memory. Native functions write where they are told."""
+        function = self.native_function(call)
         if function is None:
-            return writing(call)
-        places = {k: (i,) for k, i in function.overwrites.items()}
-        return OutputAliasing(True, {**function.in_place, **places}, numbers=True)
+            return memory_of(call)
+        return CallMemory(True, function.overwriting, numbers=Numbers.READ_AT_ONCE)
 
     def tile(self, tile: Tile) -> tuple[str, str]:
         """The function of the module that computes a tile, and the one that lays out its memory."""
@@ -306,11 +304,11 @@ def form_of(call: Call) -> Form:
     return IN_BLOCKS if is_elementwise(call) and not is_view(call) else AS_MEANING
 
 
-def writing(call: Call) -> OutputAliasing:
+def memory_of(call: Call) -> CallMemory:
     """What the form of a call can do with memory."""
     found = form_of(call)
     overwrites = dict.fromkeys(range(len(call.outputs)), found.overwrites)
-    return OutputAliasing(found.into, overwrites, smallest=LARGE)
+    return CallMemory(found.into, overwrites, is_view=is_view(call), smallest=LARGE)
 
 
 # ---- ufuncs ----------------------------------------------------------------------------------------

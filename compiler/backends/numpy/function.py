@@ -10,10 +10,10 @@ from ...ir import ArrayType, Call, Constant, Dim, Graph, Location, Value
 from ...op import has_effect, is_renamed, is_view
 from ...symbolic_size import SymbolicSize, typical
 from ...text.printer import location_text
-from ..c.function import CFunction
+from ..native_library import NativeFunction
 from ..python_text import Names, bare_tuple, wrapped
 from .contraction import returns_rows
-from .form import AS_MEANING, LARGE, OPAQUE, RESERVED, Module, Nested, Scope, form_of, writing
+from .form import AS_MEANING, LARGE, OPAQUE, RESERVED, Module, Nested, Scope, form_of, memory_of
 from .named_sizes import sizes_used
 from .planes import has_short_rows, wants_planes
 
@@ -26,7 +26,7 @@ QUIET = (
 until it is full, which pays only for short ones: by its usual 8192 elements, the statement takes twice as long."""
 
 LONG = 100_000
-"""Nanoseconds of a C function for which it is worth it to look where the memory begins that it works in."""
+"""Nanoseconds of a native function for which it is worth it to look where the memory begins that it works in."""
 
 
 def known_values(graph: Graph) -> set[Value]:
@@ -50,7 +50,7 @@ def planned(
     """
     known = known_values(graph)
     owned = {graph.inputs[place] for place in donated if graph.inputs[place].ndim}
-    plan = plan_memory(graph, module.writing, known=known, owned=owned)
+    plan = plan_memory(graph, module.memory_of, known=known, owned=owned)
     return Function(graph, module, parameters, plan, known, outermost=True)
 
 
@@ -61,7 +61,7 @@ def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) ->
         return Function(graph, module, parameters, None, frozenset(), outermost=False)
     known = known_values(graph)
     owned = {graph.inputs[place] for place in nested.owned}
-    plan = plan_memory(graph, module.writing, smallest=sys.maxsize, known=known, owned=owned)
+    plan = plan_memory(graph, module.memory_of, smallest=sys.maxsize, known=known, owned=owned)
     own_results = len(graph.outputs) if nested.own_results is None else nested.own_results
     return Function(graph, module, parameters, plan, known, outermost=False, own_results=own_results)
 
@@ -71,10 +71,10 @@ def planned_tile(
 ) -> "Function":
     """The function of one tile, which writes its outputs into given memory, and all else into an arena.
 
-    Tiles are how statements of NumPy share work: there is no C in them.
+    Tiles are how statements of NumPy share work: they call no native functions.
     """
     known = known_values(graph)
-    plan = plan_memory(graph, lambda call: replace(writing(call), smallest=0), known=known)
+    plan = plan_memory(graph, lambda call: replace(memory_of(call), smallest=0), known=known)
     planes = wants_planes(graph)
     return Function(graph, module, parameters, plan, known, outermost=False, results=results, planes=planes)
 
@@ -179,7 +179,7 @@ class Function:
         for value, name in zip(self.graph.outputs, self.results, strict=True):
             while value in self.plan.overwritten:  # a view in between may show the elements in another order
                 value = self.plan.overwritten[value]
-            if value in self.plan.block and value in makers and writing(makers[value]).into:
+            if value in self.plan.block and value in makers and memory_of(makers[value]).into:
                 self.results_of.setdefault(value, name)
 
     def _write_results(self, scope: Scope) -> None:
@@ -197,9 +197,9 @@ class Function:
     def _statement(self, call: Call, scope: Scope) -> list[str]:
         if self.plan is None and call.op not in OPAQUE:
             return AS_MEANING.write(call, scope, None)
-        function = self.module.c_function(call) if self.plan is not None and not self.results else None
+        function = self.module.native_function(call) if self.plan is not None and not self.results else None
         if function is not None:
-            return self._c_statement(function, call, scope)
+            return self._native_statement(function, call, scope)
         self.may_warn |= not is_view(call)
         targets = self._targets(call, scope)
         form = form_of(call)
@@ -208,8 +208,8 @@ class Function:
             self.in_order.update(scope.of[output] for output in call.outputs)
         return lines
 
-    def _c_statement(self, function: CFunction, call: Call, scope: Scope) -> list[str]:
-        """``name = np.empty(…)`` for each result that a C function writes, and its call.
+    def _native_statement(self, function: NativeFunction, call: Call, scope: Scope) -> list[str]:
+        """``name = np.empty(…)`` for each result that a native function writes, and its call.
 
         What it works in has no name, so that it is free as soon as the function returns.
         """

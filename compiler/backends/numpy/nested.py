@@ -16,7 +16,7 @@ def operand_text(value: Value, scope: Scope) -> str:
 
 def run_text(nested: Nested, arguments: list[str], scope: Scope) -> str:
     """``wave(x, y)``: a call of the function that runs a nested graph."""
-    if scope.is_plain and scope.module.library:  # what C is compared with is not C
+    if scope.is_plain and scope.module.library:  # what native functions are compared with calls none
         nested = replace(nested, is_plain=True)
     first = ["outside"] if any(map(has_effect, nested.graph.calls)) else []
     sizes = scope.module.sizes_in(nested.graph)

@@ -9,9 +9,7 @@ from ...analysis.memory_plan import MemoryPlan
 from ...identifiers import identifier
 from ...ir import Constant, Graph, Value
 from ...op import lookup
-from ..c.function import CFunction
-from ..c.module.interface import C_NAMES, LINK_AT_RUN, library_statements, link_statements
-from ..c.module.library import CLibrary
+from ..native_library import NATIVE_NAMES, NativeLibrary
 from ..python_literals import array_text, dtype_text, packed_text, unpacking_text
 from ..python_text import Names, tuple_text, wrapped
 
@@ -57,7 +55,7 @@ FIXED_NAMES = (
     "outside",
     "outputs",
     "new_memory",
-    *C_NAMES,
+    *NATIVE_NAMES,
     *tiles.NAMES,
 )
 """What a module calls its own functions and variables, besides those of its self check."""
@@ -77,7 +75,7 @@ IDLE = "idle = []  # workspaces that no call is using now: each thread and each 
 
 
 def print_module(
-    graph: Graph, *, check: bool = True, library: CLibrary | None = None, donated: Sequence[int] = ()
+    graph: Graph, *, check: bool = True, library: NativeLibrary | None = None, donated: Sequence[int] = ()
 ) -> str:
     """The source of a module with a function ``entry_name(graph)`` from the inputs to the tuple of outputs.
 
@@ -91,7 +89,7 @@ def print_module(
 
     The inputs that are `donated` are memory that results may take: they are contiguous, writeable arrays.
 
-    With a `library`, what C functions can do is theirs: they are collected there, and the module takes them from a
+    With a `library`, what native functions can do is theirs: they are collected there, and the module takes them from a
     shared library when its function ``link`` is called.
     """
     module = _module(graph)
@@ -108,13 +106,13 @@ def print_module(
         bodies.append(reference.text("reference", (), MEANING, reading(reference, reference.used_sizes)))
     nested = nested_functions(module)
     tile_functions = tiles.tile_functions(module)
-    c_functions = _c_functions(module)
+    called = _called_library(module)
     if is_checked:
-        bodies += library_statements(library.flags) if library is not None and c_functions else []
-        bodies += self_check(graph, name, module, LINK_AT_RUN.splitlines() if c_functions else ())
+        bodies += called.finding() if called else []
+        bodies += self_check(graph, name, module, called.statements_of_check() if called else ())
     entry = entry_functions(graph, name, main, effects)
     functions = [
-        *(link_statements(c_functions) if c_functions else ()),
+        *(called.linking() if called else ()),
         *helper_functions(module),
         *nested,
         *tile_functions,
@@ -176,7 +174,9 @@ def print_compared(graph: Graph, doc: str, imports: str, blocks: Sequence[str], 
     return "\n\n".join(filter(None, head)) + "\n\n\n" + "\n\n\n".join(functions) + "\n"
 
 
-def memory_plan(graph: Graph, library: CLibrary | None = None, donated: Sequence[int] = ()) -> MemoryPlan:
+def memory_plan(
+    graph: Graph, library: NativeLibrary | None = None, donated: Sequence[int] = ()
+) -> MemoryPlan:
     """Where the results of the calls of `graph` lie in the module that `print_module` prints."""
     module = _module(graph)
     module.library = library
@@ -229,11 +229,16 @@ def _first_parameters(effects: bool) -> tuple[str, ...]:
 def _header(name: str, module: Module, check: bool) -> list[str]:
     needs = "NumPy and ml_dtypes" if module.uses_bfloat16 else "only NumPy"
     run = " Run this file to check it against the meaning of every operation and to time it." if check else ""
-    c_functions = ["Its C functions stand in the C file beside it.", ""] if _c_functions(module) else []
+    called = _called_library(module)
+    beside = (
+        [f"Its {called.language} functions stand in the {called.language} file beside it.", ""]
+        if called
+        else []
+    )
     return [
         f'"""{name}: NumPy statements made by Tracemill from the function of that name.',
         "",
-        *c_functions,
+        *beside,
         f"Needs {needs}.{run}",
         '"""',
     ]
@@ -241,24 +246,17 @@ def _header(name: str, module: Module, check: bool) -> list[str]:
 
 def _imports(module: Module, main: Function, check: bool) -> list[str]:
     packed = any(array_text(constant.array) is None for _, constant in module.constants.values())
-    calls_c, tiles = bool(_c_functions(module)), bool(module.tiles)
-    alone = calls_c and check
-    modules = {
-        "base64": packed,
-        "collections": tiles,
-        "contextvars": main.may_warn,
-        "ctypes": calls_c,
-        "os": alone or tiles,
-        "pathlib": alone,
-        "shlex": alone,
-        "subprocess": alone,
-        "sys": check,
-        "tempfile": alone,
-        "time": check,
+    called = _called_library(module)
+    standard = {
+        *["base64"] * packed,
+        *["collections", "os"] * bool(module.tiles),
+        *["contextvars"] * main.may_warn,
+        *["sys", "time"] * check,
+        *(called.imports if called else ()),
+        *(called.imports_of_check if called and check else ()),
     }
-    standard = [name for name, is_needed in modules.items() if is_needed]
     others = ["import ml_dtypes"] * module.uses_bfloat16 + ["import numpy as np"]
-    return [*(f"import {name}" for name in standard), "", *others]
+    return [*(f"import {name}" for name in sorted(standard)), "", *others]
 
 
 def _constants(module: Module) -> list[str]:
@@ -274,12 +272,14 @@ def _constants(module: Module) -> list[str]:
         f"{name} = None  # a Python function, set by whoever loads this module"
         for name, _ in module.callbacks
     ]
-    lines += [f"{f.name} = None  # a C function, set by `link`" for f in _c_functions(module)]
+    if called := _called_library(module):
+        lines += [f"{f.name} = None  # a {called.language} function, set by `link`" for f in called.functions]
     return lines
 
 
-def _c_functions(module: Module) -> Sequence[CFunction]:
-    return module.library.functions if module.library else ()
+def _called_library(module: Module) -> NativeLibrary | None:
+    """The library whose functions the module calls, if it calls any."""
+    return module.library if module.library and module.library.functions else None
 
 
 def helper_functions(module: Module) -> list[list[str]]:

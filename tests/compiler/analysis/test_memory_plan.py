@@ -16,27 +16,29 @@ from tracemill.compiler import value_ops as fn
 from tracemill.compiler.analysis.memory_plan import (
     ALIGNMENT,
     Block,
+    CallMemory,
     MemoryPlan,
-    OutputAliasing,
+    Numbers,
     place_blocks,
     plan_memory,
 )
-from tracemill.compiler.backends.numpy.form import writing
+from tracemill.compiler.backends.numpy.form import memory_of
 from tracemill.compiler.builder import bind_all
 from tracemill.compiler.ir import Call, Graph, Value
+from tracemill.compiler.op import is_view
 from tracemill.compiler.shapes import Observed, answering
 
 SIZES = (1, 3, 40, 1000)
 
 
 def plan_of(graph: Graph) -> MemoryPlan:
-    return plan_memory(graph, lambda call: replace(writing(call), smallest=0))
+    return plan_memory(graph, lambda call: replace(memory_of(call), smallest=0))
 
 
-def written_anywhere(call: Call) -> OutputAliasing:
+def written_anywhere(call: Call) -> CallMemory:
     """As C functions are: every result goes where it is told, numbers too, and may take the place of any operand."""
     overwrites = dict.fromkeys(range(len(call.outputs)), range(len(call.inputs)))
-    return OutputAliasing(True, overwrites, numbers=True)
+    return CallMemory(True, overwrites, is_view=is_view(call), numbers=Numbers.READ_AT_ONCE)
 
 
 def wave(x: Value, steps: int) -> Value:
@@ -124,6 +126,36 @@ def test_numbers_are_read_before_their_memory_is_used_again() -> None:
     assert all(plan.block[call.outputs[0]].in_arena for call in graph.calls)
     assert not plan.overwritten
     assert plan.arena_bytes == 832 + 64
+
+
+def test_numbers_that_stay_in_memory_are_replaced_and_live_as_arrays_do() -> None:
+    def f(x: Value) -> tuple[Value, Value]:
+        total = fn.sin(fn.sum_(x, (0,)))
+        return fn.multiply(fn.exp(x), total), fn.cos(total)
+
+    graph = recorded(f, "f64[100]")
+    plan = plan_memory(graph, lambda call: replace(written_anywhere(call), numbers=Numbers.IN_MEMORY))
+    total, sine, exponential, product, cosine = (call.outputs[0] for call in graph.calls)
+    assert plan.overwritten == {sine: total, product: exponential, cosine: sine}
+    assert plan.arena_bytes == 0  # both lie where the outputs do
+
+
+def test_what_a_call_works_in_is_free_for_others_before_and_after() -> None:
+    graph = recorded(lambda x: fn.exp(fn.sin(x)), "f64[8]")
+    plan = plan_memory(graph, lambda call: CallMemory(True, {}, work=1000))
+    (intermediate,) = (block for block in plan.block.values() if block.in_arena)
+    assert [plan.work[index].first for index in (0, 1)] == [0, 1]
+    assert plan.arena_bytes == 1024 + 64
+    assert plan.work[0].offset == plan.work[1].offset != intermediate.offset
+
+
+def test_a_result_that_replaces_an_input_lies_in_it() -> None:
+    graph = recorded(lambda x: fn.exp(fn.sin(x)), "f64[8]")
+    (x,) = graph.inputs
+    sine, exponential = (call.outputs[0] for call in graph.calls)
+    plan = plan_memory(graph, written_anywhere, replacing={exponential: sine, sine: x})
+    assert plan.root[exponential] is plan.root[sine] is x
+    assert not plan.block
 
 
 @settings(deadline=None)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ....affine import same
-from ....ir import Constant, Graph
+from ....ir import Constant, Graph, same_type
 from ....loops.in_place_safety import overwritable
 from ....loops.interchange import vectorize_long_axis
 from ....loops.loop_costs import chunked, estimated_time
@@ -14,7 +14,7 @@ from ....symbolic_size import max_expr
 from ..function import CFunction, COptions
 from ..literals import MOST_CONSTANTS, c_array
 from ..names import variable_name
-from ..parameters import is_same_type, memory_type
+from ..parameters import memory_type
 from ..sizes import names_in_graph, size_parameters, size_text, size_variable
 from .chunks import ChunkWriter
 from .short_axes import short_axis, versions
@@ -127,7 +127,7 @@ def _in_place(version: _Version) -> Mapping[int, Sequence[int]]:
     found: dict[int, Sequence[int]] = {}
     for number, places in overwritable(nest).items():
         type = graph.outputs[number].type
-        alike = [place for place in places if type.ndim and is_same_type(graph.inputs[place].type, type)]
+        alike = [place for place in places if type.ndim and same_type(graph.inputs[place].type, type)]
         if alike:
             found[number] = alike
     return found

@@ -372,9 +372,6 @@ LINK_AT_RUN = """\
     link(ctypes.PyDLL(library()), ctypes.addressof(thread_count))
 """
 
-C_NAMES = ("FLAGS", "TYPES", "fitting", "library", "link", "thread_count")
-"""What all these are called in a module."""
-
 
 def link_statements(functions: Sequence[CFunction]) -> list[list[str]]:
     """The functions of a module by which it takes its C functions from a shared library."""

@@ -7,28 +7,37 @@ from typing import TypeAlias
 
 from ....ir import Call, Graph
 from ....loops.code_key import function_key
+from ...native_library import NativeLibrary
 from ...python_text import Names
 from ..flags import USUAL_FLAGS
 from ..function import CFunction
+from .interface import LINK_AT_RUN, library_statements, link_statements
 
 PrintFunction: TypeAlias = Callable[[Call, str], CFunction | None]
 """``print_function(call, name)``: the C function that computes a call; None if NumPy's statements do it."""
 
 
 @dataclass(slots=True)
-class CLibrary:
+class CLibrary(NativeLibrary):
     """The C functions of one module. Equal calls share one."""
+
+    language = "C"
+    imports = ("ctypes",)
+    imports_of_check = ("os", "pathlib", "shlex", "subprocess", "tempfile")
 
     print_function: PrintFunction
     flags: Sequence[str] = USUAL_FLAGS
     """What they are compiled with."""
-    functions: list[CFunction] = field(default_factory=list[CFunction])
-    _of_call: dict[Call, CFunction | None] = field(default_factory=dict["Call", "CFunction | None"])
-    _of_key: dict[Hashable, CFunction | None] = field(default_factory=dict["Hashable", "CFunction | None"])
-    _count: Counter[str] = field(default_factory=Counter[str])
+    _functions: list[CFunction] = field(default_factory=list[CFunction], init=False)
+    _of_call: dict[Call, CFunction | None] = field(
+        default_factory=dict["Call", "CFunction | None"], init=False
+    )
+    _of_key: dict[Hashable, CFunction | None] = field(
+        default_factory=dict["Hashable", "CFunction | None"], init=False
+    )
+    _count: Counter[str] = field(default_factory=Counter[str], init=False)
 
     def function_of(self, call: Call, names: Names) -> CFunction | None:
-        """The C function for a call, with a name like its op or its kernel among `names`; None if there is none."""
         if call not in self._of_call:
             key = function_key(call)
             if key not in self._of_key:
@@ -37,9 +46,22 @@ class CLibrary:
         return self._of_call[call]
 
     @property
+    def functions(self) -> Sequence[CFunction]:
+        return self._functions
+
+    @property
     def function_by_call(self) -> Mapping[Call, CFunction]:
         """What calls have become, of those that C functions compute."""
         return {call: function for call, function in self._of_call.items() if function is not None}
+
+    def linking(self) -> list[list[str]]:
+        return link_statements(self.functions)
+
+    def finding(self) -> list[list[str]]:
+        return library_statements(self.flags)
+
+    def statements_of_check(self) -> Sequence[str]:
+        return LINK_AT_RUN.splitlines()
 
     def _print(self, call: Call, names: Names) -> CFunction | None:
         graph = call.params["graph"] if call.op == "kernel" else None
@@ -50,5 +72,5 @@ class CLibrary:
             return None
         names.claim(name)
         self._count[stem] += 1
-        self.functions.append(function)
+        self._functions.append(function)
         return function

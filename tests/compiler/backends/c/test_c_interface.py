@@ -25,6 +25,7 @@ from tracemill.compiler.backends.c.module.library import CLibrary
 from tracemill.compiler.backends.c.module.source import print_source
 from tracemill.compiler.backends.c.types import c_type
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
+from tracemill.compiler.backends.python_text import Names
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import ArrayType, Call, Graph, Value
@@ -64,7 +65,8 @@ def wrapped(
     """The Python face of one C function."""
     types = [array_type(text) for text in inputs], [array_type(text) for text in outputs]
     function = c_function("c_tested", *types, body, work)
-    library = CLibrary(lambda call, name: None, functions=[function])
+    library = CLibrary(lambda call, name: function)
+    library.function_of(program("f64[3]").calls[0], Names())
     return linked([function], toolchain, library, recorded(lambda: ())).__globals__["c_tested"]
 
 
