@@ -1,4 +1,7 @@
-"""`progression_of`: index arrays that are a range of a symbolic length, or follow from one: ``n - 1 - arange(n)``."""
+"""`progression_of`: index arrays that are a range of a symbolic length, or follow from one: ``n - 1 - arange(n)``.
+
+`value_range_of`: between which sizes others lie.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -6,6 +9,7 @@ from typing import Any, Final
 from ..dtypes import INT64
 from ..ir import Call, Value
 from ..symbolic_size import is_known
+from ..value_ranges import Interval, ValueRanges
 from .size_values import size_of_value
 from .trace import Trace
 
@@ -81,3 +85,29 @@ def _part(call: Call, of: RangeBehind) -> RangeBehind | None:
     params: Any = call.params
     (start,), (stop,), (step,) = params["start"], params["stop"], params["step"]
     return RangeBehind(of.first + of.step * start, of.step * step, (stop - start + step - 1) // step)
+
+
+def value_range_of(trace: Trace, value: Value) -> tuple[Interval, tuple[Any, ...]] | None:
+    """Where all entries lie, and what must hold so that no number is too large; None if nothing is known."""
+
+    def noted(value: Value) -> Interval | None:
+        known = trace.ends.get(value)
+        if known is not None:
+            return known
+        if trace.producer(value) is None:
+            return outside(value)
+        progression = progression_of(trace, value)
+        return None if progression is None else progression.ends
+
+    def outside(value: Value) -> Interval | None:
+        """What a function inside of another takes from that one's arrays."""
+        outer = trace.outer_value(value)
+        found = None if outer is None or trace.parent is None else value_range_of(trace.parent, outer)
+        if found is None:
+            return None
+        ranges.facts += found[1]
+        return found[0]
+
+    ranges = ValueRanges(trace.producer, noted)
+    found = ranges.of(value)
+    return None if found is None else (found, tuple(ranges.facts))

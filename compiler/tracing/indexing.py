@@ -38,10 +38,9 @@ from ..value_ops import (
     where,
 )
 from .index_checks import check_index
-from .index_progressions import progression_of
+from .index_progressions import progression_of, value_range_of
 from .memory_layout import Layout, copied_order, dense
 from .trace import Storage, require_trace
-from .value_ranges import value_range_of
 from .views import Flip, SelectAxes, Slice, View
 
 

@@ -1,37 +1,22 @@
 """Whole numbers of which it is known between which two they lie: positions, and what has been clipped."""
 
-from typing import Any, Final
-
-import numpy as np
-
 from ...compiler.builder import bind
 from ...compiler.dtypes import is_integer
-from ...compiler.ir import Constant, Value, same_type
+from ...compiler.ir import Value, same_type
 from ...compiler.ops.elementwise.broadcasting import broadcast_shapes
 from ...compiler.symbolic_size import is_known, is_one, same_shape
 from ...compiler.value_ops import broadcast_to, constant, gather, reshape
-from .constants import uniform
+from ...compiler.value_ranges import Interval, ValueRanges
 from .rule import Site, rule
 
-_MOVED: Final = ("broadcast_to", "flip", "reshape", "slice", "transpose")
 
-
-def bounds(site: Site, value: Value) -> tuple[int, int] | None:
+def bounds(site: Site, value: Value) -> Interval | None:
     """The least and the greatest that elements of an array of integers can be; None if nothing is known."""
     if not is_integer(value.dtype) or is_known(value.type.size == 0):
         return None
-    if isinstance(value, Constant):
-        return int(value.array.min()), int(value.array.max())
-    if (inner := site.made_by(value, *_MOVED)) is not None:
-        return bounds(site, inner.inputs[0])
-    if (inner := site.made_by(value, "iota")) is not None:
-        params: Any = inner.params
-        last = params["length"] - 1
-        return (0, last) if is_known(last <= np.iinfo(value.dtype).max) else None
-    if (inner := site.made_by(value, "clip")) is not None:
-        low, high = (uniform(limit) for limit in inner.inputs[1:])
-        return None if low is None or high is None or low > high else (int(low), int(high))
-    return None
+    ranges = ValueRanges(site.producer.get)
+    found = ranges.of(value)
+    return found if found is not None and all(map(is_known, ranges.facts)) else None
 
 
 def is_position(site: Site, value: Value) -> bool:

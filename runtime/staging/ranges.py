@@ -8,8 +8,8 @@ import numpy as np
 
 from ...compiler.symbolic_size import is_known
 from ...compiler.tracing.adoption import adopt, as_adopted
+from ...compiler.tracing.index_progressions import value_range_of
 from ...compiler.tracing.traced_array import is_traced
-from ...compiler.tracing.value_ranges import value_range_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,202 @@
+"""`ValueRanges`: between which numbers the entries of whole numbers lie: 0 and ``2*N - 2`` for ``i[:, None] + i``.
+
+The numbers are ints or symbolic sizes. What is computed by other calls than those below may be any number: to know
+more, ask the sizes of the call at hand, which makes a guard.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from .dtypes import INT64, Array, is_integer
+from .ir import Call, Constant, Value
+from .symbolic_size import SymbolicSize, is_known, lower_bound, max_expr, min_expr, quotient, upper_bound
+
+Interval: TypeAlias = tuple[Any, Any]
+"""The least and the greatest that an entry may be, ints or sizes. Where there are no entries, they may be anything."""
+
+_DEEPEST: Final = 100
+_DEEPEST_END: Final = 3
+"""Of what stands deeper in each other, little can be told, and that takes long."""
+
+_MOVES: Final = frozenset(
+    ("broadcast_to", "expand_dims", "flip", "gather", "max", "min", "reshape", "slice", "transpose")
+)
+"""They take entries of their first input."""
+_ROUNDS: Final = frozenset({"ceil", "convert", "floor", "rint", "trunc"})
+"""They leave entries between the same whole numbers."""
+_JOINS: Final = frozenset({"concatenate", "update_slice"})
+
+
+class ValueRanges:
+    """Interval arithmetic along the calls that values are computed by.
+
+    Args:
+        producer: the call that makes a value; None for inputs.
+        noted: what is known of a value besides.
+    """
+
+    def __init__(
+        self,
+        producer: Callable[[Value], Call | None],
+        noted: Callable[[Value], Interval | None] = lambda value: None,
+    ) -> None:
+        self.facts: list[Any] = []
+        """What must hold so that no number is too large for its dtype."""
+        self._producer, self._noted = producer, noted
+        self._depth = 0
+        self._found: dict[Value, Interval | None] = {}
+
+    def of(self, value: Value) -> Interval | None:
+        """Where all entries lie, if the `facts` hold; None if nothing is known."""
+        if value not in self._found:
+            self._depth += 1
+            self._found[value] = self._of(value) if self._depth < _DEEPEST else None
+            self._depth -= 1
+        return self._found[value]
+
+    def _of(self, value: Value) -> Interval | None:
+        if isinstance(value, Constant):
+            return _of_array(value.array)
+        noted = self._noted(value)
+        if noted is not None:
+            return noted
+        if value.dtype.kind == "b":
+            return 0, 1
+        call = self._producer(value)
+        return None if call is None else self._fitting(value, self._computed(call, value))
+
+    def _fitting(self, value: Value, found: Interval | None) -> Interval | None:
+        """The interval if the dtype holds such numbers, which becomes a fact."""
+        if found is None or any(_may_overflow(end) for end in found):
+            return None
+        found = _simpler(found)
+        if found is not None and value.dtype != INT64 and is_integer(value.dtype):
+            low, high = found
+            limits = np.iinfo(value.dtype)
+            self.facts += [low >= int(limits.min), high <= min(int(limits.max), 2**63 - 1)]
+        return found
+
+    def _computed(self, call: Call, value: Value) -> Interval | None:
+        op, params = call.op, call.params
+        if op == "size":
+            return params["of"], params["of"]
+        if op == "iota":
+            length: Any = params["length"]
+            return 0, length - 1
+        if op == "sort":
+            return self.of(call.inputs[call.outputs.index(value)])
+        if op in _JOINS:
+            return hull(*map(self.of, call.inputs))
+        if op == "where":
+            return hull(*map(self.of, call.inputs[1:]))
+        if op in _MOVES or op in _ROUNDS:
+            return self.of(call.inputs[0])
+        if op not in _ARITHMETIC or not is_integer(value.dtype):
+            return None
+        inputs = [self.of(one) for one in call.inputs]
+        needed = inputs[1:] if op in _LIMITS else inputs
+        return None if any(one is None for one in needed) else _ARITHMETIC[op](*inputs)
+
+
+def _of_array(array: Array) -> Interval | None:
+    if not array.size:
+        return 0, -1
+    return (int(array.min()), int(array.max())) if is_integer(array.dtype) else None
+
+
+def _may_overflow(end: Any) -> bool:
+    return end.may_overflow if isinstance(end, SymbolicSize) else abs(end) >= 2**62
+
+
+def _is_deep(end: Any) -> bool:
+    return isinstance(end, SymbolicSize) and end.nesting > _DEEPEST_END
+
+
+def _simpler(found: Interval) -> Interval | None:
+    """With ints beyond the ends of which little can be told; None if there are none."""
+    low, high = found
+    low, high = lower_bound(low) if _is_deep(low) else low, upper_bound(high) if _is_deep(high) else high
+    return None if isinstance(low, float) or isinstance(high, float) else (low, high)
+
+
+def hull(*intervals: Interval | None) -> Interval | None:
+    """What holds all of several."""
+    found: Interval | None = None
+    for one in intervals:
+        if one is None:
+            return None
+        found = one if found is None else (min_expr(found[0], one[0]), max_expr(found[1], one[1]))
+    return found
+
+
+# ---- arithmetic ----------------------------------------------------------------------------------------
+
+
+def _sum(x: Interval, y: Interval) -> Interval:
+    return x[0] + y[0], x[1] + y[1]
+
+
+def _negative(x: Interval) -> Interval:
+    return -x[1], -x[0]
+
+
+def _difference(x: Interval, y: Interval) -> Interval:
+    return x[0] - y[1], x[1] - y[0]
+
+
+def _product(x: Interval, y: Interval) -> Interval | None:
+    for one, by in ((x, y), (y, x)):
+        if by[0] is by[1] or is_known(by[0] == by[1]):
+            if is_known(by[0] >= 0):
+                return one[0] * by[0], one[1] * by[0]
+            if is_known(by[0] <= 0):
+                return one[1] * by[0], one[0] * by[0]
+    return (x[0] * y[0], x[1] * y[1]) if is_known(x[0] >= 0) and is_known(y[0] >= 0) else None
+
+
+def _quotient(x: Interval, y: Interval) -> Interval | None:
+    if not is_known(y[0] >= 1):
+        return None
+    if y[0] is y[1] or is_known(y[0] == y[1]):
+        return quotient(x[0], y[0]), quotient(x[1], y[0])
+    return (0, quotient(x[1], y[0])) if is_known(x[0] >= 0) else None
+
+
+def _remainder(x: Interval | None, y: Interval) -> Interval | None:
+    if not is_known(y[0] >= 1):
+        return None
+    return x if x and is_known(x[0] >= 0) and is_known(x[1] < y[0]) else (0, y[1] - 1)
+
+
+def _absolute(x: Interval) -> Interval:
+    return x if is_known(x[0] >= 0) else (0, max_expr(-x[0], x[1]))
+
+
+def _least(x: Interval, y: Interval) -> Interval:
+    return min_expr(x[0], y[0]), min_expr(x[1], y[1])
+
+
+def _greatest(x: Interval, y: Interval) -> Interval:
+    return max_expr(x[0], y[0]), max_expr(x[1], y[1])
+
+
+def _clipped(x: Interval | None, low: Interval, high: Interval) -> Interval:
+    return (min_expr(low[0], high[0]), high[1]) if x is None else _least(_greatest(x, low), high)
+
+
+_LIMITS: Final = frozenset({"clip", "remainder"})
+"""They need not know of the first of their numbers what it is."""
+_ARITHMETIC: Final[Mapping[str, Callable[..., Interval | None]]] = {
+    "absolute": _absolute,
+    "add": _sum,
+    "clip": _clipped,
+    "floor_divide": _quotient,
+    "maximum": _greatest,
+    "minimum": _least,
+    "multiply": _product,
+    "negative": _negative,
+    "remainder": _remainder,
+    "subtract": _difference,
+}
