@@ -97,21 +97,10 @@ def resized(named: dict[str, Any], one: TracedArray) -> bool | None:
     return None if 0 in (one.size, np.size(named["a"])) else False
 
 
-def rolled(named: dict[str, Any], one: TracedArray) -> bool | None:
-    """Without an axis a flat copy is rolled, and seen in the shape of the array."""
-    return named.get("axis") is not None
-
-
-def tiled(named: dict[str, Any], one: TracedArray) -> bool | None:
-    """Nothing to repeat: a copy."""
-    reps = named["reps"] if isinstance(named["reps"], (tuple, list)) else (named["reps"],)
-    return len(reps) <= np.ndim(named["A"]) and all(type(n) is int and n == 1 for n in reps)
-
-
 _rule(
     is_view,
     """
-    argwhere flatnonzero isclose isin nonzero tensordot unravel_index linalg.tensordot
+    argwhere flatnonzero isclose nonzero tensordot unravel_index linalg.tensordot
     """,
 )
 _rule(
@@ -132,5 +121,3 @@ _rule(real_if_known, "linalg.eig linalg.eigvals")
 _rule(chosen, "where")
 _rule(squeezed, "cov")
 _rule(resized, "resize")
-_rule(rolled, "roll")
-_rule(tiled, "tile")

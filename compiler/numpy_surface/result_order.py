@@ -18,6 +18,7 @@ from ..tracing.memory_layout import (
     Order,
     copied_order,
     dense,
+    direct_layout,
     elementwise_layout,
     elementwise_order,
     joined_order,
@@ -26,9 +27,9 @@ from ..tracing.memory_layout import (
     row_major,
 )
 from ..tracing.registry import FUNCTIONS, enter
-from ..tracing.traced_array import as_value, is_numpy_array, is_traced, wrap
+from ..tracing.traced_array import as_value, is_numpy_array, is_traced, weak_or_dtype, wrap
 from .ufuncs.reductions import some_axes
-from .ufuncs.ufunc_calls import layouts_of
+from .ufuncs.ufunc_calls import are_direct, layouts_of
 
 Rule: TypeAlias = Callable[[dict[str, Any], Sequence[Layout], Shape], Layout | None]
 """From the arguments by name, the layouts of the arrays among them, and the shape of the result, to its layout."""
@@ -113,8 +114,17 @@ def elementwise(named: dict[str, Any], operands: Sequence[Layout], shape: Shape)
 def close(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """As of a ufunc of the difference, which is compared, and of the tolerance, which is made of `b` alone."""
     tolerances = [elementwise_layout(x.shape, [x]) or row_major(x.shape) for x in layouts_of([named["b"]])]
-    difference = elementwise_layout(shape, operands) or row_major(shape)
-    return elementwise_layout(shape, [difference, *tolerances])
+    equal = elementwise_layout(shape, operands) or row_major(shape)
+    near = elementwise_layout(shape, [equal, *tolerances]) or row_major(shape)
+    return direct_layout(shape, [near, equal])
+
+
+def clipped(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As of a ufunc of the array and its bounds."""
+    given = [named[name] for name in ("a", "a_min", "a_max", "min", "max") if named.get(name) is not None]
+    kinds = [weak_or_dtype(x, as_value(x)) for x in given]
+    dtypes = [np.result_type(*kinds)] * len(given)
+    return (direct_layout if are_direct(given, dtypes, operands) else elementwise_layout)(shape, operands)
 
 
 def like_first(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -243,7 +253,9 @@ def scaled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> L
     if not is_scaled or in_blas:
         return None
     given = as_value(named["a" if np.ndim(named["a"]) else "b"]).dtype
-    return (elementwise if given == dtype else same_as_copy)(named, operands, shape)
+    copy = same_as_copy(named, operands, shape)
+    converted = [copy] if given != dtype and copy is not None else operands
+    return direct_layout(shape, converted)
 
 
 def as_indexed(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -261,12 +273,7 @@ def rounded(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> 
     dtype, decimals = as_value(named["a"]).dtype, named.get("decimals", 0)
     if dtype.kind == "c" or (dtype.kind in "iu" and decimals >= 0):
         return same_as_copy(named, operands, shape)
-    return (column_major_if_first if decimals else elementwise)(named, operands, shape)
-
-
-def rolled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """A copy in the same order; without an axis the array is flattened first."""
-    return None if named.get("axis") is None else same_as_copy(named, operands, shape)
+    return column_major_if_first(named, operands, shape) if decimals else direct_layout(shape, operands)
 
 
 def same_as_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -279,13 +286,13 @@ _orders(rounded, "round around")
 _orders(
     elementwise,
     """
-    where clip angle sinc i0 fix real_if_close isneginf isposinf isreal polyval
+    where angle sinc i0 fix real_if_close isneginf isposinf isreal polyval
     """,
 )
 _orders(
     like_first,
     """
-    cumsum cumprod diff
+    cumsum cumprod
     """,
 )
 _orders(
@@ -296,6 +303,7 @@ _orders(
 )
 _orders(cumulated, "cumulative_sum cumulative_prod")
 _orders(close, "isclose")
+_orders(clipped, "clip")
 _orders(reduced_copy, "median")
 _orders(counted, "count_nonzero")
 _orders(norm, "linalg.norm")
@@ -314,7 +322,6 @@ _orders(column_major_if_first, "pad insert delete packbits unpackbits")
 _orders(masked_triangle, "tril triu")
 _orders(joined, "concatenate")
 _orders(stacked, "stack")
-_orders(rolled, "roll")
 _orders(as_indexed, "take_along_axis")
 _orders(elementwise_of_complex, "iscomplex")
 _orders(scaled, "dot")

@@ -39,7 +39,7 @@ from ..value_ops import (
 )
 from .index_checks import check_index
 from .index_progressions import progression_of, value_range_of
-from .memory_layout import Layout, copied_order, dense
+from .memory_layout import Layout, dense, stride_order
 from .trace import Storage, require_trace
 from .views import Flip, SelectAxes, Slice, View
 
@@ -99,7 +99,7 @@ class Gather:
         count = self.index_ndim()
         if not count or (of.is_row_major and not of.questions and self.place == 0):
             return None
-        rest = [axis for axis in copied_order(of, "K") if axis not in self.axes]
+        rest = [axis for axis in stride_order(of) if axis not in self.axes]
         kept = sorted(rest)
         behind = self._order(len(shape))
         order = (*range(count), *(count + kept.index(axis) for axis in rest))
@@ -215,7 +215,7 @@ class _Plan:
     def views(self, shape: Shape) -> tuple[View, ...]:
         views: list[View] = []
         sliced = tuple((b - a + s - 1) // s for a, b, s in zip(self.start, self.stop, self.step, strict=True))
-        if not same_shape(sliced, shape):
+        if not same_shape(sliced, shape) or not same_shape(self.step, (1,) * len(shape)):
             views.append(Slice(tuple(self.start), tuple(self.stop), tuple(self.step)))
         if self.flips:
             views.append(Flip(tuple(self.flips)))

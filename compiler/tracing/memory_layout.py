@@ -9,7 +9,7 @@ from ..callers.user_code import user_location
 from ..dtypes import Array
 from ..errors import UnsupportedAttributeError
 from ..ir import Shape
-from ..symbolic_size import SymbolicSize, guarded_is_one, is_known, typical
+from ..symbolic_size import SymbolicSize, guarded_is_one, is_known, same_shape, typical
 
 Strides: TypeAlias = tuple[int, ...] | None
 """Distances between neighbours along each axis, counted in elements; None where they are not regular."""
@@ -22,7 +22,8 @@ class LayoutQuestion:
     """Records how much a program asked about the layout of one argument, and so what later calls must share with it."""
 
     __slots__ = (
-        "asked_order", "asked_owndata", "asked_strides", "asked_writeable", "name", "owndata", "writeable",
+        "asked_order", "asked_owndata", "asked_single", "asked_strides", "asked_writeable", "name", "owndata",
+        "writeable",
     )  # fmt: skip
 
     def __init__(self, name: str = "", *, owndata: bool = True, writeable: bool = True) -> None:
@@ -39,6 +40,8 @@ class LayoutQuestion:
         """The program depends on the order of the axes."""
         self.asked_strides = False
         """It depends on whether neighbouring axes join without a gap."""
+        self.asked_single = False
+        """It depends on the strides of axes with a single entry, which no element lies behind."""
 
 
 NOTHING_ASKED: frozenset[LayoutQuestion] = frozenset()
@@ -97,9 +100,21 @@ class Layout:
             question.asked_order = question.asked_strides = True
         return self
 
+    def asked_wholly(self) -> "Layout":
+        """The same layout, for a caller that depends on the strides of axes with a single entry, too."""
+        for question in self.questions:
+            question.asked_single = True
+        return self.asked()
+
     def is_contiguous(self, order: str) -> bool:
         """Whether the elements follow each other with the last ("C") or the first ("F") axis fastest."""
-        strides = self.asked().strides
+        return self.asked().fills_memory(order)
+
+    def fills_memory(self, order: str) -> bool:
+        """The same, for a caller that has asked already."""
+        if self.is_row_major and order == "C":
+            return True
+        strides = self.strides
         if strides is None:
             return False
         step = 1
@@ -158,9 +173,10 @@ def dense(shape: Shape, order: Order, questions: frozenset[LayoutQuestion] = NOT
 
 def layout_of(array: Array) -> Layout:
     """The layout of a NumPy array."""
-    if array.flags.c_contiguous:
-        return row_major(array.shape)
-    return Layout(array.shape, element_strides(array))
+    strides = element_strides(array)
+    return (
+        row_major(array.shape) if strides == contiguous_strides(array.shape) else Layout(array.shape, strides)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,30 +188,43 @@ class MemoryOrder:
     """In elements, where there are gaps between these; None where they follow each other."""
     repeated: Order = ()
     """The axes along which a broadcast array repeats itself: ufuncs ignore their order, and copies put them last."""
+    single: tuple[tuple[int, int], ...] = ()
+    """Axes that no two neighbours lie along, with their strides where those are not what follows from the order."""
 
     def layout(self, shape: Shape, questions: frozenset[LayoutQuestion]) -> Layout:
         """The layout of an array of this shape."""
         if self.strides is not None:
             return Layout(shape, self.strides, questions)
-        return dense(shape, self.axes, questions)
+        if not self.single:
+            return dense(shape, self.axes, questions)
+        strides = list(dense_strides(shape, self.axes))
+        for axis, stride in self.single:
+            strides[axis] = stride
+        return Layout(shape, tuple(strides), questions)
 
     def __str__(self) -> str:
         ascending = tuple(range(len(self.axes)))
         names = {ascending[::-1]: "column-major (F order)", ascending: "row-major (C order)"}
         text = names.get(self.axes, f"in the order of axes {self.axes}")
-        return text if self.strides is None else f"{text} with gaps, strides {self.strides}"
+        if self.strides is not None:
+            return f"{text} with gaps, strides {self.strides}"
+        return text + "".join(f", stride {stride} along axis {axis}" for axis, stride in self.single)
 
 
 def memory_order(array: Array) -> MemoryOrder | None:
     """How an array lies in memory; None for the usual C order."""
-    if array.flags.c_contiguous:
+    strides = element_strides(array)
+    if strides == contiguous_strides(array.shape):
         return None
-    layout = layout_of(array)
-    if layout.is_dense:
-        return MemoryOrder(layout.order())
-    pairs = list(zip(array.shape, element_strides(array), strict=True))
-    repeated = tuple(axis for axis, (dim, stride) in enumerate(pairs) if dim > 1 and stride == 0)
-    return MemoryOrder(layout.order(), tuple(stride for _, stride in pairs), repeated)
+    layout = Layout(array.shape, strides)
+    order = layout.order()
+    if layout.is_dense or not array.size:
+        pairs = enumerate(zip(strides, dense_strides(array.shape, order), strict=True))
+        return MemoryOrder(
+            order, single=tuple((axis, found) for axis, (found, usual) in pairs if found != usual)
+        )
+    repeated = tuple(axis for axis, dim in enumerate(array.shape) if dim > 1 and strides[axis] == 0)
+    return MemoryOrder(order, strides, repeated)
 
 
 def element_strides(array: Array) -> tuple[int, ...]:
@@ -205,7 +234,7 @@ def element_strides(array: Array) -> tuple[int, ...]:
 
 def order_of(array: Array) -> Order:
     """The order of the axes of a NumPy array, as a copy would have it."""
-    return tuple(range(array.ndim)) if array.flags.c_contiguous else copied_order(layout_of(array), "K")
+    return copied_order(layout_of(array), "K")
 
 
 # ---- the layout of results -----------------------------------------------------------------------------
@@ -253,7 +282,7 @@ def joined_order(ndim: int, operands: Sequence[Layout]) -> Order:
 def magnitudes(layout: Layout) -> list[int]:
     """Numbers that are larger the larger the strides of an axis are; 0 where these are 0, or not regular."""
     order = layout.known_axes
-    if order is not None and not _is_empty(layout.shape):
+    if order is not None and any(isinstance(dim, SymbolicSize) for dim in layout.shape):
         return [len(order) - order.index(axis) for axis in range(len(order))]
     strides = layout.strides or (0,) * len(layout.shape)
     return [-stride if is_known(stride < 0) else stride for stride in strides]
@@ -289,6 +318,26 @@ def _goes_inside(axis: int, later: int, rows: Sequence[Sequence[int | None]]) ->
     return verdict
 
 
+def are_in_columns(shape: Shape, operands: Sequence[Layout]) -> bool:
+    """Whether operands are all of this shape, with axes of a single entry, and in F order alone.
+
+    Where it needs no conversions, NumPy then runs along all elements at once and allocates a result in F order. Its
+    iterator would put the axes of a single entry elsewhere.
+    """
+    if not any(is_known(dim == 1) for dim in shape) or any(layout.is_row_major for layout in operands):
+        return False
+    return all(same_shape(layout.shape, shape) for layout in operands) and all(
+        layout.is_contiguous("F") and not layout.is_contiguous("C") for layout in operands
+    )
+
+
+def direct_layout(shape: Shape, operands: Sequence[Layout]) -> Layout | None:
+    """The layout of a result of operands that are broadcast, but not converted."""
+    if operands and are_in_columns(shape, operands):
+        return dense(shape, tuple(range(len(shape)))[::-1], joint_questions(operands))
+    return elementwise_layout(shape, operands)
+
+
 def elementwise_layout(shape: Shape, operands: Iterable[Layout]) -> Layout | None:
     """The layout of a new result of broadcast operands; None if it is row-major whatever the arguments are."""
     if len(shape) < 2:
@@ -322,19 +371,35 @@ def copied_order(layout: Layout, order: Literal["C", "F", "A", "K"]) -> Order:
     """The order of the axes of ``np.array(x, order=order)``."""
     axes = tuple(range(len(layout.shape)))
     if order == "K":
-        layout.order()  # which asks about the arguments
-        if layout.is_dense:
-            return layout.order()
-        return stride_order(layout)  # unlike in a ufunc, axes that are repeated count: they come last
+        return kept_order(layout)
     if order == "A":
         order = "F" if layout.is_contiguous("F") and not layout.is_contiguous("C") else "C"
     return axes[::-1] if order == "F" else axes
 
 
+def kept_order(layout: Layout) -> Order:
+    """The order of the axes of a copy: C or F order of what is contiguous so, else the order of all strides.
+
+    Unlike in a ufunc, axes that are repeated count, which come last, and so do those with a single entry.
+    """
+    order = layout.order()  # which asks about the arguments
+    if layout.is_row_major or layout.strides is None:
+        return order
+    if layout.is_dense:
+        longer = [axis for axis in order if not is_known(layout.shape[axis] == 1)]
+        if longer == sorted(longer):
+            return tuple(sorted(order))
+        if longer == sorted(longer, reverse=True):
+            return tuple(sorted(order, reverse=True))
+    return stride_order(layout)
+
+
 def stride_order(layout: Layout) -> Order:
     """The axes from the largest stride to the smallest, those of length 1 included."""
     strides = magnitudes(layout)
-    if 0 in strides:
+    if any(is_known(dim == 1) for dim in layout.shape):
+        layout.asked_wholly()
+    elif 0 in strides:
         layout.asked()
     inner_last: list[int] = []
     for axis in range(len(layout.shape)):
@@ -348,11 +413,15 @@ def stride_order(layout: Layout) -> Order:
 
 def contiguous_strides(shape: Shape) -> tuple[int, ...]:
     """The strides of a new row-major array, as NumPy has them: all 0 if there are no elements."""
-    if _is_empty(shape):
-        return (0,) * len(shape)
+    return (0,) * len(shape) if _is_empty(shape) else filled_strides(shape)
+
+
+def filled_strides(shape: Shape) -> tuple[int, ...]:
+    """The strides of a row-major view in another shape: lengths of 0 count as 1."""
     strides = [1] * len(shape)
     for axis in range(len(shape) - 2, -1, -1):
-        strides[axis] = strides[axis + 1] * shape[axis + 1]
+        dim = shape[axis + 1]
+        strides[axis] = strides[axis + 1] * (1 if type(dim) is int and dim == 0 else dim)
     return tuple(strides)
 
 
@@ -370,23 +439,25 @@ def dense_strides(shape: Shape, order: Order) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def reshaped_strides(shape: Shape, strides: Sequence[int], new: Shape) -> Strides:
-    """The strides of a reshape without a copy, or None if NumPy must copy.
+def reshaped_strides(
+    shape: Shape, strides: Sequence[int], new: Shape, order: Literal["C", "F"] = "C"
+) -> Strides:
+    """The strides of a reshape without a copy, with the last or the first axis fastest; None if NumPy must copy.
 
     Axes of the old and the new shape are matched in groups of equal size; within a group the old axes
     must follow each other in memory. Old axes of length 1 do not count, which for a named size may need a guard.
     """
     if any(is_known(dim == 0) for dim in new):
-        return contiguous_strides(new)
+        return filled_strides(new)
     old = [(dim, stride) for dim, stride in zip(shape, strides, strict=True) if not is_known(dim == 1)]
-    found = _regrouped(old, new)
+    found = _regrouped(old, new, order)
     if found is None:
         longer = [(dim, stride) for dim, stride in old if not guarded_is_one(dim)]
-        found = _regrouped(longer, new) if len(longer) < len(old) else None
+        found = _regrouped(longer, new, order) if len(longer) < len(old) else None
     return found
 
 
-def _regrouped(old: Sequence[tuple[int, int]], new: Shape) -> Strides:
+def _regrouped(old: Sequence[tuple[int, int]], new: Shape, order: Literal["C", "F"]) -> Strides:
     """The strides of a reshape of axes that are given as pairs of length and stride."""
     result: list[int] = []
     at = 0
@@ -406,11 +477,21 @@ def _regrouped(old: Sequence[tuple[int, int]], new: Shape) -> Strides:
             else:
                 size_new *= pending[0]
                 group_new.append(pending.pop(0))
+        if order == "F":
+            group_old.reverse()
         if not all(_follows(outer[1], inner[1] * inner[0]) for outer, inner in pairwise(group_old)):
             return None
-        before = result[-1] if result else 1
-        last = group_old[-1][1] if group_old else before
-        result += [last * s for s in contiguous_strides(tuple(group_new))]
+        if group_old:
+            fastest = group_old[-1][1]
+        elif order == "F" and result:
+            fastest = result[-1] * new[len(result) - 1]
+        else:
+            fastest = result[-1] if result else 1
+        if order == "C" or not group_old:
+            steps = contiguous_strides(tuple(group_new))
+        else:
+            steps = contiguous_strides(tuple(reversed(group_new)))[::-1]
+        result += [fastest * step for step in steps]
     return tuple(result)
 
 

@@ -27,7 +27,7 @@ from ..errors import (
 )
 from ..ir import ArrayType, Constant, Shape, Value
 from ..nesting import MOST_AXES, named, refuse_deep, shown
-from ..symbolic_size import SymbolicFact, SymbolicSize
+from ..symbolic_size import SymbolicFact, SymbolicSize, is_known
 from ..value_ops import broadcast_to, concatenate, convert, expand_dims, full, reshape
 from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
@@ -201,8 +201,10 @@ class TracedArray:
     @property
     def strides(self) -> tuple[int, ...]:
         """NumPy's, in bytes."""
-        found = self.layout.asked()
-        if found.strides is None:
+        found = self.layout
+        if any(is_known(dim <= 1) for dim in found.shape):
+            found.asked_wholly()
+        if found.asked().strides is None:
             raise UnsupportedAttributeError("x.strides of this array is not known", user_location())
         return tuple(stride * self.itemsize for stride in found.strides)
 

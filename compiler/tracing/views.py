@@ -1,7 +1,7 @@
 """Views as functions of the array that they show: how to read one, how to write through it, and its layout."""
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from ..builder import bind
 from ..dtypes import INT64, DType
 from ..errors import ReadOnlyError
 from ..ir import Shape, Value
-from ..symbolic_size import is_one, is_symbolic_shape, same_shape
+from ..symbolic_size import is_known, is_one, is_symbolic_shape, same_shape
 from ..value_ops import (
     add,
     broadcast_to,
@@ -25,7 +25,7 @@ from ..value_ops import (
     slice_,
     transpose,
 )
-from .memory_layout import Layout, Strides, reshaped_strides
+from .memory_layout import Layout, Strides, filled_strides, reshaped_strides
 from .trace import require_trace
 
 _READ_ONLY = "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"
@@ -86,7 +86,8 @@ class Flip:
         return flip(new, self.axes)
 
     def layout(self, of: Layout) -> Layout:
-        strides = of.strides and tuple(-s if i in self.axes else s for i, s in enumerate(of.strides))
+        turned = {axis for axis in self.axes if not is_known(of.shape[axis] == 0)}
+        strides = of.strides and tuple(-s if i in turned else s for i, s in enumerate(of.strides))
         return Layout(of.shape, strides, of.questions, axes=of.known_axes)
 
 
@@ -113,18 +114,35 @@ class Reshape:
     """The elements in another shape; only where NumPy can do so without a copy."""
 
     shape: Shape
+    order: Literal["C", "F"] = "C"
+    """Whether the elements are taken and placed with the last axis fastest, or the first."""
+    is_completed: bool = False
+    """A length was given as -1: then NumPy lays out the shape anew even if it is the same."""
 
     def read(self, of: Value) -> Value:
-        return reshape(of, self.shape)
+        if self.order == "C":
+            return reshape(of, self.shape)
+        return _backwards(reshape(_backwards(of), self.shape[::-1]))
 
     def write(self, of: Value, new: Value) -> Value:
-        return reshape(new, of.shape)
+        if self.order == "C":
+            return reshape(new, of.shape)
+        return _backwards(reshape(_backwards(new), of.shape[::-1]))
 
     def layout(self, of: Layout) -> Layout:
         strides = of.strides
-        return _seen(
-            of, self.shape, None if strides is None else reshaped_strides(of.shape, strides, self.shape)
-        )
+        if strides is None or (same_shape(of.shape, self.shape) and not self.is_completed):
+            return _seen(of, self.shape, strides)
+        if not of.fills_memory(self.order):
+            return _seen(of, self.shape, reshaped_strides(of.shape, strides, self.shape, self.order))
+        if self.order == "C":
+            return _seen(of, self.shape, filled_strides(self.shape))
+        return _seen(of, self.shape, filled_strides(self.shape[::-1])[::-1])
+
+
+def _backwards(x: Value) -> Value:
+    """The axes in the opposite order."""
+    return transpose(x, tuple(reversed(range(x.ndim))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +164,27 @@ class SelectAxes:
         if strides is None:
             return _seen(of, self.shape, None)
         return _seen(of, self.shape, tuple(0 if axis is None else strides[axis] for axis in self.sources))
+
+
+@dataclass(frozen=True, slots=True)
+class NewAxes:
+    """The array with new axes in front, of the strides that ``np.array(x, ndmin=…)`` gives them."""
+
+    count: int
+    is_column_major: bool
+
+    def read(self, of: Value) -> Value:
+        return reshape(of, (*(1,) * self.count, *of.shape))
+
+    def write(self, of: Value, new: Value) -> Value:
+        return reshape(new, of.shape)
+
+    def layout(self, of: Layout) -> Layout:
+        shape, strides = (*(1,) * self.count, *of.shape), of.strides
+        if strides is None:
+            return _seen(of, shape, None)
+        step = 1 if self.is_column_major or not strides else strides[0] * of.shape[0]
+        return _seen(of, shape, (*(step,) * self.count, *strides))
 
 
 @dataclass(frozen=True, slots=True)

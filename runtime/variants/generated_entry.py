@@ -188,7 +188,7 @@ class CheckWriter:
     def _layout(self, guard: LayoutGuard, name: str) -> None:
         fits = f"fits_{name}"
         self.names[fits] = guard.fits
-        if not guard.is_row_major:
+        if guard.asks_single or not guard.is_row_major:
             self._miss_if(f"not {fits}({name})")
         elif guard.asks_strides:
             self._miss_if(f"not {name}.flags.c_contiguous")

@@ -24,6 +24,8 @@ class LayoutGuard:
     """The program depends on the order of axes."""
     asks_strides: bool
     """The program depends on where views become copies, rather than on the order of axes alone."""
+    asks_single: bool = False
+    """It depends on the strides of axes with a single entry, too."""
     owndata: bool | None = None
     """Whether the argument owned its data, if the program asked for that."""
     writeable: bool | None = None
@@ -42,17 +44,24 @@ class LayoutGuard:
         return self.owndata in (None, found.owndata) and self.writeable in (None, found.writeable)
 
     def _lies_like(self, memory: MemoryOrder | None) -> bool:
-        if not (self.asks_order or self.asks_strides):
+        if not self._asks:
             return True
         found = memory or _row_major(len(self.memory.axes))
-        if self.asks_strides:
+        if self.asks_single:
             return found == self.memory
+        if self.asks_strides:
+            return (found.axes, found.strides) == (self.memory.axes, self.memory.strides)
         return (found.axes, found.repeated) == (self.memory.axes, self.memory.repeated)
 
     @property
     def entering(self) -> Order | None:
         """The order in which the axes of the argument enter the program, if it fills its memory in another than C."""
-        return None if self._lies_like(None) or self.memory.strides is not None else self.memory.axes
+        is_row_major = self.memory.axes == tuple(range(len(self.memory.axes)))
+        return None if is_row_major or self.memory.strides is not None or not self._asks else self.memory.axes
+
+    @property
+    def _asks(self) -> bool:
+        return self.asks_order or self.asks_strides or self.asks_single
 
     @property
     def is_row_major(self) -> bool:
@@ -88,9 +97,9 @@ def layout_guards(signature: Signature, entering: "Sequence[Argument | Static]")
             owndata = spec.owndata if question.asked_owndata else None
             writeable = spec.writeable if question.asked_writeable else None
             if question.asked_strides or asks_order or owndata is not None or writeable is not None:
-                path, asks_strides = signature.paths[number], question.asked_strides
+                asks = asks_order, question.asked_strides, question.asked_single
                 guards.append(
-                    LayoutGuard(number, place, path, memory, asks_order, asks_strides, owndata, writeable)
+                    LayoutGuard(number, place, signature.paths[number], memory, *asks, owndata, writeable)
                 )
     return tuple(guards)
 

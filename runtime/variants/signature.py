@@ -266,7 +266,7 @@ def _spec(leaf: Any, tree: Any, index: int) -> Spec:
 
 def _spec_of(array: Array) -> ArraySpec:
     flags = array.flags
-    memory = None if flags.c_contiguous else memory_order(array)
+    memory = memory_order(array)
     is_length = array.dtype == np.bool_ and array.strides == (0,) and not flags.writeable
     return ArraySpec(
         array.dtype, array.shape, None, memory, flags.owndata, flags.writeable, is_length=is_length

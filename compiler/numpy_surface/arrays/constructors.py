@@ -36,7 +36,7 @@ from ...tracing.traced_array import (
     is_traced,
     wrap,
 )
-from ...tracing.views import Reshape
+from ...tracing.views import NewAxes
 from ...value_ops import add, broadcast_to, constant, convert, full, multiply
 
 
@@ -132,7 +132,7 @@ def _copied_like(value: Value, a: Any, order: str, shape: Any) -> TracedArray:
             return copied(value, a, letter)
     if len(layout.shape) != value.ndim:
         return new_array(value)
-    return new_array(value, stride_order(layout.asked()), layout)
+    return new_array(value, stride_order(layout.asked_wholly()), layout)
 
 
 def _layout_in_memory(a: Any) -> Layout | None:
@@ -158,8 +158,7 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
     """A copy of anything array-like, nested sequences of traced arrays included; as it is where no copy is needed."""
     letter = check_order(order)
     if isinstance(object, TracedArray) and copy in _NO_COPY_NEEDED and _fits(object, dtype, letter):
-        missing = ndmin - object.ndim
-        return object if missing <= 0 else object.through(Reshape((*(1,) * missing, *object.shape)))
+        return _with_axes(object, ndmin, letter)
     if copy is False or copy is np._CopyMode.NEVER:
         raise ArgumentValueError(
             "Unable to avoid copy while creating an array as requested: leave out copy=False"
@@ -168,8 +167,17 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
     chosen = as_dtype(dtype, value.dtype)
     check_fits(object, chosen)
     result = copied(convert(value, chosen), object, letter)
-    missing = ndmin - result.ndim
-    return result if missing <= 0 else result.through(Reshape((*(1,) * missing, *result.shape)))
+    return _with_axes(result, ndmin, letter)
+
+
+def _with_axes(array: TracedArray, ndmin: int, order: str) -> TracedArray:
+    """The array, seen with new axes in front if it has fewer than `ndmin`."""
+    missing = ndmin - array.ndim
+    if missing <= 0:
+        return array
+    layout = array.layout
+    is_column_major = order == "F" or (layout.is_contiguous("F") and not layout.is_contiguous("C"))
+    return array.through(NewAxes(missing, is_column_major))
 
 
 def _fits(array: TracedArray, dtype: Any, order: str) -> bool:

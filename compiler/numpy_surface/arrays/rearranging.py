@@ -8,13 +8,13 @@ import numpy as np
 from ...dtypes import INT64
 from ...errors import DataDependentShapeError, ShapeError
 from ...ir import Value
-from ...symbolic_size import is_known, is_symbolic_shape, max_expr
+from ...symbolic_size import is_empty, is_known, is_symbolic_shape, max_expr
 from ...tracing.axes import axes_or_all, normalize_axes, normalize_axis
 from ...tracing.registry import implements
 from ...tracing.size_values import size_of_value
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, as_size, as_value, is_traced
-from ...tracing.views import Flip, Reshape
+from ...tracing.views import Flip
 from ...value_ops import (
     broadcast_to,
     concatenate,
@@ -28,6 +28,7 @@ from ...value_ops import (
 )
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array
+from .constructors import array as array_
 from .constructors import copied, new_array
 from .known_positions import take_known
 from .reshaping import ravel, reshape, swapaxes, view_of
@@ -89,7 +90,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> TracedArray:
         axes *= len(shifts)
     for one, along in zip(shifts, axes, strict=True):
         value = _rolled(value, one, along)
-    return new_array(value)
+    return copied(value, array, "K")
 
 
 def _rolled(value: Value, shift: Any, axis: int) -> Value:
@@ -140,11 +141,14 @@ def tile(A: Any, reps: Any) -> TracedArray:
     if any(count < 0 for count in counts):
         raise ShapeError(f"tile cannot repeat {counts} times")
     if all(type(count) is int and count == 1 for count in counts):  # NumPy makes a copy
-        return copied(array.value, array, "K").through(Reshape(shape))
+        return array_(array, ndmin=ndim)
+    longer = tuple(n * dim for n, dim in zip(counts, shape, strict=True))
+    if is_empty(array.shape):
+        return reshape(array_(array, ndmin=ndim, copy=None), longer)
     apart = tuple(dim for pair in zip((1,) * ndim, shape, strict=True) for dim in pair)
     repeated = tuple(dim for pair in zip(counts, shape, strict=True) for dim in pair)
     value = broadcast_to(reshape_value(array.value, apart), repeated)
-    return new_array(reshape_value(value, tuple(n * dim for n, dim in zip(counts, shape, strict=True))))
+    return new_array(reshape_value(value, longer)).through()
 
 
 @implements(np.repeat)

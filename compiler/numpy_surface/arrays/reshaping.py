@@ -21,13 +21,12 @@ from ...symbolic_size import (
     same_shape,
 )
 from ...tracing.axes import normalize_axes, normalize_axis
-from ...tracing.memory_layout import Strides
 from ...tracing.registry import constructs, implements, method
 from ...tracing.traced_array import TracedArray, is_numpy_array, wrap
 from ...tracing.views import Broadcast, ReadOnly, Reshape, SelectAxes, Transpose, View, Windows
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array, target_of
-from .constructors import as_shape, new_array
+from .constructors import as_shape, copied, new_array
 
 
 def view_of(array: TracedArray, *views: View) -> TracedArray:
@@ -114,19 +113,17 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     wanted = completed_shape(as_shape(shape), array.shape)
     if order not in ("C", "F", "A"):
         raise ArgumentValueError(f"order must be 'C', 'F' or 'A', not {shown(order)}")
+    is_completed = any(type(dim) is int and dim == -1 for dim in as_shape(shape))
     in_columns = _is_column_major(array, order)
-    views = _column_major(array.ndim, wanted) if in_columns else (Reshape(wanted),)
+    view = Reshape(wanted, "F" if in_columns else "C", is_completed)
     if array.is_scalar:
-        return view_of(array, *views)
-    can_view = _strides_through(array, views) is not None
+        return view_of(array, view)
+    can_view = view.layout(array.layout.asked()).strides is not None
     if copy is False and not can_view:
         raise ShapeError("this reshape needs a copy, which copy=False forbids")
     if can_view and not copy:
-        return array.through(*views)
-    value = array.value
-    for step in views:
-        value = step.read(value)
-    return new_array(value, range(len(wanted))[::-1] if in_columns else None, array.layout).through()
+        return array.through(view)
+    return copied(array.value, array, view.order).through(view)
 
 
 @method("reshape")
@@ -187,20 +184,6 @@ def _is_column_major(array: TracedArray, order: str) -> bool:
     return order == "F" or (order == "A" and layout.is_contiguous("F") and not layout.is_contiguous("C"))
 
 
-def _column_major(ndim: int, shape: Shape) -> tuple[View, ...]:
-    """The views of a reshape that takes and places the elements with the first axis fastest."""
-    backwards = tuple(reversed(range(ndim)))
-    return Transpose(backwards), Reshape(shape[::-1]), Transpose(tuple(reversed(range(len(shape)))))
-
-
-def _strides_through(array: TracedArray, views: Sequence[View]) -> Strides:
-    """The strides of `array` through `views`, or None if NumPy would have to copy."""
-    layout = array.layout.asked()
-    for view in views:
-        layout = view.layout(layout)
-    return layout.strides
-
-
 @implements(np.ravel)
 def ravel(a: Any, order: str = "C") -> TracedArray:
     """All elements in a row: a view of a contiguous array, else a copy."""
@@ -234,7 +217,8 @@ def squeeze(a: Any, axis: Any = None) -> TracedArray:
         raise ShapeError(f"cannot squeeze axis {axis} of shape {array.shape}: its length is not 1")
     if not axes and not array.is_scalar:
         return array
-    return view_of(array, Reshape(tuple(dim for i, dim in enumerate(array.shape) if i not in axes)))
+    kept = tuple(i for i in range(array.ndim) if i not in axes)
+    return view_of(array, SelectAxes(tuple(array.shape[i] for i in kept), kept))
 
 
 @implements(np.expand_dims)

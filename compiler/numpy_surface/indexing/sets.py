@@ -10,7 +10,8 @@ from ...errors import DataDependentShapeError
 from ...tracing.axes import normalize_axis
 from ...tracing.registry import implements
 from ...tracing.traced_array import wrap
-from ...value_ops import constant, gather, moveaxis
+from ...tracing.views import Reshape
+from ...value_ops import constant, gather, moveaxis, reshape
 from ..linalg.products import in_common_dtype
 from ..ufuncs.ufunc_calls import as_array
 from .sorting import places_in, sort
@@ -153,7 +154,8 @@ def _isin(
     else:
         place: Any = np.minimum(wrap(places_in(ordered, x, "left")), ordered.shape[0] - 1)
         found = wrap(gather(ordered, [place.value], (0,))) == wrap(x)
-    return wrap(as_array(~found if invert else found).value, is_scalar=False)
+    value = as_array(~found if invert else found).value
+    return wrap(reshape(value, (value.type.size,))).through(Reshape(x.shape))
 
 
 implements(np.isin)(_isin)

@@ -100,7 +100,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     done = [_without_infinities(part, nan, posinf, neginf) for part in parts]
     result = wrap(make_complex(*[part.value for part in done])) if is_complex(array.dtype) else done[0]
     if copy:
-        return result[()]
+        return result if result.ndim else result[()]
     array.write(result.value)
     return array if array.ndim else array[()]
 

@@ -12,10 +12,18 @@ from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeEr
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...op import all_ops
-from ...symbolic_size import SymbolicSize, is_known, joint_shape
+from ...symbolic_size import SymbolicSize, is_known, is_one, joint_shape, same_shape
 from ...tracing.adoption import adopt
 from ...tracing.foreign_memory import ForeignMemory
-from ...tracing.memory_layout import Layout, dense, elementwise_layout, layout_of
+from ...tracing.memory_layout import (
+    NOTHING_ASKED,
+    Layout,
+    dense,
+    direct_layout,
+    elementwise_layout,
+    joint_questions,
+    layout_of,
+)
 from ...tracing.registry import REFUSED, UFUNCS
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import (
@@ -91,14 +99,13 @@ def apply(
     results: tuple[Any, ...] = result if ufunc.nout > 1 else (result,)
     if ufunc.signature is not None and "?" in ufunc.signature and outs[0] is not None:
         results = (_without_leading_axes(as_array(result), target_of(outs[0]).ndim),)
-    if order in ("A", "a"):
-        layouts = layouts_of(inputs, least_axes=1)
-    elif ufunc.signature is None:
-        layouts = layouts_of(inputs)
+    if ufunc.signature is None or order in ("A", "a"):
+        layouts = layouts_of(inputs, least_axes=1 if order in ("A", "a") else 2)
     else:
         layouts = _layouts_of_stacks(ufunc, inputs, gufunc_options)
+    is_direct = where is True and ufunc.nout == 1 and are_direct(inputs, dtypes, layouts)
     done = tuple(
-        _delivered(as_array(r).value, d, o, where, casting, layouts, order)
+        _delivered(as_array(r).value, d, o, where, casting, layouts, order, is_direct)
         for r, d, o in zip(results, dtypes[ufunc.nin :], outs, strict=True)
     )
     return done if ufunc.nout > 1 else done[0]
@@ -261,7 +268,14 @@ def loop_dtypes(
 
 
 def _delivered(
-    value: Value, dtype: DType, out: Any, mask: Any, casting: str, operands: Sequence[Layout], order: str
+    value: Value,
+    dtype: DType,
+    out: Any,
+    mask: Any,
+    casting: str,
+    operands: Sequence[Layout],
+    order: str,
+    is_direct: bool,
 ) -> TracedArray:
     """A result in the loop's dtype, written into ``out=`` where the mask of ``where=`` holds."""
     value = convert(value, dtype)
@@ -269,16 +283,35 @@ def _delivered(
         return write_out(out, wrap(value), mask, casting)
     if mask is not True:
         value = where(as_mask(mask), value, full((), 0, dtype))
-    return wrap(value, layout=ufunc_layout(value.shape, operands, order))
+    return wrap(value, layout=ufunc_layout(value.shape, operands, order, is_direct=is_direct))
 
 
-def ufunc_layout(shape: Shape, operands: Sequence[Layout], order: str) -> Layout | None:
-    """The layout of a ufunc's result for ``order=``."""
+def ufunc_layout(
+    shape: Shape, operands: Sequence[Layout], order: str, *, is_direct: bool = False
+) -> Layout | None:
+    """The layout of a ufunc's result for ``order=``. `is_direct` says that operands need no conversion."""
     if order in ("K", "k"):
-        return elementwise_layout(shape, operands)
+        return (direct_layout if is_direct else elementwise_layout)(shape, operands)
     if order in ("A", "a"):
-        order = "F" if operands and all(x.is_contiguous("F") for x in operands) else "C"
-    return dense(shape, tuple(range(len(shape)))[:: -1 if order in ("F", "f") else 1])
+        in_columns = bool(operands) and all(x.is_contiguous("F") for x in operands)
+        in_rows = is_direct and in_columns and all(x.is_contiguous("C") for x in operands)
+        order = "F" if in_columns and not in_rows else "C"
+    axes = tuple(range(len(shape)))[:: -1 if order in ("F", "f") else 1]
+    return dense(shape, axes, joint_questions(operands) if operands else NOTHING_ASKED)
+
+
+def are_direct(inputs: Sequence[Any], dtypes: Sequence[DType], layouts: Sequence[Layout]) -> bool:
+    """Whether operands are numbers, and arrays of one shape and of the dtypes of the loop.
+
+    NumPy then runs along all elements at once, if they are contiguous. That only counts if there are axes with a single
+    entry, which a result of its iterator has elsewhere: without them this is False.
+    """
+    if not layouts or not any(is_one(dim) for dim in layouts[0].shape):
+        return False
+    if not all(same_shape(layout.shape, layouts[0].shape) for layout in layouts):
+        return False
+    arrays = [(as_value(x), dtype) for x, dtype in zip(inputs, dtypes, strict=False) if np.ndim(x)]
+    return all(x.ndim == len(layouts[0].shape) and x.dtype == dtype for x, dtype in arrays)
 
 
 def _layouts_of_stacks(ufunc: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> list[Layout]:
