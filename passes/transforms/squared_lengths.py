@@ -1,68 +1,147 @@
 """Derivatives of squared lengths, such as ``abs(x) ** 2``: the square is smooth at 0, where the length is not."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 
 from ...compiler.builder import bind
 from ...compiler.dtypes import is_complex, is_inexact
 from ...compiler.ir import Call, Constant, Value
 from ...compiler.op import lookup
-from ...compiler.value_ops import add, broadcast_to, conjugate, convert, multiply, real
+from ...compiler.value_ops import (
+    add,
+    broadcast_to,
+    conjugate,
+    constant,
+    convert,
+    divide,
+    equal,
+    multiply,
+    real,
+    square,
+    where,
+    zeros_like,
+)
 
+_LENGTHS = frozenset({"absolute", "hypot", "root_of_squares"})
+"""Ops that give a length, which has a kink at 0."""
 
-def _twice_real_product(x: Value, dx: Value) -> Value:
-    product = multiply(multiply(conjugate(x), 2), dx)
-    return real(product) if is_complex(x.dtype) else product
-
-
-def _of_squares(squares: Value, change: Value) -> Value:
-    return change
-
-
-_PARTS: Mapping[str, Callable[[Value, Value], Value]] = {
-    "absolute": _twice_real_product,
-    "hypot": _twice_real_product,
-    "root_of_squares": _of_squares,
-}
-"""By op that gives a length: what each input and its tangent contribute to the tangent of the squared length."""
+_DEPTH = 8
+"""How many calls are looked at to see that two values are computed alike; a norm is three."""
 
 
 def squared_length_tangent(
     call: Call, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]
 ) -> Value | None:
-    """The tangent of `call` if it squares a length, else None.
+    """The tangent of `call` if it squares a length, or is the length of lengths, else None.
 
     By the chain rule it would be twice the length times the derivative of the length. That derivative jumps at 0, so
     the second derivative of the square would be wrong there.
     """
-    return _tangent_of_square(call.inputs[0], producers, tangent_of) if _is_square(call) else None
+    if call.op == "hypot":
+        return _tangent_of_hypot(call, producers, tangent_of)
+    if not _is_square(call, producers):
+        return None
+    return _tangent_of_square(call.inputs[0], producers, tangent_of)
 
 
-def _is_square(call: Call) -> bool:
+def _is_square(call: Call, producers: Mapping[Value, Call]) -> bool:
     if call.op == "power":
         exponent = call.inputs[1]
         return isinstance(exponent, Constant) and not exponent.ndim and bool(exponent.array == 2)
-    return call.op == "square" or (call.op == "multiply" and call.inputs[0] is call.inputs[1])
+    return call.op == "square" or (call.op == "multiply" and _are_alike(*call.inputs, producers, _DEPTH))
+
+
+def _are_alike(x: Value, y: Value, producers: Mapping[Value, Call], depth: int) -> bool:
+    """Whether both are the same value, or the same calls of the same values: eager programs are not simplified."""
+    if x is y:
+        return True
+    if isinstance(x, Constant) and isinstance(y, Constant):
+        return x.same_as(y)
+    a, b = producers.get(x), producers.get(y)
+    return (
+        depth > 0
+        and a is not None
+        and b is not None
+        and a.op == b.op
+        and a.params == b.params
+        and lookup(a.op).effect is None
+        and len(a.inputs) == len(b.inputs)
+        and all(_are_alike(v, w, producers, depth - 1) for v, w in zip(a.inputs, b.inputs, strict=True))
+    )
+
+
+def _tangent_of_hypot(
+    call: Call, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]
+) -> Value | None:
+    """That of the length of (x, y) where x or y is a length: half the tangent of x² + y², over the length; 0 at 0."""
+    moving = [x for x in call.inputs if x in tangent_of]
+    if all(_tangent_of_square(x, producers, tangent_of) is None for x in moving):
+        return None
+    (length,) = call.outputs
+    change = _tangent_of_square(length, producers, tangent_of)
+    assert change is not None, "hypot is a length"
+    origin = equal(length, constant(0, length.dtype))
+    return divide(multiply(change, 0.5), where(origin, constant(math.inf, length.dtype), length))
 
 
 def _tangent_of_square(
     length: Value, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]
 ) -> Value | None:
-    """The tangent of ``length ** 2``; None unless `length` comes from an op in `_PARTS`.
+    """The tangent of ``length ** 2``; None unless `length` comes from an op in `_LENGTHS`.
 
-    Reshapes and conversions to another floating dtype may stand between.
+    What moves entries, conversions to another floating dtype and factors that have no tangent may stand between.
     """
     call = producers.get(length)
     if call is None:
         return None
-    if lookup(call.op).moves == 1:
-        inner = _tangent_of_square(call.inputs[0], producers, tangent_of)
-        return None if inner is None else bind(call.op, inner, *call.inputs[1:], **call.params)
-    if call.op == "convert" and is_inexact(length.dtype):
-        inner = _tangent_of_square(call.inputs[0], producers, tangent_of)
-        return None if inner is None else convert(inner, length.dtype)
-    part = _PARTS.get(call.op)
-    if part is None:
+    if call.op in _LENGTHS:
+        changes = [_change(call.op, x, producers, tangent_of) for x in call.inputs if x in tangent_of]
+        total = changes[0] if len(changes) == 1 else add(*changes)
+        return broadcast_to(total, length.shape)
+    if call.op == "concatenate":
+        return _tangent_of_squares(call, producers, tangent_of)
+    source, factor = _factored(call, tangent_of)
+    if source is None or not is_inexact(source.dtype):
         return None
-    changes = [part(x, tangent_of[x]) for x in call.inputs if x in tangent_of]
-    total = changes[0] if len(changes) == 1 else add(*changes)
-    return broadcast_to(total, length.shape)
+    inner = _tangent_of_square(source, producers, tangent_of)
+    if inner is None or lookup(call.op).moves == 1:
+        return None if inner is None else bind(call.op, inner, *call.inputs[1:], **call.params)
+    if call.op in ("multiply", "divide") and factor is not None:
+        return broadcast_to(bind(call.op, inner, square(factor)), length.shape)
+    return convert(inner, length.dtype)
+
+
+def _tangent_of_squares(
+    call: Call, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]
+) -> Value | None:
+    """That of the squares of numbers that stand side by side, if some are lengths."""
+    moving = [x for x in call.inputs if x in tangent_of]
+    if all(_tangent_of_square(x, producers, tangent_of) is None for x in moving):
+        return None
+    changes = [
+        _change(call.op, x, producers, tangent_of) if x in tangent_of else zeros_like(x) for x in call.inputs
+    ]
+    return bind(call.op, *changes, **call.params)
+
+
+def _factored(call: Call, tangent_of: Mapping[Value, Value]) -> tuple[Value | None, Value | None]:
+    """What `call` only moves, converts, negates or scales, and by which factor; None if it does something else."""
+    if call.op in ("convert", "negative") or lookup(call.op).moves == 1:
+        return call.inputs[0], None
+    if call.op == "multiply" and sum(x in tangent_of for x in call.inputs) == 1:
+        x, y = call.inputs
+        return (x, y) if x in tangent_of else (y, x)
+    if call.op == "divide" and call.inputs[1] not in tangent_of:
+        return call.inputs
+    return None, None
+
+
+def _change(op: str, x: Value, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]) -> Value:
+    """What an input of `op` contributes to the tangent of its square."""
+    if op == "root_of_squares":
+        return tangent_of[x]
+    change = _tangent_of_square(x, producers, tangent_of)
+    if change is not None:
+        return change
+    product = multiply(multiply(conjugate(x), 2), tangent_of[x])
+    return real(product) if is_complex(x.dtype) else product

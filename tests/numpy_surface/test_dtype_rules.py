@@ -336,3 +336,72 @@ def test_compiled_functions_have_the_same_dtypes() -> None:
 
     integers = np.array([3, 1, 6])
     assert_same(several(x, integers.copy()), tm.compile(several)(x, integers.copy()))
+
+
+def _casts(source: str, target: str) -> Iterator[Call]:
+    """Calls that cast from one dtype to the other, each with its own rule of what may be cast."""
+    x, y = numbers(source, 3), numbers(target, 3)
+    mask = np.array([True, False, True])
+    writes: dict[str, Callable[..., Any]] = {
+        "putmask": lambda x, y: np.putmask(y, mask, x),
+        "putmask of one": lambda x, y: np.putmask(y, mask, x[0]),
+        "place": lambda x, y: np.place(y, mask, x),
+        "put": lambda x, y: np.put(y, [0, 1], x),
+        "round": lambda x, y: np.round(x, out=y),
+        "quantile": lambda x, y: np.quantile(x[None], 0.5, axis=0, out=y),
+        "median": lambda x, y: np.median(x[None], axis=0, out=y),
+        "choose": lambda x, y: np.choose([0, 1, 0], [x, x], out=y),
+        "floor_divide.reduce": lambda x, y: np.floor_divide.reduce(x[None], axis=0, out=y),
+        "maximum.accumulate": lambda x, y: np.maximum.accumulate(x, out=y),
+    }
+    for name, write in writes.items():
+        if not (
+            name == "round" and source == "bool"
+        ):  # rounded to other than whole numbers: an error of its own
+            yield f"{name} {source} to {target}", lambda x, y, write=write: (write(x, y), y)[1], (x, y)
+    for rule in ("no", "safe", "same_kind", "unsafe"):
+        yield (
+            f"astype {rule} {source} to {target}",
+            lambda x, rule=rule: x.astype(target, casting=rule),
+            (x,),
+        )
+    for name in ("maximum", "bitwise_or", "hypot", "fmod"):
+        reduce = getattr(np, name).reduce
+        yield f"{name} of {source} in {target}", lambda x, r=reduce: r(x, dtype=target), (x,)
+        yield f"{name} of {source} to {target}", lambda x, y, r=reduce: (r(x[None], out=y), y)[1], (x, y)
+
+
+@BY_DTYPE
+def test_casts_are_allowed_and_refused_as_in_numpy(dtype: str) -> None:
+    targets = DTYPES[DTYPES.index(dtype) % 3 :: 3]
+    found = [
+        f"{name}: {text}"
+        for target in targets
+        for name, function, args in _casts(dtype, target)
+        if (text := difference(function, args))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_an_out_array_widens_the_numbers_that_a_reduction_combines() -> None:
+    def product(x: Any, out: Any) -> Any:
+        np.power.reduce(x, out=out)
+        return out
+
+    x = np.array([3, 3, 2], np.int8)
+    assert tm.compile(product)(x, np.zeros((), np.int64)) == 729
+
+
+def test_reductions_of_bits_with_a_mask_start_from_all_bits_of_any_dtype() -> None:
+    for dtype in (np.uint8, np.uint64, np.int16, np.bool_):
+        x = np.array([6, 5, 3]).astype(dtype)
+        mask = np.array([True, False, True])
+        got = tm.compile(lambda x, mask=mask: np.bitwise_and.reduce(x, where=mask))(x)
+        assert got == np.bitwise_and.reduce(x, where=mask)
+        assert got.dtype == dtype
+
+
+@pytest.mark.parametrize("mode", ["maximum", "minimum"])
+def test_borders_that_are_extrema_keep_the_digits_of_long_integers(mode: Any) -> None:
+    for x in (np.array([2**63 - 1, 1, -(2**63) + 1]), np.array([2**64 - 1, 2**63 + 1], np.uint64)):
+        np.testing.assert_array_equal(tm.compile(lambda x: np.pad(x, 2, mode))(x), np.pad(x, 2, mode))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...builder import bind
 from ...dtypes import FLOAT64, INT64, DType
-from ...errors import ArgumentTypeError, ArgumentValueError, DataDependentShapeError
+from ...errors import ArgumentTypeError, ArgumentValueError, DataDependentShapeError, DTypeError
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_symbolic_shape, max_expr
@@ -344,6 +344,8 @@ def astype(x: TracedArray, dtype: Any, order: Any = "K", casting: str = "unsafe"
     if not isinstance(x, TracedArray):
         raise ArgumentTypeError(f"astype: x must be an array, not {type(x).__name__}: {shown(x)}")
     chosen, letter = as_dtype(dtype), check_order(order)
+    if casting != "unsafe" and not np.can_cast(x.dtype, chosen, casting):  # type: ignore[arg-type]
+        raise DTypeError(f"cannot cast {x.dtype} to {chosen} with casting rule {casting!r}")
     is_in_order = letter != "A" or x.layout.is_contiguous("C") or x.layout.is_contiguous("F")
     if not copy and _fits(x, chosen, letter) and is_in_order:
         return x

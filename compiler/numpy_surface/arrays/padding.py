@@ -169,7 +169,7 @@ def _statistic(function: Any, value: Value, axis: int, width: tuple[int, int], l
             raise ShapeError("stat_length of 0 yields no value for padding")
         part = slice_axis(value, count - used, count, axis) if at_end else slice_axis(value, 0, used, axis)
         border = function(new_array(part), axis=axis, keepdims=True)
-        if value.dtype.kind in "iu":
+        if value.dtype.kind in "iu" and border.dtype.kind == "f":
             border = np.rint(border)
         borders.append(broadcast_to(convert(as_value(border), value.dtype), _line(value.shape, axis, many)))
     return _around(value, axis, [borders[0]], [borders[1]])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import INT64, Array
+from ...dtypes import INT64, Array, DType
 from ...errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -214,7 +214,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Traced
     for number, option in reversed(list(enumerate(options[:-1]))):
         result = where(equal(which, number), convert(option, dtype), result)
     chosen = wrap(broadcast_to(result, shape))
-    return chosen if out is None else write_out(out, chosen)
+    return chosen if out is None else write_out(out, chosen, casting="unsafe")
 
 
 # ---- putting -----------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """``a.flat[n] = values.flat[n % len(values)]`` where the mask holds."""
     array = target_of(a)
-    chosen, new = nonzero_mask(as_value(mask)), written_value(values, array.dtype)
+    chosen, new = nonzero_mask(as_value(mask)), _safely_written("putmask", values, array.dtype)
     if chosen.type.size != array.size:
         raise ShapeError(f"putmask: the mask has shape {chosen.shape}, the array {array.shape}")
     if new.type.size:
@@ -247,11 +247,21 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
         array[...] = where(reshape(chosen, array.shape), spread, array.value)
 
 
+def _safely_written(function: str, values: Any, dtype: DType) -> Value:
+    """What is written where NumPy casts arrays only to dtypes that hold them. Numbers it casts to any."""
+    is_array = isinstance(values, np.ndarray) or (isinstance(values, TracedArray) and not values.is_scalar)
+    if is_array and not np.can_cast(values.dtype, dtype, "safe"):
+        raise DTypeError(
+            f"{function}: cannot cast {values.dtype} to {dtype} safely: write values.astype(np.{dtype})"
+        )
+    return written_value(values, dtype)
+
+
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """The n-th place where the mask holds gets the n-th of `vals`, which start again when they are used up."""
     array = target_of(arr)
-    chosen, new = nonzero_mask(as_value(mask)), written_value(vals, array.dtype)
+    chosen, new = nonzero_mask(as_value(mask)), _safely_written("place", vals, array.dtype)
     count = new.type.size
     if chosen.type.size != array.size:
         raise ShapeError(f"place: the mask has shape {chosen.shape}, the array {array.shape}")

@@ -237,7 +237,7 @@ def _quantile(name: str, scale: int, *, ignore_nan: bool) -> None:
             result = _interpolated_present(line, fractions, method, weak)
         else:
             result = _interpolated(line, fractions, method, weak)
-        delivered = _with_kept_axes(result, fractions.ndim, x, axes, out, keepdims)
+        delivered = _with_kept_axes(result, fractions.ndim, x, axes, out, keepdims, "same_kind")
         if out is None and ignore_nan and weights is None and axis is not None:
             return _quantiles_last(delivered, np.ndim(q))
         return delivered
@@ -249,13 +249,13 @@ def _quantiles_last(result: TracedArray, quantile_axes: int) -> TracedArray:
 
 
 def _with_kept_axes(
-    result: Any, quantile_axes: int, x: Value, axes: Axes, out: Any, keepdims: Any
+    result: Any, quantile_axes: int, x: Value, axes: Axes, out: Any, keepdims: Any, casting: str = "unsafe"
 ) -> TracedArray:
     """Axes of the quantiles in front, then those of x that are left, or all with length 1."""
     if keeps_axes(keepdims):
         kept = (1 if axis in axes else dim for axis, dim in enumerate(x.shape))
         result = np.reshape(result, (*result.shape[:quantile_axes], *kept))
-    return deliver(as_value(result), out)
+    return deliver(as_value(result), out, casting=casting)
 
 
 for _name, _scale in (("quantile", 1), ("percentile", 100)):

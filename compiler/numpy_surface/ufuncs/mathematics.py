@@ -23,7 +23,8 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> TracedArray:
     x: Any = as_array(a)
     decimals = operator.index(decimals)
     if x.dtype.kind in "iu":
-        return deliver((x if decimals >= 0 else _rounded_integer(x, decimals)).value, out)
+        rounded = x if decimals >= 0 else _rounded_integer(x, decimals)
+        return deliver(rounded.value, out, casting="same_kind")
     if x.dtype == BOOL:
         if decimals:
             raise DTypeError(
@@ -32,8 +33,8 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> TracedArray:
         x = x.astype(np.float16)
     if is_complex(x.dtype):
         parts = (_rounded(part, decimals).value for part in (x.real, x.imag))
-        return deliver(make_complex(*parts), out)
-    return deliver(_rounded(x, decimals).value, out)
+        return deliver(make_complex(*parts), out, casting="same_kind")
+    return deliver(_rounded(x, decimals).value, out, casting="same_kind")
 
 
 def _rounded(x: Any, decimals: int) -> Any:

@@ -133,8 +133,12 @@ def beta(a: Any, b: Any) -> Any:
 
 @_special("poch", wide=True)
 def poch(x: Any, m: Any) -> Any:
-    """Γ(x + m) / Γ(x)."""
-    return gammasgn(x + m) * gammasgn(x) * np.exp(_op("gammaln", x + m) - _op("gammaln", x))
+    """Γ(x + m) / Γ(x), which is x·Γ(x + m) / Γ(x + 1) near the pole at 0."""
+    near = (np.abs(x) < 0.5) & (m != 0)
+    below = np.where(near, x + 1, x)
+    return np.where(near, x, 1) * (
+        gammasgn(x + m) * gammasgn(below) * np.exp(_op("gammaln", x + m) - _op("gammaln", below))
+    )
 
 
 @_special("gammainc")
@@ -238,18 +242,18 @@ def cosm1(x: Any) -> Any:
 
 @_special("powm1", wide=True)
 def powm1(x: Any, y: Any) -> Any:
-    return np.where(x > 0, np.expm1(y * np.log(np.where(x > 0, x, 1))), np.power(x, y) - 1)
+    return _op("powm1", x, y)
 
 
 @_special("boxcox", wide=True)
 def boxcox(x: Any, power: Any) -> Any:
     """(x^power − 1) / power, and log(x) at power 0."""
-    return _op("expm1_over", np.log(x), power)
+    return _op("box_cox", x, power, order=0, shifted=False)
 
 
 @_special("boxcox1p", wide=True)
 def boxcox1p(x: Any, power: Any) -> Any:
-    return _op("expm1_over", np.log1p(x), power)
+    return _op("box_cox", x, power, order=0, shifted=True)
 
 
 @_special("inv_boxcox", wide=True)
@@ -267,10 +271,10 @@ def huber(delta: Any, r: Any) -> Any:
 
 @_special("pseudo_huber")
 def pseudo_huber(delta: Any, r: Any) -> Any:
+    """delta² (√(1 + (r / delta)²) − 1), written so that nothing cancels or overflows."""
     zero = delta == 0
     safe = np.where(zero, 1, delta)
-    scaled = r / safe
-    loss = np.where(zero, 0, safe * safe * (scaled * scaled / (1 + np.hypot(1, scaled))))
+    loss = np.where(zero, 0, r * (safe * (r / (safe + np.hypot(safe, r)))))
     return np.where(delta < 0, np.full_like(loss, np.inf), loss)
 
 

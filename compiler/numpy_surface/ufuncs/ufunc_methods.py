@@ -73,13 +73,16 @@ def _refuse_unless_binary(ufunc: Any, method: str) -> None:
 
 
 def _reduced_dtype(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
-    """The dtype in which a reduction combines entries, by NumPy's rules."""
-    if dtype is None and out is not None:
+    """The dtype in which a reduction combines entries, by NumPy's rules: that of ``out=`` takes part in them."""
+    target = None
+    if out is not None:
         (only,) = out if isinstance(out, tuple) else (out,)
-        dtype = only.dtype if ufunc.__name__ in ("add", "multiply") else None
+        target = only.dtype
+    if dtype is None and ufunc.__name__ in ("add", "multiply"):
+        dtype = target
     wanted = {} if dtype is None else {"signature": (np.dtype(dtype), None, None)}
     try:
-        dtypes = ufunc.resolve_dtypes((None, given, None), reduction=True, **wanted)
+        dtypes = ufunc.resolve_dtypes((target, given, None), reduction=True, casting="unsafe", **wanted)
     except TypeError as error:
         raise DTypeError(f"{ufunc.__name__}.reduce is not defined for {given}: {error}") from None
     chosen: DType = dtypes[1]
@@ -138,6 +141,7 @@ def _start(ufunc: Any, x: Value, initial: Any, mask: Any) -> Value | None:
             raise ArgumentValueError(
                 f"{ufunc.__name__}.reduce with where= needs initial=: it has no identity"
             )
+        return constant(np.asarray(initial).astype(x.dtype))  # −1 for all bits, also without sign
     return convert(as_value(initial, x.dtype), x.dtype)
 
 
@@ -171,12 +175,15 @@ def _combined(ufunc: Any, line: Value) -> Value:
         for entry in entries[1:]:
             result = _combine(ufunc, result, entry)
         return _drop_last(result)
+    singles = []
     while length > 1:
         half = length // 2
-        joined = _combine(ufunc, slice_axis(line, 0, half, axis), slice_axis(line, half, 2 * half, axis))
-        rest = slice_axis(line, 2 * half, length, axis)
-        line = concatenate([joined, rest], axis) if length > 2 * half else joined
-        length -= half
+        if length % 2:
+            singles.append(slice_axis(line, length - 1, length, axis))
+        line = _combine(ufunc, slice_axis(line, 0, half, axis), slice_axis(line, half, 2 * half, axis))
+        length = half
+    for single in reversed(singles):
+        line = _combine(ufunc, line, single)
     return _drop_last(line)
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+from ...dtypes import is_complex
 from ...ir import Constant, Value
 from ...value_ops import (
     add,
@@ -9,6 +10,7 @@ from ...value_ops import (
     cos,
     cosh,
     divide,
+    exp,
     multiply,
     negative,
     reciprocal,
@@ -51,7 +53,13 @@ def _row(
 
 
 def _one_minus_square(x: Value) -> Value:
-    return subtract(1, square(x))
+    """1 − x² as a product, which keeps its digits near 1."""
+    return multiply(subtract(1, x), add(x, 1))
+
+
+def _arcsinh_derivative(out: Value, x: Value) -> Value:
+    """1 / √(x² + 1); the length of a real (x, 1) does not overflow."""
+    return reciprocal(sqrt(add(square(x), 1)) if is_complex(x.dtype) else call("hypot", x, 1))
 
 
 _row(
@@ -65,7 +73,8 @@ _row(
 _row(
     "exp2", lambda out, x: multiply(out, LN2), triton="tl.exp2({0})", c_complex="tm_exp2_{t}({0})", doc="2^x."
 )
-_row("expm1", lambda out, x: add(out, 1), c_complex="tm_expm1_{t}({0})", doc="e^x − 1, accurate near 0.")
+# Not out + 1, which has no digits left where e^x is small.
+_row("expm1", lambda out, x: exp(x), c_complex="tm_expm1_{t}({0})", doc="e^x − 1, accurate near 0.")
 _row("log", lambda out, x: reciprocal(x), triton="tl.log({0})", doc="The natural logarithm.")
 _row(
     "log2",
@@ -106,12 +115,12 @@ _row("sinh", lambda out, x: cosh(x), doc="Hyperbolic sine.")
 _row("cosh", lambda out, x: sinh(x), doc="Hyperbolic cosine.")
 _row(
     "tanh",
-    lambda out, x: _one_minus_square(out),
+    lambda out, x: subtract(1, square(out)),
     c="tm_tanh_{t}({0})",
     c_complex="ctanh{f}({0})",
     doc="Hyperbolic tangent.",
 )
-_row("arcsinh", lambda out, x: reciprocal(sqrt(add(square(x), 1))), c="asinh{f}({0})",
+_row("arcsinh", _arcsinh_derivative, c="asinh{f}({0})",
      triton="libdevice.asinh({0})", doc="The inverse hyperbolic sine.")  # fmt: skip
 _row("arccosh", lambda out, x: reciprocal(multiply(sqrt(subtract(x, 1)), sqrt(add(x, 1)))), c="acosh{f}({0})",
      triton="libdevice.acosh({0})", doc="The inverse hyperbolic cosine.")  # fmt: skip
@@ -126,8 +135,10 @@ def _binary(name: str, dx: Derivative, dy: Derivative, c: str, triton: str, doc:
     )  # fmt: skip
 
 
-def _square_norm(x: Value, y: Value) -> Value:
-    return add(square(x), square(y))
+def _over_squared_length(x: Value, y: Value) -> Value:
+    """x / (x² + y²), which also holds where the squares overflow or vanish."""
+    length = call("hypot", x, y)
+    return divide(divide(x, length), length)
 
 
 def _weights(base: float) -> tuple[Derivative, Derivative]:
@@ -146,8 +157,8 @@ def _difference(x: Value, y: Value) -> Value:
     return call("where", same, constant(0, x.dtype), subtract(x, y))
 
 
-_binary("arctan2", lambda out, y, x: divide(x, _square_norm(x, y)),
-        lambda out, y, x: negative(divide(y, _square_norm(x, y))), "atan2{f}({0}, {1})", "libdevice.atan2({0}, {1})",
+_binary("arctan2", lambda out, y, x: _over_squared_length(x, y),
+        lambda out, y, x: negative(_over_squared_length(y, x)), "atan2{f}({0}, {1})", "libdevice.atan2({0}, {1})",
         "The angle of the point (x, y), in radians from −π to π.")  # fmt: skip
 
 

@@ -21,7 +21,9 @@ from ...value_ops import (
     equal,
     exp,
     full_like,
+    greater,
     less,
+    log,
     multiply,
     negative,
     power,
@@ -33,6 +35,7 @@ from ...value_ops import (
 )
 from ...value_ops import elementwise as call
 from ..composite import composite
+from .arithmetic import POWER_DERIVATIVES
 from .broadcasting import batch_elementwise, check_order, elementwise_type, jvp_of, same_dtype
 
 FAMILY = "quotients"
@@ -140,25 +143,83 @@ _quotient(
 
 # ---- Box and Cox ---------------------------------------------------------------------------------------
 #
-# (e^(p·x) − 1) / p and log(1 + p·x) / p, which undo each other: x·q(p·x) with a quotient q, but for rounding.
+# (bᵖ − 1) / p and its inverse at b = e^y, log(1 + p·y) / p. With a quotient q they are y·q(p·y), but for rounding.
 
 
-def _box_cox(name: str, function: str, along_x: Callable[[Value], Value], q: str, doc: str) -> None:
-    def decomposed(x: Value, p: Value) -> Value:
-        zero = equal(p, 0)
-        safe = where(zero, 1, p)
-        return where(zero, x, divide(call(function, multiply(safe, x)), safe))
-
-    composite(
-        name, decomposed, check=elementwise_type(name, 2, "f", same_dtype),
-        jvp=jvp_of((
-            lambda out, x, p: along_x(multiply(p, x)),
-            lambda out, x, p: multiply(square(x), quotient(q, multiply(p, x), 1)),
-        )),
-        transpose=not_linear, batch=batch_elementwise(name), family=FAMILY, doc=doc,
-    )  # fmt: skip
+def _box_cox(x: Value, p: Value, order: int, shifted: bool) -> Value:
+    y = call("log1p" if shifted else "log", x)
+    if order:
+        return multiply(_integer_power(y, order + 1), quotient("exprel", multiply(p, y), order))
+    zero = equal(p, 0)
+    safe = where(zero, 1, p)
+    return where(zero, y, divide(call("expm1", multiply(safe, y)), safe))
 
 
-_box_cox("expm1_over", "expm1", exp, "exprel", "(e^(p·x) − 1) / p, x at p = 0.")
-_box_cox("log1p_over", "log1p", lambda y: reciprocal(add(y, constant(1, y.dtype))), "log1prel",
-         "log(1 + p·x) / p, x at p = 0.")  # fmt: skip
+def _box_cox_dx(out: Value, x: Value, p: Value, order: int, shifted: bool) -> Value:
+    """bᵖ⁻¹·log(b)ⁿ. The chain rule of the logarithm would divide by b what it has to cancel with."""
+    slope = power(add(x, 1) if shifted else x, subtract(p, 1))
+    return multiply(slope, _integer_power(call("log1p" if shifted else "log", x), order)) if order else slope
+
+
+def _integer_power(x: Value, n: int) -> Value:
+    return power(x, constant(n, x.dtype))
+
+
+def _check_box_cox(*types: ArrayType, order: int, shifted: bool) -> None:
+    check_order("the derivative of box_cox", order, 0, 32)
+    elementwise_type("box_cox", 2, "f", same_dtype)(*types)
+
+
+def _box_cox_jvp(
+    inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: tuple[Value, ...], **params: Any
+) -> Value | None:
+    order, shifted = params["order"], params["shifted"]
+    rule = jvp_of(
+        (
+            lambda out, x, p: _box_cox_dx(out, x, p, order, shifted),
+            lambda out, x, p: bind("box_cox", x, p, order=order + 1, shifted=shifted),
+        )
+    )
+    return rule(inputs, tangents, outputs)
+
+
+composite(
+    "box_cox", _box_cox, check=_check_box_cox, jvp=_box_cox_jvp, transpose=not_linear,
+    batch=batch_elementwise("box_cox"), family=FAMILY,
+    doc="(bᵖ − 1) / p, log(b) at p = 0, for b = x, or b = 1 + x where it is `shifted`. With `order`, the derivative by "
+    "p of that order.",
+)  # fmt: skip
+
+
+def _log1p_over(x: Value, p: Value) -> Value:
+    zero = equal(p, 0)
+    safe = where(zero, 1, p)
+    return where(zero, x, divide(call("log1p", multiply(safe, x)), safe))
+
+
+composite(
+    "log1p_over", _log1p_over, check=elementwise_type("log1p_over", 2, "f", same_dtype),
+    jvp=jvp_of((
+        lambda out, x, p: reciprocal(add(multiply(p, x), constant(1, x.dtype))),
+        lambda out, x, p: multiply(square(x), quotient("log1prel", multiply(p, x), 1)),
+    )),
+    transpose=not_linear, batch=batch_elementwise("log1p_over"), family=FAMILY,
+    doc="log(1 + p·x) / p, x at p = 0.",
+)  # fmt: skip
+
+
+# ---- powers less one -----------------------------------------------------------------------------------
+
+
+def _powm1(x: Value, y: Value) -> Value:
+    positive = greater(x, 0)
+    small = call("expm1", multiply(y, log(where(positive, x, 1))))
+    return where(positive, small, subtract(power(x, y), 1))
+
+
+composite(
+    "powm1", _powm1, check=elementwise_type("powm1", 2, "f", same_dtype),
+    jvp=jvp_of(tuple(lambda out, x, y, along=along: along(power(x, y), x, y) for along in POWER_DERIVATIVES)),
+    transpose=not_linear, batch=batch_elementwise("powm1"), family=FAMILY,
+    doc="x to the power y, less 1, accurate where it is small.",
+)  # fmt: skip

@@ -14,10 +14,12 @@ from ...ir import ArrayType, Value
 from ...op import Op, not_linear, register
 from ...value_ops import (
     add,
+    constant,
     divide,
     equal,
     exp,
     full_like,
+    greater,
     less,
     log,
     logical_and,
@@ -28,6 +30,7 @@ from ...value_ops import (
     where,
 )
 from ...value_ops import elementwise as call
+from ..composite import composite
 from ..elementwise.broadcasting import (
     Derivative,
     batch_elementwise,
@@ -53,6 +56,16 @@ def _unary(name: str, meaning: Any, derivative: Derivative, triton: str, doc: st
 def _gauss(x: Value) -> Value:
     """e^(−x²)."""
     return exp(negative(square(x)))
+
+
+def _hazard(out: Value, x: Value) -> Value:
+    """φ(x) / Φ(x) for out = log Φ(x): by erfcx below 0, where exp(−x²/2 − out) would lose the digits of x²."""
+    below = less(x, 0)
+    tail = divide(
+        constant(2 / ROOT_TWO_PI, x.dtype), call("erfcx", multiply(where(below, x, 0), -math.sqrt(0.5)))
+    )
+    exponent = add(multiply(square(where(below, 0, x)), 0.5), where(below, 0, out))
+    return where(below, tail, multiply(exp(negative(exponent)), 1 / ROOT_TWO_PI))
 
 
 # ---- error functions -------------------------------------------------------------------------------
@@ -209,15 +222,65 @@ _unary("erf", _erf, lambda out, x: multiply(_gauss(x), TWO_OVER_ROOT_PI), "libde
        "The error function, 2/√π ∫₀ˣ exp(−t²) dt.", "erf{f}({0})")  # fmt: skip
 _unary("erfc", _erfc, lambda out, x: multiply(_gauss(x), -TWO_OVER_ROOT_PI), "libdevice.erfc({0})",
        "1 − erf(x), accurate where it is small.", "erfc{f}({0})")  # fmt: skip
-_unary("erfcx", _erfcx, lambda out, x: subtract(multiply(multiply(x, 2), out), TWO_OVER_ROOT_PI),
+_unary("erfcx", _erfcx, lambda out, x: bind("erfcx_derivative", x, order=1),
        "libdevice.erfcx({0})", "exp(x²)·erfc(x), which does not vanish for large x.")  # fmt: skip
 _unary("erfinv", _erfinv, lambda out, x: multiply(exp(square(out)), 1 / TWO_OVER_ROOT_PI),
        "libdevice.erfinv({0})", "The inverse of erf, from −1 … 1.")  # fmt: skip
 _unary("ndtri", _ndtri, lambda out, x: multiply(exp(multiply(square(out), 0.5)), ROOT_TWO_PI),
        "libdevice.normcdfinv({0})", "The quantile of the standard normal distribution.")  # fmt: skip
-_unary("log_ndtr", _log_ndtr,
-       lambda out, x: multiply(exp(negative(add(multiply(square(x), 0.5), out))), 1 / ROOT_TWO_PI),
+_unary("log_ndtr", _log_ndtr, lambda out, x: _hazard(out, x),
        "tm_log_ndtr_{t}({0})", "The logarithm of the standard normal distribution function.")  # fmt: skip
+
+
+# ---- derivatives of erfcx --------------------------------------------------------------------------
+#
+# f⁽ⁿ⁺¹⁾ = 2x·f⁽ⁿ⁾ + 2n·f⁽ⁿ⁻¹⁾, from f' = 2x·f − 2/√π. Upwards from f that subtracts numbers which are nearly equal
+# where x is large. There the ratios −f⁽ⁿ⁾ / f⁽ⁿ⁻¹⁾ are taken downwards: 2n / (2x + the next one), all of them positive.
+
+_ERFCX_REACH = 2.5
+_ERFCX_STEPS = 32
+"""So many ratios downwards the one that it starts from no longer counts, for x above the reach."""
+
+
+def _erfcx_derivative(x: Value, order: int) -> Value:
+    far = greater(x, _ERFCX_REACH)
+    by_ratios = _erfcx_by_ratios(where(far, x, _ERFCX_REACH), order)
+    return where(far, by_ratios, _erfcx_upwards(where(far, 0, x), order))
+
+
+def _erfcx_upwards(x: Value, order: int) -> Value:
+    twice = multiply(x, 2)
+    before = call("erfcx", x)
+    at = subtract(multiply(twice, before), TWO_OVER_ROOT_PI)
+    for n in range(1, order):
+        before, at = at, add(multiply(twice, at), multiply(before, 2 * n))
+    return at
+
+
+def _erfcx_by_ratios(x: Value, order: int) -> Value:
+    twice = multiply(x, 2)
+    ratio = full_like(x, 0)
+    total = call("erfcx", x)
+    for n in range(order + _ERFCX_STEPS, 0, -1):
+        ratio = divide(constant(2 * n, x.dtype), add(twice, ratio))
+        if n <= order:
+            total = negative(multiply(total, ratio))
+    return total
+
+
+def _check_erfcx_derivative(*types: ArrayType, order: int) -> None:
+    check_order("the derivative of erfcx", order, 1, 16)
+    elementwise_type("erfcx_derivative", 1, "f", same_dtype)(*types)
+
+
+composite(
+    "erfcx_derivative", _erfcx_derivative, check=_check_erfcx_derivative,
+    jvp=lambda inputs, tangents, outputs, order: multiply(
+        tangents[0], bind("erfcx_derivative", inputs[0], order=order + 1)
+    ),
+    transpose=not_linear, batch=batch_elementwise("erfcx_derivative"), family=FAMILY,
+    doc="The derivative of the given order, from 1, of exp(x²)·erfc(x).",
+)  # fmt: skip
 
 
 # ---- sinc ------------------------------------------------------------------------------------------

@@ -4,16 +4,31 @@ Meanings compute in f64 and round once; their loops run until the last term adds
 large a. Derivatives are with respect to x alone: those with respect to the parameters have no closed form.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...builder import bind
 from ...errors import NotDifferentiableError
 from ...ir import ArrayType, Value
 from ...op import Op, not_linear, register
-from ...value_ops import add, broadcast_to, exp, multiply, negative, subtract
+from ...value_ops import (
+    add,
+    broadcast_to,
+    equal,
+    exp,
+    greater,
+    log,
+    logical_and,
+    multiply,
+    negative,
+    subtract,
+    where,
+)
 from ...value_ops import elementwise as call
-from ..elementwise.broadcasting import batch_elementwise, elementwise_type, same_dtype
+from ..composite import composite
+from ..elementwise.broadcasting import batch_elementwise, elementwise_type, jvp_of, same_dtype
 from .coefficients import LOG_GAMMA_AT_2, STIRLING
 
 FAMILY = "incomplete"
@@ -160,8 +175,7 @@ def _jvp_gammainc(inputs: Any, tangents: Any, outputs: Any, upper: bool) -> Valu
     """The density xᵃ⁻¹ e⁻ˣ / Γ(a)."""
     a, x = inputs
     tangent = _along_x("gammainc", tangents)
-    power = call("xlogy", subtract(a, 1), x)
-    density = exp(subtract(subtract(power, x), call("gammaln", a)))
+    density = bind("gamma_integrand", subtract(a, 1), call("gammaln", a), x)
     rate = multiply(tangent, negative(density) if upper else density)
     return broadcast_to(rate, outputs[0].shape)
 
@@ -170,9 +184,9 @@ def _jvp_betainc(inputs: Any, tangents: Any, outputs: Any) -> Value:
     """The density xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b)."""
     a, b, x = inputs
     tangent = _along_x("betainc", tangents)
-    powers = add(call("xlogy", subtract(a, 1), x), call("xlog1py", subtract(b, 1), negative(x)))
     log_beta = subtract(add(call("gammaln", a), call("gammaln", b)), call("gammaln", add(a, b)))
-    return broadcast_to(multiply(tangent, exp(subtract(powers, log_beta))), outputs[0].shape)
+    density = bind("beta_integrand", subtract(a, 1), subtract(b, 1), log_beta, x)
+    return broadcast_to(multiply(tangent, density), outputs[0].shape)
 
 
 register(
@@ -203,3 +217,64 @@ register(
         doc="The regularised incomplete beta function I(a, b, x) for a, b > 0.",
     )
 )
+
+
+# ---- the integrands ----------------------------------------------------------------------------------
+#
+# Their derivatives lower a power, as that of xᵖ is p·xᵖ⁻¹. The chain rule of the exponential below would divide by x
+# and subtract what is nearly equal, which leaves nothing of p·(p − 1)·xᵖ⁻² at 0 and few digits near it.
+
+
+def _gamma_integrand(p: Value, c: Value, x: Value) -> Value:
+    return exp(subtract(subtract(call("xlogy", p, x), x), c))
+
+
+def _beta_integrand(p: Value, q: Value, c: Value, x: Value) -> Value:
+    powers = add(call("xlogy", p, x), call("xlog1py", q, negative(x)))
+    return exp(subtract(powers, c))
+
+
+def _lowered(p: Value, base: Value, x: Value, integrand: Callable[[Value, Value], Value]) -> Value:
+    """p·``integrand(p − 1, x)``, and 0 where p and its base are both 0."""
+    nothing = logical_and(equal(p, 0), equal(base, 0))
+    return multiply(p, integrand(subtract(p, 1), where(nothing, 0.5, x)))
+
+
+def _times_log(out: Value, p: Value, base: Value) -> Value:
+    """The derivative by an exponent: out·log(base), and 0 where the base is 0 and the power, too."""
+    zero = logical_and(equal(base, 0), greater(p, 0))
+    return where(zero, 0, multiply(out, log(where(zero, 1, base))))
+
+
+def _gamma_integrand_dx(out: Value, p: Value, c: Value, x: Value) -> Value:
+    lowered = _lowered(p, x, x, lambda p, x: bind("gamma_integrand", p, c, x))
+    return subtract(lowered, out)
+
+
+def _beta_integrand_dx(out: Value, p: Value, q: Value, c: Value, x: Value) -> Value:
+    left = _lowered(p, x, x, lambda p, x: bind("beta_integrand", p, q, c, x))
+    right = _lowered(q, subtract(1, x), x, lambda q, x: bind("beta_integrand", p, q, c, x))
+    return subtract(left, right)
+
+
+composite(
+    "gamma_integrand", _gamma_integrand, check=elementwise_type("gamma_integrand", 3, "f", same_dtype),
+    jvp=jvp_of((
+        lambda out, p, c, x: _times_log(out, p, x),
+        lambda out, p, c, x: negative(out),
+        _gamma_integrand_dx,
+    )),
+    transpose=not_linear, batch=batch_elementwise("gamma_integrand"), family=FAMILY,
+    doc="xᵖ e⁻ˣ⁻ᶜ: what the incomplete gamma function integrates, scaled.",
+)  # fmt: skip
+composite(
+    "beta_integrand", _beta_integrand, check=elementwise_type("beta_integrand", 4, "f", same_dtype),
+    jvp=jvp_of((
+        lambda out, p, q, c, x: _times_log(out, p, x),
+        lambda out, p, q, c, x: _times_log(out, q, subtract(1, x)),
+        lambda out, p, q, c, x: negative(out),
+        _beta_integrand_dx,
+    )),
+    transpose=not_linear, batch=batch_elementwise("beta_integrand"), family=FAMILY,
+    doc="xᵖ (1 − x)^q e⁻ᶜ: what the incomplete beta function integrates, scaled.",
+)  # fmt: skip

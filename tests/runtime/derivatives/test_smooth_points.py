@@ -1,5 +1,6 @@
 """Derivatives up to the third order at points where a function is smooth and its formula is special."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
@@ -122,3 +123,23 @@ def test_derivatives_of_bessel_functions_keep_their_digits_near_0(f: Any, g: Any
     fourth = tm.grad(tm.grad(tm.grad(tm.grad(f))))
     assert fourth(1e-8) == pytest.approx(3 / 8, rel=1e-13)
     assert fourth(0.0) == pytest.approx(3 / 8, rel=1e-13)
+
+
+EXTREMES: dict[str, tuple[Callable[..., Any], float, float]] = {
+    "arctan2 of tiny numbers": (lambda x: np.arctan2(x, 1e-200), 1e-200, 5e199),
+    "arctan2 of huge numbers": (lambda x: np.arctan2(1e200, x), 1e200, -5e-201),
+    "angle of a huge number": (lambda x: np.angle(1e200 + 1j * x), 1e200, 5e-201),
+    "arcsinh of a huge number": (np.arcsinh, -1e200, 1e-200),
+    "arcsin near 1": (np.arcsin, 1 - 2.0**-40, 2.0**20 / math.sqrt(2 - 2.0**-40)),
+    "arccos near -1": (np.arccos, 2.0**-40 - 1, -(2.0**20) / math.sqrt(2 - 2.0**-40)),
+    "arctanh near 1": (np.arctanh, 1 - 2.0**-40, 2.0**40 / (2 - 2.0**-40)),
+    "expm1 of a very negative number": (np.expm1, -50.0, math.exp(-50.0)),
+    "logarithm of 1 - e^x": (lambda x: np.log(-np.expm1(x)), -60.0, -math.exp(-60.0)),
+    "pseudo_huber of a huge number": (lambda r: special.pseudo_huber(1.0, r), 1e200, 1.0),
+}
+
+
+@pytest.mark.parametrize(("f", "at", "expected"), EXTREMES.values(), ids=EXTREMES)
+def test_slopes_keep_their_digits_at_the_ends_of_the_range(f: Any, at: float, expected: float) -> None:
+    assert tm.grad(f)(at) == pytest.approx(expected, rel=1e-14)
+    assert tm.jvp(f, (at,), (1.0,))[1] == pytest.approx(expected, rel=1e-14)

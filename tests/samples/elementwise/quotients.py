@@ -34,6 +34,17 @@ def _derivative(function: Callable[[Any], Any]) -> Callable[..., Any]:
     return evaluated
 
 
+def _box_cox_derivative(x: Any, p: Any, order: int, shifted: bool) -> Any:
+    """The integral of tᵖ⁻¹·log(t)ⁿ from 1 to x."""
+
+    def one(x: float, p: float) -> Any:
+        log_x = mp.log(x)
+        return log_x ** (order + 1) * mp.diff(lambda v: mp.hyp1f1(1, 2, v), p * log_x, order)
+
+    with mpmath.workdps(40):
+        return np.vectorize(lambda x, p: float(one(float(x), float(p))), [np.float64])(x, p)
+
+
 SAMPLES: tuple[Sample, ...] = (
     *(
         sample
@@ -44,8 +55,19 @@ SAMPLES: tuple[Sample, ...] = (
             signed_zeros=False, ulps=8 if order == 0 else 4096,
         )
     ),
-    *elementwise("expm1_over", 2, "f", "positive", special="", ulps=8,
-                 reference=scipys(lambda x, p: np.expm1(p * x) / p)),
+    *elementwise("box_cox", 2, "f", "positive", special="", ulps=64, params={"order": 0, "shifted": False},
+                 reference=lambda x, p, **_: scipy.special.boxcox(x.astype(float), p.astype(float))),
+    *elementwise("box_cox", 2, "f", "positive", special="", ulps=64, params={"order": 0, "shifted": True},
+                 reference=lambda x, p, **_: scipy.special.boxcox1p(x.astype(float), p.astype(float))),
+    *(
+        sample
+        for order in (1, 3)
+        for sample in elementwise(
+            "box_cox", 2, "f", "positive", special="", ulps=4096, params={"order": order, "shifted": False},
+            reference=_box_cox_derivative,
+        )
+    ),
+    *elementwise("powm1", 2, "f", "positive", special="", ulps=16, reference=scipys(scipy.special.powm1)),
     *elementwise("log1p_over", 2, "f", "positive", special="", ulps=8,
                  reference=scipys(lambda x, p: scipy.special.log1p(p * x) / p)),
 )  # fmt: skip
@@ -60,6 +82,8 @@ FAILURES: tuple[Failure, ...] = (
         )
         for op in QUOTIENTS
     ),
-    *misuse("expm1_over", 2, "f"),
+    *misuse("box_cox", 2, "f", {"order": 0, "shifted": False}),
+    Failure("box_cox", ((2,), (2,)), "f64", DTypeError, "orders end at 32", {"order": 33, "shifted": True}),
+    *misuse("powm1", 2, "f"),
     *misuse("log1p_over", 2, "f"),
 )

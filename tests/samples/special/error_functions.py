@@ -8,7 +8,7 @@ import numpy as np
 import scipy.special
 
 from samples.elementwise_samples import elementwise, misuse
-from samples.sample import Failure, Sample
+from samples.sample import Failure, Points, Sample
 from tracemill.compiler.errors import DTypeError
 
 
@@ -40,6 +40,19 @@ def _sinc(x: Any, order: int) -> Any:
     return digits(one)(x)
 
 
+def _erfcx_derivative(x: Any, order: int) -> Any:
+    """From f' = 2x·f − 2/√π, with enough digits for what cancels."""
+
+    def one(v: float) -> Any:
+        twice = 2 * mpmath.mpf(v)
+        before, at = mpmath.mpf(0), mpmath.exp(mpmath.mpf(v) ** 2) * mpmath.erfc(v)
+        for n in range(order):
+            before, at = at, twice * at + (2 * n * before if n else -2 / mpmath.sqrt(mpmath.pi))
+        return at
+
+    return digits(one)(x)
+
+
 # op, arity, and what differs from the usual
 ROWS: tuple[tuple[str, int, dict[str, Any]], ...] = (
     ("erf", 1, {"reference": scipys(scipy.special.erf)}),
@@ -63,10 +76,22 @@ SAMPLES: tuple[Sample, ...] = (
         for sample in elementwise(op, arity, "f", ulps=8, signed_zeros=False, **more)
     ),
     *(sample for more in SINC for sample in elementwise("sinc", 1, "f", **more)),
-)
+    *(
+        sample
+        for order, ulps in ((1, 512), (2, 4096))
+        for domain in ("positive", Points((-2.0, 0.0, 2.4, 2.6, 4.0, 9.6, 100.0, 1e4)))
+        for sample in elementwise(
+            "erfcx_derivative", 1, "f", domain, special="", ulps=ulps, params={"order": order},
+            reference=_erfcx_derivative,
+        )
+    ),
+)  # fmt: skip
 FAILURES: tuple[Failure, ...] = (
     *(failure for op, arity, _ in ROWS for failure in misuse(op, arity, "f")),
     *misuse("sinc", 1, "f", {"order": 0}),
+    *misuse("erfcx_derivative", 1, "f", {"order": 1}),
+    Failure("erfcx_derivative", ((2,),), "f64", DTypeError, "orders start from 1", {"order": 0}),
+    Failure("erfcx_derivative", ((2,),), "f64", DTypeError, "orders end at 16", {"order": 17}),
     Failure("sinc", ((2,),), "f64", DTypeError, "orders start from 0", {"order": -1}),
     Failure("sinc", ((2,),), "f64", DTypeError, "orders end at 64", {"order": 65}),
 )
