@@ -1,1 +1,1 @@
-"""Graph -> Graph: each file is one pass, named as its function."""
+"""Graph -> Graph: each file is one pass and has the name of its function."""

@@ -1,4 +1,4 @@
-"""How a pass reaches the graphs that calls hold: it hands itself to the rules of their ops."""
+"""How a pass reaches nested graphs: it passes itself to the rules of the calls that hold them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,5 +12,5 @@ def holds_graph(call: Call) -> bool:
 
 
 def rule_params(call: Call, recurse: Callable[..., Any]) -> Mapping[str, Any]:
-    """What a rule gets by keyword: the parameters and, if one is a graph, the pass as ``recurse``."""
+    """The keyword arguments of a rule: the parameters and, if one is a graph, the pass as ``recurse``."""
     return {**call.params, "recurse": recurse} if holds_graph(call) else call.params

@@ -1,4 +1,4 @@
-"""The one door to all passes: runs them in order, verifies and records each, and names the one that fails."""
+"""The only way to run passes: runs them in order, verifies and records each, and names the one that fails."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from ..compiler.ir import Graph
 from ..compiler.verifier import check as verify
 
 Made = TypeVar("Made", Graph, tuple[Graph, Graph])
-"""What a transform makes: a graph, or two, as `linearize` and `vjp` do."""
+"""The result of a transform: a graph, or two, as for `linearize` and `vjp`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A pass with the name by which dumps and errors know it."""
+    """A pass with the name that dumps and errors use."""
 
     name: str
     function: Callable[[Graph], Graph]
@@ -31,10 +31,10 @@ def run(
     check: bool = False,
     record: Record | None = None,
 ) -> Graph:
-    """Send `graph` through `passes`: plain functions, known by their names, or `Pass`.
+    """Run `graph` through `passes`: plain functions, known by their names, or `Pass`.
 
-    With `check`, the graph is verified after each pass. `record`, a list or a function, gets
-    ``(name, graph)`` after each. What a pass raises leaves with a note that names the pass.
+    With `check`, the graph is verified after each pass. `record`, a list or a function, receives ``(name, graph)``
+    after each. If a pass raises an exception, a note names the pass.
 
     Before ``def f(x): sin_1 = sin(x); cos_1 = cos(x); return sin_1``, after
     ``run(f, [remove_dead_code])``: ``def f(x): sin_1 = sin(x); return sin_1``.
@@ -55,7 +55,7 @@ def apply(
     check: bool = False,
     record: Record | None = None,
 ) -> Made:
-    """What one pass makes of `graph`. Options are given by `functools.partial`: ``partial(vjp, wrt=[True])``."""
+    """The result of one pass on `graph`. Bind options with `functools.partial`: ``partial(vjp, wrt=[True])``."""
     name = name or _name_of(step)
     try:
         made = step(graph)

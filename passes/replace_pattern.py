@@ -12,14 +12,14 @@ from ..compiler.verifier import check
 def replace_pattern(graph: Graph, pattern: Graph, replacement: Graph, *, any_shape: bool = False) -> Graph:
     """`graph` with every match of `pattern` replaced by `replacement`, which has the same inputs and outputs.
 
-    A match is a set of calls with the ops, parameters and types of the pattern, connected as there. An
-    input of the pattern stands for any value of its type, the same one wherever it is used; a constant
-    stands for equal constants. Values inside of a match must not be used outside of it, and its outputs
-    not before its last call. Matches do not overlap: the first wins. The order of operands counts, and
-    nested graphs are left as they are. With `any_shape`, values need only have the dtypes of the pattern's.
+    A match is a set of calls with the ops, parameters and types of the pattern, connected in the same way. An input
+    of the pattern matches any value of its type, the same value wherever it is used; a constant matches equal
+    constants. Values inside a match must not be used outside it, and its outputs not before its last call. Matches do
+    not overlap: the first one wins. The order of operands counts, and nested graphs do not change. With `any_shape`,
+    values need only have the dtypes of the pattern's values.
 
-    Raises `TransformArgumentError` if the two graphs do not fit each other or the pattern matches nothing
-    by construction, `TransformTypeError` for what is not a graph.
+    Raises `TransformArgumentError` if the two graphs do not fit each other or if the pattern cannot match anything,
+    and `TransformTypeError` for anything that is not a graph.
 
     With the pattern ``log(exp(x))`` and the replacement ``x``, before::
 
@@ -55,7 +55,7 @@ def replace_pattern(graph: Graph, pattern: Graph, replacement: Graph, *, any_sha
 
 
 def _rebuild(graph: Graph, pattern: Graph, replacement: Graph, matches: Sequence["_Match"]) -> Graph:
-    """`graph` with the replacement at the place of the last call of each match."""
+    """`graph` with the replacement at the position of the last call of each match."""
     ends = {max(match.indices): match for match in matches}
     matched = {index for match in matches for index in match.indices}
     env: dict[Value, Value] = {}
@@ -115,15 +115,15 @@ def _fits(ours: ArrayType, theirs: ArrayType, any_shape: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """What the values and calls of the pattern stand for."""
+    """The graph values and calls that match those of the pattern."""
 
     values: dict[Value, Value] = field(default_factory=dict[Value, Value])
     indices: tuple[int, ...] = ()
-    """The places of the matched calls, in the order of the plan."""
+    """The positions of the matched calls, in the order of the plan."""
 
 
 class _Search:
-    """Matches calls of the pattern one by one, in an order in which each is connected to those before it."""
+    """Matches the calls of the pattern one by one, in an order in which each is connected to an earlier one."""
 
     def __init__(self, graph: Graph, pattern: Graph, any_shape: bool) -> None:
         self.graph = graph
@@ -141,7 +141,7 @@ class _Search:
         self.taken: set[int] = set()
 
     def matches(self) -> Iterator[_Match]:
-        """The matches that do not overlap, those first whose first output is made first."""
+        """The matches that do not overlap, ordered by their first outputs."""
         for index in self.by_op.get(self.plan[0].op, ()):
             match = self.extend(_Match(), 0, [index])
             if match is not None:
@@ -149,7 +149,7 @@ class _Search:
                 yield match
 
     def extend(self, match: _Match, step: int, candidates: Sequence[int]) -> _Match | None:
-        """`match` with the calls of the plan from `step` on, the first of them at one of the candidates."""
+        """`match` with the calls of the plan from `step` on; the first of them is at one of the candidates."""
         for index in candidates:
             bound = self.bind(match, self.plan[step], index)
             if bound is None:
@@ -162,7 +162,7 @@ class _Search:
         return None
 
     def candidates(self, match: _Match, step: int) -> Sequence[int]:
-        """Where the next call of the plan may be: at the maker or the users of a known value, or anywhere."""
+        """Where the next call of the plan may be: at the producer or the users of a known value, or anywhere."""
         call = self.plan[step]
         for value in call.outputs:
             if value in match.values:
@@ -174,7 +174,7 @@ class _Search:
         return self.by_op.get(call.op, ())
 
     def bind(self, match: _Match, wanted: Call, index: int) -> _Match | None:
-        """`match` with one more call, or None if the call at `index` is not the wanted one."""
+        """`match` with one more call, or None if the call at `index` does not fit."""
         call = self.graph.calls[index]
         if index in self.taken or index in match.indices or call.op != wanted.op:
             return None
@@ -189,7 +189,7 @@ class _Search:
         return _Match(values, (*match.indices, index))
 
     def bind_value(self, values: dict[Value, Value], ours: Value, theirs: Value) -> bool:
-        """Let a value of the pattern stand for one of the graph, if it may."""
+        """Match a value of the pattern with one of the graph, if possible."""
         if isinstance(ours, Constant):
             return isinstance(theirs, Constant) and ours.same_as(theirs)
         known = values.setdefault(ours, theirs)
@@ -217,7 +217,7 @@ def _same_value(left: Value, right: Value) -> bool:
 
 
 def _plan(pattern: Graph) -> list[Call]:
-    """The calls of a pattern: the maker of the first output, then ever one connected to those before."""
+    """The calls of a pattern: the one that computes the first output, then always one connected to earlier ones."""
     maker = {value: call for call in pattern.calls for value in call.outputs}
     plan = [maker[pattern.outputs[0]]]
     rest = [call for call in reversed(pattern.calls) if call is not plan[0]]

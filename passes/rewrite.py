@@ -1,4 +1,4 @@
-"""Rewriting a graph call by call: what the simplifying passes share."""
+"""Rewriting a graph call by call: the basis of the simplifying passes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -9,28 +9,28 @@ from ..compiler.ir import Call, Graph, Param, Value
 
 
 class Rewriter(Builder, ABC):
-    """Walks over the calls of a graph in order and replaces some of them.
+    """Goes over the calls of a graph in order and replaces some of them.
 
-    `replace` is asked for every call of the graph and for every call that it records itself, so that a
-    replacement is rewritten like the rest. What is not replaced stays the same object: a graph in which
-    nothing is replaced is returned as it is.
+    `replace` is called for every call of the graph and for every call that it records itself, so that replacements
+    are rewritten like the rest. A call that is not replaced stays the same object, and so does a graph in which
+    nothing is replaced.
     """
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
         self.graph = graph
         self.producer: dict[Value, Call] = {}
-        """The call that makes a value, for every call recorded so far."""
+        """The call that computes a value, for every call recorded so far."""
 
     @abstractmethod
     def replace(
         self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
     ) -> tuple[Value, ...] | None:
-        """The values that stand for the outputs of this call, or None to keep it."""
+        """The values that replace the outputs of this call, or None to keep it."""
 
     @abstractmethod
     def nested(self, graph: Graph) -> Graph:
-        """What becomes of a graph that is a parameter of a call."""
+        """The rewritten form of a graph that is a parameter of a call."""
 
     def stands_for(self, new: Value, old: Value) -> None:
         """Called when `new` takes the place of `old`, a value of the graph."""
@@ -45,7 +45,7 @@ class Rewriter(Builder, ABC):
     def run(self) -> Graph:
         """The rewritten graph."""
         graph = self.graph
-        now: dict[Value, Value] = {}  # what stands for a value of the old graph, where it is another
+        now: dict[Value, Value] = {}  # the new value of a value of the old graph, if it differs
         with recording(self):
             for call in graph.calls:
                 inputs = tuple(now.get(v, v) for v in call.inputs)
@@ -60,7 +60,7 @@ class Rewriter(Builder, ABC):
                         raise InternalError(f"{type(self).__name__} puts {new.type} in place of a {old.type}")
                     now[old] = new
                     self.stands_for(new, old)
-        is_as_long = len(self.calls) == len(graph.calls)  # a call without outputs may be gone
+        is_as_long = len(self.calls) == len(graph.calls)  # a call without outputs may have been removed
         if not now and is_as_long and all(a is b for a, b in zip(self.calls, graph.calls, strict=True)):
             return graph
         outputs = tuple(now.get(v, v) for v in graph.outputs)
@@ -84,7 +84,7 @@ class Rewriter(Builder, ABC):
         return params if all(rewritten[name] is params[name] for name in params) else rewritten
 
     def _rewritten(self, param: Param) -> Param:
-        """A parameter with the graphs in it rewritten; itself if none changes."""
+        """A parameter with its graphs rewritten; the parameter itself if none changes."""
         if isinstance(param, Graph):
             return self.nested(param)
         if isinstance(param, tuple) and any(isinstance(item, Graph | tuple) for item in param):

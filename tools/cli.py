@@ -1,4 +1,4 @@
-"""The command ``tracemill``. It imports the command that is asked for, and no other: help comes at once."""
+"""The command ``tracemill``. It imports only the requested command, so that help is fast."""
 
 import errno
 import os
@@ -12,9 +12,9 @@ import click
 
 FAILED, INTERRUPTED = 1, 130
 _STDERR: Final = 2
-"""The number of the last of the standard streams."""
+"""The number of the last standard stream."""
 _PRINTING: Final = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EFBIG)
-"""Why the standard output takes no more."""
+"""Why writing to standard output failed."""
 
 COMMANDS: Final = {
     "bench": ("bench_command:bench", "Time a function compiled and uncompiled, or Tracemill's own costs."),
@@ -43,11 +43,11 @@ COMMANDS: Final = {
         "Check an artifact: its digests, graph, machine code, and a test run.",
     ),
 }
-"""Where each command is defined, and what the list of commands says of it."""
+"""Where each command is defined, and its line in the list of commands."""
 
 
 class _Lazy(click.Group):
-    """A group whose commands are imported when they are asked for."""
+    """A group whose commands are imported on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -75,10 +75,10 @@ def tracemill(context: click.Context) -> None:
 
 
 def main() -> NoReturn:
-    """Run the command. Exits with 0 if it worked, 1 and a line that says why if not, 2 if it was misused.
+    """Run the command. Exits with 0 on success, 1 and a line with the reason on failure, and 2 for wrong usage.
 
-    A closed standard output counts as ``/dev/null``. If its reader goes away, as in ``tracemill … | head``, the command
-    ends without a word, with 1. ``TRACEMILL_DEBUG=1`` shows tracebacks.
+    A closed standard output counts as ``/dev/null``. If its reader goes away, as in ``tracemill … | head``, the
+    command ends silently with status 1. ``TRACEMILL_DEBUG=1`` shows tracebacks.
     """
     _open_missing_streams()
     _print_what_the_stream_can()
@@ -106,20 +106,21 @@ def main() -> NoReturn:
 
 
 def _complain(reason: str, status: int) -> int:
-    """One line, whatever the reason holds."""
+    """One line, whatever the reason contains."""
     line = " ".join(reason.split())
-    with suppress(OSError):  # the standard error is full, or has no reader
+    with suppress(OSError):  # standard error is full, or has no reader
         click.echo(f"tracemill: {line}", err=True)
     return status
 
 
 def _is_of_printing(error: Exception) -> TypeGuard[OSError]:
-    """Whether the standard output is full or gone: errors of files that the user named have their names."""
+    """Whether standard output is full or closed; errors of files that the user named contain their names."""
     return isinstance(error, OSError) and error.errno in _PRINTING and error.filename is None
 
 
 def _end_of_printing(error: OSError) -> int:
-    """Print nothing more, even when Python ends. The status: a reader that has gone away wants to hear nothing."""
+    """Print nothing more, even when Python exits. Returns the status; nothing is reported if the reader has gone
+    away."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return FAILED
@@ -127,7 +128,7 @@ def _end_of_printing(error: OSError) -> int:
 
 
 def _open_missing_streams() -> None:
-    """Let streams that are closed lead nowhere, so that no file gets their numbers and is printed to."""
+    """Redirect closed streams to nowhere, so that no file gets their numbers and is written to."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass
     os.close(number)
@@ -138,7 +139,7 @@ def _open_missing_streams() -> None:
 
 
 def _warn_in_one_line() -> None:
-    """Warnings of ours without the line of ours that noticed it; others keep theirs."""
+    """Tracemill's warnings without its internal source line; others keep theirs."""
     show = warnings.showwarning
 
     def show_short(
@@ -160,7 +161,7 @@ def _warn_in_one_line() -> None:
 
 
 def _print_what_the_stream_can() -> None:
-    """A pipe with a small character set gets question marks instead of a failure."""
+    """A pipe with a small character set gets question marks instead of an error."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

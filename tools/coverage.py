@@ -22,7 +22,7 @@ SPECIALISES = {
     "scatter": "the derivative of mode multiply takes log₂ n doubling steps, and is for as many",
     "tiled": "its transforms take one tile after the other",
 }
-"""The ops that, or whose transforms, are not for all sizes at once, and why."""
+"""The ops that do not work for all sizes at once, or whose transforms do not, and why."""
 
 NOT_LINEAR = "not linear in any input"
 
@@ -42,7 +42,7 @@ NOT_SPELLED = "neither has it complex numbers, nor all special functions"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One op: per column an entry of `LEGEND`; "none" with its reason behind a colon."""
+    """One op: an entry of `LEGEND` per column; "none" has its reason after a colon."""
 
     op: str
     family: str
@@ -70,7 +70,7 @@ def _rules(op: Op) -> dict[str, str]:
 
 
 def _rule(rule: Callable[..., Any], own: str) -> str:
-    """The entry of a transform; `own` for a rule that is written down."""
+    """The entry of a transform; `own` for an explicit rule."""
     if rule in REFUSALS:
         return f"none: {REFUSALS[rule]}"
     if rule is not_linear:
@@ -106,7 +106,7 @@ def _shown(entry: str) -> str:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """The matrix as text: a line per op, the totals, what the entries mean, then the reasons."""
+    """The matrix as text: a line per op, the totals, the legend, then the reasons."""
     width = max(len(row.op) for row in rows)
     lines = [f"{'op':{width}}  " + "  ".join(f"{column:10}" for column in COLUMNS)]
     family = ""

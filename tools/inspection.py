@@ -1,4 +1,4 @@
-"""The stages of a function as text: the traced graph, what each pass makes of it, the generated source."""
+"""The stages of a function as text: the traced graph, the graph after each pass, the generated source."""
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
@@ -35,19 +35,19 @@ WORDS = (
     SASS,
     ALL,
 )
-"""All that ``--stage`` takes, on one backend or another."""
+"""All values of ``--stage``, on any backend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a program, with the text of the stage before it."""
+    """One stage of a program, and the text of the stage before it."""
 
     name: str
     title: str
     text: str
     before: str | None
     data: Any = None
-    """The same for programs, where the text is a table: ready for JSON."""
+    """The same as data for JSON, if the text is a table."""
 
     @property
     def is_unchanged(self) -> bool:
@@ -66,13 +66,13 @@ class Stage:
 
 
 def stages_of(lowered: Lowered) -> list[Stage]:
-    """All stages that are cheap to show, in order.
+    """All stages that are cheap to compute, in order.
 
-    ``converted`` if functions were, ``transforms`` if there are some, ``traced``, ``after:<pass>`` for each pass,
-    ``guards`` if sizes have names, ``kernels``, ``memory``, ``cost``, ``numpy``, and ``c`` if there is some. Of
-    programs for GPUs the last ones are ``plan`` and ``triton``.
+    ``converted`` if functions were, ``transforms`` if there are any, ``traced``, ``after:<pass>`` for each pass,
+    ``guards`` for named sizes, ``kernels``, ``memory``, ``cost``, ``numpy``, and ``c`` if there is C. Programs for
+    GPUs end with ``plan`` and ``triton``.
 
-    The module is without the self-check that the file on disk ends with.
+    The module does not include the self-check at the end of the file on disk.
     """
     text = lowered.graph.code
     stages = [Stage(TRACED, "traced", text, None)]
@@ -103,7 +103,7 @@ def stages_of(lowered: Lowered) -> list[Stage]:
 
 
 def _guards(lowered: Lowered) -> str:
-    """What is assumed of named sizes, and those by which is counted below."""
+    """What is assumed about named sizes, and the values used for the counts below."""
     guards = lowered.guards.described() or ["none: it serves all sizes"]
     return "\n".join([*guards, f"# kernels and cost are counted for {_sizes(lowered)}"])
 
@@ -113,7 +113,7 @@ def _sizes(lowered: Lowered) -> str:
 
 
 def _tables(lowered: Lowered) -> Iterator[Stage]:
-    """What the program's functions are, and what they need."""
+    """The program's functions, and what they need."""
     kernels = [
         {
             "name": kernel.name,
@@ -135,7 +135,7 @@ def _tables(lowered: Lowered) -> Iterator[Stage]:
 
 
 def _machine_code(lowered: Lowered, architecture: str | None) -> dict[str, Callable[[], str]]:
-    """The stages that take seconds to make, by name: of programs for GPUs alone."""
+    """The stages that take seconds to compute, by name; only for GPU programs."""
     if lowered.backend != "triton":
         return {}
     from ..runtime.gpu_programs.machine_code import assembly, instructions
@@ -147,9 +147,9 @@ def _machine_code(lowered: Lowered, architecture: str | None) -> dict[str, Calla
 
 
 def choose(lowered: Lowered, name: str, architecture: str | None = None) -> list[Stage]:
-    """The stages called `name`: one, which is the last run of a pass that runs twice; or ``all`` but machine code.
+    """The stages called `name`: one, which is the last run of a pass that runs twice; or ``all`` except machine code.
 
-    `click.UsageError` names the stages that there are, for this backend.
+    Raises `click.UsageError` that lists the stages of this backend.
     """
     slow = _machine_code(lowered, architecture)
     if name in slow:
@@ -167,7 +167,7 @@ def choose(lowered: Lowered, name: str, architecture: str | None = None) -> list
 
 
 def show(stages: Sequence[Stage], console: Console, *, as_diff: bool) -> None:
-    """Print stages, highlighted on a terminal. A stage alone is printed without a heading."""
+    """Print stages, highlighted on a terminal. A single stage has no heading."""
     alone = len(stages) == 1 and not as_diff
     for number, stage in enumerate(stages):
         if not alone:

@@ -1,4 +1,4 @@
-"""Which of the functions that NumPy lets others implement can be traced, and why the others cannot."""
+"""Which of NumPy's overridable functions can be traced, and why the others cannot."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from numpy.testing.overrides import get_overridable_numpy_array_functions, get_o
 from ..compiler.tracing.registry import REFUSED
 
 _ALSO = {"numpy.char", "numpy.polynomial.polynomial", "numpy.strings"}
-"""NumPy loads them when they are asked for: what they have is text, and other names for the same functions."""
+"""NumPy loads these lazily: they contain text functions, and other names for the same functions."""
 _WIDTH = 110
 
 
 @dataclass(frozen=True, slots=True)
 class NumpyName:
-    """A function of NumPy's, or one of its ufuncs."""
+    """A NumPy function, or one of its ufuncs."""
 
     name: str
     kind: str
@@ -25,7 +25,7 @@ class NumpyName:
 
 
 def numpy_names() -> list[NumpyName]:
-    """All of them in this NumPy, by name."""
+    """All of them in this version of NumPy, by name."""
     functions = {
         f"{function.__module__}.{function.__name__}"
         for function in get_overridable_numpy_array_functions()

@@ -1,4 +1,4 @@
-"""How much arithmetic a graph is: operations on numbers, and transcendental functions beside them."""
+"""The arithmetic of a graph: operations on numbers, and separately transcendental functions."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -13,16 +13,16 @@ from .fusible_ops import is_elementwise
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Operations, counted as papers count them: a sum of n numbers is n − 1, a product of matrices 2mnk."""
+    """Operations are counted as in papers: a sum of n numbers is n − 1, a matrix product 2mnk."""
 
     flops: int = 0
-    """Additions, multiplications, divisions, square roots and comparisons of numbers. A product of complex numbers is
-    six of them, a sum two."""
+    """Additions, multiplications, divisions, square roots and comparisons of numbers. A product of complex numbers
+    counts as six, a sum as two."""
     transcendentals: int = 0
-    """Values of ``exp``, ``sin``, ``erf`` and the like: how many flops one takes depends on the machine."""
+    """Values of ``exp``, ``sin``, ``erf`` and similar functions: how many flops one takes depends on the machine."""
     is_least: bool = False
-    """There is more than that: a loop of which nobody knows how often it turns is counted as one turn, and what Python
-    or a library does in its own way as nothing."""
+    """The counts are a lower bound: a loop with an unknown number of iterations counts as one iteration, and the work
+    of Python or of a library on its own counts as 0."""
 
     def __add__(self, other: "Work") -> "Work":
         return Work(
@@ -32,12 +32,12 @@ class Work:
         )
 
     def times(self, count: int) -> "Work":
-        """The same so many times."""
+        """The same, this many times."""
         return Work(self.flops * count, self.transcendentals * count, self.is_least)
 
 
 def work_of_graph(graph: Graph) -> Work:
-    """What all calls of a graph take together.
+    """The total of all calls of a graph.
 
     >>> import numpy as np, tracemill as tm
     >>> graph = tm.compile(lambda x, w: np.tanh(x @ w)).lower(np.ones((8, 3)), np.ones((3, 2))).graph
@@ -48,7 +48,7 @@ def work_of_graph(graph: Graph) -> Work:
 
 
 def work_of(call: Call) -> Work:
-    """What one call takes, the graphs that it holds included."""
+    """The arithmetic of one call, including its nested graphs."""
     if call.op in _BY_OP:
         return _BY_OP[call.op](call)
     if call.op in COMPOSITES:
@@ -74,9 +74,9 @@ def work_of(call: Call) -> Work:
 _FREE: Final = frozenset({"control", "conversion", "layout", "indexing"})
 _COUNTED: Final = frozenset({"arithmetic", "comparison"})
 _SLOW: Final = frozenset({"power", "cbrt"})
-"""Of the arithmetic ones, those that are made of logarithms and exponentials."""
+"""The arithmetic ops that consist of logarithms and exponentials."""
 _COMPLEX: Final[Mapping[str, int]] = {"multiply": 6, "square": 6, "divide": 11, "reciprocal": 11}
-"""Operations on real numbers in one on complex numbers; two for all others."""
+"""Real operations in one complex operation; two for all others."""
 
 
 def _of_elements(call: Call) -> Work:
@@ -93,7 +93,7 @@ def _is_complex(call: Call) -> bool:
 
 
 def _of_a_sum(call: Call) -> int:
-    """Operations of a step of a running sum, or product."""
+    """Operations of a step of a cumulative sum or product."""
     if not _is_complex(call):
         return 1
     return 6 if "prod" in call.op else 2
@@ -135,7 +135,7 @@ def _while_loop(call: Call) -> Work:
 
 
 def _switch(call: Call) -> Work:
-    """The branch that takes most."""
+    """The most expensive branch."""
     return max(map(work_of_graph, called((call,))), key=lambda work: (work.flops, work.transcendentals))
 
 
@@ -159,7 +159,7 @@ _MATRICES: Final = frozenset(
 
 
 def _of_matrices(count: Callable[[int, int], float]) -> Callable[[Call], Work]:
-    """For a stack of matrices ``[..., m, n]``: so many operations each, four times as many if they are complex."""
+    """For a stack of matrices ``[..., m, n]``: this many operations each, four times as many if they are complex."""
 
     def work(call: Call) -> Work:
         *stack, rows, columns = call.inputs[0].shape
@@ -183,7 +183,7 @@ def _solve(call: Call) -> Work:
 
 
 def _fft(call: Call) -> Work:
-    """5 n log₂ n of the usual algorithm for complex numbers, and half of that where one side is real."""
+    """5 n log₂ n for the usual algorithm on complex numbers, and half of that if one side is real."""
     axis: Any = call.params["axis"]
     value = max((call.inputs[0], call.outputs[0]), key=lambda value: value.shape[axis])
     n = value.shape[axis]
@@ -192,7 +192,7 @@ def _fft(call: Call) -> Work:
 
 
 def _scatter(call: Call) -> Work:
-    """An operation for each update, unless it replaces what was there."""
+    """An operation for each update, unless it replaces the old value."""
     updates = call.inputs[1].type.size
     return Work(updates * (2 if _is_complex(call) else 1) if call.params["mode"] != "set" else 0)
 

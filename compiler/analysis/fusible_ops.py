@@ -1,7 +1,7 @@
-"""What a kernel may hold: calls whose results are computed element by element, or sums of such elements.
+"""What a kernel may contain: calls whose results are computed element by element, or sums of such elements.
 
-A fused kernel is a call of the op ``kernel`` that holds a graph of these. `passes.optimizations.fuse` makes
-kernels, `loops` turns one into loops, and a backend prints them.
+A fused kernel is a call of the op ``kernel`` that holds a graph of these. `passes.optimizations.fuse` builds kernels,
+`loops` turns one into loops, and a backend prints them.
 """
 
 from typing import Any, Final
@@ -11,13 +11,13 @@ from ..ir import Call, Constant, Value
 from ..op import is_move, lookup
 
 REDUCTIONS: Final = frozenset({"all", "any", "argmax", "argmin", "max", "min", "prod", "sum"})
-"""Ops whose every element is made of all elements along some axes of the operand."""
+"""Ops whose every element depends on all elements along some axes of the operand."""
 
 PLACES: Final = frozenset({"iota", "size"})
-"""Ops whose elements are where they stand, or how many there are."""
+"""Ops whose elements are positions or counts."""
 
 PRODUCTS: Final = frozenset({"conv", "dot"})
-"""Ops that multiply matrices: on some targets a kernel can hold one, and what is made of each of its elements."""
+"""Ops that multiply matrices: on some targets a kernel can contain one and compute with each of its elements."""
 
 
 def is_elementwise(call: Call) -> bool:
@@ -27,14 +27,14 @@ def is_elementwise(call: Call) -> bool:
 
 
 def reduced_axes(call: Call) -> tuple[int, ...]:
-    """The axes of its operand that a reduction, also `argmax`, goes over."""
+    """The axes of its operand that a reduction, including `argmax`, goes over."""
     params: Any = call.params
     axes: tuple[int, ...] = (params["axis"],) if "axis" in params else params["axes"]
     return axes
 
 
 def is_loop_call(call: Call) -> bool:
-    """Whether a loop nest can compute the call: kernels hold nothing else."""
+    """Whether a loop nest can compute the call: kernels contain only such calls."""
     if any(_is_half(value.type.dtype) for value in (*call.inputs, *call.outputs)):
         return call.op in ("bitcast", "broadcast_to")  # C has no such arithmetic: NumPy computes it
     if not is_natural_power(call):
@@ -43,9 +43,9 @@ def is_loop_call(call: Call) -> bool:
 
 
 def is_natural_power(call: Call) -> bool:
-    """Whether a call is not a power of integers, or one of which no exponent is negative, as a constant shows.
+    """Whether a call is not a power of integers, or is one whose exponents are known not to be negative.
 
-    NumPy raises an error where one is.
+    NumPy raises an error if one is.
     """
     if call.op != "power" or call.inputs[0].dtype.kind != "i":
         return True
@@ -57,5 +57,5 @@ def _is_natural(value: Value) -> bool:
 
 
 def _is_half(dtype: DType) -> bool:
-    """Whether these are floating-point numbers of two bytes. Their names would take NumPy longer to tell."""
+    """Whether these are two-byte floating-point numbers. NumPy would need longer to return their names."""
     return dtype.itemsize == 2 and dtype.kind not in "iu"

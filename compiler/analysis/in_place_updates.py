@@ -1,4 +1,4 @@
-"""Which calls in a loop can write to what it carries, and the order of calls that lets them."""
+"""Which calls in a loop can update its carry in place, and the order of calls that allows it."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
@@ -15,9 +15,9 @@ _PLACING = frozenset({"dynamic_update_slice", "update_slice"})
 
 
 def kept_places(call: Call) -> Mapping[str, Mapping[int, int]]:
-    """For each parameter with graphs that hand something on: which of their outputs can lie where which input lay.
+    """For each parameter with graphs that pass values on: which of their outputs may share the memory of which input.
 
-    What a loop carries, and what all branches of a choice change in a few places or leave as it is.
+    The carry of a loop, and values that all branches change in a few places or leave unchanged.
     """
     match call.op:
         case "scan":
@@ -39,7 +39,7 @@ def kept_places(call: Call) -> Mapping[str, Mapping[int, int]]:
 
 
 def updated(call: Call, output: Value) -> Value | None:
-    """The operand that a call changes in a few places to make an output: its memory can become the output's."""
+    """The operand that a call changes in a few places to compute an output, whose memory the output can use."""
     if is_renamed(call) or call.op == "scatter":
         return call.inputs[0]
     if call.op in _PLACING and 2 * typical(call.inputs[1].type.size) <= typical(output.type.size):
@@ -58,10 +58,11 @@ def updated(call: Call, output: Value) -> Value | None:
 
 
 def in_place(graph: Graph, kept: Mapping[int, int]) -> tuple[Graph, Mapping[Value, Call]]:
-    """A graph in an order in which calls can overwrite what is handed on, and what is overwritten by which call.
+    """A graph in an order in which calls can overwrite passed-on values, and which call overwrites what.
 
-    `kept` says which output may lie where which input lay. All other calls that read what a call overwrites come
-    before it. Where that is impossible, as where one reads what was and what is, nothing is overwritten.
+    `kept` says which output may share the memory of which input. All other calls that read an overwritten value come
+    before the overwriting call. If this is impossible, for example because a call reads both the old and the new
+    value, nothing is overwritten.
     """
     readers: dict[Value, list[Call]] = defaultdict(list)
     for call in graph.calls:
@@ -88,16 +89,17 @@ def in_place(graph: Graph, kept: Mapping[int, int]) -> tuple[Graph, Mapping[Valu
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """An input that becomes an output by changes in a few places, or as it is."""
+    """An input that becomes an output by changes in a few places, or unchanged."""
 
     given: int
     """Which input."""
     links: Mapping[Value, Call]
-    """The calls that change it, by what each changes."""
+    """The calls that change it, by the value that each changes."""
 
 
 def _chain(graph: Graph, output: int) -> _Chain | None:
-    """How an output comes from an input; None if it is made in another way, or if what is changed is given out, too."""
+    """How an output comes from an input; None if it is computed in another way, or if the changed value is also
+    returned."""
     maker = {value: call for call in graph.calls for value in call.outputs}
     links: dict[Value, Call] = {}
     value = graph.outputs[output]
@@ -116,9 +118,10 @@ def _chain(graph: Graph, output: int) -> _Chain | None:
 
 
 def _ordered(calls: Sequence[Call], before: Mapping[Call, Set[Call]]) -> Sequence[Call] | None:
-    """The calls in an order near to the given one, what is `before` a call before it; None if there is none.
+    """The calls in an order close to the given one, with everything in `before` a call before it; None if there is
+    none.
 
-    Those that have effects, such as to print, stay in their order.
+    Calls with effects, such as printing, stay in order.
     """
     maker = {value: call for call in calls for value in call.outputs}
     effects = [call for call in calls if has_effect(call)]

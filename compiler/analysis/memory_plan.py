@@ -1,4 +1,4 @@
-"""Where the arrays of a graph live: which are views, which replace another, which share an arena."""
+"""Where the arrays of a graph are: which are views, which replace another, which share an arena."""
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -16,7 +16,7 @@ ALIGNMENT = 64
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Memory that holds one value after another, from the first call that writes it to the last."""
+    """Memory that holds one value after another, from the first call that writes it to the last that reads it."""
 
     nbytes: Dim
     first: int
@@ -27,36 +27,36 @@ class Block:
 
 @dataclass(slots=True)
 class MemoryPlan:
-    """For every value that a call makes, its memory."""
+    """The memory of every value that a call computes."""
 
     root: dict[Value, Value] = field(default_factory=dict[Value, Value])
-    """The value whose memory a view, or a result that is written in place, lies in; itself for all others."""
+    """The value whose memory a view, or an in-place result, uses; all other values map to themselves."""
     block: dict[Value, Block] = field(default_factory=dict[Value, Block])
-    """The memory of each root that a call makes."""
+    """The memory of each root that a call computes."""
     whole: set[Value] = field(default_factory=set[Value])
-    """Values that show every element of their memory once."""
+    """Values that contain every element of their memory exactly once."""
     overwritten: dict[Value, Value] = field(default_factory=dict[Value, Value])
-    """For a result that is written in place: the operand that it replaces."""
+    """For an in-place result: the operand that it replaces."""
     work: dict[int, Block] = field(default_factory=dict[int, Block])
-    """What each call works in, of those that need memory for that."""
+    """The workspace of each call that needs one."""
     arena_bytes: Dim = 0
     dying: dict[int, list[Value]] = field(default_factory=dict[int, "list[Value]"])
-    """Per call: the values outside the arena whose memory nothing needs after it."""
+    """Per call: the values outside the arena whose memory is not needed after it."""
 
     def block_of(self, value: Value) -> Block | None:
-        """The memory that a value lies in; None for inputs, constants, numbers and views of those."""
+        """The memory of a value; None for inputs, constants, numbers and views of those."""
         return self.block.get(self.root.get(value, value))
 
 
 class Numbers(Enum):
-    """Where a backend keeps results without axes."""
+    """How a backend stores results without axes."""
 
     NOWHERE = auto()
-    """They are numbers of Python's."""
+    """They are Python numbers."""
     READ_AT_ONCE = auto()
-    """They are written to memory, and become numbers of Python's as soon as the call is done."""
+    """They are written to memory, and become Python numbers as soon as the call is done."""
     IN_MEMORY = auto()
-    """They lie in memory as arrays do. Each has an address, and so has an array without elements."""
+    """They are in memory like arrays. Each has an address, and so does an array without elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,16 @@ class CallMemory:
     """What a backend can do with the memory of a call."""
 
     into: bool
-    """It can be told where to write each of the results."""
+    """It can write each of its results to a given place."""
     overwrites: Mapping[int, Sequence[int]]
-    """For results by number: inputs that each may overwrite, if they have its type and die here."""
+    """For results by number: inputs that each may overwrite, if they have the same type and are not used later."""
     is_view: bool = False
     """The result is another view of the first input, and costs nothing."""
     smallest: int = 0
-    """Results of fewer bytes are better made anew than written into memory that is kept."""
+    """Results of fewer bytes are better allocated than written to memory that is kept."""
     numbers: Numbers = Numbers.NOWHERE
     work: Dim | None = None
-    """The bytes that it works in, besides its results, if it needs any."""
+    """The bytes of its workspace in addition to its results, if it needs one."""
 
 
 def plan_memory(
@@ -85,15 +85,15 @@ def plan_memory(
     owned: Set[Value] = frozenset(),
     replacing: Mapping[Value, Value] | None = None,
 ) -> MemoryPlan:
-    """Decide where every result lives, but for the `known` ones, which belong to somebody else.
+    """Decide where every result is stored, except the `known` ones, which are owned elsewhere.
 
-    The inputs that are `owned` are memory that nobody else needs: it may be written to, and given back. Results that
-    are `replacing` an operand take its place in any case.
+    The `owned` inputs are memory that nothing else needs: it may be overwritten and freed. Results that are
+    `replacing` an operand take its place in any case.
 
-    A result takes the place of an operand that dies with the call, if it can; else it goes into
-    the arena, if the call can be told where to write, the result has at least `smallest` bytes, and nobody
-    outside sees it. What is returned or handed to a call with an effect is new memory of its own. Each result of a
-    call has memory of its own.
+    A result takes the place of an operand that is not used later, if possible. Otherwise it goes into the arena, if
+    the call can write to a given place, the result has at least `smallest` bytes, and it is not visible outside. A
+    value that is returned or passed to a call with an effect gets new memory. Each result of a call has its own
+    memory.
     """
     planner = _Planner(graph, owned, replacing or {})
     for index, call in enumerate(graph.calls):
@@ -103,7 +103,7 @@ def plan_memory(
 
 
 class _Planner:
-    """Decides call by call in whose memory results lie."""
+    """Decides call by call whose memory the results use."""
 
     def __init__(self, graph: Graph, owned: Set[Value], replacing: Mapping[Value, Value]) -> None:
         self.end = len(graph.calls)
@@ -112,14 +112,14 @@ class _Planner:
         self.last = {value: index for index, call in enumerate(graph.calls) for value in call.inputs}
         """The last use of each value."""
         self.held = set(graph.outputs)
-        """Values whose memory belongs to somebody outside."""
+        """Values whose memory is owned outside."""
         for call in graph.calls:
             if has_effect(call):
                 self.held.update(call.inputs)
         self.alive_until: dict[Value, int] = {}
-        """Per root: the last use of all that lies in it so far."""
+        """Per root: the last use so far of all values in its memory."""
         self.read: set[Value] = set()
-        """Numbers, which nobody reads from memory later."""
+        """Numbers that are not read from memory later."""
         for value in owned:
             self.plan.root[value] = value
             self.plan.block[value] = Block(value.type.nbytes, -1, -1, in_arena=False)
@@ -154,9 +154,10 @@ class _Planner:
     def _overwritten(
         self, call: Call, output: Value, places: Sequence[int], index: int, taken: Set[Value]
     ) -> Value | None:
-        """The operand whose memory a result can take: a whole block that dies here, and no other operand's or result's.
+        """The operand whose memory a result can use: a whole block that is not used later and that no other operand
+        or result uses.
 
-        The memory of the graph's inputs comes first: what lies in it is not new memory, whatever becomes of it.
+        The memory of the graph's inputs comes first: values in it are not new memory.
         """
         plan = self.plan
         found: Value | None = None
@@ -177,7 +178,7 @@ class _Planner:
         return found
 
     def placed(self) -> MemoryPlan:
-        """The plan, once every call has been seen. What is used at the end is not in the arena."""
+        """The plan, after every call has been seen. Values that are used at the end are not in the arena."""
         plan = self.plan
         for root, block in plan.block.items():
             if root in self.read:
@@ -206,9 +207,10 @@ def _is_whole_view(call: Call, plan: MemoryPlan) -> bool:
 
 
 def place_blocks(blocks: Iterable[Block]) -> Dim:
-    """Give the blocks of the arena their offsets, in the order in which they are made; the size of the arena.
+    """Assign offsets to the blocks of the arena, in the order in which they are allocated; returns the size of the
+    arena.
 
-    A block takes the smallest gap that holds it. Gaps that touch become one. Of symbolic sizes, both are expressions.
+    A block takes the smallest gap that fits. Adjacent gaps are merged. For symbolic sizes, both are expressions.
     """
     blocks = [block for block in blocks if block.in_arena]
     if any(isinstance(block.nbytes, SymbolicSize) for block in blocks):
@@ -225,7 +227,7 @@ def place_blocks(blocks: Iterable[Block]) -> Dim:
 
 
 def _place_symbolic(blocks: Sequence[Block]) -> Dim:
-    """By where they would lie for typical sizes."""
+    """By their positions for typical sizes."""
     from ..shapes.arena import Piece, offsets_of
 
     usual = [replace(block, nbytes=typical(block.nbytes)) for block in blocks]
@@ -252,7 +254,7 @@ class _Gaps:
     def __init__(self) -> None:
         self.end = 0
         self.gaps: list[tuple[int, int]] = []
-        """(offset, size), by rising offset, not touching each other."""
+        """(offset, size), by ascending offset, not adjacent."""
 
     def take(self, size: int) -> int:
         fitting = [(length, offset) for offset, length in self.gaps if length >= size]
@@ -262,7 +264,7 @@ class _Gaps:
             if length > size:
                 insort(self.gaps, (offset + size, length - size))
             return offset
-        if self.gaps and sum(self.gaps[-1]) == self.end:  # stretch the last gap over the end
+        if self.gaps and sum(self.gaps[-1]) == self.end:  # extend the last gap beyond the end
             offset, _ = self.gaps.pop()
         else:
             offset = self.end

@@ -1,4 +1,4 @@
-"""How much memory a program needs, and when: its arguments, its results, and what it works in."""
+"""How much memory a program needs, and when: its arguments, its results, and its workspace."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from .memory_plan import Block, MemoryPlan
 from .peak_memory import working_memory
 
 _COLUMNS: Final = 48
-"""Of a timeline of a long program: each stands for several calls."""
+"""The columns of a long program's timeline: each stands for several calls."""
 _BARS: Final = {"argument": "#808080", "output": "#1f8a8a", "arena": "#8a63d2", "temporary": "#c0692b"}
 
 
@@ -23,37 +23,38 @@ class Lifetime:
     """A piece of memory, and the calls during which it is needed."""
 
     name: str
-    """The array that is made there first."""
+    """The first array in it."""
     nbytes: Dim
     place: str
-    """``argument``, ``output``, ``arena`` for what is kept from call to call, or ``temporary`` for what is not."""
+    """``argument``, ``output``, ``arena`` for memory that is kept from call to call, or ``temporary`` for memory that
+    is not."""
     offset: Dim | None
-    """Of its first byte in the arena; None elsewhere."""
+    """Its first byte in the arena; None elsewhere."""
     first: int
-    """The number of the call that makes it, from 0."""
+    """The number of the call that computes it, from 0."""
     last: int
     """The number of the last call that needs it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """Bytes of arrays while a program runs. Numbers, and what Python needs for its objects, are not counted."""
+    """Bytes of arrays while a program runs. Numbers and Python's objects are not counted."""
 
     arguments: Dim
-    """What the program is given, arrays that it closes over included."""
+    """The arguments of the program, including arrays that it closes over."""
     outputs: Dim
-    """What it returns, but for what lies in the memory of arguments that are donated."""
+    """The results, except those in the memory of donated arguments."""
     temporaries: Dim
-    """What it needs besides, at the time at which it needs most: kept from call to call as far as it can be. Where
-    threads share tiles, what one of them needs. Where sizes are symbolic, that time is the one for typical sizes."""
+    """What it needs in addition, at the peak; it is kept from call to call if possible. If threads share tiles, what
+    one of them needs. For symbolic sizes, the peak is the one for typical sizes."""
     lifetimes: tuple[Lifetime, ...] = ()
-    """Every piece of memory: arguments first, then as they are made. What calls need inside of them is left out."""
+    """Every piece of memory: arguments first, then in the order of allocation. Workspaces of calls are left out."""
     steps: int = 0
-    """How many calls there are, or steps of a plan."""
+    """The number of calls, or of steps of a plan."""
 
     @property
     def peak(self) -> Dim:
-        """All of that together."""
+        """The total."""
         return self.arguments + self.outputs + self.temporaries
 
     def at(self, sizes: Mapping[str, int]) -> "MemoryUse":
@@ -84,7 +85,7 @@ class MemoryUse:
         return "\n".join([f"{exact_bytes(self.peak)} bytes: {parts}", *self._timeline()])
 
     def _repr_html_(self) -> str:
-        """A bar for each piece of memory over the calls during which it is needed, in notebooks."""
+        """In notebooks, a bar for each piece of memory over the calls during which it is needed."""
         total, *_ = str(self).splitlines()
         return f"<p>{escape(total)}</p>{self._picture()}" if self.lifetimes else f"<p>{escape(total)}</p>"
 
@@ -109,7 +110,7 @@ class MemoryUse:
         return "".join([*parts, "</svg>"])
 
     def _timeline(self) -> list[str]:
-        """A line per piece of memory, with a mark for each call, or few calls, during which it is needed."""
+        """A line per piece of memory, with a mark for each call, or for a few calls, during which it is needed."""
         if not self.lifetimes:
             return []
         columns = max(1, min(self.steps, _COLUMNS))
@@ -122,7 +123,7 @@ class MemoryUse:
 
 
 def memory_use(graph: Graph, plan: MemoryPlan) -> MemoryUse:
-    """What a graph needs whose results lie where a plan says."""
+    """The memory of a graph whose results are stored as a plan says."""
     returned: set[Block] = set()
     outputs: Dim = 0
     for value in graph.outputs:
@@ -133,9 +134,7 @@ def memory_use(graph: Graph, plan: MemoryPlan) -> MemoryUse:
             outputs += value.type.nbytes
             if block is not None:
                 returned.add(block)
-    made: list[Dim] = [0] * (
-        len(graph.calls) + 1
-    )  # by call: what is new and not in the arena, without results
+    made: list[Dim] = [0] * (len(graph.calls) + 1)  # by call: new memory outside the arena, without results
     for block in plan.block.values():
         if not block.in_arena and block.first >= 0 and block not in returned:
             made[block.first] += block.nbytes
@@ -170,7 +169,7 @@ def _lifetimes(graph: Graph, plan: MemoryPlan, returned: set[Block]) -> Iterator
 
 
 def _names(graph: Graph) -> dict[Value, str]:
-    """As the graph's text does."""
+    """Like the graph's text."""
     scope = Naming(graph)
     for call in graph.calls:
         list(scope.introduce(call.inputs))

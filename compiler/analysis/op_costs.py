@@ -1,4 +1,4 @@
-"""How much work one element of a call is: what loops, their chunks and fusion weigh against memory."""
+"""The work of one element of a call, which loops, their chunks and fusion weigh against memory."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,7 +8,7 @@ from ..op import lookup
 from .fusible_ops import is_elementwise
 
 OPERATION: Final = 0.1
-"""Nanoseconds of an addition of two numbers in a loop that runs on vectors."""
+"""Nanoseconds of an addition of two numbers in a vectorised loop."""
 
 _TRANSCENDENTAL: Final = 15.0
 _SPECIAL: Final = 60.0
@@ -30,7 +30,7 @@ _BY_OP: Final[Mapping[str, float]] = {
 
 
 def element_cost(call: Call) -> float:
-    """Cost of one output element, in vectorised additions, roughly."""
+    """The approximate cost of one output element, in vectorised additions."""
     if call.op in _BY_OP:
         return _BY_OP[call.op]
     return _BY_FAMILY.get(lookup(call.op).family, _SPECIAL) if is_elementwise(call) else 1.0

@@ -1,4 +1,4 @@
-"""How much memory a graph needs to run: by what is alive at the same time."""
+"""How much memory a graph needs to run, from the values that are alive at the same time."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,11 @@ from ..symbolic_size import typical
 
 
 def peak_memory(graph: Graph) -> Dim:
-    """The bytes that all results of a graph's calls hold at most at one time, when it runs call by call.
+    """The maximum number of bytes that the results of a graph's calls occupy at one time, when it runs call by call.
 
-    Inputs and constants are not counted: they are there before. Results that are views of others cost
-    nothing and keep those alive; a nested graph, or a composite op, needs its own peak while it runs. Where sizes
-    are symbolic, the time is the one at which it is most for typical sizes.
+    Inputs and constants are not counted: they exist before. Results that are views of others cost nothing and keep
+    those alive. A nested graph, or a composite op, needs its own peak while it runs. For symbolic sizes, the peak is
+    the one for typical sizes.
 
     >>> import numpy as np, tracemill as tm
     >>> graph = tm.compile(lambda x: np.sum(np.sin(x) * 2.0)).lower(np.ones(100)).graph
@@ -22,7 +22,7 @@ def peak_memory(graph: Graph) -> Dim:
     1600
     """
     owner = _owners(graph)
-    users: dict[Value, int] = {}  # how many values lie in the memory of an owner
+    users: dict[Value, int] = {}  # how many values are in the memory of an owner
     for value in owner.values():
         users[value] = users.get(value, 0) + 1
     dying = last_uses(graph)
@@ -41,19 +41,19 @@ def peak_memory(graph: Graph) -> Dim:
 
 
 def _run_by(call: Call) -> Iterator[Graph]:
-    """The graphs that run while a call does: those that it holds, or its decomposition."""
+    """The graphs that run during a call: its nested graphs, or its decomposition."""
     yield from called((call,))
     if call.op in COMPOSITES:
         yield definition(call.op, tuple(value.type for value in call.inputs), call.params)
 
 
 def working_memory(graph: Graph) -> Dim:
-    """What a nested graph needs besides its outputs, which the call counts as its own."""
+    """What a nested graph needs in addition to its outputs, which count for the call."""
     return max(0, peak_memory(graph) - sum(value.type.nbytes for value in {*graph.outputs}), key=typical)
 
 
 def _owners(graph: Graph) -> dict[Value, Value]:
-    """For each result the one in whose memory it lies; views of inputs and constants are left out."""
+    """For each result the one in whose memory it is; views of inputs and constants are left out."""
     owner: dict[Value, Value] = {}
     scattered: set[Value] = set()  # views that skip, repeat or permute entries: reshaping them makes a copy
     for call in graph.calls:

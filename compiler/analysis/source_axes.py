@@ -1,4 +1,4 @@
-"""`source_axes`: how the axes of a moved array lie in what is made of it, by the index map of the op."""
+"""`source_axes`: how the axes of an operand relate to those of the moved result, from the index map of the op."""
 
 from typing import NamedTuple
 
@@ -9,19 +9,19 @@ from ..symbolic_size import is_known
 
 
 class SourceAxis(NamedTuple):
-    """What the index along one axis of the operand is made of."""
+    """What the index along one axis of the operand depends on."""
 
     same: int | None
-    """The axis of the result that it is the index of, if both are as long."""
+    """The axis of the result with the same index, if both are equally long."""
     uses: frozenset[int]
     """All axes of the result whose indices it depends on."""
 
 
 def source_axes(call: Call) -> tuple[SourceAxis, ...] | None:
-    """For each axis of the first operand, what its index is made of; None if the op has no index map.
+    """For each axis of the first operand, what its index depends on; None if the op has no index map.
 
-    For ``transpose(x, axes=(1, 0))`` axis 0 of `x` is the same as axis 1 of the result; for ``reshape`` from [6] to
-    [2, 3] the index along the only axis of `x` depends on both axes, and is the same as neither.
+    For ``transpose(x, axes=(1, 0))`` axis 0 of `x` is the same as axis 1 of the result. For ``reshape`` from [6] to
+    [2, 3] the index along the only axis of `x` depends on both axes of the result, and is the same as neither.
     """
     index_map = lookup(call.op).index_map
     if index_map is None:

@@ -1,4 +1,4 @@
-"""Along which axis a graph can be cut into tiles, so that one part after the other is computed in the cache."""
+"""The axis along which a graph can be split into tiles, so that one part after another is computed in the cache."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -13,19 +13,20 @@ from .fusible_ops import REDUCTIONS, is_elementwise, reduced_axes
 from .source_axes import source_axes
 
 Axes: TypeAlias = tuple[int | None, ...]
-"""For each input of a call the axis that is cut with the output's; None for one that every tile needs as a whole."""
+"""For each input of a call, the axis that is split together with the output's; None for an input that every tile
+needs completely."""
 
 FOLDED = REDUCTIONS - {"argmax", "argmin"}
-"""Reductions whose results over the parts of an axis are reduced to the result in the same way."""
+"""Reductions whose results over the parts of an axis are combined in the same way."""
 
 MOST_PIECES = 64
-"""A tile that is a strip of columns lies in as many pieces as there are rows. With more than these, they are so short
-that NumPy spends more time on beginning with one than on what is in it."""
+"""A tile that is a strip of columns consists of one piece of memory per row. If there are more than this, they are so
+short that NumPy spends more time on starting a piece than on its contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """One axis of a graph of loop calls, as each value sees it."""
+    """One axis of a graph of loop calls, as it appears in each value."""
 
     length: Dim
     """Of the axis."""
@@ -34,11 +35,11 @@ class Tiling:
     folded: Mapping[Value, int]
     """Reductions over the axis, and the axis of their operand: each tile reduces its own part."""
     late: frozenset[Value]
-    """What needs such results first: it is computed when all tiles are done. All else is computed before them."""
+    """The calls that need these results: they run after all tiles. All other calls run before."""
     row_bytes: int
-    """The memory of one element of the axis, in the value that has most."""
+    """The memory of one element of the axis, in the largest value."""
     pieces: int
-    """In how many pieces of memory a tile of that value lies."""
+    """The number of pieces of memory of a tile of that value."""
     outside_bytes: int
     """The memory of the results that are computed before and after the tiles."""
 
@@ -46,8 +47,8 @@ class Tiling:
 def tiling_of(graph: Graph, *, most_row_bytes: int) -> Tiling | None:
     """The outermost axis along which tiles compute most of the results of a graph of loop calls.
 
-    A tile of one row needs at most `most_row_bytes` per value, in no more than `MOST_PIECES`; less than a quarter of
-    all results may lie outside of the tiles. None if no axis is like that.
+    A tile of one row needs at most `most_row_bytes` per value, in at most `MOST_PIECES` pieces; less than a quarter
+    of all results may be outside the tiles. None if no axis satisfies this.
     """
     made = [call.outputs[0] for call in graph.calls if not is_view(call)]
     if not made:
@@ -73,14 +74,14 @@ def tiling_of(graph: Graph, *, most_row_bytes: int) -> Tiling | None:
 
 @dataclass(slots=True)
 class _Cut:
-    """What must be cut so that some values can be computed in tiles."""
+    """What must be split so that some values can be computed in tiles."""
 
     axes: dict[Value, int] = field(default_factory=dict[Value, int])
     """Results of calls, and the axis along which all need them."""
     row_bytes: int = 0
-    """The largest of all that is cut and lies in memory, per element of the axis."""
+    """The largest split value in memory, per element of the axis."""
     pieces: int = 0
-    """How many pieces of its memory have elements of one part of the axis."""
+    """The number of pieces of its memory that contain elements of one part of the axis."""
     operands: set[Value] = field(default_factory=set[Value])
     """What these calls take a part of."""
 
@@ -118,14 +119,14 @@ def _along(graph: Graph, largest: Value, axis: int) -> Tiling | None:
     cut = _cut(graph, roots)
     operands = {*cut.operands, *(call.inputs[0] for call in graph.calls if call.outputs[0] in folded)}
     if operands <= cut.axes.keys():
-        return None  # nothing that the tiles are given is cut: all would compute the same
+        return None  # no input of the tiles is split: all would compute the same
     inside = {*cut.axes, *folded}
     outside = sum(_made_bytes(call) for call in graph.calls if call.outputs[0] not in inside)
     return Tiling(length, cut.axes, folded, _after(graph, inside), cut.row_bytes, cut.pieces, outside)
 
 
 def _after(graph: Graph, inside: Set[Value]) -> frozenset[Value]:
-    """What is computed outside of the tiles from what they make."""
+    """What is computed after the tiles, from their results."""
     after: set[Value] = set()
     for call in graph.calls:
         (output,) = call.outputs
@@ -135,9 +136,9 @@ def _after(graph: Graph, inside: Set[Value]) -> frozenset[Value]:
 
 
 def _cut(graph: Graph, roots: Iterable[tuple[Value, int]]) -> _Cut:
-    """What tiles compute so that `roots` are computed a part each, each value along one axis only.
+    """What tiles compute so that each computes a part of `roots`; each value is split along one axis only.
 
-    What they need as a whole, or along two axes, is computed before them.
+    Values that they need completely, or along two axes, are computed before.
     """
     wanted: dict[Value, set[int | None]] = {}
     for value, axis in roots:
@@ -168,7 +169,7 @@ def _cut(graph: Graph, roots: Iterable[tuple[Value, int]]) -> _Cut:
 
 
 def _axis_of_output(call: Call, known: Mapping[Value, int]) -> int | None:
-    """The axis of the result that goes along with those of the operands."""
+    """The axis of the result that corresponds to those of the operands."""
     for axis in range(call.outputs[0].ndim):
         inputs = input_axes(call, axis)
         if inputs is not None and all(
@@ -179,7 +180,7 @@ def _axis_of_output(call: Call, known: Mapping[Value, int]) -> int | None:
 
 
 def _reduced_axis(call: Call, known: Mapping[Value, int]) -> int | None:
-    """The axis of the operand that goes along, if the call reduces over it part by part."""
+    """The corresponding axis of the operand, if the call reduces over it part by part."""
     axis = known.get(call.inputs[0])
     return axis if call.op in FOLDED and axis in _tuple(call.params["axes"]) else None
 
@@ -201,7 +202,7 @@ def _tuple(param: Param) -> tuple[int, ...]:
 
 
 def input_axes(call: Call, axis: int) -> Axes | None:
-    """What an axis of the result of a loop call goes along with; None if parts of it cannot be computed from parts."""
+    """What an axis of the result of a loop call corresponds to; None if parts of it cannot be computed from parts."""
     if typical(call.outputs[0].shape[axis]) < 2:
         return None
     if is_elementwise(call):
@@ -221,7 +222,7 @@ def _aligned(call: Call, axis: int) -> Axes:
 
 
 def _moved(call: Call, axis: int) -> Axes | None:
-    """By the index map of the op: the axis lies in one axis of the operand as it is, or in none."""
+    """By the index map of the op: the axis is one unchanged axis of the operand, or none."""
     sources = source_axes(call)
     if sources is None:
         return None
@@ -232,7 +233,7 @@ def _moved(call: Call, axis: int) -> Axes | None:
 
 
 def _same_length(call: Call, axis: int) -> Axes | None:
-    """The windows that are read or written span the axis. Where they begin is the same for all tiles."""
+    """The windows that are read or written span the axis. They begin at the same place for all tiles."""
     length = call.outputs[0].shape[axis]
     window = [value for value in call.inputs if value.ndim]
     if not all(is_known(value.shape[axis] == length) for value in window):
@@ -245,7 +246,7 @@ def _concatenate(call: Call, axis: int) -> Axes | None:
 
 
 def _gather(call: Call, axis: int) -> Axes:
-    """The axes of the indices come first, then those of the array that are not indexed."""
+    """The axes of the indices come first, then the axes of the array that are not indexed."""
     x, *indices = call.inputs
     ndim = max(index.ndim for index in indices)
     if axis >= ndim:

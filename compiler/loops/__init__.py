@@ -1,1 +1,1 @@
-"""Kernels as loops over scalars: what a backend prints as C or Triton."""
+"""Kernels as loops over scalars, which backends print as C or Triton."""

@@ -1,4 +1,4 @@
-"""What makes loops: scopes, names, and the loops themselves, each tried before it is made."""
+"""Builds loops: scopes, names, and the loops themselves, each tried before it is built."""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -27,27 +27,27 @@ from .nest import (
 from .scope import Branch, Scope
 
 LONG: Final = 64
-"""Axes of at least so many entries are worth running in tiles."""
+"""Axes of at least this many entries are worth running in tiles."""
 
 TILE: Final = 32
 """Rows and columns of a tile."""
 
 MOST_PIECES: Final = 8
-"""A loop is cut where a choice turns, into at most so many."""
+"""A loop is split where a condition changes, into at most this many loops."""
 
 MOST_COLUMNS: Final = 8192
-"""Up to so many results are gathered at once."""
+"""Up to this many results are accumulated at once."""
 
 PART: Final = 512
-"""Of more, so many are gathered at a time."""
+"""If there are more, this many are accumulated at a time."""
 
 
 class NotFlatError(Exception):
-    """An index is not a linear expression of the variable that stands for several axes."""
+    """An index is not a linear expression of the variable of several merged axes."""
 
 
 class TooWideError(Exception):
-    """The loop over a variable is too long for results of all its turns to be gathered at once."""
+    """The loop over a variable has too many iterations to accumulate the results of all of them at once."""
 
     def __init__(self, variable: Variable) -> None:
         super().__init__()
@@ -59,14 +59,14 @@ class Loops:
 
     def __init__(self, reserved: Sequence[str], plain: bool) -> None:
         self.plain = plain
-        """Whether loops are neither cut nor run in tiles, and nothing is gathered or kept for another loop."""
+        """Whether loops are neither split nor tiled, and nothing is accumulated or stored for another loop."""
         self.root = self.current = Scope()
         self.taken = set(reserved)
         self.homes: dict[str, tuple[Scope, int]] = {}
-        """Of each local: the scope that holds it, and the level there from which on it is known. Of each output that
-        others are computed from: where all of it is stored."""
+        """For each local: the scope that holds it, and the level from which on it is known there. For each output
+        from which others are computed: where it is stored completely."""
         self.places: list[Affine] | None = None
-        """Where the loads lie that are made now, if somebody asks."""
+        """Where current loads are recorded, if needed."""
 
     # ---- names -------------------------------------------------------------------------------------
 
@@ -85,13 +85,14 @@ class Loops:
         return Buffer(self.claim(_plain(name)), value.dtype, value.type.size)
 
     def counter(self, depth: int | None = None) -> str:
-        """What the variable of a loop is called: i in the outermost, then j; of the next one in the current scope."""
+        """The name of a loop's variable: i for the outermost, then j, and so on for the next one in the current
+        scope."""
         depth = self.depth() if depth is None else depth
         free = [name for name in "ijklmnopqrstuvw" if name not in self.taken]
         return free[depth] if depth < len(free) else f"i_{depth}"
 
     def depth(self) -> int:
-        """How many loops are around the current scope."""
+        """How many loops enclose the current scope."""
         return sum(scope.variable is not None for scope in self.current.chain())
 
     # ---- scopes and levels -------------------------------------------------------------------------
@@ -140,7 +141,8 @@ class Loops:
         return local
 
     def home_of(self, value: Value, index: Index) -> Scope:
-        """The outermost scope that knows the index, but no wider one than in which the index is in range."""
+        """The outermost scope in which the index is known, but not wider than the scope in which the index is in
+        range."""
         variables = {variable for place in index for variable in place.variables}
         safe = within(index, value.shape)
         for scope in self.current.chain():
@@ -161,11 +163,12 @@ class Loops:
     def loops(
         self, extents: Sequence[int], body: Callable[[Index], None], *, tiles: bool = False, apart: int = 0
     ) -> int:
-        """Nested loops in the current scope, as few as will do; the level from which on what they gather is known.
+        """Nested loops in the current scope, as few as possible; returns the level from which on their accumulated
+        results are known.
 
-        Axes that are only used together, one after the other in memory, share a loop, but the first `apart` of them
-        with none of the others. With `tiles`, two loops run in tiles if what is near in memory along one of them is far
-        along the other.
+        Axes that are only used together, and are adjacent in memory, share a loop, except that the first `apart` axes
+        share none with the others. With `tiles`, two loops run in tiles if neighbours in memory along one of them are
+        far apart along the other.
         """
         groups = [[extent] for extent in extents if not is_one(extent)]
 
@@ -210,7 +213,7 @@ class Loops:
     # ---- tiles -----------------------------------------------------------------------------------------
 
     def crossing(self, groups: Sequence[Sequence[int]], body: Callable[[Index], None]) -> int | None:
-        """The group other than the last along which an array is read one element after the other, if both are long."""
+        """The group other than the last along which an array is read contiguously, if both are long."""
         sizes = [math.prod(group) for group in groups]
         if len(groups) < 2 or is_known(sizes[-1] < LONG):
             return None
@@ -228,7 +231,7 @@ class Loops:
         return None
 
     def tiled(self, groups: Sequence[Sequence[int]], row: int, body: Callable[[Index], None]) -> int:
-        """Loops of which those over the group `row` and over the last one run in tiles."""
+        """Loops of which those over the group `row` and over the last group run in tiles."""
         rows, columns = tuple(groups[row]), tuple(groups[-1])
         others = [group for number, group in enumerate(groups[:-1]) if number != row]
         before, depth = sum(map(len, groups[:row])), sum(map(len, others))
@@ -258,10 +261,10 @@ class Loops:
         return level
 
     def loop(self, variable: Variable, body: Callable[[Affine], object], *, flat: bool = False) -> int:
-        """One loop in the current scope, or several if that decides choices in its body.
+        """One loop in the current scope, or several if that resolves conditions in its body.
 
-        The body is made twice: first to see what it needs, then in the loop at the level of that. With `flat`, the
-        variable stands for several axes.
+        The body is built twice: first to find out what it needs, then inside the loop at the resulting level. With
+        `flat`, the variable stands for several axes.
         """
         scope = self.current
         trial = Scope(scope, variable, names=[], flat=flat)
@@ -283,7 +286,8 @@ class Loops:
         return target.level + 1
 
     def in_parts(self, variable: Variable, body: Callable[[Affine], object], flat: bool) -> int:
-        """A loop over parts of a range, and in each a loop over its values. Of an unknown range most is one part."""
+        """A loop over parts of a range, and in each a loop over its values. A range of unknown length is mostly one
+        part."""
         length = MOST_COLUMNS if isinstance(variable.extent, SymbolicSize) else PART
         count = variable.extent // length
         end = variable.low + count * length
@@ -298,21 +302,21 @@ class Loops:
         return level
 
     def forget(self, trial: Scope) -> None:
-        """Free the names that a loop took which was only tried."""
+        """Free the names taken by a loop that was only tried."""
         for name in trial.names or ():
             if name not in self.homes or any(scope is trial for scope in self.homes[name][0].chain()):
                 self.taken.discard(name)
                 self.homes.pop(name, None)
 
     def check_flat(self, place: Affine) -> None:
-        """Refuse a place for which a variable that stands for several axes is taken apart."""
+        """Refuse a place that splits the variable of several axes."""
         if place.is_linear:
             return
         if any(scope.flat and scope.variable in place.variables for scope in self.current.chain()):
             raise NotFlatError
 
     def note_turns(self, condition: Condition) -> None:
-        """Remember at which values of a loop's variable the condition turns, if it depends on one alone."""
+        """Record the values of a loop's variable at which the condition changes, if it depends on one variable only."""
         terms = condition.place.terms
         if not isinstance(condition, Between) or len(terms) != 1:
             return
@@ -322,18 +326,20 @@ class Loops:
             return
         for bound in (condition.low, condition.high):
             if isinstance(factor, SymbolicSize):
-                continue  # then it turns at a quotient that is no simpler than the condition
-            # The condition is `factor · v + constant >= bound`; it turns at the quotient rounded up.
+                continue  # then it changes at a quotient that is no simpler than the condition
+            # The condition is `factor · v + constant >= bound`; it changes at the quotient rounded up.
             turn = -((condition.place.constant - bound) // factor) if factor > 0 else None
-            if turn is None:  # `v <= (constant − bound) / −factor`: it turns behind the quotient rounded down
+            if (
+                turn is None
+            ):  # `v <= (constant − bound) / −factor`: it changes after the quotient rounded down
                 turn = (condition.place.constant - bound) // -factor + 1
             loop.turns.add(turn)
 
 
 def run_across(loads: Sequence[Affine], across: Variable, along: Variable) -> bool:
-    """Whether more arrays are read one element after the other by the variable `across` than by `along`.
+    """Whether more arrays are read contiguously along the variable `across` than along `along`.
 
-    Arrays in which `across` moves nothing have no say: in a loop over it they are not read again.
+    Arrays that do not depend on `across` do not count: a loop over it does not read them again.
     """
     votes = 0
     for place in loads:
@@ -348,12 +354,13 @@ def run_across(loads: Sequence[Affine], across: Variable, along: Variable) -> bo
 
 
 def _is_far(factor: int | None) -> bool:
-    """Whether neighbours along a variable of this factor lie apart in memory."""
+    """Whether neighbours along a variable with this factor are apart in memory."""
     return not is_unit(factor) and (factor is None or not same(factor, 0))
 
 
 def _merged(groups: Sequence[Sequence[int]], apart: int = 0) -> Iterator[list[list[int]]]:
-    """The groups with two or more neighbours made one, most first; none of the first `apart` with one of the others."""
+    """The groups with neighbours merged, those with most axes first; none of the first `apart` is merged with one of
+    the others."""
     if 0 < apart < len(groups):
         before, behind = [*map(list, groups[:apart])], [*map(list, groups[apart:])]
         yield from (
@@ -384,7 +391,8 @@ def _names(expression: Expression) -> Iterator[str]:
 
 
 def _pieces(variable: Variable, turns: set[int]) -> list[Variable]:
-    """The range of a variable cut before each of `turns`, if they are few. Of symbolic ranges a piece may be empty."""
+    """The range of a variable, split before each of `turns`, if they are few. A piece of a symbolic range may be
+    empty."""
     cuts: list[int] = []
     for turn in sorted(turns, key=typical):
         if _is_behind(turn, (cuts or [variable.low])[-1]) and _is_behind(variable.high + 1, turn):
@@ -396,10 +404,10 @@ def _pieces(variable: Variable, turns: set[int]) -> list[Variable]:
 
 
 def _is_behind(place: int, other: int) -> bool:
-    """Whether a place is never before another one, and not always the same."""
+    """Whether a place never comes before another one, and is not always the same."""
     return is_known(place >= other) and not is_known(place <= other)
 
 
 def _plain(name: str) -> str:
-    """A name in letters that every compiler reads."""
+    """A name in letters that every compiler accepts."""
     return identifier(name.encode("ascii", "replace").decode().replace("?", "_"))

@@ -1,4 +1,4 @@
-"""What tells apart calls that need code of their own."""
+"""Keys that distinguish calls that need different code."""
 
 from collections.abc import Hashable
 
@@ -7,9 +7,9 @@ from ..op import has_effect
 
 
 def call_key(call: Call) -> Hashable:
-    """Equal for calls that the same code computes: of the same op, parameters and types.
+    """Equal for calls that the same code computes: with the same op, parameters and types.
 
-    Of a call with an effect the key is its own.
+    A call with an effect has its own key.
     """
     if has_effect(call):
         return call
@@ -18,9 +18,9 @@ def call_key(call: Call) -> Hashable:
 
 
 def function_key(call: Call) -> Hashable:
-    """Equal for calls that share a function of C's.
+    """Equal for calls that share a C function.
 
-    That of a loop or a choice is written for constants that enter, and has one name for an input that enters twice.
+    A loop or a branch is compiled for its constants, and an input that appears twice has one name.
     """
     if call.op not in ("scan", "switch", "while_loop"):
         return call_key(call)

@@ -1,7 +1,7 @@
-"""`overwritable`: which inputs of a loop nest an output may be written over while they are read.
+"""`overwritable`: which inputs of a loop nest an output may overwrite while they are read.
 
-An element must not be overwritten before it has been read for the last time. Turns of a loop may run in any order, on
-threads and on vectors: what one of them writes, no other may read. Within a turn the order of statements counts.
+An element must not be overwritten before its last read. Iterations of a loop may run in any order, on threads and in
+vectors: no other iteration may read what one of them writes. Within an iteration, the order of statements counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,23 +16,24 @@ from .nest import Accumulate, Block, Buffer, Choose, Load, Loop, Nest, Store
 from .walk import expressions
 
 _SEARCHES: Final = frozenset({"argmax", "argmin"})
-"""Reductions that may read a number again, behind the loop, to find its place."""
+"""Reductions that may read a number again after the loop, to find its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """An element that is read or written, in the turns of the loops around it."""
+    """An element that is read or written in the iterations of the enclosing loops."""
 
     buffer: Buffer
     place: Affine
     loops: tuple[tuple[int, Variable], ...]
-    """The loops around it from the outside in, each with the number of its statement."""
+    """The enclosing loops from the outside in, each with the number of its statement."""
     time: float
-    """The number of its statement: later ones run later in the same turn. What a statement reads, it reads first."""
+    """The number of its statement: higher numbers run later in the same iteration. A statement reads before it
+    writes."""
 
 
 def overwritable(nest: Nest) -> Mapping[int, Sequence[int]]:
-    """For outputs by number, the inputs of their dtype and size that may lie in the same memory, if there are some."""
+    """For outputs by number: the inputs with their dtype and size that may share their memory, if there are any."""
     loads, stores = _accesses(nest.body)
     found: dict[int, Sequence[int]] = {}
     for number, output in enumerate(nest.outputs):
@@ -52,7 +53,7 @@ def overwritable(nest: Nest) -> Mapping[int, Sequence[int]]:
 
 
 def _accesses(body: Block) -> tuple[Sequence[_Access], Sequence[_Access]]:
-    """What is read, and what is written."""
+    """The reads, and the writes."""
     loads: list[_Access] = []
     stores: list[_Access] = []
     numbers = count()
@@ -78,7 +79,7 @@ def _accesses(body: Block) -> tuple[Sequence[_Access], Sequence[_Access]]:
 
 
 def _never_repeats(store: _Access) -> bool:
-    """Whether every turn of the loops around a store writes elsewhere."""
+    """Whether every iteration of the loops around a store writes to a different place."""
     factors = [
         (_distance(store.place.factor(v)), v.extent) for _, v in store.loops if not is_known(v.extent <= 1)
     ]
@@ -93,8 +94,9 @@ def _never_repeats(store: _Access) -> bool:
 def _is_safe(load: _Access, store: _Access) -> bool:
     """Whether no element is read after it has been written.
 
-    In other turns of the loops around both, other elements are read than are written here: both places are the same
-    sum, which differs from turn to turn by at least its `step`, and a rest in a window that is no longer than that.
+    In other iterations of the common loops, the elements read differ from those written here: both places are the
+    same sum, which differs between iterations by at least its `step`, plus a rest in a window that is no longer than
+    that.
     """
     both = list(_shared(load, store))
     is_earlier = load.time <= store.time
@@ -111,14 +113,14 @@ def _is_safe(load: _Access, store: _Access) -> bool:
 
 
 def _distance(factor: int | None) -> int:
-    """How far a factor moves; 0 if nobody knows which way."""
+    """How far a factor moves; 0 if the direction is unknown."""
     if factor is None:
         return 0
     return factor if is_known(factor >= 0) else -factor if is_known(factor <= 0) else 0
 
 
 def _common(factors: Sequence[int]) -> int:
-    """A number that divides all factors: the greatest, or of sizes one of them, or 1."""
+    """A number that divides all factors: the greatest one, or for symbolic sizes one of them, or 1."""
     if not any(isinstance(factor, SymbolicSize) for factor in factors):
         return gcd(*factors)
     steps = sorted(map(_distance, factors), key=typical)
@@ -126,7 +128,7 @@ def _common(factors: Sequence[int]) -> int:
 
 
 def _shared(load: _Access, store: _Access) -> Iterator[Variable]:
-    """The variables of the loops around both."""
+    """The variables of the common loops."""
     for (number, variable), (other, _) in zip(load.loops, store.loops, strict=False):
         if number != other:
             return

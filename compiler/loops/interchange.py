@@ -1,14 +1,16 @@
-"""`vectorize_long_axis`: loops over pairs in which the long loop runs on vectors, not the short sum that it holds.
+"""`vectorize_long_axis`: in loops over pairs, vectorise the long loop instead of the short sum inside it.
 
 In ``for i: for j: for k: sum (x[i, k] - y[j, k])²`` with 2000 values of j and 16 of k, vectors over k are short, and
-what follows each sum is computed one by one. Here the turns of k are written out in the turn of j, and the loop over j
-runs on vectors. It reads y in columns then, again for every value of i: from a copy that has them side by side.
+the code after each sum runs element by element. This pass unrolls the loop over k inside the loop over j, and
+vectorises the loop over j. It then reads y in columns, again for every value of i: from a copy in which the columns
+are contiguous.
 
-Where the short sum has no length that is known, it is the outer loop instead, over sums for a few hundred values of j:
+If the short sum has no known length, it becomes the outer loop instead, over sums for a few hundred values of j:
 ``for i: for k: for j: sum[j] (x[i, k] - y[j, k])²``.
 
-What else is in a turn, loops that gather many numbers say, follows in a second loop over j. So it does behind what is
-slow to compute, ``t = tanh(x[j])`` in ``for i: for j: for k: z[i, j, k] = t * y[k]``, which has vectors then, too.
+Other statements of an iteration, such as loops that accumulate many numbers, follow in a second loop over j. The same
+holds after values that are slow to compute: ``t = tanh(x[j])`` in ``for i: for j: for k: z[i, j, k] = t * y[k]`` is
+then vectorised, too.
 """
 
 import math
@@ -46,26 +48,26 @@ from .nest import (
 from .walk import accumulated, at_value, expressions, loaded_from, places, statements, used, with_leaves
 
 MOST_TURNS: Final = 64
-"""So many turns of short loops are written out."""
+"""At most this many iterations of short loops are unrolled."""
 
 MOST_STATEMENTS: Final = 512
-"""Short loops that are written out become at most so many statements."""
+"""Unrolled short loops become at most this many statements."""
 
 LEAST: Final = 16
-"""The turns of a loop that is worth running on vectors."""
+"""A loop with this many iterations is worth vectorising."""
 
 REREAD: Final = 8
-"""How often an array is read out of order before a copy of it is worth it."""
+"""How often an array is read out of order before a copy pays off."""
 
 LARGEST_COPY: Final = 1 << 24
 """Bytes of a copy."""
 
 Making: TypeAlias = Callable[[Loop, tuple[Variable, ...]], Sequence[Statement]]
-"""What becomes of a loop in others."""
+"""The result for a loop inside others."""
 
 
 def vectorize_long_axis(nest: Nest, reserved: Sequence[str] = ()) -> Nest:
-    """The same nest, its loops over pairs made to run on vectors. New names are others than `reserved`."""
+    """The same nest with its loops over pairs vectorised. New names differ from `reserved`."""
     pairs = _Pairs(nest, reserved)
     body = pairs.changed(nest.body, ())
     return replace(nest, body=(*pairs.copying, *body))
@@ -88,7 +90,7 @@ class _Pairs:
         return name
 
     def changed(self, body: Block, outer: tuple[Variable, ...]) -> Block:
-        """Statements in loops over `outer`, with loops over pairs made to run on vectors."""
+        """Statements in loops over `outer`, with loops over pairs vectorised."""
         made: list[Statement] = []
         for statement in body:
             match statement:
@@ -134,7 +136,7 @@ class _Pairs:
     def is_sum_of_unknown_length(
         self, loop: Loop, first: Block, rest: Block, outer: tuple[Variable, ...]
     ) -> bool:
-        """Whether `rest` begins with a short symbolic sum that turns of the loop can gather side by side."""
+        """Whether `rest` begins with a short symbolic sum that iterations of the loop can accumulate side by side."""
         inner = rest[0] if rest else None
         if not outer or not isinstance(inner, Loop) or not isinstance(inner.variable.extent, SymbolicSize):
             return False
@@ -151,7 +153,7 @@ class _Pairs:
         )
 
     def side_by_side(self, loop: Loop, outer: tuple[Variable, ...]) -> Sequence[Statement]:
-        """The sum as the outer loop, for one part of the range after the other; then what follows the sums."""
+        """The sum as the outer loop, for one part of the range after another; then the statements after the sums."""
         variable = loop.variable
         first, (inner, *rest) = _divided(loop)
         assert isinstance(inner, Loop)
@@ -185,7 +187,7 @@ class _Pairs:
         return [replace(loop, body=self.changed(loop.body, (*outer, loop.variable)))]
 
     def in_parts(self, loop: Loop, outer: tuple[Variable, ...], made: Making) -> Sequence[Statement]:
-        """The loop over parts of its range, so that what a part leaves in rows is little; then over what is left."""
+        """The loop over parts of its range, so that a part stores few values in rows; then over the remainder."""
         variable = loop.variable
         count, left = variable.extent // PART, variable.extent % PART
         part = Variable(variable.name, 0, count - 1)
@@ -219,7 +221,7 @@ class _Pairs:
         return size * load.dtype.itemsize <= LARGEST_COPY
 
     def copied(self, load: Load, variable: Variable, outer: tuple[Variable, ...]) -> Load:
-        """The element from a copy in which it lies beside its neighbour along the variable, if that is worth it."""
+        """The element from a copy in which it is next to its neighbour along the variable, if that is worth it."""
         if not self.is_worth_a_copy(load, variable, outer):
             return load
         order = [atom for atom, _ in load.place.terms if isinstance(atom, Variable) and atom != variable]
@@ -244,7 +246,7 @@ class _Pairs:
 
 
 def _divided(loop: Loop) -> tuple[Block, Block]:
-    """The first statements of a loop, which can run on vectors, and the rest."""
+    """The first statements of a loop, which can be vectorised, and the rest."""
     begun: set[Accumulator] = set()
     for number, statement in enumerate(loop.body):
         if isinstance(statement, Begin):
@@ -255,7 +257,7 @@ def _divided(loop: Loop) -> tuple[Block, Block]:
 
 
 def _can_run(statement: Statement, variable: Variable, begun: set[Accumulator]) -> bool:
-    """Whether several turns of the variable can compute a statement at once."""
+    """Whether several iterations of the variable can compute a statement at once."""
     match statement:
         case Let():
             return True
@@ -278,7 +280,8 @@ def _can_run(statement: Statement, variable: Variable, begun: set[Accumulator]) 
 
 
 def _is_slow(first: Block, rest: Block) -> bool:
-    """Whether statements wait for a function that vectors compute faster, since a loop follows in the same turn."""
+    """Whether statements wait for a function that vectors compute faster, because a loop follows in the same
+    iteration."""
     if not any(isinstance(statement, Loop) for statement in rest):
         return False
     calls = (x.call for statement in first for x in expressions(statement) if isinstance(x, Apply))
@@ -286,13 +289,13 @@ def _is_slow(first: Block, rest: Block) -> bool:
 
 
 def _in_any_order(accumulator: Accumulator) -> bool:
-    """Whether lanes can gather parts of what is reduced."""
+    """Whether vector lanes can accumulate parts of the reduced numbers."""
     is_complex_product = accumulator.op == "prod" and kind(accumulator.dtype) == "c"
     return accumulator.op not in ("argmax", "argmin") and not is_complex_product
 
 
 def _size(loop: Loop) -> tuple[int, int]:
-    """How many turns and statements a loop has with those in it."""
+    """How many iterations and statements a loop has, including its inner loops."""
     inner = [_size(statement) for statement in loop.body if isinstance(statement, Loop)]
     turns = reduce(max_expr, (turns for turns, _ in inner), 1)
     return loop.variable.extent * turns, loop.variable.extent * (
@@ -301,12 +304,12 @@ def _size(loop: Loop) -> tuple[int, int]:
 
 
 def _is_in_order(factor: int | None) -> bool:
-    """Whether neighbours along a variable of this factor are the same element, or neighbours in memory."""
+    """Whether neighbours along a variable with this factor are the same element, or neighbours in memory."""
     return is_unit(factor) or (factor is not None and same(factor, 0))
 
 
 def _only_gathers(body: Block, begun: set[Accumulator]) -> bool:
-    """Whether statements do no more than to add to numbers that began in the same turn."""
+    """Whether statements only add to accumulators that started in the same iteration."""
     for statement in body:
         match statement:
             case Let():
@@ -330,7 +333,7 @@ def _written_out(body: Block) -> Block:
 
 
 def _kept(first: Block, rest: Block) -> list[Local] | None:
-    """What `rest` needs of the statements before it, in rows; None if rows cannot hold that."""
+    """The values of earlier statements that `rest` needs, in rows; None if rows cannot hold them."""
     made = {s.local.name: s.local for s in first if isinstance(s, Let | Choose)}
     begun = {accumulator for s in first if isinstance(s, Begin) for accumulator in s.accumulators}
     uses = used(rest)
@@ -351,7 +354,7 @@ def _loads(body: Sequence[Statement]) -> Iterator[Load]:
 
 
 def _names(body: Block) -> Iterator[str]:
-    """The names that statements introduce."""
+    """The names that statements define."""
     for statement in statements(body):
         match statement:
             case Let() | Choose():

@@ -1,7 +1,7 @@
-"""How long loops take, roughly, and how they are cut into chunks that threads can share.
+"""Estimates the time of loops, and splits them into chunks that threads can share.
 
-Chunks depend on the work alone, never on the number of threads, so that results do not either. Where sizes have names,
-so has the work: the program computes it, and the chunks, when it runs.
+Chunks depend only on the work, never on the number of threads, so results do not either. For symbolic sizes, the work
+is symbolic, too: the program computes it, and the chunks, when it runs.
 """
 
 from collections.abc import Iterable
@@ -15,38 +15,38 @@ from .nest import Apply, Block, Buffer, Choose, Clamped, Load, Loop, Nest, State
 from .walk import accumulated, expressions, statements
 
 BYTE: Final = 0.01
-"""Nanoseconds of a byte that is read or written, in the caches: what lies beyond them is worth sharing anyway."""
+"""Nanoseconds per byte that is read or written in the caches. Work on larger arrays is worth sharing anyway."""
 
 ARITHMETIC: Final = 0.02
-"""Nanoseconds of an addition of two numbers, if nothing else keeps a loop on vectors waiting."""
+"""Nanoseconds of an addition of two numbers in a vectorised loop that waits for nothing else."""
 
 FUNCTION: Final = 8.0
-"""More additions than these take as long as a function."""
+"""A function takes as long as this many additions."""
 
 ANYWHERE: Final = 1.0
-"""Nanoseconds of an element that lies where another one says."""
+"""Nanoseconds of an element whose position is given by another element."""
 
 SHARED: Final = 50_000
-"""Nanoseconds of work from which on a loop is shared between threads."""
+"""A loop with this many nanoseconds of work is shared between threads."""
 
 BESIDE_PRODUCTS: Final = 500_000
-"""The same in programs whose matrix products NumPy computes: the threads of its BLAS still wait on the cores then."""
+"""The same in programs with matrix products in NumPy: the threads of its BLAS then still wait on the cores."""
 
 CHUNK: Final = 25_000
-"""Nanoseconds of work that are worth handing to a thread."""
+"""Nanoseconds of work that are worth giving to a thread."""
 
 MOST_CHUNKS: Final = 64
 
 ROWS: Final = 256
-"""Rows that are added up side by side in their own precision, which is a chunk then."""
+"""Rows that are summed side by side in their own precision; this is then the size of a chunk."""
 
 
 PICOSECONDS: Final = 1000
-"""Of a nanosecond: sizes are multiplied with whole numbers."""
+"""A fraction of a nanosecond: sizes are multiplied by integers."""
 
 
 def estimated_time(body: Block) -> int:
-    """What statements take on one thread, as an expression of the sizes of their loops."""
+    """The time of statements on one thread, as an expression of the sizes of their loops."""
     if not _has_sizes(body):
         return round(work(body))
     total: int = quotient(_picoseconds(body), PICOSECONDS)
@@ -100,13 +100,13 @@ def work(body: Iterable[Statement]) -> float:
 
 
 def _nanoseconds(call: Call) -> float:
-    """Of one element. Functions take longer than their additions where the C library has no vectors for them."""
+    """For one element. Functions take longer than their additions if the C library has no vectorised version."""
     count = element_cost(call)
     return count * (OPERATION if count > FUNCTION else ARITHMETIC)
 
 
 def chunked(nest: Nest) -> Nest:
-    """The same nest, its outermost long loops cut into chunks."""
+    """The same nest with its outermost long loops split into chunks."""
     body: Block = tuple(
         replace(item, chunk=_chunk(item)) if isinstance(item, Loop) else item for item in nest.body
     )
@@ -128,14 +128,14 @@ def _chunk(loop: Loop) -> int | None:
 
 
 def _symbolic_chunk(loop: Loop) -> int | None:
-    """The same as an expression of sizes. A loop that turns out short is one chunk."""
+    """The same as an expression of sizes. A loop that is short at run time is one chunk."""
     extent, turn = loop.variable.extent, _picoseconds(loop.body)
     if upper_bound(extent) < 2 or upper_bound(extent * turn) < PICOSECONDS * SHARED:
         return None
     if any(accumulator.size is not None for accumulator in accumulated(loop.body)):
         return None if upper_bound(extent) <= ROWS else ROWS
     if lower_bound(turn) < 1:
-        turn = max_expr(turn, 1)  # of a loop without turns inside
+        turn = max_expr(turn, 1)  # for a loop without inner iterations
     least = quotient(PICOSECONDS * CHUNK - 1, turn) + 1
     chunk = max_expr(quotient(extent + (MOST_CHUNKS - 1), MOST_CHUNKS), least)
     return None if upper_bound(extent) <= lower_bound(chunk) else chunk

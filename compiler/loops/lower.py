@@ -1,8 +1,8 @@
-"""`lower`: the graph of a kernel as a loop nest, by asking for each output what one element of it needs.
+"""`lower`: turns the graph of a kernel into a loop nest, by finding what one element of each output needs.
 
-Every value is a function of an index. An element is computed in the outermost loop in which all variables of its index
-are known, once: what does not change in a loop moves out of it, and what two results need is shared. Asking for a sum
-makes a loop where the index of the sum is known; sums that do not need each other share one.
+Every value is a function of an index. An element is computed once, in the outermost loop in which all variables of
+its index are known: loop-invariant values move out of a loop, and two results share what both need. A sum creates a
+loop where the index of the sum is known; independent sums share a loop.
 """
 
 import math
@@ -46,21 +46,21 @@ from .nest import (
 from .scope import Branch, Scope
 
 UNROLLED: Final = 4
-"""Up to so many numbers are reduced without a loop, and an axis of that length is written out."""
+"""Up to this many numbers are reduced without a loop, and an axis of that length is unrolled."""
 
 SLOW: Final = 10
-"""What costs as much as so many additions is not computed twice if a row can keep it."""
+"""A value that costs as much as this many additions is not computed twice if a row can store it."""
 
 LARGEST_ROWS: Final = 1 << 17
-"""Bytes of all rows in the body of a loop: they lie on the stack, and should stay in a core's cache."""
+"""Bytes of all rows in the body of a loop: they are on the stack, and should stay in a core's cache."""
 
 
 def lower(graph: Graph, reserved: Sequence[str] = (), *, plain: bool = False, rows: int = 0) -> Nest:
     """The loop nest that computes the outputs of a kernel's graph. Names are identifiers other than `reserved`.
 
-    A `plain` nest is for who computes blocks of elements at once: each loop stands as it is, neither in tiles nor in
-    pieces; each result of a reduction is gathered by a loop of its own; and nothing is left in rows. With `rows`, first
-    axes of as many entries share no loop with those behind them.
+    A `plain` nest is for backends that compute blocks of elements at once: loops are neither tiled nor split; each
+    result of a reduction has its own loop; and nothing is stored in rows. With `rows`, first axes with this many
+    entries share no loop with the axes after them.
     """
     return _Lowering(graph, reserved, plain, rows).nest()
 
@@ -77,7 +77,7 @@ class _Lowering(Loops):
         }
         self.constants: dict[Value, Buffer] = {}
         self.costs: dict[str, float] = {}
-        """How many additions a local costs, with all that its loop computes for it."""
+        """How many additions a local costs, including its loops."""
         self.outputs = [self.buffer("out", value) for value in graph.outputs]
         self.slow = _slow(graph)
         self.slow_outputs: dict[Value, Buffer] = {}
@@ -117,7 +117,7 @@ class _Lowering(Loops):
         raise InternalError("nothing was asked for")
 
     def source(self, value: Value, index: Index) -> Element:
-        """Where an element comes from if all that is done to it is to move it."""
+        """Where an element comes from if it is only moved."""
         while (call := self.makers.get(value)) is not None:
             if call.op == "reshape" and self.is_stored(call.inputs[0]):
                 return value, index
@@ -128,7 +128,7 @@ class _Lowering(Loops):
         return value, index
 
     def is_stored(self, value: Value) -> bool:
-        """Whether a value lies in memory as it is: only the place in row-major order counts then."""
+        """Whether a value is contiguous in memory: then only the position in row-major order counts."""
         while (call := self.makers.get(value)) is not None and call.op == "reshape":
             value = call.inputs[0]
         return value not in self.makers
@@ -158,7 +158,8 @@ class _Lowering(Loops):
         return self.recall(value, index) or self.stored(value, index)
 
     def stored(self, value: Value, index: Index) -> Expression | None:
-        """What is slow to compute, from the output that holds it; not in the loop that stores it and so knows it."""
+        """A value that is slow to compute, from the output that holds it; not in the loop that stores it, which knows
+        it."""
         if value not in self.slow_outputs:
             return None
         output = self.slow_outputs[value]
@@ -192,7 +193,7 @@ class _Lowering(Loops):
         return self.constants[value]
 
     def missing(self, call: Call, index: Index) -> list[Element]:
-        """The elementwise operands that are not known yet: asking for them in turn needs no recursion."""
+        """The elementwise operands that are not known yet: asking for them one by one needs no recursion."""
         found: list[Element] = []
         for operand in call.inputs:
             source, place = self.source(operand, aligned(index, operand.shape))
@@ -231,7 +232,7 @@ class _Lowering(Loops):
         return local
 
     def kept(self, call: Call, index: Index) -> Expression | None:
-        """What is slow to compute, from a row in which the same loop before this one leaves it."""
+        """A value that is slow to compute, from a row in which the loop before this one stores it."""
         scope, value = self.current, call.outputs[0]
         outer, variable = scope.parent, scope.variable
         if self.plain or outer is None or outer is self.root or variable is None or scope.is_trial:
@@ -260,7 +261,7 @@ class _Lowering(Loops):
     # ---- indices read from arrays --------------------------------------------------------------------
 
     def clamped(self, call: Call, number: Expression, last: int) -> Affine:
-        """An index that is known at run time, moved into [0, last]."""
+        """An index that is known at run time, clipped to [0, last]."""
         if is_known(last <= 0):
             return ZERO
         if isinstance(number, Literal):
@@ -270,7 +271,7 @@ class _Lowering(Loops):
         if isinstance(number, Position) and number.place.is_below(last + 1):
             return number.place
         if not is_known(last >= 0):
-            last = max_expr(last, 0)  # of an array without elements none is read
+            last = max_expr(last, 0)  # no element of an empty array is read
         local = self.let(f"{self.stem(call)}_at", INT64, Clamped(number, last, INT64))
         variable = Variable(local.name, 0, last)
         self.homes[local.name][0].bound.add(variable)
@@ -356,7 +357,7 @@ class _Lowering(Loops):
         return self.let(self.stem(call), dtype, Result(accumulator, dtype, place), call)
 
     def operand(self, call: Call, index: Index, reduced: Index) -> Expression:
-        """The element that a reduction takes, given its place along the axes that are reduced."""
+        """The element that a reduction reads, given its position along the reduced axes."""
         (x,) = call.inputs
         places, rest = dict(zip(reduced_axes(call), reduced, strict=True)), iter(index)
         return self.element(x, tuple(places[a] if a in places else next(rest) for a in range(x.ndim)))
@@ -383,7 +384,7 @@ class _Lowering(Loops):
         self.add(Accumulate(accumulator, element, place, at), level)
 
     def along(self, call: Call, index: Index, extents: Shape) -> tuple[Accumulator, Variable]:
-        """Gather one result, and say in which variable the innermost loop runs."""
+        """Accumulate one result, and return the variable of the innermost loop."""
         accumulator = self.begin(call, math.prod(extents), None)
         steps: list[Variable] = []
 
@@ -397,19 +398,21 @@ class _Lowering(Loops):
         return accumulator, steps[-1]
 
     def is_column(self, index: Index, across: Variable) -> bool:
-        """Whether the results for all values of the current loop's variable can be gathered before that loop."""
+        """Whether the results for all values of the current loop's variable can be accumulated before that loop."""
         variables = {variable for place in index for variable in place.variables}
         return not self.current.guarded and self.current.bound & variables == {across}
 
     def across(
         self, call: Call, index: Index, extents: Shape, across: Variable
     ) -> tuple[Accumulator, Affine]:
-        """Gather the results for all values of a variable at once: what lies side by side is added side by side."""
+        """Accumulate the results for all values of a variable at once: adjacent elements are added side by side."""
         scope = self.current.parent
         assert scope is not None
         variables = {variable for place in index for variable in place.variables}
         while scope.parent is not None and not (scope.guarded or scope.bound & variables):
-            scope = scope.parent  # a loop that the results do not depend on would gather them again and again
+            scope = (
+                scope.parent
+            )  # a loop that the results do not depend on would accumulate them again and again
         if not is_known(across.extent <= MOST_COLUMNS):
             raise TooWideError(across)
         with self.inside(scope):
@@ -430,7 +433,7 @@ class _Lowering(Loops):
             return scope.columns[key], of(across) + -across.low
 
     def is_of_parts(self, value: Value) -> bool:
-        """Whether the entries along the last axis are different values that are put side by side."""
+        """Whether the entries along the last axis are different values placed side by side."""
         call = self.makers.get(value)
         return (
             call is not None
@@ -442,7 +445,7 @@ class _Lowering(Loops):
     # ---- outputs ---------------------------------------------------------------------------------------
 
     def output(self, value: Value, buffer: Buffer) -> None:
-        """Store all elements of an output; short last axes are written out."""
+        """Store all elements of an output; short last axes are unrolled."""
         shape = value.shape
         short = bool(shape) and not isinstance(shape[-1], SymbolicSize) and 1 < shape[-1] <= UNROLLED
         short = short and (not self.plain or self.is_of_parts(value))
@@ -468,7 +471,7 @@ class _Lowering(Loops):
             self.homes[buffer.name] = self.root, level
 
     def row_axes(self, shape: Shape) -> int:
-        """How many axes of an output the rows are."""
+        """How many axes of an output are the rows."""
         return next((n for n in range(len(shape)) if is_known(math.prod(shape[:n]) == self.rows)), 0)
 
 
@@ -478,7 +481,7 @@ def _of_nothing(op: str, dtype: DType) -> Any:
 
 
 def _slow(graph: Graph) -> set[Value]:
-    """What takes longer to compute from the inputs of a graph than to read."""
+    """Values that take longer to compute from the inputs of a graph than to read."""
     costs: dict[Value, float] = {}
     for call in graph.calls:
         own = math.inf if call.op in REDUCTIONS else element_cost(call)
@@ -487,7 +490,7 @@ def _slow(graph: Graph) -> set[Value]:
 
 
 def _stems(graph: Graph) -> dict[Value, str]:
-    """The names that the text of the graph gives to what its calls compute."""
+    """The names of the calls' results in the text of the graph."""
     naming = Naming(graph)
     stems: dict[Value, str] = {}
     for call in graph.calls:

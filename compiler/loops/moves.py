@@ -10,14 +10,14 @@ from ..symbolic_size import is_known, max_expr, min_expr
 from .nest import Between, Condition, Multiple
 
 Element: TypeAlias = tuple[Value, Index]
-"""The element of a value at an index: what loops compute."""
+"""The element of a value at an index, which loops compute."""
 
 Case: TypeAlias = tuple[tuple[Condition, ...], Element]
-"""An element, and the conditions under which it is the one that is asked for."""
+"""An element, and the conditions under which it is the right one."""
 
 
 def moved(call: Call, index: Index) -> Element | None:
-    """The one element of the operand that a call gives at an index; None if it is not as simple as that."""
+    """The element of the operand that a call returns at an index; None if there is no single one."""
     index_map = lookup(call.op).index_map
     if index_map is None:
         return None
@@ -28,7 +28,7 @@ def moved(call: Call, index: Index) -> Element | None:
 def cases(call: Call, index: Index, starts: Sequence[Affine]) -> list[Case] | None:
     """The elements among which a call chooses by its index: the first whose conditions hold; the last has none.
 
-    `starts` says where a window begins that is known only at run time.
+    `starts` says where a window begins that is only known at run time.
     """
     params: Any = call.params
     match call.op:
@@ -65,7 +65,7 @@ def _parts(call: Call, index: Index, axis: int) -> Iterator[Case]:
 def _inside(
     x: Value, index: Index, starts: Sequence[Affine | int], sizes: Sequence[int], steps: Sequence[int]
 ) -> Case:
-    """The element of `x`, which lies in every `step`-th place of a window."""
+    """The element of `x`, which is at every `step`-th position of a window."""
     conditions: list[Condition] = []
     within: list[Affine] = []
     for place, start, size, step in zip(index, starts, sizes, steps, strict=True):
@@ -76,7 +76,7 @@ def _inside(
 
 
 def holds(condition: Condition) -> bool | None:
-    """Whether a condition holds for all values of its variables, or for none; None if for some."""
+    """Whether a condition holds for all values of its variables (True), for none (False), or for some (None)."""
     place = condition.place
     if isinstance(condition, Multiple):
         rest = place % condition.step
@@ -87,5 +87,5 @@ def holds(condition: Condition) -> bool | None:
 
 
 def _truth(fact: object, opposite: object) -> bool | None:
-    """Whether a fact holds for all sizes, or for none; None if for some."""
+    """Whether a fact holds for all sizes (True), for none (False), or for some (None)."""
     return True if is_known(fact) else False if is_known(opposite) else None

@@ -24,12 +24,12 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class Row(Buffer):
-    """A small buffer in which one loop leaves what a later one needs, both within the same outermost statement."""
+    """A small buffer in which one loop stores values for a later loop, both within the same outermost statement."""
 
 
 @dataclass(frozen=True, eq=False)
 class Copy(Buffer):
-    """An input in another order, made before all loops that read it."""
+    """An input in another order, copied before all loops that read it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +42,15 @@ class Local:
 
 @dataclass(frozen=True, eq=False)
 class Accumulator:
-    """What a reduction has gathered so far: of one number, or of `size` of them at once."""
+    """The accumulated value of a reduction: one number, or `size` of them at once."""
 
     name: str
     op: str
     """The name of the reduction: ``sum``, ``argmax``, …"""
     dtype: DType
-    """Of what is reduced."""
+    """The dtype of the reduced numbers."""
     count: int
-    """How many numbers make one result."""
+    """How many numbers are combined into one result."""
     call: Call
     """The reduction."""
     size: int | None = None
@@ -61,7 +61,7 @@ class Accumulator:
 
 @dataclass(frozen=True)
 class Literal:
-    """A number known when the kernel is made."""
+    """A number that is known when the kernel is generated."""
 
     constant: Constant
 
@@ -104,7 +104,7 @@ class Apply:
 
 @dataclass(frozen=True)
 class Clamped:
-    """An integer moved into [0, last]."""
+    """An integer clipped to [0, last]."""
 
     number: "Expression"
     last: int
@@ -113,7 +113,7 @@ class Clamped:
 
 @dataclass(frozen=True)
 class Fold:
-    """A reduction of a few elements that are all known at once, at least one."""
+    """A reduction of a few elements, at least one, that are all known at once."""
 
     op: str
     operands: "tuple[Expression, ...]"
@@ -125,7 +125,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Result:
-    """What an accumulator holds in the end; at a place if it holds many."""
+    """The final value of an accumulator; at a position if it holds many."""
 
     accumulator: Accumulator
     dtype: DType
@@ -163,7 +163,7 @@ Condition: TypeAlias = Between | Multiple
 
 @dataclass(frozen=True)
 class Let:
-    """``local = expression``: what the call gives, if one is named."""
+    """``local = expression``: the result of the call, if one is named."""
 
     local: Local
     expression: Expression
@@ -194,32 +194,32 @@ class Store:
 
 @dataclass(frozen=True)
 class Begin:
-    """The accumulators start anew."""
+    """Reset the accumulators."""
 
     accumulators: tuple[Accumulator, ...]
 
 
 @dataclass(frozen=True)
 class Accumulate:
-    """One more number for an accumulator; at a place if it holds many."""
+    """Add one number to an accumulator; at a position if it holds many."""
 
     accumulator: Accumulator
     expression: Expression
     place: Affine | None
     at: Affine | None
-    """The number's index among those that are reduced, for reductions that give an index."""
+    """The number's index among the reduced numbers, for reductions that return an index."""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """The body for each value of the variable, in rising order."""
+    """The body for each value of the variable, in ascending order."""
 
     variable: Variable
     body: "Block"
     chunk: int | None = None
-    """If this loop is shared between threads: so many values belong together, whatever the number of threads."""
+    """If threads share this loop: this many values belong together, for any number of threads."""
     is_unrolled: bool = False
-    """Whether the turns are written out where the loop stands: the loop around it can run on vectors then."""
+    """Whether the loop is unrolled: the enclosing loop can then be vectorised."""
 
 
 Statement: TypeAlias = Let | Choose | Store | Begin | Accumulate | Loop
@@ -244,7 +244,7 @@ class Nest:
 
 
 def operands(expression: Expression) -> Sequence[Expression]:
-    """The expressions that an expression is made of."""
+    """The operands of an expression."""
     match expression:
         case Apply() | Fold():
             return expression.operands
@@ -255,7 +255,7 @@ def operands(expression: Expression) -> Sequence[Expression]:
 
 
 def text(expression: Expression) -> str:
-    """An expression as a dump shows it."""
+    """The text of an expression in a dump."""
     match expression:
         case Local():
             return expression.name
@@ -277,7 +277,7 @@ def text(expression: Expression) -> str:
 
 
 def condition_text(condition: Condition) -> str:
-    """A condition as a dump shows it."""
+    """The text of a condition in a dump."""
     if isinstance(condition, Multiple):
         return f"({condition.place}) % {condition.step} == 0"
     return f"{condition.low} <= {condition.place} < {condition.high}"

@@ -1,7 +1,7 @@
-"""Loops under construction: what is computed in the body of each, in an order in which it can run.
+"""Loops under construction: what the body of each computes, in an order in which it can run.
 
-The items of a body have levels: what a loop gathers is known one level after the loop, and a statement has the
-level of what it needs. So a body is: the statements of level 0, the loops of level 0, the statements of level 1, …
+The items of a body have levels: the result of a loop is known one level after the loop, and a statement has the level
+of its operands. So a body consists of the statements of level 0, the loops of level 0, the statements of level 1, …
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from .nest import (
 
 @dataclass(slots=True)
 class Branch:
-    """A choice under construction."""
+    """A branch under construction."""
 
     choice: Choose
     then: "Scope"
@@ -40,7 +40,7 @@ class Branch:
 
 @dataclass(slots=True)
 class Level:
-    """Statements, then loops that need nothing but these and what comes before."""
+    """Statements, then loops that need only these statements and earlier levels."""
 
     statements: list[Statement | Branch] = field(default_factory=list["Statement | Branch"])
     loops: "list[Scope]" = field(default_factory=list["Scope"])
@@ -48,14 +48,14 @@ class Level:
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """The body of a loop, or of the whole nest, or of a branch of a choice."""
+    """The body of a loop, of the whole nest, or of a branch."""
 
     parent: "Scope | None" = None
     variable: Variable | None = None
     guarded: bool = False
-    """The body of a branch: indices in it may be out of range where the branch is not taken."""
+    """The body of a branch: indices in it may be out of range if the branch is not taken."""
     level: int = 0
-    """The lowest level of the parent at which all that is used in here is known."""
+    """The lowest level of the parent at which everything used in here is known."""
     known: dict[tuple[Value, Index], Expression] = field(
         default_factory=dict[tuple[Value, Index], Expression]
     )
@@ -66,13 +66,13 @@ class Scope:
     )
     """Reductions for all values of the variable of a loop in here at once."""
     rows: dict[Local, Row] = field(default_factory=dict[Local, Row])
-    """Where the loop leaves numbers for a later one."""
+    """Where the loop stores numbers for a later one."""
     names: list[str] | None = None
-    """Of a loop that is only tried: the names that it took."""
+    """For a loop that is only tried: the names that it took."""
     flat: bool = False
-    """Of a loop that is only tried: whether its variable stands for several axes at once."""
+    """For a loop that is only tried: whether its variable stands for several axes at once."""
     turns: set[int] = field(default_factory=set[int])
-    """Values of the variable at which a choice turns out otherwise than at the one before."""
+    """Values of the variable at which a condition changes."""
 
     def __post_init__(self) -> None:
         if self.variable is not None:
@@ -89,7 +89,7 @@ class Scope:
         return self.levels[level]
 
     def chain(self) -> "Iterator[Scope]":
-        """This scope and those around it, from the inside out."""
+        """This scope and the enclosing ones, from the inside out."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
@@ -110,12 +110,12 @@ class Scope:
         return sum(row.size * row.dtype.itemsize for row in rows)
 
     def body(self) -> Block:
-        """The finished body, without what nothing needs."""
+        """The finished body, without unused statements."""
         return _finished(self, set())
 
 
 def _finished(scope: Scope, needed: set[object]) -> Block:
-    """Walks backwards, collecting in `needed` what is read: accumulators, row buffers, the names of locals."""
+    """Walks backwards and collects in `needed` what is read: accumulators, row buffers, the names of locals."""
     statements: list[Statement] = []
     for level in reversed(scope.levels):
         for inner in reversed(level.loops):
@@ -131,7 +131,7 @@ def _finished(scope: Scope, needed: set[object]) -> Block:
 
 
 def _needed(item: Statement | Branch, needed: set[object]) -> Statement | None:
-    """The statement if something needs it; then it needs in turn what it reads."""
+    """The statement if something needs it; then its operands are needed, too."""
     match item:
         case Let():
             if item.local.name not in needed:

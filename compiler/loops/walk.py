@@ -1,4 +1,4 @@
-"""Walking through loop nests: all statements, their expressions, what they gather and what they use."""
+"""Traverses loop nests: all statements, their expressions, their accumulators and their operands."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ from .nest import (
 
 
 def statements(body: Block) -> Iterator[Statement]:
-    """All statements, those of loops and branches included, in order."""
+    """All statements in order, including those of loops and branches."""
     for statement in body:
         yield statement
         if isinstance(statement, Loop):
@@ -39,7 +39,7 @@ def statements(body: Block) -> Iterator[Statement]:
 
 
 def expressions(statement: Statement) -> Iterator[Expression]:
-    """The expressions of a statement itself, and those that they are made of."""
+    """The expressions of a statement itself, and their operands."""
     match statement:
         case Let() | Store() | Accumulate():
             yield from _within(statement.expression)
@@ -57,12 +57,12 @@ def _within(expression: Expression) -> Iterator[Expression]:
 
 
 def loaded_from(body: Block, load: Callable[[Load], Load]) -> Block:
-    """The same statements, each element loaded from where `load` says."""
+    """The same statements, with each element loaded from where `load` says."""
     return with_leaves(body, lambda leaf: load(leaf) if isinstance(leaf, Load) else leaf)
 
 
 def with_leaves(body: Block, change: Callable[[Expression], Expression]) -> Block:
-    """The same statements, each expression that is made of no others changed."""
+    """The same statements, with each expression without operands replaced."""
 
     def of(expression: Expression) -> Expression:
         match expression:
@@ -166,7 +166,7 @@ def places(statement: Statement) -> Iterator[Affine]:
 
 
 def accumulated(body: Block) -> Iterator[Accumulator]:
-    """The accumulators that a body adds to and that begin before it, in order."""
+    """The accumulators that a body adds to and that start before it, in order."""
     begun: set[Accumulator] = set()
     seen: set[Accumulator] = set()
     for statement in statements(body):
@@ -181,18 +181,18 @@ def accumulated(body: Block) -> Iterator[Accumulator]:
 
 @dataclass(slots=True)
 class Uses:
-    """What a body has from outside, each once, in the order in which it is met."""
+    """What a body uses from outside, each once, in the order of first use."""
 
     buffers: dict[Buffer, None] = field(default_factory=dict[Buffer, None])
     written: set[Buffer] = field(default_factory=set[Buffer])
-    """Those of the buffers in which something is stored."""
+    """The buffers in which something is stored."""
     locals: dict[str, Local | None] = field(default_factory=dict["str", "Local | None"])
     """By name; None for an index that was read from an array."""
     results: dict[Accumulator, None] = field(default_factory=dict[Accumulator, None])
 
 
 def used(body: Block) -> Uses:
-    """What a body uses that is not its own."""
+    """What a body uses but does not define."""
     uses = Uses()
     own: set[object] = set()
     for statement in statements(body):
@@ -219,7 +219,7 @@ def used(body: Block) -> Uses:
 
 
 def _made(statement: Statement) -> Sequence[object]:
-    """The names and accumulators that a statement introduces."""
+    """The names and accumulators that a statement defines."""
     match statement:
         case Loop():
             return (statement.variable.name,)

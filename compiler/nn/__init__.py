@@ -1,10 +1,10 @@
-"""Functions of neural networks for NumPy arrays and traced ones alike: activations, convolutions,
-normalisation, losses, attention.
+"""Functions of neural networks for NumPy arrays and traced arrays: activations, convolutions, normalisation, losses,
+attention.
 
-NumPy arrays are computed at once and give NumPy arrays. Traced ones are recorded as one call of an op of that
-name where the op has rules of its own, which keeps graphs and gradients small. All are stable for large
-arguments, keep the dtype of floating arrays, take integers as f64 (which `conv` keeps), and have derivatives of
-every order that are right where the formula has a corner.
+NumPy arrays are computed at once and give NumPy arrays. For traced arrays, a function is recorded as one call of an
+op with the same name if the op has its own rules, which keeps graphs and gradients small. All functions are stable
+for large arguments, keep the dtype of floating-point arrays, treat integers as f64 (except `conv`, which keeps them),
+and have derivatives of every order that are right where the formula has a kink.
 """
 
 from .activations import (

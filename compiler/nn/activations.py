@@ -1,4 +1,4 @@
-"""Activations, entry by entry. Results have the shape and the floating dtype of the argument."""
+"""Elementwise activations. Results have the shape and the floating-point dtype of the argument."""
 
 from typing import Any
 
@@ -120,7 +120,7 @@ def gelu(x: Any, approximate: bool = False) -> Any:
 
 
 def hard_tanh(x: Any, low: float = -1.0, high: float = 1.0) -> Any:
-    """`x` from `low` to `high`, and those beyond.
+    """`x` clipped to the range from `low` to `high`.
 
     >>> hard_tanh(np.array([-3.0, 0.5])).tolist()
     [-1.0, 0.5]
@@ -129,7 +129,7 @@ def hard_tanh(x: Any, low: float = -1.0, high: float = 1.0) -> Any:
 
 
 def hard_sigmoid(x: Any) -> Any:
-    """The straight line from 0 at −3 to 1 at 3, flat beyond.
+    """The straight line from 0 at −3 to 1 at 3, constant outside.
 
     >>> hard_sigmoid(np.array([-4.0, 0.0, 3.0])).tolist()
     [0.0, 0.5, 1.0]

@@ -1,4 +1,4 @@
-"""What the functions take: arrays of numbers, of one floating dtype; and the call of an op on them."""
+"""Converting arguments: arrays of numbers in one floating-point dtype; and calling an op on them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,12 +16,13 @@ from ..tracing.traced_array import as_value, is_traced, located, wrap
 
 
 def floating(x: Any) -> Any:
-    """The array as real floating numbers: integers and booleans become f64, complex is a `DTypeError`."""
+    """The array as real floating-point numbers: integers and booleans become f64, complex raises a `DTypeError`."""
     return in_one_dtype(as_numbers(x))[0]
 
 
 def in_one_dtype(*required: Any, optional: Sequence[Any] = ()) -> list[Any]:
-    """The arrays in the floating dtype that NumPy promotes them to, all traced or none; an optional None stays None."""
+    """The arrays in the floating-point dtype to which NumPy promotes them, all traced or none; an optional None stays
+    None."""
     arrays = (*required, *optional)
     present = [*required, *(x for x in optional if x is not None)]
     given, weak = [as_numbers(x) for x in present], [weak_type(x) for x in present]
@@ -37,7 +38,7 @@ def in_one_dtype(*required: Any, optional: Sequence[Any] = ()) -> list[Any]:
 
 
 def broadcast(function: str, *arrays: Any) -> Sequence[Any]:
-    """The arrays in the shape that they broadcast to."""
+    """The arrays, broadcast to their common shape."""
     shapes = [np.shape(x) for x in arrays]
     shape = joint_shape(*shapes)
     if shape is None:
@@ -48,7 +49,7 @@ def broadcast(function: str, *arrays: Any) -> Sequence[Any]:
 
 
 def all_traced_or_none(arrays: list[Any]) -> list[Any]:
-    """The arrays, traced if one is: what the function closes over becomes an input as it is, changed in the graph."""
+    """The arrays, traced if one is. A closed-over array becomes an input of the graph and can be updated there."""
     traced = next(filter(is_traced, arrays), None)
     if traced is None:
         return arrays
@@ -62,7 +63,7 @@ def _as_traced(x: Any) -> Any:
 def call(op: str, *arrays: Any, **params: Param) -> Any:
     """``op(*arrays, **params)`` without the arrays that are None: computed, or recorded if one is traced.
 
-    Several outputs are a tuple; those without axes are scalars, as NumPy's functions give them.
+    Several outputs are a tuple; outputs without axes are scalars, as from NumPy's functions.
     """
     results = located(apply_op, op, *[x for x in arrays if x is not None], **params)
     scalars = tuple(x if x.ndim else x[()] for x in results)

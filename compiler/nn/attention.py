@@ -1,4 +1,4 @@
-"""Attention: means of values by how well keys answer queries."""
+"""Attention: means of values, weighted by how well keys match queries."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Convolutions of batches of signals and images with channels, for NumPy arrays and traced ones alike."""
+"""Convolutions of batches of signals and images with channels, for NumPy arrays and traced arrays."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -97,10 +97,10 @@ def conv_transpose(
     output_padding: int | Sequence[int] = 0,
     layout: str | None = None,
 ) -> Any:
-    """The transpose of `conv` with the same kernels and parameters: from what that gives to what it takes.
+    """The transpose of `conv` with the same kernels and parameters: it maps an output of `conv` to an input.
 
-    ``sum(conv(x, w) * y) == sum(x * conv_transpose(y, w))``, so that this is also the gradient of `conv` by x. With
-    strides it enlarges an image.
+    ``sum(conv(x, w) * y) == sum(x * conv_transpose(y, w))``, so this is also the gradient of `conv` with respect to
+    x. With strides it enlarges an image.
 
     Args:
         y: ``[n, o, *lengths]``, as a result of `conv`.
@@ -153,7 +153,7 @@ def _conv_transpose(
 
 
 class _Order(NamedTuple):
-    """Where ``[n, c, *spatial]`` and ``[o, i, *spatial]`` lie in the arrays; None: in this order."""
+    """The axes of the arrays for ``[n, c, *spatial]`` and ``[o, i, *spatial]``; None means this order."""
 
     x: tuple[int, ...] | None = None
     w: tuple[int, ...] | None = None
@@ -225,7 +225,7 @@ def _ungrouped(out: Any) -> Any:
 
 
 def _per_axis(name: str, given: Any, rank: int, least: int = 1) -> tuple[int, ...]:
-    """One whole number for every axis, or one for each."""
+    """One integer for every axis, or one for each."""
     wanted = "a whole number, or one for each axis"
     numbers = (
         tuple(whole(name, one, wanted) for one in given)
@@ -240,19 +240,19 @@ def _per_axis(name: str, given: Any, rank: int, least: int = 1) -> tuple[int, ..
 
 
 def _reach(length: int, dilation: int) -> int:
-    """How far `length` entries reach that lie `dilation` apart."""
+    """The extent of `length` entries that are `dilation` apart."""
     if dilation == 1:
         return length
     return (length - 1) * dilation + 1 if length else 0
 
 
 def _needed(length: int, size: int, stride: int) -> int:
-    """The padding for one window per `stride` entries, or part of that."""
+    """The padding for one window per `stride` entries, or for a remainder."""
     return max((-(-length // stride) - 1) * stride + size - length, 0)
 
 
 def _padding(given: Any, same: Sequence[int]) -> Pairs:
-    """The entries before and after each axis; `same` says how many those of "same" are together."""
+    """The entries before and after each axis; `same` is their total for "same"."""
     if isinstance(given, str):
         if given.lower() == "valid":
             return ((0, 0),) * len(same)

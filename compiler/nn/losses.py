@@ -1,4 +1,4 @@
-"""Losses: how far predictions are from targets. ``reduction`` is "mean", "sum", or "none" for each by itself."""
+"""Losses: how far predictions are from targets. ``reduction`` is "mean", "sum", or "none" for separate losses."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def mse_loss(x: Any, target: Any, reduction: str = "mean") -> Any:
 
 
 def l1_loss(x: Any, target: Any, reduction: str = "mean") -> Any:
-    """The size of ``x - target``, with derivative 0 where both are equal.
+    """The absolute value of ``x - target``, with derivative 0 where both are equal.
 
     >>> float(l1_loss(np.array([1.0, -3.0]), np.array([0.0, 0.0])))
     2.0
@@ -104,7 +104,7 @@ def nll_loss_backward(
     reduction: str = "mean",
     total_weight: Any = None,
 ) -> Any:
-    """The gradient for the first argument of `nll_loss` from that for its result.
+    """The gradient for the first argument of `nll_loss`, from the gradient for its result.
 
     `total_weight` is the sum of the weights of the targets, computed if it is None.
 
@@ -178,7 +178,7 @@ def _nll_loss(x: Any, target: Any, weight: Any, ignore_index: int, reduction: st
 
 
 def _classes(x: Any, target: Any, ignore_index: int) -> Any:
-    """The target as integers; those that are known must be classes of `x`."""
+    """The target as integers; known ones must be classes of `x`."""
     target = as_numbers(target)
     if not is_integer(target.dtype):
         raise DTypeError(f"target must be integers, not {target.dtype}", user_location())
@@ -196,7 +196,7 @@ def _classes(x: Any, target: Any, ignore_index: int) -> Any:
 
 
 def _known(target: Any) -> Array | None:
-    """The array, unless it is an input of the graph: one that is closed over may change from call to call."""
+    """The array, unless it is an input of the graph: a closed-over array may change from call to call."""
     if not is_traced(target):
         return np.asarray(target)
     value = as_value(target)

@@ -52,11 +52,11 @@ def layer_norm_backward(
     bias: Any = None,
     output_mask: Mask = (True, True, True),
 ) -> tuple[Any, Any, Any]:
-    """The gradients for the input, the weight and the bias of `layer_norm` from that for its result.
+    """The gradients for the input, the weight and the bias of `layer_norm`, from the gradient for its result.
 
     `mean` and `rstd`, which is ``1 / sqrt(variance + eps)``, are those of `x`, with the normalised axes kept with
-    length 1. They count as functions of `x`: derivatives of the gradients flow through them into `x`.
-    What `output_mask` does not ask for is None. The value of `bias` has no part in them.
+    length 1. They count as functions of `x`: derivatives of the gradients flow through them into `x`. Gradients that
+    `output_mask` does not request are None. The value of `bias` does not matter.
 
     >>> x = np.array([[1.0, 3.0, 8.0]])
     >>> mean, rstd = np.mean(x, 1, keepdims=True), 1 / np.std(x, 1, keepdims=True)
@@ -86,7 +86,7 @@ def rms_norm(x: Any, normalized_shape: Shape, weight: Any = None, eps: float = 1
 
 
 def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """Each example's channels, which are axis 1, normalised in groups; `weight` and `bias` are per channel.
+    """Normalises the channels of each example, axis 1, in groups; `weight` and `bias` are per channel.
 
     Y. Wu and K. He, "Group normalization" (2018).
 
@@ -107,7 +107,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
 
 
 def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """`group_norm` with every channel a group of its own.
+    """`group_norm` with every channel in its own group.
 
     >>> instance_norm(np.array([[[1.0, 3.0], [0.0, 4.0]]]), eps=0.0).tolist()
     [[[-1.0, 1.0], [-1.0, 1.0]]]
@@ -126,7 +126,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> tuple[Any, Any, Any]:
-    """``(output, running_mean, running_var)``: `x` normalised per channel, which is axis 1, and the new statistics.
+    """``(output, running_mean, running_var)``: `x` normalised per channel, axis 1, and the new statistics.
 
     S. Ioffe and C. Szegedy, "Batch normalization" (2015).
 
@@ -192,11 +192,11 @@ def batch_norm_backward(
     eps: float = 1e-5,
     output_mask: Mask = (True, True, True),
 ) -> tuple[Any, Any, Any]:
-    """The gradients for the input, the weight and the bias of `batch_norm` from that for its output.
+    """The gradients for the input, the weight and the bias of `batch_norm`, from the gradient for its output.
 
     In training `save_mean` and `save_rstd`, which is ``1 / sqrt(variance + eps)``, are those of `x` per channel, and
     count as functions of it: derivatives of the gradients flow through them into `x`. In inference the running
-    statistics are used, and these two may be None. What `output_mask` does not ask for is None.
+    statistics are used, and these two may be None. Gradients that `output_mask` does not request are None.
 
     >>> x, ct = np.array([[1.0], [3.0]]), np.array([[1.0], [0.0]])
     >>> dx, _, dbias = batch_norm_backward(ct, x, None, np.zeros(1), np.ones(1), None, None, False, eps=0.0)
@@ -226,7 +226,7 @@ def batch_norm_backward(
 
 
 def _per_channel(function: str, x: Any, **statistics: Any) -> None:
-    """`ShapeError` unless there is one number per channel."""
+    """Raises `ShapeError` unless there is one number per channel."""
     if x.ndim < 2:
         raise ShapeError(
             f"{function} of an array of shape {x.shape}: axis 1 must be the channels", user_location()
@@ -254,16 +254,16 @@ def _wanted(output_mask: Mask) -> tuple[bool, ...]:
 
 
 def _placed(results: Any, wanted: Sequence[bool]) -> tuple[Any, Any, Any]:
-    """The outputs at their places, and None at the others."""
+    """The outputs at their positions, and None at the others."""
     rest = iter(results if isinstance(results, tuple) else (results,))
     first, second, third = (next(rest) if one else None for one in wanted)
     return first, second, third
 
 
 def _following(x: Any, axes: tuple[int, ...], mean: Any, rstd: Any) -> tuple[Any, Any]:
-    """The same statistics with derivatives: what was computed apart from `x` follows it as if computed here.
+    """The same statistics with derivatives: statistics computed outside count as functions of `x`.
 
-    Both are moved by the difference between what `x` gives and a constant of that value.
+    The difference between the statistic of `x` and a constant with the same value is added to both.
     """
     if not is_traced(x):
         return mean, rstd

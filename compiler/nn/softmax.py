@@ -1,4 +1,4 @@
-"""softmax, its logarithm, and logsumexp, with SciPy's meaning of ``axis``: one, several, or None for all."""
+"""softmax, its logarithm, and logsumexp, with ``axis`` as in SciPy: one, several, or None for all."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Axis = int | tuple[int, ...] | None
 
 
 def softmax(x: Any, axis: Axis = None) -> Any:
-    """``exp(x) / sum(exp(x))`` over `axis`; the entries sum to 1. NaN where all are −∞.
+    """``exp(x) / sum(exp(x))`` over `axis`; the entries sum to 1. NaN if all are −∞.
 
     >>> softmax(np.array([0.0, 0.0])).tolist()
     [0.5, 0.5]
@@ -35,7 +35,7 @@ def log_softmax(x: Any, axis: Axis = None) -> Any:
 
 
 def softmax_backward(grad_output: Any, output: Any, axis: Axis = None) -> Any:
-    """The gradient for the argument of `softmax` from that for its result, and the result.
+    """The gradient for the argument of `softmax`, from the gradient for its result and the result.
 
     >>> softmax_backward(np.array([1.0, 0.0]), softmax(np.zeros(2))).tolist()
     [0.25, -0.25]
@@ -45,7 +45,7 @@ def softmax_backward(grad_output: Any, output: Any, axis: Axis = None) -> Any:
 
 
 def log_softmax_backward(grad_output: Any, output: Any, axis: Axis = None) -> Any:
-    """The gradient for the argument of `log_softmax` from that for its result, and the result.
+    """The gradient for the argument of `log_softmax`, from the gradient for its result and the result.
 
     >>> log_softmax_backward(np.array([1.0, 0.0]), log_softmax(np.zeros(2))).tolist()
     [0.5, -0.5]
@@ -57,8 +57,8 @@ def log_softmax_backward(grad_output: Any, output: Any, axis: Axis = None) -> An
 def logsumexp(x: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) -> Any:
     """``log(sum(b * exp(x)))`` over `axis` (an int, a tuple, or None for all).
 
-    The weights `b` broadcast against `x`; where they are 0 an entry has no part, whatever it is. The result
-    is NaN where the sum is negative, and −∞ where it is 0 or has no terms.
+    The weights `b` broadcast against `x`; entries with weight 0 are ignored, whatever their value. The result is NaN
+    where the sum is negative, and −∞ where it is 0 or has no terms.
 
     >>> float(logsumexp(np.array([1000.0, 1000.0])))
     1000.6931471805599
@@ -74,7 +74,7 @@ def logsumexp(x: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
 
 
 def _along(axis: Axis, function: Callable[..., Any], *arrays: Any) -> Any:
-    """The function along one axis; several are put in place of one, behind the others."""
+    """The function along one axis; several axes are merged into the last one."""
     x = arrays[0]
     axes = located(axes_or_all, axis, x.ndim)
     if len(axes) == 1:

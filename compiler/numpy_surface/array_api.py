@@ -42,7 +42,7 @@ VERSION = "2024.12"
 
 
 def _function(name: str) -> Any:
-    """What the namespace holds under `name`."""
+    """The member `name` of the namespace."""
     original = getattr(np, name)
     traced = CONSTRUCTORS.get(name)
     return original if traced is None else _constructor(name, original, traced)
@@ -61,7 +61,7 @@ def _constructor(name: str, original: Callable[..., Any], traced: Callable[..., 
 
 
 def _make_namespace() -> ModuleType:
-    """A module whose names are looked up when they are used: by then every chapter has registered its own."""
+    """A module that looks up names on use: by then every chapter has registered its functions."""
 
     def look_up(name: str) -> Any:
         if name not in _STANDARD:
@@ -81,7 +81,7 @@ array_api = _make_namespace()
 
 @method("__array_namespace__")
 def array_namespace(x: TracedArray, api_version: str | None = None) -> ModuleType:
-    """The standard's namespace for traced arrays; `UnsupportedFunctionError` for a version that NumPy lacks."""
+    """The standard's namespace for traced arrays; raises `UnsupportedFunctionError` for a version that NumPy lacks."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", VERSION):
         raise UnsupportedFunctionError(
             f"version {api_version!r} of the Array API is unknown: use {VERSION!r}"

@@ -1,4 +1,4 @@
-"""Methods of arrays that no function of NumPy has, and those that have no meaning for a traced array."""
+"""Methods of arrays without a corresponding NumPy function, and methods that have no meaning for a traced array."""
 
 import builtins
 from typing import Any
@@ -26,7 +26,7 @@ def fill(a: TracedArray, value: Any) -> None:
 
 @method("view")
 def view(a: TracedArray, dtype: Any = None, type: Any = None) -> TracedArray:
-    """The same memory, perhaps with its bits read as another dtype of the same size."""
+    """The same memory, optionally with its bits read as another dtype of the same size."""
     if type is not None or (isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)):
         raise UnsupportedFunctionError("x.view(type=…) cannot be traced: traced arrays have no subclasses")
     if dtype is None:
@@ -40,7 +40,7 @@ def view(a: TracedArray, dtype: Any = None, type: Any = None) -> TracedArray:
 
 
 def _conj(a: TracedArray) -> Any:
-    """Of a real array, that array itself: unlike ``np.conj(x)``, the method makes no copy."""
+    """For a real array, the array itself: unlike ``np.conj(x)``, the method makes no copy."""
     return np.conj(a) if is_complex(a.dtype) else a
 
 
@@ -64,7 +64,7 @@ def partition(a: TracedArray, kth: Any, axis: int = -1, kind: str = "introselect
 
 @method("to_device")
 def to_device(a: TracedArray, device: str, /, *, stream: Any = None) -> TracedArray:
-    """Traced arrays are on the CPU, as NumPy's."""
+    """Traced arrays are on the CPU, like NumPy's."""
     if device != "cpu" or stream is not None:
         raise ArgumentValueError(
             f"arrays are on the device 'cpu' and have no stream, not on {device!r}: leave it out"

@@ -1,7 +1,7 @@
-"""Whether results own their memory (``x.flags.owndata``): many of NumPy's are views of arrays that nobody else sees.
+"""Whether results own their memory (``x.flags.owndata``): many of NumPy's are views of internal arrays.
 
-``np.require(x, requirements="O")`` copies what does not own its memory, and shares what does. A function that is in
-no table here returns what the rest of the surface makes of it: new arrays own their memory, views do not.
+``np.require(x, requirements="O")`` copies arrays that do not own their memory, and shares those that do. A function
+that is in no table here keeps the default: new arrays own their memory, and views do not.
 """
 
 from collections.abc import Callable
@@ -72,17 +72,17 @@ def is_new(named: dict[str, Any], one: TracedArray) -> bool | None:
 
 
 def depends(named: dict[str, Any], one: TracedArray) -> bool | None:
-    """On the installed NumPy, or on values."""
+    """Based on the installed NumPy, or on values."""
     return None
 
 
 def chosen(named: dict[str, Any], one: TracedArray) -> bool | None:
-    """The places of what is true are views, as of ``np.nonzero``."""
+    """The positions of nonzero entries are views, as for ``np.nonzero``."""
     return "x" in named
 
 
 def real_if_known(named: dict[str, Any], one: TracedArray) -> bool | None:
-    """NumPy computes in complex128. Real eigenvalues of a real matrix are seen as the real parts of that."""
+    """NumPy computes in complex128. Real eigenvalues of a real matrix are views of the real parts."""
     if one.dtype == np.complex128 and as_value(named["a"]).dtype.kind != "c" and one.concrete() is None:
         return None
     return one.dtype != np.float64
@@ -93,7 +93,7 @@ def squeezed(named: dict[str, Any], one: TracedArray) -> bool | None:
 
 
 def resized(named: dict[str, Any], one: TracedArray) -> bool | None:
-    """Repetitions, seen in the new shape; zeros where there is nothing to repeat."""
+    """Repetitions, viewed in the new shape; zeros if there is nothing to repeat."""
     return None if 0 in (one.size, np.size(named["a"])) else False
 
 

@@ -1,4 +1,4 @@
-"""The functions of NumPy that have no meaning for a traced array, each with its reason."""
+"""NumPy functions that have no meaning for a traced array, each with its reason."""
 
 from ..tracing.registry import REFUSED
 

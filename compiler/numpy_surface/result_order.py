@@ -1,6 +1,6 @@
-"""The memory order of results: what NumPy's functions allocate for arguments that are not in C order.
+"""The memory order of results: how NumPy allocates them for arguments that are not in C order.
 
-A function that is in no table here returns arrays in C order, or is made of functions that are.
+A function that is in no table here returns arrays in C order, or consists of functions that are.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,7 +48,7 @@ def give_results_numpys_order() -> None:
 
 
 def function_named(name: str) -> Any:
-    """NumPy's function of a name such as ``linalg.inv``; None if the installed NumPy is older than that."""
+    """NumPy's function with a name such as ``linalg.inv``; None if the installed NumPy is too old for it."""
     function: Any = np
     for part in name.split("."):
         function = getattr(function, part, None)
@@ -107,12 +107,12 @@ def _orders(rule: Rule, names: str) -> None:
 
 
 def elementwise(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As a ufunc of all arrays."""
+    """As for a ufunc of all arrays."""
     return elementwise_layout(shape, operands)
 
 
 def close(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As of a ufunc of the difference, which is compared, and of the tolerance, which is made of `b` alone."""
+    """As for a ufunc of the difference, which is compared, and of the tolerance, which is computed from `b` alone."""
     tolerances = [elementwise_layout(x.shape, [x]) or row_major(x.shape) for x in layouts_of([named["b"]])]
     equal = elementwise_layout(shape, operands) or row_major(shape)
     near = elementwise_layout(shape, [equal, *tolerances]) or row_major(shape)
@@ -120,7 +120,7 @@ def close(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> La
 
 
 def clipped(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As of a ufunc of the array and its bounds."""
+    """As for a ufunc of the array and its bounds."""
     given = [named[name] for name in ("a", "a_min", "a_max", "min", "max") if named.get(name) is not None]
     kinds = [weak_or_dtype(x, as_value(x)) for x in given]
     dtypes = [np.result_type(*kinds)] * len(given)
@@ -128,7 +128,7 @@ def clipped(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> 
 
 
 def like_first(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """The axes in the order of the first array, whatever their lengths become."""
+    """The axes in the order of the first array, whatever their new lengths are."""
     first = operands[0]
     if len(first.shape) != len(shape):
         return None
@@ -136,7 +136,7 @@ def like_first(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) 
 
 
 def cumulated(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As of a ufunc; with an initial entry, as of that and the others joined."""
+    """As for a ufunc; with an initial entry, as for a ufunc of that and the joined others."""
     first = operands[0]
     if not named.get("include_initial"):
         return like_first(named, operands, shape)
@@ -147,20 +147,20 @@ def cumulated(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -
 
 
 def reduced(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """The axes that are left, in the order of the array that was reduced."""
+    """The remaining axes, in the order of the reduced array."""
     first = operands[0]
     axes = some_axes(named.get("axis"), len(first.shape))
     return reduced_layout(first, axes, shape)
 
 
 def traced(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """The axes beside those of the diagonals that are summed."""
+    """The axes other than those of the summed diagonals."""
     axes = [normalize_axis(named.get(f"axis{i}", i - 1), len(operands[0].shape)) for i in (1, 2)]
     return reduced_layout(operands[0], axes, shape)
 
 
 def reduced_layout(source: Layout, axes: Sequence[int], shape: Shape) -> Layout | None:
-    """The layout of a reduction over `axes`, which are gone in the `shape` of the result or have length 1."""
+    """The layout of a reduction over `axes`, which are removed from the `shape` of the result or have length 1."""
     if len(shape) < 2:
         return None
     if source.is_row_major:
@@ -172,7 +172,7 @@ def reduced_layout(source: Layout, axes: Sequence[int], shape: Shape) -> Layout 
 
 
 def reduced_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As `reduced` of a copy, in which the axes along which a broadcast array repeats itself come last."""
+    """Like `reduced` for a copy in which the axes that a broadcast array repeats come last."""
     first = operands[0]
     return reduced(named, [dense(first.shape, copied_order(first, "K"), first.questions)], shape)
 
@@ -202,13 +202,13 @@ def cumulated_without_nan(named: dict[str, Any], operands: Sequence[Layout], sha
 
 
 def _without(order: Order, axes: Sequence[int]) -> Order:
-    """The order of the axes that are left, by their new numbers."""
+    """The order of the remaining axes, by their new numbers."""
     left = [axis for axis in order if axis not in axes]
     return tuple(sorted(left).index(axis) for axis in left)
 
 
 def column_major_if_first(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """F order if the first array is in F order alone, else C order."""
+    """F order if the first array is only in F order, otherwise C order."""
     first = operands[0]
     is_column_major = first.is_contiguous("F") and not first.is_contiguous("C")
     axes = tuple(range(len(shape)))
@@ -216,12 +216,12 @@ def column_major_if_first(named: dict[str, Any], operands: Sequence[Layout], sha
 
 
 def masked_triangle(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As a choice between the array and 0 by a mask, which is in C order."""
+    """As for a selection between the array and 0 by a mask, which is in C order."""
     return elementwise_layout(shape, [row_major(shape[-2:]), *operands])
 
 
 def joined(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """Nearly as a ufunc of the arrays, which differ in the length of one axis."""
+    """Nearly as for a ufunc of the arrays, which differ in the length of one axis."""
     if named.get("axis", 0) is None or any(len(layout.shape) != len(shape) for layout in operands):
         return None
     return dense(shape, joined_order(len(shape), operands), joint_questions(operands))
@@ -246,7 +246,7 @@ def of_stacks(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -
 
 
 def scaled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """C order, but for a product with a number which BLAS does not make, and which is elementwise."""
+    """C order, except for a product with a number, which BLAS does not compute and which is elementwise."""
     is_scaled = np.ndim(named["a"]) == 0 or np.ndim(named["b"]) == 0
     dtype = np.result_type(as_value(named["a"]).dtype, as_value(named["b"]).dtype)
     in_blas = dtype.char in "fdFD" and len(shape) <= 2
@@ -259,17 +259,17 @@ def scaled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> L
 
 
 def as_indexed(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As the indices, of which there is one for each entry of the result."""
+    """Like the indices, of which there is one for each entry of the result."""
     return elementwise_layout(shape, layouts_of([named["indices"]]))
 
 
 def elementwise_of_complex(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As a ufunc; NumPy answers for real arrays without looking at them, in C order."""
+    """As for a ufunc; for real arrays NumPy answers in C order without reading them."""
     return elementwise_layout(shape, operands) if as_value(named["x"]).dtype.kind == "c" else None
 
 
 def rounded(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As a copy of complex numbers, and of integers, which stay as they are; to an integer, as a ufunc."""
+    """As for a copy of complex numbers, and of integers, which do not change; to an integer, as for a ufunc."""
     dtype, decimals = as_value(named["a"]).dtype, named.get("decimals", 0)
     if dtype.kind == "c" or (dtype.kind in "iu" and decimals >= 0):
         return same_as_copy(named, operands, shape)
@@ -277,7 +277,7 @@ def rounded(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> 
 
 
 def same_as_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As a copy of the first array, if the number of axes stays."""
+    """As for a copy of the first array, if the number of axes does not change."""
     first = operands[0]
     return dense(shape, copied_order(first, "K"), first.questions) if len(shape) == len(first.shape) else None
 

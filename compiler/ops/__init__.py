@@ -88,6 +88,6 @@ FAMILIES = (
     tiled,
     while_loop,
 )
-"""The modules with the rows of ops, each with samples of the same name."""
+"""The modules with the records of ops; each has samples of the same name."""
 
 require_decompositions()

@@ -1,4 +1,4 @@
-"""Lanes: the examples of a batch where each may go another way through the program."""
+"""The examples of a batch may take different branches: masks and selections."""
 
 from collections.abc import Sequence
 
@@ -10,17 +10,17 @@ from .collective_calls import refuse_collectives
 
 
 def per_lane(mask: Value, like: Value) -> Value:
-    """A mask of one bool per lane, as one that broadcasts against `like`, which has the lanes in front."""
+    """A mask of one bool per example, reshaped to broadcast against `like`, whose first axis is the batch."""
     return reshape(mask, (*mask.shape, *(1,) * (like.ndim - 1)))
 
 
 def select_lanes(mask: Value, new: Value, old: Value) -> Value:
-    """``new`` in the lanes of the mask, ``old`` in the others."""
+    """``new`` for the examples in the mask, ``old`` for the others."""
     return where(per_lane(mask, new), new, old)
 
 
 def refuse_collectives_in(graphs: Sequence[Graph]) -> None:
-    """`CollectiveError` if graphs that each example takes or leaves compute something with all examples."""
+    """Raises `CollectiveError` if graphs that only some examples run compute something with all examples."""
     refuse_collectives(
         graphs,
         "is in a branch or a loop that each example takes or leaves for itself, so that not all of them take part",
@@ -29,10 +29,10 @@ def refuse_collectives_in(graphs: Sequence[Graph]) -> None:
 
 
 def fill_inactive_examples(mask: Value, values: Sequence[Value], mapped: Sequence[bool]) -> tuple[Value, ...]:
-    """The mapped values with each lane outside of the mask replaced by a copy of one within; at least one is.
+    """The mapped values with each example outside the mask replaced by a copy of one inside; at least one is inside.
 
-    What runs for all lanes then meets no values but those it is meant for: a loop in it ends, nothing overflows, and
-    a derivative that is not used is not NaN, which would spoil the others.
+    Code that runs for all examples then sees only valid values: its loops end, nothing overflows, and an unused
+    derivative is not NaN, which would spoil the others.
     """
     lane = bind("argmax", bind("convert", mask, dtype=INT64), axis=0)
     return tuple(

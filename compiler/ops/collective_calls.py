@@ -1,4 +1,4 @@
-"""Where a graph computes with all examples of a batch at once: the calls of `compiler.ops.control.collective`."""
+"""Which calls of a graph compute with all examples of a batch at once: those of `compiler.ops.control.collective`."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ COLLECTIVES = ONE_FOR_ALL | {"ppermute", "psum_scatter"}
 
 
 def collective_calls(graph: Graph) -> Iterator[Call]:
-    """The collective calls of a graph and of those that its calls hold."""
+    """The collective calls of a graph and of its nested graphs."""
     for call in graph.calls:
         if call.op in COLLECTIVES:
             yield call
@@ -21,7 +21,7 @@ def collective_calls(graph: Graph) -> Iterator[Call]:
 
 
 def mapped_values(graph: Graph, mapped: Sequence[bool]) -> set[Value]:
-    """The values that differ from example to example, given which inputs do: what collectives agree on does not."""
+    """The values that differ between examples, given which inputs do; the results of most collectives do not."""
     reached = {value for value, marked in zip(graph.inputs, mapped, strict=True) if marked}
     for call in graph.calls:
         is_agreed = call.op in ONE_FOR_ALL and call.inputs[0] in reached
@@ -31,7 +31,7 @@ def mapped_values(graph: Graph, mapped: Sequence[bool]) -> set[Value]:
 
 
 def refuse_collectives(graphs: Sequence[Graph], why: str, instead: str) -> None:
-    """`CollectiveError` if a graph computes with all examples where not all of them take part."""
+    """Raises `CollectiveError` if a graph computes with all examples but not all of them take part."""
     for graph in graphs:
         for call in collective_calls(graph):
             raise CollectiveError(

@@ -1,8 +1,8 @@
-"""Composite ops: known by name until a pass takes them apart, and defined by how it does that.
+"""Composite ops: known by name until a pass decomposes them, and defined by their decomposition.
 
-A composite is registered with its decomposition alone. Its types and its NumPy meaning are those of the
-decomposition. A transform rule is given where it keeps more than the decomposition would, such as the op itself;
-else it is `by_decomposition`, and the transforms decompose the calls first.
+A composite is registered with its decomposition. Its types and its NumPy definition follow from it. It has its own
+transform rule if that keeps more structure than the decomposition would, such as the op itself. Otherwise the rule is
+`by_decomposition`, and the transforms decompose the calls first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,8 @@ COMPOSITES: set[str] = set()
 """The names of all composite ops."""
 
 Check: TypeAlias = Callable[..., object]
-"""``check(*input_types, **params)``: raises `ShapeError` or `DTypeError` for what the op is not defined for."""
+"""``check(*input_types, **params)``: raises `ShapeError` or `DTypeError` for arguments for which the op is not
+defined."""
 
 
 def composite(
@@ -40,12 +41,12 @@ def composite(
     doc: str,
     wide: Sequence[int] = (),
 ) -> Op:
-    """Register an op that is what `decomposed` does. f16 and bf16 are computed in f32 and rounded once.
+    """Register an op that is defined by `decomposed`. f16 and bf16 are computed in f32 and rounded once.
 
     The outputs `wide` stay in f32.
     """
 
-    @wraps(check)  # which says the types of the parameters
+    @wraps(check)  # which has the types of the parameters
     def type_rule(*types: ArrayType, **params: Param) -> tuple[ArrayType, ...]:
         check(*types, **params)
         return tuple(value.type for value in definition(name, types, params).outputs)
@@ -65,24 +66,22 @@ def composite(
 
 
 def definition(name: str, types: tuple[ArrayType, ...], params: Mapping[str, Param]) -> Graph:
-    """The decomposition of a composite op for these types; it may hold other composites in turn."""
+    """The decomposition of a composite op for these types; it may contain other composites."""
     return _recorded(name, types, tuple(sorted(params.items())))
 
 
 @lru_cache(maxsize=1024)
 def _recorded(name: str, types: tuple[ArrayType, ...], params: tuple[tuple[str, Param], ...]) -> Graph:
     inputs, outer, builder = tuple(map(Value, types)), current_builder(), Builder()
-    builder.location = None if outer is None else outer.where()  # for guards of sizes that are asked about
+    builder.location = None if outer is None else outer.where()  # for guards about sizes
     with recording(builder):
         outputs = as_tuple(decomposition(name)(*inputs, **dict(params)))
-    calls = tuple(
-        replace(call, location=None) for call in builder.calls
-    )  # others have the definition as well
+    calls = tuple(replace(call, location=None) for call in builder.calls)  # others use the definition
     return Graph(name, inputs, calls, outputs)
 
 
 def _in_single_precision(decomposed: Decomposition, wide: Sequence[int]) -> Decomposition:
-    """The same, where half precision is widened on the way in and rounded on the way out, but for outputs `wide`."""
+    """The same, with half precision widened on input and rounded on output, except for the outputs `wide`."""
 
     def widened(*inputs: Value, **params: Any) -> Any:
         narrow = next((x.dtype for x in inputs if _is_half(x.dtype)), None)
@@ -103,7 +102,7 @@ def _is_half(dtype: DType) -> bool:
 
 
 def floating_operands(name: str) -> Check:
-    """All floating inputs are real and of one dtype, the first among them."""
+    """Checks that all floating-point inputs are real and have one dtype, the first among them."""
 
     def check(*types: ArrayType, **params: Param) -> None:
         floating = {t.dtype for t in types if is_inexact(t.dtype)}
@@ -115,7 +114,7 @@ def floating_operands(name: str) -> Check:
 
 
 def require_decompositions() -> None:
-    """`InternalError` if an op has neither a rule nor a decomposition that it would follow from."""
+    """Raises `InternalError` if an op has neither a rule nor a decomposition from which it follows."""
     for op in all_ops().values():
         for rule in ("jvp", "transpose", "batch"):
             if getattr(op, rule) is by_decomposition and op.name not in decomposable():

@@ -41,14 +41,14 @@ from ..value_ops import (
 from .parallel_prefix import prefix_strides
 
 Decomposition: TypeAlias = Callable[..., Value | tuple[Value, ...] | None]
-"""``decomposition(*inputs, **params)``: the outputs by other ops, the one output bare or not; None where there is
-none for these types."""
+"""``decomposition(*inputs, **params)``: the outputs, computed by other ops; a single output may be bare. None if
+there is no decomposition for these types."""
 
 _TABLE: dict[str, Decomposition] = {}
 
 
 def register_decomposition(op: str) -> Callable[[Decomposition], Decomposition]:
-    """Enter a function on values as the meaning of `op` in terms of other ops::
+    """Register a function on values as the decomposition of `op` into other ops::
 
     @register_decomposition("square")
     def square(x: Value) -> Value:
@@ -181,7 +181,7 @@ def _remainder(x: Value, y: Value) -> Value | None:
 
 @register_decomposition("floor_divide")
 def _floor_divide(x: Value, y: Value) -> Value | None:
-    """(x − remainder) / y is nearly an integer, and the nearest one is the quotient; as NumPy does it."""
+    """(x − remainder) / y is nearly an integer, and the nearest integer is the quotient, as in NumPy."""
     if kind(x.dtype) != "f":
         return None
     rest = elementwise("fmod", x, y)
@@ -231,7 +231,7 @@ def _tan(x: Value) -> Value | None:
 
 @register_decomposition("hypot")
 def _hypot(x: Value, y: Value) -> Value:
-    """larger · √(1 + (smaller / larger)²): nothing overflows. Infinity wins over NaN, as IEEE 754 has it."""
+    """larger · √(1 + (smaller / larger)²): nothing overflows. Infinity wins over NaN, as in IEEE 754."""
     x, y = absolute(x), absolute(y)
     larger, smaller = maximum(x, y), minimum(x, y)
     ratio = divide(smaller, where(equal(larger, 0), 1, larger))
@@ -242,7 +242,7 @@ def _hypot(x: Value, y: Value) -> Value:
 
 @register_decomposition("logaddexp")
 def _logaddexp(x: Value, y: Value) -> Value:
-    """max + log1p(e^−|x − y|); equal infinities differ by NaN, hence the case of its own."""
+    """max + log1p(e^−|x − y|). The difference of equal infinities is NaN, hence the special case."""
     distance = negative(absolute(subtract(x, y)))
     apart = add(maximum(x, y), elementwise("log1p", exp(distance)))
     return where(equal(x, y), add(x, math.log(2.0)), apart)

@@ -1,4 +1,4 @@
-"""Making graphs for calls to hold: by recording, and from a graph with its inputs and outputs in another order."""
+"""Creating graphs for calls to hold: by recording, and from a graph with its inputs and outputs in another order."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -18,7 +18,7 @@ def graph_of(
     function: Callable[..., Sequence[Value]],
     names: Sequence[str] = (),
 ) -> Graph:
-    """What `function` records on values of these types. Calls get the line of the user's that is current."""
+    """The graph that `function` records on values of these types. Calls get the current line of the user."""
     inputs = tuple(map(Value, types))
     outer = current_builder()
     with recording(Builder()) as builder:
@@ -28,7 +28,7 @@ def graph_of(
 
 
 def rearranged(graph: Graph, inputs: Sequence[int | ArrayType], outputs: Sequence[int]) -> Graph:
-    """`graph` with these of its outputs, and its inputs in this order; a type adds an input that it does not use."""
+    """`graph` with these outputs, and its inputs in this order; a type adds an input that it does not use."""
     values = tuple(graph.inputs[i] if isinstance(i, int) else Value(i) for i in inputs)
     names = tuple(graph.input_names[i] if isinstance(i, int) else "unused" for i in inputs)
     return Graph(graph.name, values, graph.calls, tuple(graph.outputs[i] for i in outputs), names)
@@ -37,9 +37,9 @@ def rearranged(graph: Graph, inputs: Sequence[int | ArrayType], outputs: Sequenc
 def needed_calls(
     graph: Graph, values: Iterable[Value], *, known: Container[Value] = (), effects: bool = False
 ) -> tuple[Call, ...]:
-    """The calls of `graph` that `values` are computed by, in order, from its inputs and what is `known`.
+    """The calls of `graph` that compute `values` from its inputs and `known` values, in order.
 
-    With `effects`, also those that have one.
+    With `effects`, also calls that have an effect.
     """
     needed = {value for value in values if not isinstance(value, Constant)}
     kept: list[Call] = []
@@ -57,10 +57,10 @@ def spread(items: Iterator[T], marks: Sequence[bool]) -> tuple[T | None, ...]:
 
 
 def spreading(step: Graph, marked: Sequence[bool], consts: int, carried: int, *, inexact: bool) -> list[bool]:
-    """The marked inputs of a loop's step, and the carried ones that come to depend on them after some steps.
+    """The marked inputs of a loop's step, and the carried ones that depend on them after some steps.
 
     The first `consts` inputs stay the same, the next `carried` ones are replaced by the first outputs. With `inexact`
-    only floating ones are marked.
+    only floating-point ones are marked.
     """
     marks = list(marked)
     while True:

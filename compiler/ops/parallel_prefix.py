@@ -1,4 +1,4 @@
-"""The steps 1, 2, 4, … by which a scan combines entries (W. D. Hillis and G. L. Steele, 1986), for any length."""
+"""The steps 1, 2, 4, … in which a scan combines entries (W. D. Hillis and G. L. Steele, 1986), for any length."""
 
 from collections.abc import Iterator
 from math import inf
@@ -11,9 +11,9 @@ from ..symbolic_size import assume, min_expr, upper_bound
 def prefix_strides(length: Any) -> Iterator[Any]:
     """The powers of 2 below a length.
 
-    How many there are for a symbolic length becomes a guard where a call is observed: the program is for the lengths
-    from above one power of 2 to the next. Where sizes are declared there are as many steps as the longest array needs.
-    Those that others do not need are as long as the array, so that nothing has an entry that far before it.
+    For a symbolic length, the number of steps becomes a guard when a call is traced: the program is for lengths
+    between two powers of 2. For declared sizes there are as many steps as the longest array needs. A step that a
+    shorter array does not need is as long as the array, so that no entry has one that far before it.
     """
     step = 1
     while assume(step < length):

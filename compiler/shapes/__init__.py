@@ -1,4 +1,4 @@
-"""Symbolic sizes: expressions of dims, what is known of them, what follows, and guards."""
+"""Symbolic sizes: expressions of dims, known facts about them, what follows from these, and guards."""
 
 from .dim import Comparison, Dim, answering
 from .scope import Declared, Observed

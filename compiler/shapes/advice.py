@@ -1,4 +1,4 @@
-"""What to write instead of a line that needs a size as a number, or asks which of two sizes is larger."""
+"""What to write instead of a line that needs a size as a number, or compares two sizes."""
 
 import re
 from typing import Final
@@ -23,7 +23,7 @@ _INSTEAD: Final = (
 
 
 def instead_of(line: str) -> str:
-    """What to do about a line of the user's, by what stands in it.
+    """What to do about a line of the user's, by what it contains.
 
     >>> instead_of("h = x[: int(n / 2)]")
     'write n instead of int(n), and n // 2 instead of int(n / 2)'
@@ -33,7 +33,7 @@ def instead_of(line: str) -> str:
 
 
 def without_asking(line: str) -> str:
-    """What to do about a line of the user's that asks how sizes compare."""
+    """What to do about a line of the user's that compares sizes."""
     if re.search(r"(?<!\.)\b(min|max)\(", line):
         return "write np.minimum(n, 8) instead of min(n, 8), and np.maximum instead of max"
     return "ask less, or accept that"

@@ -1,9 +1,9 @@
-"""Where the blocks of an arena lie whose sizes are symbolic: at places by expressions that hold for all sizes.
+"""Offsets for the blocks of an arena whose sizes are symbolic: expressions that are valid for all sizes.
 
-Which of two blocks that live at the same time comes first is decided for typical sizes. For all others, each then
-begins where the last of those before it ends. That is the greatest of some sums. Sums are vectors here: each named
-size is its least value and what is more than that, so that products of these are never negative, and a sum of them is
-no less than another if none of its coefficients is.
+Typical sizes decide which of two blocks that live at the same time comes first. For all other sizes, each block
+begins at the end of the last of those before it, which is the maximum of several sums. Here, sums are vectors: each
+named size is its minimum plus a variable that is never negative. Products of these variables are never negative, so
+one sum is at least another if no coefficient of their difference is negative.
 """
 
 from collections import Counter
@@ -22,18 +22,18 @@ from .dim import Dim, Extent, of_terms, terms_of
 from .terms import Atom, Monomial, add, atom, collected, constant_part, number, substituted, without
 
 LINE = 64
-"""Blocks begin at multiples of so many bytes."""
+"""Blocks begin at multiples of this many bytes."""
 
 MOST_SUMS = 3
-"""Of more sums than these some are joined, to what is as great as any of them."""
+"""If there are more sums than this, some are replaced by their upper bound."""
 
 Sum: TypeAlias = tuple[int, ...]
-"""Coefficients, the first that of 1."""
+"""Coefficients; the first belongs to 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """A block, and where it would lie for typical sizes."""
+    """A block, and its position for typical sizes."""
 
     nbytes: Extent
     first: int
@@ -41,7 +41,7 @@ class Piece:
     typical_offset: int
 
     def meets(self, other: "Piece") -> bool:
-        """Whether both live at one time."""
+        """Whether both live at the same time."""
         return self.first <= other.last and other.first <= self.last
 
 
@@ -63,17 +63,18 @@ def offsets_of(pieces: Sequence[Piece]) -> tuple[list[Any], Any]:
 
 
 class _Space:
-    """The products that sizes are sums of, and the sizes as such sums."""
+    """The products in the sums, and the sizes as such sums."""
 
     def __init__(self, sizes: Iterable[Extent]) -> None:
         self.lows: dict[Atom, int] = {}
         self.places: dict[Monomial | Extent, int] = {(): 0}
-        """The place of each product in a sum; of a size, if it is none of products that are never negative."""
+        """The position of each product in a sum; also of a size that is not a sum of products that are never
+        negative."""
         counts = {size: self._counts(_simple(size)) for size in sizes}
         self.sizes: dict[Extent, Sum] = {
             size: tuple(found.get(one, 0) for one in self.places) for size, found in counts.items()
         }
-        """The sums of sizes, with what may lie between a block and the next line."""
+        """The sums of sizes, including the padding between a block and the next line."""
         self.typical = [max(0, typical(self._product(one))) for one in self.places]
 
     def _counts(self, size: Extent) -> dict[Monomial | Extent, int]:
@@ -93,7 +94,7 @@ class _Space:
         return counts
 
     def greatest(self, sums: Iterable[Sum]) -> list[Sum]:
-        """Those of which none is known to be no greater than another; a few, joined where there are more."""
+        """The sums of which none is known to be at most another; if there are too many, some are merged."""
         kept: list[Sum] = [(0,) * len(self.places)]
         for one in sums:
             if not any(_is_never_less(other, one) for other in kept):
@@ -113,7 +114,7 @@ class _Space:
         return sum(map(mul, one, self.typical))
 
     def offset(self, sums: Sequence[Sum]) -> Extent:
-        """The line in which the greatest of them lies."""
+        """The line in which the largest of them is."""
         return Dim.maximum(*map(self._extent, sums)) // LINE * LINE
 
     def _extent(self, one: Sum) -> Extent:
@@ -124,7 +125,7 @@ class _Space:
         return found
 
     def _product(self, product: Monomial | Extent) -> Extent:
-        """Of what sizes are more than their least values."""
+        """As sums of the variables by which sizes exceed their minimum."""
         if not isinstance(product, tuple):
             return product
         found: Extent = 1
@@ -134,9 +135,9 @@ class _Space:
 
 
 def _simple(size: Extent) -> Extent:
-    """The size, or what it is never above: of a rest of rows, as many rows as it is never more than.
+    """The size, or an upper bound: for a remainder of rows, its maximum number of rows.
 
-    Of ``N*M - 16*((N + 15) // 16)*M + 16*M`` that is ``16*M``, for ``N <= 16*((N + 15) // 16)``.
+    For ``N*M - 16*((N + 15) // 16)*M + 16*M`` this is ``16*M``, since ``N <= 16*((N + 15) // 16)``.
     """
     terms = terms_of(size)
     if all(count > 0 for _, count in terms):
@@ -154,5 +155,5 @@ def _is_never_less(one: Sum, other: Sum) -> bool:
 
 
 def _joined(one: Sum, other: Sum) -> Sum:
-    """What is no less than either."""
+    """An upper bound of both."""
     return tuple(map(max, one, other))

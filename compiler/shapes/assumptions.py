@@ -1,4 +1,4 @@
-"""What is known of sizes, and what follows from it for all of them."""
+"""Known facts about sizes, and what follows from them for all sizes."""
 
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
@@ -29,13 +29,13 @@ from .terms import (
 from .trials import Trials, Verdict, trials_of
 
 NOTHING = "nothing"
-"""What is known of sizes of which no fact is."""
+"""Assumptions without any facts."""
 ROUNDS = 4
-"""How often ranges are narrowed by each other."""
+"""How often ranges narrow each other."""
 
 
 class Assumptions:
-    """Comparisons that hold, besides what is known of each size by itself. Immutable.
+    """Comparisons that hold, in addition to what is known about each size alone. Immutable.
 
     >>> import tracemill as tm
     >>> A, B = tm.Dim("A"), tm.Dim("B", max=8)
@@ -48,7 +48,7 @@ class Assumptions:
     """
 
     def __init__(self, relations: Iterable[Comparison | bool] = (), *, hold_for_a_call: bool = False) -> None:
-        """`hold_for_a_call` says that they hold together for some sizes: what takes long is not asked then."""
+        """`hold_for_a_call` says that they hold together for some sizes, so this expensive check is skipped."""
         given: list[Comparison] = []
         for relation in relations:
             if isinstance(relation, Comparison):
@@ -59,9 +59,9 @@ class Assumptions:
         self._check_names()
         self._equal: dict[Atom, Terms] = {}
         self._facts: list[Terms] = []
-        """What is never negative."""
+        """Expressions that are never negative."""
         self._other: set[Terms] = set()
-        """What is never 0."""
+        """Expressions that are never 0."""
         self._ranges: dict[Size, Interval] = {}
         self._decided: dict[Comparison, bool | None] = {}
         self._trials: dict[Size, Trials] = {}
@@ -80,18 +80,18 @@ class Assumptions:
         return ", ".join(map(repr, self.relations))
 
     def describe(self, *comparisons: Comparison | Dim) -> str:
-        """What is known of the sizes in these: ``N in 1..8, N % 4 == 0, A <= N``."""
+        """What is known about the sizes in these: ``N in 1..8, N % 4 == 0, A <= N``."""
         sizes = dict.fromkeys(size for one in comparisons for size in sizes_in(one.terms))
         facts = [fact for size in sizes for fact in spelled_facts(size)]
         facts += [repr(one) for one in self.relations if any(size in sizes for size in sizes_in(one.terms))]
         return ", ".join(facts) or NOTHING
 
     def bounds(self, extent: Extent) -> Interval:
-        """Numbers between which it always is, both included."""
+        """The bounds of its values, both included."""
         return interval(self._reduced(terms_of(extent)), self._ranges)
 
     def follows_from_bounds(self, comparison: Comparison) -> bool:
-        """Whether it holds wherever each size lies within its `bounds`, whatever else is known."""
+        """Whether it holds for all sizes within their `bounds`, without other facts."""
         sizes = sizes_in(comparison.terms)
         ranges = {size: interval(self._reduced(atom(size)), self._ranges) for size in sizes}
         return verdict(comparison.relation, *interval(comparison.terms, ranges)) is True
@@ -99,7 +99,7 @@ class Assumptions:
     # ---- deciding ----------------------------------------------------------------------------------
 
     def decide(self, comparison: Comparison | bool) -> bool | None:
-        """True if it holds for all sizes that are allowed, False if for none, None if that is not known."""
+        """True if it holds for all allowed sizes, False if for none, None if that is not known."""
         if isinstance(comparison, bool):
             return comparison
         try:  # another thread may clear it at any time
@@ -134,7 +134,7 @@ class Assumptions:
         return {**{one.negated: False for one in self.relations}, **stated}
 
     def _tried(self, comparison: Comparison) -> Verdict:
-        """By the values of a size, if it is about one that has few."""
+        """By trying the values of a size, if it is about a size that has few."""
         size, *others = dict.fromkeys(sizes_in(comparison.terms))
         if others:
             return "open"
@@ -143,7 +143,7 @@ class Assumptions:
         return self._trials[size].verdict(comparison)
 
     def _by_cases(self, comparison: Comparison) -> bool | None:
-        """By the remainders of sizes, if there are quotients of them and all cases that can be agree."""
+        """By the remainders of sizes, if it contains quotients of them and all possible cases agree."""
         verdicts: set[bool | None] = set()
         for case in cases((comparison.terms, *self._residual), self._ranges):
             terms = in_case(comparison.terms, case)
@@ -172,7 +172,7 @@ class Assumptions:
                 )
 
     def _check_facts(self) -> None:
-        """No fact may be denied by all of them together."""
+        """Not all of them together may contradict a fact."""
         for fact in self._facts:
             if is_never_negative(add(number(-1), fact, -1), self._facts, self._ranges):
                 self._contradiction()
@@ -191,7 +191,7 @@ class Assumptions:
             self._learn_equality(reduced.terms)
 
     def _learn_equality(self, terms: Terms) -> None:
-        """``terms == 0``: replace a part by the rest, and keep what was known of that part."""
+        """``terms == 0``: replace a part by the rest, and keep what is known about that part."""
         for monomial, count in sorted(terms, key=_replacing_order, reverse=True):
             if len(monomial) != 1 or abs(count) != 1:
                 continue
@@ -216,7 +216,7 @@ class Assumptions:
 
     @cached_property
     def _residual(self) -> list[Terms]:
-        """Equalities by which something else than a size was replaced, as what is never negative."""
+        """Equalities by which something other than a size was replaced, as expressions that are never negative."""
         found: list[Terms] = []
         for one, terms in self._equal.items():
             if not isinstance(one, Size):
@@ -231,7 +231,7 @@ class Assumptions:
             return terms
 
     def _narrow(self) -> None:
-        """Ranges of sizes that follow from the facts and each other."""
+        """Ranges of sizes that follow from the facts and from each other."""
         for _ in range(ROUNDS):
             before = dict(self._ranges)
             for fact in (*self._facts, *self._residual):
@@ -248,7 +248,7 @@ class Assumptions:
                 return
 
     def _narrow_by(self, fact: Terms, monomial: Monomial, count: int) -> None:
-        """``count * size + rest >= 0`` bounds the size by the highest value of the rest."""
+        """``count * size + rest >= 0`` bounds the size by the maximum of the rest."""
         size = monomial[0]
         assert isinstance(size, Size)
         rest = tuple(term for term in fact if term[0] != monomial)
@@ -261,7 +261,7 @@ class Assumptions:
             self._restrict(size, -inf, int(highest) // -count)
 
     def _narrow_factors(self, fact: Terms, monomial: Monomial, count: int) -> None:
-        """``rest - count * A*B >= 0`` bounds each factor by the least value of the others: ``A <= 4`` if ``B >= 2``."""
+        """``rest - count * A*B >= 0`` bounds each factor by the minimum of the others: ``A <= 4`` if ``B >= 2``."""
         rest = tuple(term for term in fact if term[0] != monomial)
         highest = interval(rest, self._ranges)[1]
         lows = [
@@ -275,7 +275,7 @@ class Assumptions:
             self._restrict(one, -inf, int(highest) // (least // int(low)))
 
     def _exclude(self, terms: Terms) -> None:
-        """``terms != 0`` for one size takes an end of its range away."""
+        """``terms != 0`` for one size removes an end of its range."""
         (monomial, count), *others = terms
         if len(monomial) != 1 or not isinstance(monomial[0], Size) or any(found for found, _ in others):
             return
@@ -302,12 +302,13 @@ class Assumptions:
 
 @lru_cache(1)
 def nothing() -> Assumptions:
-    """What is known of each size by itself."""
+    """What is known about each size alone."""
     return Assumptions()
 
 
 def _of_quotient(found: Operation, value: Terms) -> tuple[Terms, ...]:
-    """What the value of a remainder says of the quotient, as what is never negative: ``N*M == 4*(N*M // 4) + 1``."""
+    """What the value of a remainder says about the quotient, as an expression that is never negative: ``N*M == 4*(N*M
+    // 4) + 1``."""
     if found.op != "%":
         return ()
     dividend, divisor = found.args
@@ -317,6 +318,6 @@ def _of_quotient(found: Operation, value: Terms) -> tuple[Terms, ...]:
 
 
 def _replacing_order(term: tuple[Monomial, int]) -> tuple[bool, str]:
-    """Sizes rather than operations, the last name first."""
+    """Sizes before operations; the last name first."""
     monomial, _ = term
     return any(isinstance(found, Size) for found in monomial), monomial[0].text if monomial else ""

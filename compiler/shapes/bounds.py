@@ -1,4 +1,4 @@
-"""The least and the greatest value of a sum, by interval arithmetic."""
+"""The minimum and maximum of a sum, by interval arithmetic."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -8,21 +8,21 @@ from typing import TypeAlias
 from .terms import Atom, Monomial, Operation, Size, Terms, add, atom, number, scale, substituted
 
 Bound: TypeAlias = int | float
-"""A whole number or an infinity."""
+"""An integer or an infinity."""
 Interval: TypeAlias = tuple[Bound, Bound]
 Ranges: TypeAlias = Mapping[Size, Interval]
-"""Of sizes of which more is known than by themselves, in their multiples."""
+"""Of sizes about which more is known than by themselves, in units of their multiples."""
 
 EVERYWHERE: Interval = (-inf, inf)
 
 
 def own_range(size: Size) -> Interval:
-    """What is known of a size by itself, in its multiples."""
+    """What is known about a size alone, in units of its multiple."""
     return -(-size.min // size.multiple_of), inf if size.max is None else size.max // size.multiple_of
 
 
 Remembered: TypeAlias = dict[Atom, Interval]
-"""Of operations, which may stand in each other, and in sums for the same ranges, many times over."""
+"""Bounds of operations, which may be nested, and which occur many times in sums with the same ranges."""
 
 
 def interval(terms: Terms, ranges: Ranges) -> Interval:
@@ -32,14 +32,14 @@ def interval(terms: Terms, ranges: Ranges) -> Interval:
 
 @lru_cache(1 << 14)
 def own_lowest(terms: Terms) -> Bound:
-    """`lowest` by what is known of each size by itself."""
+    """The lower bound from what is known about each size alone."""
     return lowest(terms, {})
 
 
 def lowest(terms: Terms, ranges: Ranges, remembered: Remembered | None = None) -> Bound:
-    """A number that the sum is never below.
+    """A lower bound of the sum.
 
-    Atoms of products are counted from their least values, as in ``N*M - N = n*m + m`` for ``N = n + 1, M = m + 1``.
+    Atoms of products are counted from their minima, as in ``N*M - N = n*m + m`` for ``N = n + 1, M = m + 1``.
     """
     return _lowest(terms, ranges, {} if remembered is None else remembered)
 
@@ -74,7 +74,7 @@ def _product_interval(monomial: Monomial, found: Mapping[Atom, Interval]) -> Int
 
 
 def _times(left: Bound, right: Bound) -> Bound:
-    """The product, with 0 times infinity 0; no number is too long for it."""
+    """The product, where 0 times infinity is 0; numbers may be arbitrarily long."""
     if not left or not right:
         return 0
     if abs(left) == inf or abs(right) == inf:
@@ -83,7 +83,7 @@ def _times(left: Bound, right: Bound) -> Bound:
 
 
 def atom_interval(found: Atom, ranges: Ranges) -> Interval:
-    """Bounds of one atom; of a size, in its multiples."""
+    """Bounds of one atom; for a size, in units of its multiple."""
     return _atom_interval(found, ranges, {})
 
 
@@ -111,7 +111,7 @@ def _operation_interval(found: Operation, args: list[Interval]) -> Interval:
 
 
 def _floor(value: Bound, divisor: Bound) -> Bound:
-    """The quotient rounded down, by a divisor of 1 or more."""
+    """The quotient rounded down, for a divisor of at least 1."""
     if abs(value) == inf:
         return value
     if divisor == inf:

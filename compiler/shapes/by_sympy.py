@@ -1,4 +1,4 @@
-"""The last resort of decisions: SymPy factors a sum of products and looks at the signs of the factors."""
+"""The last resort for decisions: SymPy factors a sum of products, and the signs of the factors decide."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,9 +14,9 @@ LONGEST_COEFFICIENT = 64  # bits
 
 
 def is_worth_asking(terms: Terms) -> bool:
-    """Whether factors may tell more than bounds, and are found quickly."""
+    """Whether factors may tell more than bounds, and can be found quickly."""
     degrees = [len(monomial) for monomial, _ in terms]
-    products = sum(degree > 0 for degree in degrees)  # of one alone, bounds tell all
+    products = sum(degree > 0 for degree in degrees)  # for a single product, bounds say everything
     return (
         2 <= max(degrees) <= HIGHEST_DEGREE
         and 2 <= products <= MOST_PRODUCTS
@@ -25,7 +25,7 @@ def is_worth_asking(terms: Terms) -> bool:
 
 
 def sign_by_sympy(terms: Terms, ranges: Ranges) -> Interval:
-    """Bounds of the sum that SymPy is sure of: 0, ±1 or an infinity."""
+    """Bounds of the sum that SymPy can prove: 0, ±1 or an infinity."""
     found = {one for monomial, _ in terms for one in monomial}
     limits = {one: atom_interval(one, ranges) for one in found}
     starts = {one: int(low) if low > -inf else None for one, (low, _) in limits.items()}

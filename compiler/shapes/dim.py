@@ -1,4 +1,4 @@
-"""`Dim`: a named size, or an expression of sizes, which computes as an int does; and `Comparison`s of them."""
+"""`Dim`: a named size, or an expression of sizes, which computes like an int; and `Comparison`s of them."""
 
 import operator
 import sys
@@ -43,7 +43,7 @@ from .terms import (
 
 LONGEST_NAME = 64
 RESERVED = {*dtype_names(), "callable", "inf", "max", "min", "nan"}
-"""What has a meaning in expressions, or in the text of graphs."""
+"""Words with a meaning in expressions, or in the text of graphs."""
 LARGEST_SIZE = 2**48 - 1
 CACHED = 1 << 14
 MOST_POWER = 8
@@ -52,11 +52,11 @@ MOST_BITS = 64
 Relation = Literal["==", "!=", ">="]
 Sign = Literal["==", "!=", "<", "<=", ">", ">="]
 IsForUser = Callable[[CodeType], bool]
-"""Tells the user's code from ours."""
+"""Distinguishes the user's code from Tracemill's."""
 
 
 class Answers(Protocol):
-    """What Python learns where it needs a plain bool or int."""
+    """What Python gets when it needs a plain bool or int."""
 
     is_for_user: IsForUser
 
@@ -74,12 +74,12 @@ class Answers(Protocol):
 
 
 ANSWERS: ContextVar[Answers | None] = ContextVar("ANSWERS", default=None)
-"""Who answers in this context; nobody but what is known of the sizes by themselves if it is None."""
+"""Answers in this context; if it is None, only what is known about the sizes by themselves does."""
 
 
 @contextmanager
 def answering(answers: Answers) -> Generator[None]:
-    """Within the block, and in this context alone, `answers` says what comparisons are."""
+    """Within the block, and only in this context, `answers` decides comparisons."""
     token = ANSWERS.set(answers)
     try:
         yield
@@ -94,9 +94,9 @@ _lock = reentrant_lock()
 class Dim(SymbolicSize):
     """A named size of arrays, between `min` and `max`, both included, and a multiple of `multiple_of`.
 
-    It computes as an int does, with ``+ - * // %``, `Dim.minimum` and `Dim.maximum`. Expressions are simplified,
-    equal ones are the same object, and what turns out to be a number is an int. A comparison is a constraint, and
-    where Python needs its truth it is decided for all sizes, or raises.
+    It computes like an int, with ``+ - * // %``, `Dim.minimum` and `Dim.maximum`. Expressions are simplified: equal
+    ones are the same object, and a constant expression is an int. A comparison is a constraint. If Python needs its
+    truth value, it is decided for all sizes, or raises.
 
     >>> import math, tracemill as tm
     >>> B, K = tm.Dim("B", min=1, max=4096, multiple_of=16), tm.Dim("K")
@@ -114,34 +114,34 @@ class Dim(SymbolicSize):
 
     terms: Terms
     answers: ClassVar[Answers]
-    """Answers where no other ones are set."""
+    """Answers if no others are set."""
 
     def __new__(cls, name: str, *, min: int = 0, max: int | None = None, multiple_of: int = 1) -> "Dim":
         return named_size(name, min, max, multiple_of)
 
     @staticmethod
     def minimum(*sizes: "Extent") -> "Extent":
-        """The least of several, which Python's ``min`` would need to know: ``Dim.minimum(N, 5)``."""
+        """The smallest of several; Python's ``min`` would need to know which: ``Dim.minimum(N, 5)``."""
         return _extreme("min", sizes)
 
     @staticmethod
     def maximum(*sizes: "Extent") -> "Extent":
-        """The greatest of several, which Python's ``max`` would need to know: ``Dim.maximum(N, 5)``."""
+        """The largest of several; Python's ``max`` would need to know which: ``Dim.maximum(N, 5)``."""
         return _extreme("max", sizes)
 
     @staticmethod
     def quotient(left: "Extent", right: "Extent") -> "Extent":
-        """``left // right``, without asking whether `right` is 0."""
+        """``left // right``, without checking whether `right` is 0."""
         return quotient(left, right)
 
     @staticmethod
     def remainder(left: "Extent", right: "Extent") -> "Extent":
-        """``left % right``, without asking whether `right` is 0."""
+        """``left % right``, without checking whether `right` is 0."""
         return remainder(left, right)
 
     @property
     def sizes(self) -> "tuple[Dim, ...]":
-        """The named sizes that it is computed from, in the order of their names."""
+        """The named sizes from which it is computed, in the order of their names."""
         found = sorted(set(sizes_in(self.terms)), key=lambda size: size.text)
         return tuple(of_size(size) for size in found)
 
@@ -169,7 +169,7 @@ class Dim(SymbolicSize):
 
     @property
     def may_overflow(self) -> bool:
-        """Products of different sizes mostly count the elements of an array. A third power of one does not."""
+        """Products of different sizes usually count the elements of an array. A third power of one size does not."""
         return any(abs(count) >= 2**31 or _most_often(monomial) > 2 for monomial, count in self.terms)
 
     @property
@@ -226,10 +226,10 @@ class Dim(SymbolicSize):
         if modulus is not None:
             return self**power % modulus
         if isinstance(power, Dim) or (type(power) is int and power > MOST_POWER):
-            self.as_number()  # an error outside of traced functions
+            self.as_number()  # an error outside traced functions
             return operator.index(self) ** operator.index(power)
         if isinstance(power, int) and power < 0:
-            return (self * 1.0) ** power  # a float, as of an int
+            return (self * 1.0) ** power  # a float, as for an int
         if not isinstance(power, int):
             return _with_number(operator.pow, self, power)
         result: Dim | int = 1
@@ -240,7 +240,7 @@ class Dim(SymbolicSize):
     def __rpow__(self, base: object) -> Any:
         power = _with_number(operator.pow, self, base, swapped=True)
         if type(base) is int and abs(base) > 1 and not (self >= 0 and self <= int(62.9 / log2(abs(base)))):
-            return base ** operator.index(self)  # what 64 bits do not hold, or a fraction
+            return base ** operator.index(self)  # a value that does not fit into 64 bits, or a fraction
         return power
 
     def __truediv__(self, other: object) -> Any:
@@ -288,18 +288,18 @@ class Dim(SymbolicSize):
         return -self - 1  # type: ignore[no-any-return]
 
     def bit_length(self) -> int:
-        """As of an int; the program is for all sizes of that length then."""
+        """As for an int; the program is then for all sizes of that length."""
         size, bits = abs(self), 0
         while size >= 2**bits:
             bits += 1
         return bits
 
     def bit_count(self) -> int:
-        """As of an int, which the program is for then."""
+        """As for an int; the program is then for this value."""
         return operator.index(self).bit_count()
 
     def to_bytes(self, *args: Any, **kwargs: Any) -> bytes:
-        """As of an int, which the program is for then."""
+        """As for an int; the program is then for this value."""
         return operator.index(self).to_bytes(*args, **kwargs)
 
     def __neg__(self) -> "Dim":
@@ -347,14 +347,14 @@ class Dim(SymbolicSize):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """An int for the user's code that asks ``isinstance(n, int)``, and a dim for ours."""
+        """An int for user code that asks ``isinstance(n, int)``, and a dim for Tracemill's own code."""
         return int if _is_traced(sys._getframe(1).f_code) else Dim
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """What NumPy does with sizes: a size where ints give one, else what it does with numbers in a program.
+        """NumPy functions of sizes: a size if ints give one, otherwise the same as for numbers in a program.
 
-        In the user's code that is traced, those are NumPy's own, with a dtype that counts in what they meet, also where
-        ints give ints. They are sizes again where a length is needed.
+        In traced user code, the results are NumPy scalars, whose dtype affects what they are combined with, even if
+        ints would give ints. They become sizes again where a length is needed.
         """
         compute = _UFUNCS.get(ufunc.__name__)
         if compute is not None and method == "__call__" and not kwargs:
@@ -388,9 +388,9 @@ class Dim(SymbolicSize):
         return _compared_with(">=", self, other)
 
     def __hash__(self) -> int:
-        """By identity, for ourselves: what is found by a hash is compared by ``==``, which would ask a question.
+        """By identity, for Tracemill's own code: a hash lookup compares with ``==``, which would need an answer.
 
-        Where the user's code asks, ``n in {2, 4}`` must find what the number would: the program is for that size then.
+        In user code, ``n in {2, 4}`` must find what the number would find: the program is then for that size.
         """
         if _is_traced(sys._getframe(1).f_code):
             return hash(self.whole())
@@ -422,19 +422,20 @@ class Dim(SymbolicSize):
         return format(self._shown(sys._getframe(1).f_code), spec)
 
     def _shown(self, code: CodeType) -> int | str:
-        """The expression for ourselves; for the user's code the number, as a text may be a name of something."""
+        """The expression for Tracemill's own code. For user code it is the number, as the text may be used as a
+        name."""
         return self.whole() if _is_traced(code) else repr(self)
 
     def __reduce__(self) -> "tuple[Callable[[Terms], Extent], tuple[Terms]]":
         return of_terms, (self.terms,)
 
 
-Integral.register(Dim)  # so that `np.isscalar(n)` is true, as of ints
+Integral.register(Dim)  # so that `np.isscalar(n)` is true, as for ints
 Extent: TypeAlias = Dim | int
 
 
 class Comparison(SymbolicFact):
-    """``terms == 0``, ``!= 0`` or ``>= 0`` in a canonical form; true or false where Python asks.
+    """``terms == 0``, ``!= 0`` or ``>= 0`` in a canonical form; true or false where Python needs it.
 
     >>> import tracemill as tm
     >>> N, M = tm.Dim("N"), tm.Dim("M")
@@ -468,7 +469,7 @@ class Comparison(SymbolicFact):
         return (ANSWERS.get() or Dim.answers).decide(self) is True
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether it holds where the named sizes have these values. `KeyError` names one that is missing."""
+        """Whether it holds for these values of the named sizes. `KeyError` names a missing one."""
         value = evaluated(self.terms, sizes)
         return {"==": value == 0, "!=": value != 0, ">=": value >= 0}[self.relation]
 
@@ -539,12 +540,12 @@ Binary: TypeAlias = Callable[[Extent, Extent], Extent]
 
 
 def _as_pythons(x: Any) -> Any:
-    """A number of NumPy's as one of Python's. Where NumPy compares its own, it hands them on as arrays."""
+    """A NumPy number as a Python number. If NumPy compares its own, it passes them as arrays."""
     return x.item() if isinstance(x, np.generic) or (type(x) is np.ndarray and not x.shape) else x
 
 
 def _operand(other: object) -> Extent | None:
-    """A dim or an int; None for anything else, arrays and floats among it."""
+    """A dim or an int; None for anything else, including arrays and floats."""
     if type(other) is int or type(other) is Dim:
         return other
     return int(other) if isinstance(other, (int, np.integer)) else None
@@ -563,18 +564,18 @@ def _computed(
 
 
 def _is_traced(code: CodeType) -> bool:
-    """Whether it is the user's code, in a function that is traced."""
+    """Whether the caller is user code, in a traced function."""
     answers = ANSWERS.get()
     return answers is not None and answers.is_for_user(code)
 
 
 def _is_shift(bits: object) -> TypeGuard[int]:
-    """Whether shifting by them is multiplying, or dividing, by a number of a sensible size."""
+    """Whether shifting by them is multiplication or division by a number of reasonable size."""
     return type(bits) is int and 0 <= bits < MOST_BITS
 
 
 def _of_bits(compute: Callable[[int, int], int], left: object, right: object) -> Any:
-    """What depends on the bits of numbers, which the program is for then."""
+    """Operations that depend on the bits of numbers; the program is then for these values."""
     if isinstance(left, SupportsIndex) and isinstance(right, SupportsIndex):
         return compute(operator.index(left), operator.index(right))
     return NotImplemented
@@ -583,7 +584,7 @@ def _of_bits(compute: Callable[[int, int], int], left: object, right: object) ->
 def _with_number(
     compute: Callable[[Any, Any], Any], dim: Dim, other: object, *, swapped: bool = False
 ) -> Any:
-    """Arithmetic with what is not an int, or that gives none: of numbers in a program."""
+    """Arithmetic with non-ints, or with non-integer results: with numbers in a program."""
     if isinstance(other, Dim):
         other = other.as_number()
     elif not isinstance(other, (int, float, complex, np.generic)):
@@ -608,13 +609,13 @@ def _product(left: Extent, right: Extent) -> Extent:
 
 @lru_cache(CACHED)
 def quotient(left: Extent, right: Extent) -> Extent:
-    """``left // right``; nobody asks whether `right` is 0."""
+    """``left // right``, without checking whether `right` is 0."""
     return of_terms(division.floor_divide(terms_of(left), terms_of(right)))
 
 
 @lru_cache(CACHED)
 def remainder(left: Extent, right: Extent) -> Extent:
-    """``left % right``; nobody asks whether `right` is 0."""
+    """``left % right``, without checking whether `right` is 0."""
     return of_terms(division.remainder(terms_of(left), terms_of(right)))
 
 
@@ -649,7 +650,7 @@ _UFUNCS: Mapping[str, Callable[..., Any]] = {
 
 
 def _most_often(monomial: Monomial) -> int:
-    """How often a product has the size that it has most often."""
+    """The number of times that the most frequent size occurs in a product."""
     counts = Counter(size for found in monomial for size in set(sizes_in(atom(found))))
     return max(counts.values(), default=0)
 
@@ -670,12 +671,12 @@ def _compared_with(sign: Sign, dim: Dim, given: object) -> Any:
 
 
 def _as_users(found: Any, code: CodeType) -> Any:
-    """A comparison as its truth, a bool, for the user's code that is traced, which may add it or look it up."""
+    """The truth value of a comparison as a bool, for traced user code, which may add it or look it up."""
     return bool(found) if isinstance(found, Comparison) and _is_traced(code) else found
 
 
 def _compared_with_float(sign: Sign, dim: Dim, given: float) -> bool | Comparison:
-    """By the whole number next to it on the side that matters."""
+    """By the nearest integer on the relevant side."""
     if sign in ("==", "!=") and not given.is_integer():
         return sign == "!="
     return compared(sign, dim, floor(given) if sign in (">", "<=") else ceil(given))

@@ -1,6 +1,7 @@
-"""Floor division, remainder, minimum and maximum of sums, as simple as what is known of the sizes alone allows.
+"""Floor division, remainder, minimum and maximum of sums, simplified as far as what is known about single sizes
+allows.
 
-Divisors are never 0: whoever divides has asked first.
+Divisors are never 0: the caller has checked this.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,7 +54,7 @@ def remainder(left: Terms, right: Terms) -> Terms:
 
 
 def extreme(op: Literal["min", "max"], args: Iterable[Terms]) -> Terms:
-    """The least or the greatest of several."""
+    """The minimum or the maximum of several."""
     parts: list[Terms] = []
     for arg in chain.from_iterable(_operands(op, arg) for arg in args):
         if not any(_is_beyond(op, arg, other) for other in parts):
@@ -65,7 +66,7 @@ def extreme(op: Literal["min", "max"], args: Iterable[Terms]) -> Terms:
 
 
 def _operands(op: str, terms: Terms) -> tuple[Terms, ...]:
-    """Those of a minimum of a minimum."""
+    """The operands of nested minima."""
     if len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1:
         found = terms[0][0][0]
         if isinstance(found, Operation) and found.op == op:
@@ -74,7 +75,7 @@ def _operands(op: str, terms: Terms) -> tuple[Terms, ...]:
 
 
 def _is_beyond(op: str, left: Terms, right: Terms) -> bool:
-    """Whether `left` is never needed besides `right`."""
+    """Whether `left` is never needed in addition to `right`."""
     return own_lowest(add(left, right, -1) if op == "min" else add(right, left, -1)) >= 0
 
 
@@ -109,7 +110,8 @@ def _proper_quotient(rest: Terms, divisor: int) -> Terms:
 
 
 def bounded_quotient(terms: Terms) -> Terms | None:
-    """What is never negative where these, a quotient and a constant, are not: ``N // 4 >= 2`` is ``N >= 8``."""
+    """An expression that is never negative if this one, a quotient plus a constant, is not: ``N // 4 >= 2`` is ``N >=
+    8``."""
     monomial, count = terms[0]
     found = monomial[0] if len(monomial) == 1 else None
     if abs(count) != 1 or not isinstance(found, Operation) or found.op != "//":
@@ -122,7 +124,7 @@ def bounded_quotient(terms: Terms) -> Terms | None:
 
 
 def _inner_quotient(terms: Terms) -> tuple[Terms, int] | None:
-    """What is divided, and by what number, if the sum is a quotient and a constant."""
+    """The dividend and the divisor, if the sum is a quotient plus a constant."""
     monomial, count = terms[0]
     if count != 1 or len(monomial) != 1 or len(terms) > 1 + bool(constant_part(terms)):
         return None
@@ -140,12 +142,12 @@ def _proper_remainder(rest: Terms, divisor: int) -> Terms:
 
 
 def _lies_below(terms: Terms, most: Terms) -> bool:
-    """Whether the sum is always from 0 to below `most`."""
+    """Whether the sum is always at least 0 and below `most`."""
     return own_lowest(terms) >= 0 and own_lowest(add(add(most, terms, -1), number(-1))) >= 0
 
 
 def _without_remainders(terms: Terms, divisor: int) -> Terms:
-    """A sum that leaves the same remainder: ``N % 12`` leaves that of ``N`` by 4."""
+    """A sum with the same remainder: ``N % 12`` has the same remainder by 4 as ``N``."""
     same: dict[Atom, Terms] = {}
     for monomial, _ in terms:
         for found in monomial:
@@ -182,7 +184,8 @@ def _by_terms(left: Terms, right: Terms) -> tuple[Terms, Terms]:
 
 
 def _polynomial_division(left: Terms, right: Terms) -> tuple[Terms, Terms]:
-    """``left = whole * right + rest``: by one product, as far as it goes; by a sum, without a rest or not at all."""
+    """``left = whole * right + rest``. If `right` is one product, as far as it goes; if it is a sum, exactly or not
+    at all."""
     (lead, leading), *others = right
     whole: Terms = ()
     kept: Terms = ()
@@ -201,7 +204,8 @@ def _polynomial_division(left: Terms, right: Terms) -> tuple[Terms, Terms]:
 
 
 def _nearly_divided(left: Terms, right: Terms) -> tuple[Terms, Terms] | None:
-    """The quotient and the remainder if that is a number: ``-N*N`` by ``N + 1`` is ``-N``, which leaves ``N``."""
+    """The quotient and the remainder if the remainder is a number: ``-N*N`` by ``N + 1`` is ``-N``, with the
+    remainder ``N``."""
     (lead, leading), *_ = right
     whole: Terms = ()
     rest = left
@@ -235,9 +239,9 @@ def _common_factor(left: Terms, right: Terms) -> Terms:
 
 
 def replaced(terms: Terms, known: Mapping[Atom, Terms]) -> Terms:
-    """The sum with other sums in the place of atoms, also inside of operations, simplified again.
+    """The sum with atoms replaced by other sums, also inside operations, and simplified again.
 
-    `ZeroDivisionError` if a divisor becomes 0.
+    Raises `ZeroDivisionError` if a divisor becomes 0.
     """
     inner: dict[Atom, Terms] = {}
     for monomial, _ in terms:
@@ -252,7 +256,7 @@ def replaced(terms: Terms, known: Mapping[Atom, Terms]) -> Terms:
 
 
 def _computed_again(found: Operation, known: Mapping[Atom, Terms]) -> Terms | None:
-    """The operation on what its arguments become, or None if they stay as they are."""
+    """The operation on its new arguments, or None if they do not change."""
     args = tuple(replaced(arg, known) for arg in found.args)
     if args == found.args:
         return None

@@ -1,4 +1,4 @@
-"""Guards: what a program assumed of the sizes of a call, to read and to check."""
+"""Guards: what a program assumed about the sizes of a call, to read and to check."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from .spelling import spelled_comparison
 from .terms import Size, sizes_in
 
 OF_KERNEL: Final = "the kernel that computes it on a GPU is made for such sizes"
-"""Why there is a guard that no line of the user's asks for."""
+"""The origin of a guard that no line of the user's caused."""
 REMEMBERED = 256
-"""Conjunctions whose simple forms are kept."""
+"""The number of conjunctions whose simplified form is cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A comparison that was taken to hold, and the line of the user's program that asked."""
+    """A comparison that is assumed to hold, and the line of the user's program that caused it."""
 
     comparison: Comparison
     location: Any = None
     because: str = ""
-    """Why that line asks, if it need not: what keeps a loop from being one of the program."""
+    """Why that line needs the answer, if it could do without: what keeps a loop from being part of the program."""
 
     def __str__(self) -> str:
         return repr(self.comparison) if self.location is None else f"{self.comparison!r}  # {self.location}"
@@ -44,11 +44,11 @@ class Guards:
 
     guards: tuple[Guard, ...] = ()
     sizes: tuple[Dim, ...] = ()
-    """Dims whose own limits are part of it, besides those in the guards."""
+    """Dims whose own limits are part of it, in addition to those in the guards."""
 
     @staticmethod
     def read(text: str, sizes: Sizes | None = None) -> "Guards":
-        """The guards that a text says; `sizes` are dims by their names. `DimSpecError` for any other text."""
+        """The guards in a text; `sizes` are dims by their names. Raises `DimSpecError` for any other text."""
         text, known = text.strip(), {} if sizes is None else sizes
         found = read_conjunction(text, known) if text not in ("", "True") else ()
         if False in found:
@@ -59,17 +59,17 @@ class Guards:
         return " and ".join(repr(guard.comparison) for guard in self.guards) or "True"
 
     def described(self) -> list[str]:
-        """A line for each with the user's line that asked: ``B >= 2  # model.py:12``."""
+        """A line for each guard, with the user's line that caused it: ``B >= 2  # model.py:12``."""
         return [f"{guard}; {guard.because}" if guard.because else str(guard) for guard in self.guards]
 
     def simplified(self) -> "Guards":
-        """Without those that follow from the others; the earlier ones stay."""
+        """Without guards that follow from the others; the earlier ones stay."""
         return Guards(_needed(self.guards), self.sizes)
 
     def source(self, names: Mapping[str, str]) -> str:
-        """An expression of Python that is true where the guards and the dims' own limits hold.
+        """A Python expression that is true if the guards and the dims' own limits hold.
 
-        `names` says what stands for each dim. Limits come first, so that nothing is divided by 0.
+        `names` are the variables of the dims. Limits come first, so that nothing is divided by 0.
         """
         sums = [one.terms for one in self.sizes] + [one.terms for one in self._comparisons()]
         found = dict.fromkeys(size for terms in sums for size in sizes_in(terms))
@@ -83,21 +83,21 @@ class Guards:
 
 @lru_cache(REMEMBERED)
 def _needed(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
-    """Remembered, as a compilation asks for what it has assumed so far again and again."""
+    """Cached, because a compilation needs its assumptions so far again and again."""
     kept = list(dict.fromkeys(guards))
     for guard in reversed(kept[:]):
         others = [one.comparison for one in kept if one is not guard]
         about = set(sizes_in(guard.comparison.terms))
         near = [
             one for one in others if about.issuperset(sizes_in(one.terms))
-        ]  # of all there may be too many cases
+        ]  # in total there may be too many cases
         if any(Assumptions(known, hold_for_a_call=True).decide(guard.comparison) for known in (near, others)):
             kept.remove(guard)
     return tuple(kept)
 
 
 def limit_texts(size: Size, name: str) -> list[str]:
-    """What is known of a size by itself as conditions of Python: ``["1 <= n <= 4096", "n % 16 == 0"]``."""
+    """What is known about a size alone, as Python conditions: ``["1 <= n <= 4096", "n % 16 == 0"]``."""
     low = f"{size.min} <= " if size.min else ""
     high = "" if size.max is None else f" <= {size.max}"
     texts = [f"{low}{name}{high}"] if low or high else []

@@ -1,4 +1,4 @@
-"""Values that dims may well have, where no call is there to show them."""
+"""Plausible values of dims, for when no call gives them."""
 
 from collections.abc import Sequence
 from itertools import islice, product
@@ -35,7 +35,7 @@ def likely_sizes(dims: Sequence[Dim], relations: Sequence[Comparison]) -> dict[s
 
 
 def _candidates(size: Size) -> list[int]:
-    """The usual one, then others from the least on."""
+    """The usual one, then others in ascending order."""
     least = -(-size.min // size.multiple_of)
     small = [(least + step) * size.multiple_of for step in (0, *_SMALL)]
     larger = [multiple * size.multiple_of for multiple in (10, 16, 32, 64, 128, 512, 1000)]

@@ -1,4 +1,4 @@
-"""Python that reads the sizes of dims off shapes and tells whether a call fits, as `SizeReader.read` does."""
+"""Generated Python that reads the sizes of dims from shapes and checks a call, as `SizeReader.read` does."""
 
 from collections.abc import Mapping, Sequence
 from math import inf
@@ -13,7 +13,7 @@ from .unpacking import unpacked, unpacking
 
 
 def matching(reader: SizeReader, shapes: Sequence[str], names: Mapping[str, str], fail: str) -> list[str]:
-    """Lines that bind each size to its name, or `fail` if something does not fit.
+    """Lines that bind each size to its name, or run `fail` if something does not fit.
 
     `shapes` are variables with tuples of the declared lengths.
 

@@ -1,4 +1,4 @@
-"""Whether a comparison holds for all sizes: by bounds of sums, less what is known to be no less than 0."""
+"""Whether a comparison holds for all sizes: by bounds of sums minus expressions that are known not to be negative."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -16,7 +16,7 @@ MOST_FACTS = 64
 def is_never_negative(terms: Terms, facts: Sequence[Terms], ranges: Ranges) -> bool:
     """Whether ``terms >= 0`` follows from ``fact >= 0`` for all facts, and from the ranges. False: not known.
 
-    It holds if multiples of facts can be subtracted so that more than −1 is left.
+    It holds if multiples of facts can be subtracted so that the rest is above −1.
     """
     if lowest(terms, ranges) >= 0:
         return True
@@ -25,7 +25,7 @@ def is_never_negative(terms: Terms, facts: Sequence[Terms], ranges: Ranges) -> b
 
 
 class _Search:
-    """Subtracts facts that take away a product by which the sum may be negative."""
+    """Subtracts facts that remove a product because of which the sum may be negative."""
 
     def __init__(self, facts: Sequence[Terms], ranges: Ranges) -> None:
         self.facts = [(fact, dict(fact)) for fact in facts]
@@ -34,7 +34,7 @@ class _Search:
         self.steps = MOST_STEPS
 
     def succeeds(self, terms: Terms, factor: int, depth: int) -> bool:
-        """Whether ``terms``, which is `factor` times the sum less facts, is above −`factor`."""
+        """Whether ``terms``, which is `factor` times the sum minus facts, is above −`factor`."""
         self.steps -= 1
         if self.lowest(terms) > -factor:
             return True
@@ -60,7 +60,7 @@ class _Search:
         return lowest(terms, self.ranges, self.remembered)
 
     def _succeeds_by_cases(self, terms: Terms, factor: int, depth: int) -> bool:
-        """Whether it succeeds with each argument in the place of a maximum that is subtracted, or a minimum added."""
+        """Whether it succeeds with each argument in place of a subtracted maximum or an added minimum."""
         for monomial, count in terms:
             if len(monomial) != 1 or not isinstance(monomial[0], Operation):
                 continue
@@ -72,7 +72,7 @@ class _Search:
 
 
 def decided(comparison: Comparison, facts: Sequence[Terms], ranges: Ranges) -> bool | None:
-    """The truth of a comparison for all sizes, as far as facts that are never negative and ranges tell."""
+    """The truth value of a comparison for all sizes, as far as ranges and facts that are never negative tell."""
     terms, relation = comparison.terms, comparison.relation
     found = verdict(relation, *interval(terms, ranges))
     if found is not None:
@@ -90,7 +90,7 @@ def decided(comparison: Comparison, facts: Sequence[Terms], ranges: Ranges) -> b
 
 
 def verdict(relation: Relation, low: Bound, high: Bound) -> bool | None:
-    """What bounds say of ``terms relation 0``."""
+    """What bounds say about ``terms relation 0``."""
     if relation == ">=":
         return True if low >= 0 else False if high < 0 else None
     equal = True if low == high == 0 else False if low > 0 or high < 0 else None
@@ -102,7 +102,7 @@ def _less_one(terms: Terms) -> Terms:
 
 
 def laws(sums: Iterable[Terms], ranges: Ranges) -> Iterator[Terms]:
-    """What is never negative because of what the operations in some sums mean."""
+    """Expressions that are never negative because of the definitions of the operations in some sums."""
     for found in dict.fromkeys(one for terms in sums for one in atoms_in(terms)):
         if isinstance(found, Operation):
             if not ranges:

@@ -1,4 +1,4 @@
-"""Dims and constraints as they are given: texts by a strict grammar, of which nothing is evaluated, or comparisons."""
+"""Reads dims and constraints: texts in a strict grammar, of which nothing is evaluated, or comparisons."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ _SIGNS: dict[str, Sign] = {"==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">
 _HINT = 'write "2*K + 1", "B in 1..4096", "B % 16 == 0" or "A <= B"'
 
 Sizes = dict[str, Dim]
-"""Dims by their names; the readers add those that they meet first."""
+"""Dims by their names; readers add new ones."""
 
 
 def read_dim(text: str, sizes: Sizes) -> Extent:
@@ -62,10 +62,10 @@ def read_conjunction(text: str, sizes: Sizes) -> tuple[Comparison | bool, ...]:
 def read_declarations(
     texts: Iterable[str], known: Sizes | None = None
 ) -> tuple[Sizes, tuple[Comparison | bool, ...]]:
-    """Dims by name, and comparisons of them: ``B in 1..4096`` and ``B % 16 == 0`` belong to the dim.
+    """Dims by name, and comparisons of them; ``B in 1..4096`` and ``B % 16 == 0`` become part of the dim.
 
-    A text may hold several, with ``and`` or commas between them, as they are printed.
-    `known` are dims by name with limits of their own: what is said of these are comparisons.
+    A text may hold several, separated by ``and`` or commas, as they are printed. `known` are dims by name with their
+    own limits: statements about these become comparisons.
 
     >>> sizes, relations = read_declarations(["B in 1..4096", "B % 16 == 0", "A <= B"])
     >>> sizes["B"] % 16, relations
@@ -105,7 +105,7 @@ def _holding_for_some(text: str, sizes: Sizes) -> Comparison | bool:
 def read_constraints(given: Any, dims: Iterable[Dim] = ()) -> tuple[Sizes, tuple[Comparison | bool, ...]]:
     """Dims by name, and comparisons of them, from texts as in `read_declarations`, from comparisons, or lists of both.
 
-    `dims` are given elsewhere. They and those in comparisons have limits of their own.
+    `dims` are given elsewhere. They and those in comparisons have their own limits.
 
     >>> B = Dim("B", max=64)
     >>> sizes, relations = read_constraints([Dim("A") <= B, "B in 1..", "C in 0..9"])
@@ -203,7 +203,7 @@ class _Reader:
 
     @property
     def token(self) -> str:
-        """The next one; empty at the end."""
+        """The next token; empty at the end."""
         return self.tokens[self.position] if self.position < len(self.tokens) else ""
 
     def advance(self) -> str:

@@ -12,7 +12,7 @@ MOST_CASES = 64
 
 
 def cases(sums: Sequence[Terms], ranges: Ranges) -> Iterator[Mapping[Atom, Terms]]:
-    """For each remainder of the sizes in quotients, what stands for them; nothing if there are too many."""
+    """For each remainder of the sizes in quotients, their replacements; none if there are too many."""
     divisors: dict[Size, int] = {}
     for found in dict.fromkeys(one for terms in sums for one in atoms_in(terms)):
         if isinstance(found, Operation) and found.op in ("//", "%"):
@@ -49,7 +49,7 @@ def _range(size: Size, ranges: Ranges) -> Interval:
 
 
 def in_case(terms: Terms, case: Mapping[Atom, Terms]) -> Terms | None:
-    """The sum in a case, or None where it divides by 0."""
+    """The sum in a case, or None if it divides by 0."""
     try:
         return replaced(terms, case)
     except ZeroDivisionError:

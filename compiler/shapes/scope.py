@@ -1,4 +1,4 @@
-"""Who says what is true when Python asks: what is declared, or the sizes that a call was observed with."""
+"""Decides comparisons when Python needs an answer: from declarations, or from the sizes of an actual call."""
 
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
@@ -15,16 +15,16 @@ from .terms import Operation, Size, evaluated, nesting, sizes_in
 
 MOST_GUARDS = 32
 DEEPEST_GUARD = 2
-"""Quotients of quotients: what is asked of more of these, or after more guards, is asked by a loop that follows the
-size, and would take long to reason about. It leaves the program one size."""
+"""Limits on nested quotients and on the number of guards. A loop that follows the size exceeds them, and reasoning
+would take long. The program is then for one size."""
 USUAL = 256
-"""A size of which nothing is known."""
+"""A size about which nothing is known."""
 
 _KERNEL: ContextVar[Any] = ContextVar("_KERNEL", default=None)
-"""The line that the kernel computes which is being made."""
+"""The line of the kernel that is being generated."""
 
 Where = Callable[[], Any]
-"""The line of the user's program that is being run."""
+"""The line of the user's program that is running."""
 
 
 def nowhere() -> None:
@@ -32,12 +32,12 @@ def nowhere() -> None:
 
 
 def nobody(code: CodeType) -> bool:
-    """All code is ours."""
+    """All code is Tracemill's."""
     return False
 
 
 class Declared:
-    """Answers what holds for all sizes; what does not is an `UndecidedDimError` with the line and a fix.
+    """Answers what holds for all sizes; otherwise raises an `UndecidedDimError` with the line and a fix.
 
     >>> import tracemill as tm
     >>> from tracemill.compiler.shapes import answering
@@ -50,14 +50,14 @@ class Declared:
     def __init__(
         self, assumptions: Assumptions | None = None, where: Where = nowhere, is_for_user: IsForUser = nobody
     ) -> None:
-        """`is_for_user` tells the user's code from ours, where it looks for a size in sets and dicts."""
+        """`is_for_user` distinguishes the user's code from Tracemill's, when it looks up a size in sets and dicts."""
         self._given = assumptions
         self.where = where
         self.is_for_user = is_for_user
 
     @property
     def assumptions(self) -> Assumptions:
-        """What is known."""
+        """The known facts."""
         return nothing() if self._given is None else self._given
 
     def adding(self, *facts: Comparison | bool) -> "Declared":
@@ -103,7 +103,7 @@ class Declared:
 
 
 class Observed:
-    """Answers what holds for all sizes, else what holds for those of this call, and keeps that as a guard.
+    """Answers what holds for all sizes, otherwise what holds for those of this call, and records that as a guard.
 
     >>> import tracemill as tm
     >>> from tracemill.compiler.shapes import answering
@@ -124,30 +124,30 @@ class Observed:
         is_for_user: IsForUser = nobody,
         ahead: Mapping[str, int] | None = None,
     ) -> None:
-        """`is_for_user` tells the user's code from ours, where it looks for a size in sets and dicts; `ahead` are sizes
-        for which a program may have been made before."""
+        """`is_for_user` distinguishes the user's code from Tracemill's, when it looks up a size in sets and dicts;
+        `ahead` are sizes for which a program may have been compiled before."""
         self.hints = dict(hints)
         self.is_for_user = is_for_user
         self.assumptions = self._given = nothing() if assumptions is None else assumptions
         self.where = where
         self.judged = {name: coarse(size) for name, size in self.hints.items()}
-        """The sizes by which programs are weighed. All calls of about the same sizes so give the same program."""
+        """The sizes by which programs are weighed. All calls with about the same sizes give the same program."""
         self.judged_ahead = None if ahead is None else {name: coarse(size) for name, size in ahead.items()}
-        """Those by which a program was weighed that was made ahead of time, and serves this call as well."""
+        """The sizes by which a program was weighed that was compiled ahead of time and serves this call as well."""
         self._guards: list[Guard] = []
 
     @property
     def assumed(self) -> tuple[Guard, ...]:
-        """All that has been assumed so far, in the order in which it was asked."""
+        """All assumptions so far, in order."""
         return tuple(self._guards)
 
     @property
     def guards(self) -> Guards:
-        """What has been assumed so far, without what follows from the rest. The own limits of dims are not among it."""
+        """The assumptions so far without those that follow from the rest, and without the limits of dims."""
         return Guards(tuple(self._guards)).simplified()
 
     def adding(self, *facts: Comparison | bool) -> Declared:
-        """What is known, with further facts; nothing is taken from the call any more."""
+        """The known facts and further ones; the call is no longer used."""
         return Declared(self.assumptions.adding(*facts), is_for_user=self.is_for_user)
 
     def answer(self, comparison: Comparison, because: str = "") -> bool:
@@ -173,14 +173,14 @@ class Observed:
         self.assumptions = self.assumptions.adding(comparison)
 
     def _asked(self, comparison: Comparison, because: str = "") -> Guard:
-        """With the line at work, or that of the kernel which is being made."""
+        """With the current line, or that of the kernel that is being generated."""
         location, kernel = self.where(), _KERNEL.get()
         if location is None and kernel is not None:
             return Guard(comparison, kernel, OF_KERNEL)
         return Guard(comparison, location, because)
 
     def _fix(self, comparison: Comparison) -> None:
-        """Leave the sizes in a comparison those of this call, from which all follows that was assumed of them alone."""
+        """Fix the sizes in a comparison to those of this call; all earlier assumptions about them alone follow."""
         sizes = set(sizes_in(comparison.terms))
         values = [compared("==", of_size(size), self.hints[size.text]) for size in sizes]
         fixed = [self._asked(one) for one in values if isinstance(one, Comparison)]
@@ -189,7 +189,7 @@ class Observed:
         self.assumptions = self._given.adding(*(guard.comparison for guard in self._guards))
 
     def adopt(self, guards: Guards) -> bool:
-        """Assume what a program from elsewhere does; False, and nothing, if that does not hold for this call."""
+        """Assume what another program does; returns False, and assumes nothing, if that does not hold for this call."""
         if not all(guard.comparison.holds(self.hints) for guard in guards.guards):
             return False
         self._guards += guards.guards
@@ -197,7 +197,7 @@ class Observed:
         return True
 
     def fixes(self, dim: Dim) -> bool:
-        """Whether the guards leave it one value."""
+        """Whether the guards leave only one value."""
         low, high = self.assumptions.bounds(dim)
         return low == high
 
@@ -219,9 +219,10 @@ class Observed:
 
 
 def advised(comparison: Comparison) -> tuple[Comparison, Comparison]:
-    """A comparison and its negation, first what is more likely meant.
+    """A comparison and its negation, the more likely one first.
 
-    That sizes are equal, or divisible, rather than not; that there are some; and of one size what allows usual ones.
+    Equality and divisibility are more likely than their negations; so are nonzero sizes, and for one size what allows
+    usual values.
     """
     sizes, monomials = {*sizes_in(comparison.terms)}, [monomial for monomial, _ in comparison.terms]
     is_remainder = any(
@@ -239,20 +240,21 @@ def advised(comparison: Comparison) -> tuple[Comparison, Comparison]:
 
 
 def relations_among(names: Collection[str]) -> tuple[Comparison, ...]:
-    """What is assumed in this context of these sizes alone, besides what is known of each by itself."""
+    """The assumptions in this context about these sizes only, in addition to what is known about each alone."""
     return tuple(one for one in relations() if all(size.text in names for size in sizes_in(one.terms)))
 
 
 def relations() -> tuple[Comparison, ...]:
-    """What is assumed in this context, besides what is known of each size by itself."""
+    """The assumptions in this context, in addition to what is known about each size alone."""
     answers = ANSWERS.get()
     return answers.assumptions.relations if isinstance(answers, Declared | Observed) else ()
 
 
 def example(dims: Collection[Dim]) -> dict[str, int]:
-    """What a call may have for these named sizes: what programs are weighed by if that may be, else the call at hand.
+    """Values of these named sizes: those by which programs are weighed if they are allowed, otherwise those of the
+    call.
 
-    Where no call was observed, only what is known of each size by itself counts.
+    Without a call, only what is known about each size alone counts.
     """
     answers, sizes = ANSWERS.get(), [size for dim in dims for size in sizes_in(dim.terms)]
     if not isinstance(answers, Observed):
@@ -268,13 +270,13 @@ def example(dims: Collection[Dim]) -> dict[str, int]:
 
 
 def usual(size: Size) -> int:
-    """A size that is allowed, and neither small nor large if there are such."""
+    """An allowed size, neither small nor large if possible."""
     highest = USUAL if size.max is None else min(size.max, USUAL)
     return max(highest // size.multiple_of, -(-size.min // size.multiple_of)) * size.multiple_of
 
 
 def coarse(size: int) -> int:
-    """What stands for all sizes from a power of 4 to the next: one class of them is made one program for.
+    """The representative of all sizes from a power of 4 to the next: one program is compiled for this class.
 
     >>> [coarse(size) for size in (1, 3, 4, 15, 16, 63, 64, 1000)]
     [2, 2, 8, 8, 32, 32, 128, 512]
@@ -285,7 +287,7 @@ def coarse(size: int) -> int:
 
 @contextmanager
 def making_kernel(location: Any) -> Generator[None]:
-    """Within the block, what is asked where no line of the user's is at work is asked for the kernel of this line."""
+    """Within the block, questions that no line of the user's causes are attributed to the kernel of this line."""
     token = _KERNEL.set(location)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Sizes from the shapes of arguments: which dims they determine, and what the dims of a call are."""
+"""Sizes from the shapes of arguments: which dims they determine, and the values of the dims in a call."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,15 @@ from .terms import Size, Terms, add, evaluated, multiply, sizes_in, without
 
 Shape: TypeAlias = Sequence[Extent]
 Place: TypeAlias = tuple[int, int]
-"""The number of an argument, and an axis of it."""
+"""The number of an argument, and one of its axes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """``factor * size + rest`` stands at an axis of an argument, or is 0 by a constraint, and gives the size.
+    """``factor * size + rest`` is the length of an axis of an argument, or is 0 by a constraint, and determines the
+    size.
 
-    In it, `size` stands for its `multiple_of`-th part.
+    In it, `size` is counted in units of its `multiple_of`.
     """
 
     size: Size
@@ -29,7 +30,7 @@ class Step:
 
 
 class SizeReader:
-    """Reads the sizes of dims off the shapes of a call, and checks all that is known of them.
+    """Reads the sizes of dims from the shapes of a call, and checks all that is known about them.
 
     >>> import tracemill as tm
     >>> K, B = tm.Dim("K"), tm.Dim("B", min=1)
@@ -52,7 +53,7 @@ class SizeReader:
             for i, shape in enumerate(self.shapes)
             for axis, dim in enumerate(shape)
         ]
-        """All sizes of all arguments, with where they stand."""
+        """All sizes of all arguments, with their positions."""
         self._sizes = list(dict.fromkeys(size for _, terms in self.axes for size in sizes_in(terms)))
         self._sizes += [
             size
@@ -61,7 +62,7 @@ class SizeReader:
         ]
         self._check_names()
         self.steps = self._plan()
-        """In this order they give all sizes: each has one that is new."""
+        """In this order they determine all sizes: each has one that is new."""
 
     @property
     def dims(self) -> tuple[Dim, ...]:
@@ -83,7 +84,7 @@ class SizeReader:
         return dict(sorted(sizes.items()))
 
     def _plan(self) -> tuple[Step, ...]:
-        """An order in which each axis with one dim that is new gives that dim."""
+        """An order in which each axis with one new dim determines that dim."""
         given: list[tuple[Place | None, Terms]] = [*self.axes]
         given += [(None, one.terms) for one in self.assumptions.relations if one.relation == "=="]
         steps: list[Step] = []

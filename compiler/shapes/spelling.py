@@ -1,4 +1,4 @@
-"""Sums and comparisons as text, in the words of Python: ``2*K + 1``, ``B*N // 4``, ``A <= B``."""
+"""Sums and comparisons as text in Python's syntax: ``2*K + 1``, ``B*N // 4``, ``A <= B``."""
 
 from collections.abc import Mapping
 from math import gcd, lcm
@@ -6,11 +6,11 @@ from math import gcd, lcm
 from .terms import Atom, Monomial, Size, Terms, constant_part, number, scale
 
 Names = Mapping[str, str]
-"""What sizes are called instead."""
+"""Replacements for the names of sizes."""
 
 
 def spelled(terms: Terms, names: Names | None = None) -> str:
-    """The sum as text that reads back, and that Python computes as it is."""
+    """The sum as text that can be parsed again, and that Python can evaluate."""
     text = ""
     for monomial, count in terms:
         product = _product(monomial, abs(count), names or {}, is_bare=count > 0 or bool(text))
@@ -59,13 +59,13 @@ def _operation_text(found: Atom, names: Names) -> str:
 
 
 def spelled_comparison(terms: Terms, relation: str, names: Names | None = None) -> str:
-    """``terms relation 0`` with what is subtracted on the other side, and what stands first in the order left."""
+    """``terms relation 0`` with subtracted terms on the other side, and the first term on the left."""
     left, relation, right = sides(terms, relation)
     return f"{spelled(left, names)} {relation} {spelled(right, names)}"
 
 
 def sides(terms: Terms, relation: str) -> tuple[Terms, str, Terms]:
-    """What is compared there, and how."""
+    """The two sides, and the relation."""
     terms = scale(terms, lcm(*(_missing(monomial, count) for monomial, count in terms)))
     constant = constant_part(terms)
     moving = terms[:-1] if constant else terms
@@ -89,7 +89,7 @@ def sides(terms: Terms, relation: str) -> tuple[Terms, str, Terms]:
 
 
 def _missing(monomial: Monomial, count: int) -> int:
-    """What to multiply with so that a size stands there whole."""
+    """The factor that gives a size the coefficient 1."""
     if len(monomial) != 1 or not isinstance(monomial[0], Size):
         return 1
     return monomial[0].multiple_of // gcd(count, monomial[0].multiple_of)
@@ -103,7 +103,7 @@ def _is_size(terms: Terms) -> bool:
 
 
 def spelled_facts(size: Size, name: str | None = None) -> list[str]:
-    """What is known of a size by itself: ``["N in 1..4096", "N % 16 == 0"]``."""
+    """What is known about a size alone: ``["N in 1..4096", "N % 16 == 0"]``."""
     name = name or size.text
     facts = [f"{name} in {size.min}..{'' if size.max is None else size.max}"]
     if size.min == 0 and size.max is None:

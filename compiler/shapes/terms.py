@@ -1,4 +1,4 @@
-"""Sums of products of sizes in one canonical form: the arithmetic beneath `Dim`."""
+"""Sums of products of sizes in one canonical form: the arithmetic behind `Dim`."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -15,9 +15,9 @@ MOST_TERMS = 512
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A named size and what is known of it by itself.
+    """A named size and what is known about it alone.
 
-    In a product it stands for its `multiple_of`-th part, so that to divide by that is to divide a coefficient.
+    In a product it is counted in units of its `multiple_of`, so that a division by that divides a coefficient.
     """
 
     text: str
@@ -31,20 +31,20 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is not a sum or product, of two sums or more."""
+    """An operation other than a sum or product, on two or more sums."""
 
     op: Literal["//", "%", "min", "max"]
     args: "tuple[Terms, ...]"
     text: str
 
     def __hash__(self) -> int:
-        """That of the text, which Python computes once: atoms are the keys of all that is known of sizes."""
+        """The hash of the text, computed once: atoms are the keys of everything known about sizes."""
         return hash(self.text)
 
 
 Atom: TypeAlias = Size | Operation
 Monomial: TypeAlias = tuple[Atom, ...]
-"""A product of atoms, in the order of their texts; of none, it is 1."""
+"""A product of atoms, in the order of their texts; the empty product is 1."""
 Terms: TypeAlias = tuple[tuple[Monomial, int], ...]
 """Different products with coefficients other than 0: higher degrees first, then in the order of the texts."""
 
@@ -74,14 +74,14 @@ def atom(found: Atom) -> Terms:
 
 
 def constant_of(terms: Terms) -> int | None:
-    """The number that a sum is, or None."""
+    """The value of a constant sum, or None."""
     if not terms:
         return 0
     return terms[0][1] if not terms[0][0] else None
 
 
 def constant_part(terms: Terms) -> int:
-    """The summand that is a number."""
+    """The constant term."""
     return terms[-1][1] if terms and not terms[-1][0] else 0
 
 
@@ -109,19 +109,19 @@ def multiply(left: Terms, right: Terms) -> Terms:
 
 
 def content(terms: Terms) -> int:
-    """The greatest common divisor of the coefficients but that of the constant."""
+    """The greatest common divisor of all coefficients except the constant's."""
     return gcd(*(count for monomial, count in terms if monomial))
 
 
 def without(monomial: Monomial, factor: Monomial) -> Monomial | None:
-    """The product divided by a factor of it, or None if it is none."""
+    """The product divided by one of its factors, or None if it is not a factor."""
     left = Counter(monomial)
     left.subtract(factor)
     return tuple(sorted(left.elements(), key=_atom_order)) if min(left.values(), default=0) >= 0 else None
 
 
 def substituted(terms: Terms, known: Mapping[Atom, Terms]) -> Terms:
-    """The sum with other sums in the place of atoms, but not inside of operations."""
+    """The sum with atoms replaced by other sums, but not inside operations."""
     if not any(found in known for monomial, _ in terms for found in monomial):
         return terms
     result: Terms = ()
@@ -134,14 +134,14 @@ def substituted(terms: Terms, known: Mapping[Atom, Terms]) -> Terms:
 
 
 def sizes_in(terms: Terms) -> Iterator[Size]:
-    """The named sizes, also those inside of operations, as often as they occur."""
+    """The named sizes, also those inside operations, with repetitions."""
     for found in atoms_in(terms):
         if isinstance(found, Size):
             yield found
 
 
 def atoms_in(terms: Terms) -> Iterator[Atom]:
-    """The atoms, also those inside of operations, as often as they occur; an operation before what is inside."""
+    """The atoms, also those inside operations, with repetitions; an operation before its contents."""
     for monomial, _ in terms:
         for found in monomial:
             yield found
@@ -151,13 +151,13 @@ def atoms_in(terms: Terms) -> Iterator[Atom]:
 
 
 def nesting(terms: Terms) -> int:
-    """How deep operations stand in each other."""
+    """How deeply operations are nested."""
     operations = [found for monomial, _ in terms for found in monomial if isinstance(found, Operation)]
     return max((1 + max(map(nesting, found.args)) for found in operations), default=0)
 
 
 def evaluated(terms: Terms, sizes: Mapping[str, int]) -> int:
-    """The value where the sizes have these values. A `KeyError` names a size without one."""
+    """The value for these values of the sizes. A `KeyError` names a size without one."""
     total = 0
     for monomial, count in terms:
         product = 1
@@ -166,7 +166,7 @@ def evaluated(terms: Terms, sizes: Mapping[str, int]) -> int:
                 product *= _MEANING[found.op]([evaluated(arg, sizes) for arg in found.args])
             elif count % found.multiple_of:
                 product *= sizes[found.text] // found.multiple_of
-            else:  # no quotient, which is a longer expression where the value is one
+            else:  # no quotient, which would be longer than the value
                 count //= found.multiple_of
                 product *= sizes[found.text]
         total += count * product

@@ -1,4 +1,4 @@
-"""All values of a size that has few: comparisons of it alone are tried on each, which is quicker than to prove them."""
+"""All values of a size that has few: trying a comparison of this size alone on each is faster than a proof."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,17 +11,18 @@ from .terms import Size, sizes_in
 MOST_VALUES: Final = 64
 
 Verdict: TypeAlias = bool | Literal["open"] | None
-"""True, False or None as `Assumptions.decide` gives them; "open" where the values do not tell."""
+"""True, False or None as from `Assumptions.decide`; "open" if the values do not decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """All values of a size that satisfy what is known of it alone; none if there are too many."""
+    """All values of a size that satisfy what is known about it alone; none if there are too many."""
 
     size: Size
     values: Sequence[int]
     are_possible: bool
-    """Each is one for some sizes of the others. Else what is known of them together may rule it out."""
+    """Each value is possible for some sizes of the others. Otherwise, what is known about several sizes may exclude
+    it."""
 
     def verdict(self, comparison: Comparison) -> Verdict:
         """Whether a comparison of this size alone holds."""
@@ -37,7 +38,7 @@ class Trials:
 
 
 def trials_of(size: Size, relations: Sequence[Comparison], ranges: Mapping[Size, Interval]) -> Trials:
-    """The values of a size of which these relations hold, and which lies in its range, in its multiples."""
+    """The values of a size in its range, in units of its multiple, for which these relations hold."""
     low, high = ranges.get(size) or own_range(size)
     if high - low >= MOST_VALUES:
         return Trials(size, (), are_possible=False)

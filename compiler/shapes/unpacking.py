@@ -1,4 +1,4 @@
-"""Named sizes as Python expressions of the shapes of arguments, for programs that are printed."""
+"""Named sizes as Python expressions of the shapes of arguments, for generated programs."""
 
 from collections.abc import Mapping, Sequence
 from math import gcd
@@ -8,13 +8,13 @@ from .spelling import Names, spelled, spelled_operation
 from .terms import Size, Terms, add, atom, constant_of, scale
 
 _FOUND = Size("@", 0, None, 1)
-"""The length of the axis that gives a size; no dim can have its name."""
+"""The length of the axis that determines a size; no dim can have this name."""
 
 
 def unpacking(reader: SizeReader, shapes: Sequence[str], called: Names | None = None) -> dict[str, str]:
-    """For each named size an expression of the `shapes` and the sizes before it: statements to be run in this order.
+    """For each named size an expression of the `shapes` and the sizes before it: statements to run in this order.
 
-    `called` are other names for some sizes. Nothing is checked: an axis that does not fit gives any number.
+    `called` are other names for some sizes. Nothing is checked: an axis that does not fit gives an arbitrary number.
 
     >>> import tracemill as tm
     >>> K, B = tm.Dim("K"), tm.Dim("B", min=1)
@@ -29,10 +29,10 @@ def unpacking(reader: SizeReader, shapes: Sequence[str], called: Names | None = 
 
 
 def unpacked(texts: Mapping[str, str], ranks: Mapping[str, int]) -> list[tuple[str, str]]:
-    """What to assign to what, in this order, for `unpacking`'s expressions by variable.
+    """The assignments, in order, for `unpacking`'s expressions by variable.
 
-    A shape whose axes all have variables is taken apart at once, which takes half as long as to ask for each.
-    `ranks` are the lengths of the shapes.
+    A shape whose axes all have variables is unpacked at once, which takes half as long as reading each axis. `ranks`
+    are the lengths of the shapes.
 
     >>> unpacked({"B": "x.shape[0]", "N": "x.shape[1]", "K": "y.shape[0] // B"}, {"x.shape": 2, "y.shape": 1})
     [('B, N', 'x.shape'), ('K', 'y.shape[0] // B')]
@@ -48,7 +48,7 @@ def unpacked(texts: Mapping[str, str], ranks: Mapping[str, int]) -> list[tuple[s
 
 
 def _solved(step: Step, names: Names) -> str:
-    """``multiple_of * (found - rest) // factor``, where both have no common divisor left."""
+    """``multiple_of * (found - rest) // factor``, with common divisors of both removed."""
     found = add(atom(_FOUND), step.rest, -1) if step.place else scale(step.rest, -1)
     common = gcd(step.size.multiple_of, *(count for _, count in step.factor))
     if step.factor[0][1] < 0:

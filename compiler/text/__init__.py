@@ -1,1 +1,1 @@
-"""Graphs as text that reads back, and as tables, HTML and FX nodes."""
+"""Graphs as text that can be parsed again, and as tables, HTML and FX nodes."""

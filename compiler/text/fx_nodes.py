@@ -8,7 +8,7 @@ from .printer import constant_text, location_text, param_text
 
 
 def nodes(graph: Graph) -> tuple[Node, ...]:
-    """Placeholders, then calls with the constants that they need in front of them, then the output.
+    """Placeholders, then calls, each after the constants that it needs, then the output.
 
     >>> from tracemill.compiler.text.parser import parse
     >>> graph = parse("# tracemill ir 1\\ndef f(x: f64[3]) -> f64[3]:\\n    sin_1: f64[3] = sin(x)\\n    return sin_1")
@@ -103,5 +103,5 @@ def _label(node: Node) -> list[str]:
 
 
 def _escape(text: str) -> str:
-    """Characters with a meaning to Mermaid or HTML as entity codes."""
+    """Characters with a meaning in Mermaid or HTML as entity codes."""
     return "".join(char if char.isalnum() or char in " _.,:=()[]-+/" else f"#{ord(char)};" for char in text)

@@ -1,6 +1,6 @@
-"""What notebooks show: highlighted text and tables as HTML that needs no network and no scripts.
+"""Output for notebooks: highlighted text and tables as HTML without network or scripts.
 
-Colours are of a middle tone and the background is the notebook's own, so that light and dark themes both do.
+Colours have a medium tone and the background is the notebook's own, so that they work in light and dark themes.
 """
 
 import re
@@ -48,7 +48,7 @@ def _highlighted(text: str) -> str:
 
 
 def table_html(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """A table whose first row is its heading; columns of the numbers `right` are flush right."""
+    """A table whose first row is its heading; numeric columns in `right` are right-aligned."""
     heading, *others = rows
     lines = [_row("th", heading, right), *(_row("td", row, right) for row in others)]
     return f'<table style="border-collapse:collapse;background:transparent">{"".join(lines)}</table>'
@@ -63,6 +63,6 @@ def _row(tag: str, cells: Sequence[str], right: Collection[int]) -> str:
 
 
 def folded_html(title: str, body: str, *, is_open: bool = False) -> str:
-    """A part with a title that opens by a click or the keyboard; `body` is HTML."""
+    """A part with a title that opens with a click or the keyboard; `body` is HTML."""
     state = " open" if is_open else ""
     return f'<details{state}><summary style="cursor:pointer">{escape(title)}</summary>{body}</details>'

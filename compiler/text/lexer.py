@@ -9,7 +9,7 @@ from ..errors import ParseError
 
 LONGEST_LINE = 64 * 1024
 MOST_TOKENS = 256 * 1024
-"""Of a line with those that it goes on in."""
+"""The tokens of a line and its continuation lines."""
 
 Token: TypeAlias = tuple[str, str]  # the kind and the text
 
@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 
 
 class Line:
-    """The tokens of a line, and of those it goes on in; knows how to say what was expected."""
+    """The tokens of a line and its continuation lines; can report what was expected."""
 
     def __init__(self, number: int, indent: int, tokens: list[Token], comment: str) -> None:
         self.number = number
@@ -70,7 +70,7 @@ class Line:
         return name
 
     def at_size(self, sizes: Collection[str]) -> bool:
-        """Whether the next tokens are an expression of named sizes, and no number, word or tuple."""
+        """Whether the next tokens are an expression of named sizes, rather than a number, word or tuple."""
         start = self.position
         size = self.take_size() if sizes else []
         self.position = start
@@ -80,7 +80,7 @@ class Line:
         return not _opens_tuple(size) and "=" not in size
 
     def take_size(self) -> list[str]:
-        """Take all up to the comma or bracket that does not belong to it."""
+        """Take everything up to the comma or bracket that does not belong to it."""
         words: list[str] = []
         depth = 0
         while self.tokens[self.position][0] in ("name", "number", "symbol"):
@@ -93,7 +93,7 @@ class Line:
         return words
 
     def expected(self, what: str) -> ParseError:
-        """The error that the next token is not what was expected."""
+        """The error that the next token is not the expected one."""
         return self.error(f"expected {what}, found {self.tokens[self.position][1][:40]}")
 
     def error(self, problem: str) -> ParseError:
@@ -101,7 +101,7 @@ class Line:
 
 
 def _opens_tuple(words: list[str]) -> bool:
-    """Whether the bracket with which words begin, if they do, holds a comma of its own."""
+    """Whether the bracket at the start of the words, if any, contains a comma of its own."""
     depth = 0
     for word in words:
         depth += (word == "(") - (word == ")")
@@ -111,7 +111,7 @@ def _opens_tuple(words: list[str]) -> bool:
 
 
 def lines(text: str) -> Iterator[Line]:
-    """The lines with code. A line that ends in a comma goes on in the next one."""
+    """The lines with code. A line that ends in a comma continues in the next one."""
     pending: Line | None = None
     for number, line in enumerate(text.split("\n"), start=1):
         tokens, comment = _tokens(line.removesuffix("\r"), number)

@@ -1,4 +1,4 @@
-"""Numbers as text, exactly: every bit of every dtype survives the way out and back.
+"""Numbers as exact text: every bit of every dtype survives printing and parsing.
 
 A number is Python's shortest spelling that rounds to it (``0.1``, ``-0.0``, ``inf``); ``nan`` is NumPy's
 NaN, and other NaNs are their bits in hexadecimal (``0xfff8000000000000``).
@@ -23,7 +23,7 @@ def scalar_text(array: Array) -> str:
 
 
 def array_text(array: Array) -> str:
-    """Nested lists: ``[[1, 2], [3, 4]]``; complex numbers as pairs; ``[]`` where there are no entries."""
+    """Nested lists: ``[[1, 2], [3, 4]]``; complex numbers as pairs; ``[]`` for empty arrays."""
     if not array.size:
         return "[]"
     texts = number_texts(array)
@@ -56,7 +56,9 @@ def _float_text(number: Any, bits: int, dtype: DType) -> str:
         return "nan" if bits == _nan_bits(dtype) else f"0x{bits:0{2 * dtype.itemsize}x}"
     if dtype.itemsize == 8:
         return repr(exact)
-    short = float(str(number))  # the shortest decimal for this dtype; rounding it twice may lead elsewhere
+    short = float(
+        str(number)
+    )  # the shortest decimal for this dtype; rounding it twice may give another number
     with np.errstate(over="ignore"):
         same = np.array(short).astype(dtype) == number
     return repr(short if same else exact)
@@ -73,7 +75,7 @@ def _nan_bits(dtype: DType) -> int:
 
 
 def read_numbers(texts: Sequence[str], dtype: DType) -> Array:
-    """The way back from `number_texts`: a flat array. ValueError says what is wrong with another text."""
+    """The inverse of `number_texts`: a flat array. ValueError says what is wrong with any other text."""
     real = real_dtype(dtype)
     numbers = [_read_number(text, real) for text in texts]
     if real.kind in "biu":

@@ -1,4 +1,4 @@
-"""`Naming`: names for the values of one graph, handed out in the order in which they appear."""
+"""`Naming`: names for the values of one graph, in the order in which they appear."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -6,12 +6,17 @@ from ..dtypes import dtype_names
 from ..ir import Call, Constant, Graph, Value
 from .literals import scalar_text
 
-INLINE_SIZE = 16  # a constant of more elements is known by its digest
-RESERVED = {*dtype_names(), "callable", "inf", "nan"}  # what a parameter may be besides the name of a graph
+INLINE_SIZE = 16  # a constant with more elements is named by its digest
+RESERVED = {
+    *dtype_names(),
+    "callable",
+    "inf",
+    "nan",
+}  # other meanings of a word as a parameter, besides the name of a graph
 
 
 class Naming:
-    """The scope of one printed graph: inputs keep their names, other values are called by op and number."""
+    """The scope of one printed graph: inputs keep their names, other values are named by op and number."""
 
     def __init__(self, graph: Graph) -> None:
         self._names: dict[Value, str] = dict(zip(graph.inputs, graph.input_names, strict=False))
@@ -20,7 +25,7 @@ class Naming:
         self._constants: dict[object, str] = {}
 
     def introduce(self, values: Sequence[Value]) -> Iterator[tuple[str, Constant]]:
-        """New names for the constants among `values` that need a line of their own and have none yet."""
+        """New names for the unnamed constants among `values` that need a line of their own."""
         for value in values:
             if isinstance(value, Constant) and value.ndim and value not in self._names:
                 key = constant_key(value)
@@ -36,7 +41,7 @@ class Naming:
         return names
 
     def use(self, value: Value) -> str:
-        """The name of a value, or what stands for it: a number is written where it is used."""
+        """The name of a value, or its literal: numbers are written where they are used."""
         name = self._names.get(value)
         if name is None:
             if isinstance(value, Constant) and not value.ndim:
@@ -47,7 +52,7 @@ class Naming:
         return name
 
     def claim(self, name: str, sizes: Collection[str] = ()) -> str:
-        """A name for a nested graph: its own if that is free here, and no named size has it."""
+        """A name for a nested graph: its own if it is free here and is not the name of a size."""
         number, free = 1, name
         while free in self._taken or free in RESERVED or free in sizes:
             number += 1
@@ -56,7 +61,7 @@ class Naming:
         return free
 
     def _name(self, value: Value, stem: str) -> str:
-        """The name of a value that has none yet."""
+        """The name for a value that has none yet."""
         return self._fresh(stem)
 
     def _fresh(self, stem: str) -> str:
@@ -69,7 +74,7 @@ class Naming:
 
 
 def constant_key(constant: Constant) -> object:
-    """Equal for constants that are the same bit for bit."""
+    """Equal for bit-identical constants."""
     if constant.type.size > INLINE_SIZE:
         return constant.digest
     return constant.type, constant.array.tobytes()

@@ -1,4 +1,4 @@
-"""Whether the parameters of a call are of the types that its op's type rule says: a text may give anything."""
+"""Whether the parameters of a call have the types in its op's type rule: a text may contain anything."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from ..symbolic_size import SymbolicSize
 
 
 def param_problem(op: str, params: Mapping[str, Param]) -> str | None:
-    """Which parameter is of another type than the op takes, or None. Missing and unknown ones are the rule's matter.
+    """Which parameter has another type than the op takes, or None. The rule itself checks missing and unknown ones.
 
     >>> param_problem("sum", {"axes": (0, 1)}) is None
     True
@@ -44,7 +44,7 @@ def param_types(op: str) -> Mapping[str, Any]:
 
 
 def _is_plain(param: Any) -> bool:
-    """A parameter that a rule hands on: whole numbers, or a rule of the user's."""
+    """A parameter that a rule passes on: integers, or a user's rule."""
     if isinstance(param, tuple):
         return all(map(_is_plain, param))
     return (
@@ -55,7 +55,8 @@ def _is_plain(param: Any) -> bool:
 
 
 def _is_a(param: Any, hint: Any) -> bool:
-    """Whether a parameter has a type: bool is not an int here, an int is not a float, and a symbolic size is an int."""
+    """Whether a parameter has a type: a bool is not an int here, an int is not a float, and a symbolic size is an
+    int."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_is_a(param, one) for one in inner)

@@ -1,7 +1,7 @@
 """Text to graph: reads what `to_text` prints, and refuses everything else with `ParseError`.
 
-Nothing in the text is executed, so it may come from anyone: lines, nesting and sizes are bounded, types are
-checked against the ops' type rules, and large constants against their digest.
+Nothing in the text is executed, so it may come from anyone. Lines, nesting and sizes are limited, types are checked
+against the ops' type rules, and large constants against their digests.
 """
 
 import json
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 DEEPEST = 32  # nested definitions, and nested tuples
 LONGEST_DIM_DIGITS = 15
-LONGEST_REASON = 600  # characters of what an op's rule says
-MOST_CALLS = 1 << 20  # of a text, with those of a nested graph as often as it is called
+LONGEST_REASON = 600  # characters of the message of an op's rule
+MOST_CALLS = 1 << 20  # calls of a text; nested graphs count as often as they are called
 
 _COMMENT = re.compile(r"# (.+?):([0-9]{1,9})(?:  (.*))?")
 _DECLARATION = r"\s*[A-Za-z_]\w*\s+(?:in\s+[0-9]+\.\.[0-9]*|%\s+[0-9]+\s+==\s+0)\s*"
@@ -47,9 +47,9 @@ def parse(
 ) -> Graph:
     """The graph that `text` describes: ``parse(str(graph)) == graph``.
 
-    `constants` holds the arrays that the text names by their digest (`graph_constants` gives them), and
-    `functions` the Python functions that it names (`graph_functions`). Raises `ParseError`, which says
-    the line and what was expected there, for every other text.
+    `constants` has the arrays that the text names by their digest (`graph_constants` returns them), and `functions`
+    the Python functions that it names (`graph_functions`). Raises `ParseError` for every other text; the error names
+    the line and what was expected there.
 
     >>> graph = parse('''# tracemill ir 1
     ... def f(x: f32[3]) -> f32[3]:
@@ -64,7 +64,7 @@ def parse(
 
 
 class UnknownConstant(Constant):
-    """An array of which only type and digest are known. It takes no memory, and its numbers mean nothing."""
+    """An array of which only type and digest are known. It uses no memory, and its numbers are meaningless."""
 
     __slots__ = ()
 
@@ -75,9 +75,9 @@ class UnknownConstant(Constant):
 
 
 def parse_to_show(text: str) -> Graph:
-    """As `parse`, for looking at what is read: it cannot be run, if the text names arrays or Python functions.
+    """Like `parse`, but only for inspection: the result cannot run if the text names arrays or Python functions.
 
-    Arrays are `UnknownConstant`; what they are filled with is not known.
+    Arrays are `UnknownConstant`; their contents are not known.
     """
     return _Shown(text).read()
 
@@ -87,14 +87,14 @@ def parse_to_show(text: str) -> Graph:
 
 @dataclass
 class _Scope:
-    """What the lines of one definition may refer to."""
+    """The names to which the lines of one definition may refer."""
 
     values: dict[str, Value] = field(default_factory=dict[str, Value])
     graphs: dict[str, Graph] = field(default_factory=dict[str, Graph])
     calls: list[Call] = field(default_factory=list[Call])
     location: Location | None = None
     count: int = 0
-    """The calls that it makes, those of nested graphs included."""
+    """The number of calls, including those of nested graphs."""
 
     def define(self, name: str, value: Value, line: Line) -> None:
         if name in self.values:
@@ -113,7 +113,7 @@ class _Reader:
     ) -> None:
         self.constants = constants
         self.given: dict[str, Constant] = {}
-        """Those that have been named: however often that is, an array is held once."""
+        """The arrays that have been named: each is stored once, however often it is named."""
         self.functions = functions
         if not isinstance(text, str):
             raise TransformTypeError(f"parse needs a text, not {type(text).__name__}: {shown(text)}")
@@ -125,7 +125,7 @@ class _Reader:
         """The dims in the types, by name."""
         self.last = 1
         self.counts: dict[int, tuple[int, Graph]] = {}
-        """How many calls a graph makes, by its identity, which it keeps as long as it stands here."""
+        """The number of calls of a graph, by its identity; the graph is kept alive as long as its entry."""
 
     def read(self) -> Graph:
         line = self.next_line("a definition")
@@ -145,7 +145,7 @@ class _Reader:
         return line
 
     def definition(self, line: Line, depth: int) -> tuple[str, Graph]:
-        """A ``def``, whose first line is `line`: the name that it has in the text, and the graph."""
+        """A ``def`` that starts at `line`: its name in the text, and the graph."""
         if depth > DEEPEST:
             raise line.error(f"definitions are nested more than {DEEPEST} deep")
         scope = _Scope()
@@ -225,7 +225,7 @@ class _Reader:
         scope.calls.append(call)
 
     def call(self, line: Line, scope: _Scope, op: str, outputs: tuple[Value, ...]) -> Call:
-        """A call from its bracket on."""
+        """A call, from its opening bracket on."""
         if op not in all_ops():
             line.position -= 1
             raise line.expected("the name of an op")
@@ -297,7 +297,7 @@ class _Reader:
         return self.functions[name]
 
     def constant(self, line: Line, type: ArrayType) -> Constant:
-        """A constant from its bracket on: nested lists, or the digest of one that was given."""
+        """A constant, from its opening bracket on: nested lists, or the digest of a given array."""
         line.expect("(")
         if not all(isinstance(dim, int) for dim in type.shape):
             raise line.error(f"a constant has no symbolic sizes, unlike {type}")
@@ -324,7 +324,7 @@ class _Reader:
 
 
 class _Shown(_Reader):
-    """Reads texts whose arrays and Python functions are not there."""
+    """Reads texts without their arrays and Python functions."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, {}, {})
@@ -343,7 +343,7 @@ class _Shown(_Reader):
 
 
 def _stand_in(name: str) -> Callable[..., Any]:
-    """What is printed as a Python function of this name is."""
+    """Stands for a Python function of this name."""
 
     def function(*_args: Any) -> Any:
         raise InternalError(f"{name} is called, of which only the name is there")
@@ -361,7 +361,7 @@ def _end(line: Line) -> None:
 
 
 def _declared(line: Line) -> "Sizes":
-    """The dims whose limits the comment of the first definition gives; other comments there say nothing."""
+    """The dims whose limits are in the comment of the first definition; other comments have none."""
     if not _DECLARATIONS.fullmatch(line.comment):
         return {}
     from ..shapes.reading import read_declarations
@@ -439,7 +439,7 @@ def _value(line: Line, scope: _Scope) -> Value:
 
 
 def _entry(line: Line, dtype: DType) -> list[str]:
-    """The texts of one number: two, with a comma, for a complex one."""
+    """The texts of one number: two, separated by a comma, for a complex number."""
     texts = [_number_text(line)]
     if dtype.kind == "c":
         line.expect(",")
@@ -474,7 +474,7 @@ def _array(line: Line, type: ArrayType) -> Array:
 
 
 def _entries(line: Line, dtype: DType, shape: Shape) -> list[str]:
-    assert len(shape) <= MOST_AXES  # bounds the recursion
+    assert len(shape) <= MOST_AXES  # limits the recursion
     if not shape:
         in_pair = dtype.kind == "c"
         if in_pair:
@@ -511,7 +511,7 @@ def _string(line: Line) -> str:
 
 
 def _location(comment: str) -> Location | None:
-    """The source line that a comment names."""
+    """The source line in a comment."""
     match = (
         _COMMENT.fullmatch(comment) if comment.isprintable() and len(comment) <= LONGEST_COMMENT + 2 else None
     )
@@ -519,13 +519,15 @@ def _location(comment: str) -> Location | None:
 
 
 def _check_types(line: Line, call: Call) -> None:
-    """The outputs' types are those that the op's type rule gives."""
+    """The outputs' types are those given by the op's type rule."""
     if problem := param_problem(call.op, call.params):
         raise line.error(f"expected what {call.op} takes: {problem}")
     try:
         types = output_types(call.op, call.inputs, call.params)
-    except Exception as error:  # a rule may stumble over parameters that are not the op's
-        reason = re.sub(r"^\S+\(\) ", "", str(error))  # Python names the rule's function first
+    except Exception as error:  # a rule may fail on parameters that the op does not have
+        reason = re.sub(
+            r"^\S+\(\) ", "", str(error)
+        )  # Python's message starts with the name of the rule's function
         if len(reason) > LONGEST_REASON:
             reason = f"{reason[:LONGEST_REASON]}…"
         raise ParseError(f"line {line.number}: expected what {call.op} takes: {reason}") from error

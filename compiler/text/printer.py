@@ -1,4 +1,4 @@
-"""A graph as text: short typed Python that `parse` reads back."""
+"""A graph as text: short typed Python that `parse` can read."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from .naming import INLINE_SIZE, Naming
 
 HEADER = "# tracemill ir 1"
 INDENT = "    "
-COMMENT_COLUMN = 80  # a longer line does not push the comments of the others to the right
+COMMENT_COLUMN = 80  # a longer line does not move the comments of the others to the right
 LONGEST_COMMENT = 160
 LONGEST_LINE = 240  # a longer one is folded after commas
 FOLDED_WIDTH = 110
@@ -30,7 +30,7 @@ def to_text(graph: Graph, *, locations: bool = True) -> str:
 
 
 def to_code(graph: Graph, *, locations: bool = True, naming: Callable[[Graph], Naming] = Naming) -> str:
-    """`to_text` without the version line; `naming` makes the scope of each definition."""
+    """`to_text` without the version line; `naming` creates the scope of each definition."""
     lines = list(statements(graph, naming))
     comments = list(_comments(lines)) if locations else [""] * len(lines)
     comments[0] = declarations(graph)
@@ -38,13 +38,13 @@ def to_code(graph: Graph, *, locations: bool = True, naming: Callable[[Graph], N
 
 
 def declarations(graph: Graph) -> str:
-    """What is known of the named sizes in a graph and those nested in it: ``N in 1..4096, N % 16 == 0``."""
+    """What is known about the named sizes in a graph and its nested graphs: ``N in 1..4096, N % 16 == 0``."""
     limits = _limits(graph)
     return ", ".join(limit for name in sorted(limits) for limit in limits[name])
 
 
 def _limits(graph: Graph) -> dict[str, list[str]]:
-    """What is known of each named size, by name."""
+    """What is known about each named size, by name."""
     limits: dict[str, list[str]] = {}
     for size in sizes_in_graph(graph):
         limits.update(size.limits)
@@ -52,7 +52,7 @@ def _limits(graph: Graph) -> dict[str, list[str]]:
 
 
 def graph_constants(graph: Graph) -> dict[str, Array]:
-    """The arrays that the text of `graph` names by their digest alone, those of nested graphs included."""
+    """The arrays that the text of `graph` names only by their digest, including those of nested graphs."""
     found: dict[str, Array] = {}
     for value in (*(v for call in graph.calls for v in call.inputs), *graph.outputs):
         if isinstance(value, Constant) and value.type.size > INLINE_SIZE:
@@ -63,7 +63,7 @@ def graph_constants(graph: Graph) -> dict[str, Array]:
 
 
 def graph_functions(graph: Graph) -> dict[str, Callable[..., Any]]:
-    """The Python functions that the text of `graph` names, by the name that it gives them."""
+    """The Python functions in the text of `graph`, by their names in the text."""
     printer = _Printer(graph, Naming)
     for _ in printer.definition(graph, (graph.name,)):
         pass
@@ -91,7 +91,7 @@ def param_text(param: Param, names: Mapping[Graph, str], functions: dict[str, Ca
 
 
 def _function_name(function: Callable[..., Any], functions: dict[str, Callable[..., Any]]) -> str:
-    """``module:qualname``, numbered where several functions of one text share it."""
+    """``module:qualname``, numbered if several functions of one text share it."""
     described: Any = function if hasattr(function, "__qualname__") else type(function)
     stem = f"{described.__module__}:{described.__qualname__}"
     number, name = 1, stem
@@ -104,7 +104,7 @@ def _function_name(function: Callable[..., Any], functions: dict[str, Callable[.
 def call_text(
     call: Call, scope: Naming, names: Mapping[Graph, str], functions: dict[str, Callable[..., Any]]
 ) -> str:
-    """One call, with names of the scope, in which its outputs get theirs; else as `param_text`."""
+    """One call, with names of the scope, in which its outputs get theirs; otherwise like `param_text`."""
     arguments = [scope.use(value) for value in call.inputs]
     arguments += [f"{key}={param_text(param, names, functions)}" for key, param in call.params.items()]
     outputs = zip(scope.make(call), call.outputs, strict=True)
@@ -114,32 +114,32 @@ def call_text(
 
 
 def location_text(location: Location) -> str:
-    """``train.py:14  h = x @ w``, on one line and of bounded length."""
+    """``train.py:14  h = x @ w``, on one line and with limited length."""
     text = "".join(char if char.isprintable() else " " for char in str(location))
     return text if len(text) <= LONGEST_COMMENT else f"{text[: LONGEST_COMMENT - 1]}…"
 
 
 class Statement(NamedTuple):
-    """One line of a graph's text before it is folded: a call, or the head, a constant or the end of a definition."""
+    """One line of a graph's text before it is folded: a call, the head, a constant or the end of a definition."""
 
     code: str
     call: Call | None
     path: tuple[str, ...]
-    """The names of the definitions in which it stands, from the outside in."""
+    """The names of the enclosing definitions, from the outside in."""
 
 
 def statements(graph: Graph, naming: Callable[[Graph], Naming] = Naming) -> Iterator[Statement]:
-    """The lines of a graph's text and of those nested in it; `naming` makes the scope of each definition."""
+    """The lines of the text of a graph and its nested graphs; `naming` creates the scope of each definition."""
     return _Printer(graph, naming).definition(graph, (graph.name,))
 
 
 class _Printer:
-    """Prints a graph and those nested in it; the names of Python functions hold for the whole text."""
+    """Prints a graph and its nested graphs; the names of Python functions are valid in the whole text."""
 
     def __init__(self, graph: Graph, naming: Callable[[Graph], Naming]) -> None:
         self.naming = naming
         self.sizes = _limits(graph).keys()
-        """The named sizes, which nested graphs are not called like."""
+        """The named sizes, whose names nested graphs must not have."""
         self.functions: dict[str, Callable[..., Any]] = {}
 
     def definition(self, graph: Graph, path: tuple[str, ...]) -> Iterator[Statement]:
@@ -182,7 +182,7 @@ def _return_type(graph: Graph) -> str:
 
 
 def _comments(statements: Sequence[Statement]) -> Iterator[str]:
-    """The user's line of each call, where it is another one than before in that definition."""
+    """The user's line of each call, if it differs from the one before in that definition."""
     shown: dict[tuple[str, ...], Location] = {}
     for _, call, path in statements:
         location = call.location if call else None
@@ -194,7 +194,7 @@ def _comments(statements: Sequence[Statement]) -> Iterator[str]:
 
 
 def _lines(statements: Sequence[Statement], comments: Sequence[str]) -> Iterator[str]:
-    """Fold long lines and put the comments of a definition under each other."""
+    """Fold long lines and align the comments of a definition."""
     columns: dict[tuple[str, ...], int] = {}
     for (code, _, path), comment in zip(statements, comments, strict=True):
         if comment and len(code) <= COMMENT_COLUMN:
@@ -206,12 +206,12 @@ def _lines(statements: Sequence[Statement], comments: Sequence[str]) -> Iterator
 
 
 def _fold(line: str) -> Iterator[str]:
-    """Break a very long line after commas: a line that ends in a comma goes on in the next."""
+    """Break a very long line after commas: a line that ends in a comma continues in the next."""
     if len(line) <= LONGEST_LINE:
         yield line
         return
     indent = " " * (len(line) - len(line.lstrip()) + 2 * len(INDENT))
-    start, end = 0, 0  # of the piece that is being filled
+    start, end = 0, 0  # for the piece that is being filled
     for comma in _COMMA.finditer(line):
         if comma.group() == ", ":
             if comma.end() - start > FOLDED_WIDTH and end > start:

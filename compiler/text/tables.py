@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """The lines of a table whose first row is its heading; columns of the numbers `right` are flush right.
+    """The lines of a table whose first row is its heading; the columns in `right` are right-aligned.
 
     >>> print("\\n".join(aligned([("call", "bytes"), ("sin_1", "16"), ("sum_1", "1_024")], right=(1,))))
     call   bytes

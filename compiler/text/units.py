@@ -1,10 +1,10 @@
-"""Amounts of memory for people to read."""
+"""Readable amounts of memory."""
 
 from ..symbolic_size import SymbolicSize
 
 
 def show_bytes(amount: int) -> str:
-    """An amount in words: ``1.6 kB``, exact below 1000 bytes; an expression as it is, ``4*N B``.
+    """A readable amount: ``1.6 kB``, exact below 1000 bytes; an expression is kept, ``4*N B``.
 
     >>> show_bytes(512), show_bytes(1_600_000)
     ('512 B', '1.6 MB')
@@ -18,5 +18,5 @@ def show_bytes(amount: int) -> str:
 
 
 def exact_bytes(amount: int) -> str:
-    """All digits of an amount, ``1_600_000``, or an expression as it is."""
+    """All digits of an amount, ``1_600_000``; an expression is kept."""
     return str(amount) if isinstance(amount, SymbolicSize) else f"{amount:_}"

@@ -1,1 +1,1 @@
-"""How calls are grouped into kernels: what may be fused, what is worth it, and what was not and why."""
+"""How calls are grouped into kernels: what may be fused, what is worth fusing, and why other calls were not."""

@@ -1,4 +1,4 @@
-"""What fusion believes that things cost on a target: rough, but the same for all programs."""
+"""The cost model of fusion for a target: rough, but the same for all programs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,42 +12,42 @@ from ...compiler.op import is_view
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What things cost on a target, in nanoseconds."""
+    """Costs on a target, in nanoseconds."""
 
     launch: float
-    """Calling one more kernel, and making its output."""
+    """Calling one more kernel and allocating its output."""
     bytes_per_nanosecond: float
-    """What is read or written beside the caches."""
+    """Memory bandwidth, for reads and writes that miss the caches."""
     operation: float
-    """An addition of two numbers, if all are busy with such."""
+    """An addition of two numbers, if all cores are busy with additions."""
     small: int
-    """Up to so many elements it does not matter how many compute them."""
+    """Up to this many elements, parallelism does not matter."""
     parallel: int
-    """So many outer iterations keep all busy."""
+    """This many outer iterations keep all cores busy."""
     brief: int
-    """Loops of so few elements need not run in parallel."""
+    """Loops of at most this many elements need not run in parallel."""
     resident: int
-    """So many elements that an outer iteration goes over are computed at once: few of these are not slow."""
+    """The elements of an outer iteration that are computed at once: fewer than this are not slow."""
     again: int
-    """So many more bytes may be read if a kernel is saved."""
+    """This many additional bytes may be read if it saves a kernel."""
     held: int
-    """Fewer bytes than these may stay in memory for longer than without fusion."""
+    """At most this many bytes may stay in memory longer than without fusion."""
     registers: int
-    """So many, of four bytes, for the numbers of an element that are needed later, or of arrays that are read."""
+    """Registers of four bytes for values of an element that are needed later, or for arrays that are read."""
     can_compute: Callable[[Call], bool]
     """Whether a kernel can hold a call."""
     holds_products: bool
-    """Whether a kernel can hold a product of matrices, and what is made of each of its elements."""
+    """Whether a kernel can hold a matrix product and compute with each of its elements."""
     goes_over_rows_once: Callable[[Graph], bool] | None
-    """Whether the graph of a kernel computes rows and gathers over all of them, and its kernel does both at once; None
-    where no kernel does."""
+    """Whether the kernel of this graph computes rows and accumulates over all of them in one pass; None if kernels
+    cannot."""
 
     def is_fusible(self, call: Call) -> bool:
         """Whether the call may be part of a kernel."""
         if call.op == "concatenate" and len(call.inputs) > PARTS:
             return False
         if call.op == "power" and call.inputs[0].dtype.kind == "i" and not is_number(call.inputs[1]):
-            return False  # that no exponent is negative is known of those alone that the kernel holds
+            return False  # only the kernel itself knows that no exponent is negative
         return self.can_compute(call)
 
 
@@ -66,26 +66,28 @@ CPU: Final = Costs(
     holds_products=False,
     goes_over_rows_once=None,
 )
-"""Of one thread, which reads past its caches: kernels are loops in C, and what registers do not hold is in a cache."""
+"""For one thread that reads past its caches. Kernels are C loops, and values that do not fit into registers are in a
+cache."""
 
 LARGEST: Final = 256
-"""More calls in one loop help nobody: the compiler runs out of registers, and of time."""
+"""More calls in one loop do not help: the compiler runs out of registers and takes too long."""
 
 TURNS: Final = 4
-"""More sums of all elements, each of what follows from the one before, are not in one kernel: each computes it anew."""
+"""More consecutive sums over all elements, each depending on the one before, do not share a kernel, because each
+recomputes its operands."""
 
 SHARED_TURNS: Final = 8
-"""As `TURNS`, of sums in loops that they share: what is cheap is computed anew for each, and the text is as long."""
+"""Like `TURNS`, for sums in shared loops: cheap values are recomputed for each, and the text is as long."""
 
 PARTS: Final = 8
-"""More arrays than these are joined by copying each: a loop would ask for every element which one it is in."""
+"""More arrays than this are joined by copying each: a loop would have to find the array of every element."""
 
 
 def operations(call: Call) -> float:
-    """How many additions one element of the result costs: nothing where it is only another view of memory."""
+    """How many additions one element of the result costs; 0 if it is only another view of memory."""
     return 0.0 if is_view(call) else element_cost(call)
 
 
 def is_number(value: Value) -> bool:
-    """Whether a value is a constant of one element, which a kernel holds itself."""
+    """Whether a value is a constant of one element, which a kernel contains."""
     return isinstance(value, Constant) and value.type.size == 1

@@ -1,9 +1,9 @@
-"""A kernel in the making: calls, the loops that they run in, and whether one more call fits among them.
+"""A kernel under construction: its calls, their loops, and whether one more call fits.
 
-The loops of a kernel form a tree of nests. The root is the loop over the result for which the group was begun. A
-reduction is a nest within the one that uses its result, inside those loops by which that result is indexed: the
-maximum of a row lies in the loop over rows, before the loop over the row that subtracts it. Elementwise calls and
-moves have no loops of their own: they are computed where they are used.
+The loops of a kernel form a tree of nests. The root is the loop over the result for which the group was started. A
+reduction is a nest inside the nest that uses its result, and shares the loops that index this result: the maximum of
+a row is in the loop over rows, before the loop over the row that subtracts it. Elementwise calls and moves have no
+loops of their own: they are computed where they are used.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -14,35 +14,35 @@ from typing import Final, NamedTuple
 from ...compiler.analysis.fusible_ops import is_elementwise
 from ...compiler.ir import Call, Value
 from ...compiler.op import is_view
-from .alignment import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
 from .cost import LARGEST, SHARED_TURNS, TURNS, Costs, is_number, operations
 from .reasons import Reason, Refusal
+from .shared_axes import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
 
 WORD: Final = 4
 """Bytes of a register."""
 
 MOST_WORDS: Final = 4
-"""No element needs more of them."""
+"""Values of an element take at most this many."""
 
 WRITTEN_OUT = 4
-"""Last axes of so few elements, and sums of so few, have no loop: what all of these need is computed once."""
+"""Last axes and sums of at most this many elements have no loop: values that all of these need are computed once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nest:
-    """Loops around each other, the outer ones shared with the nest that this one lies in."""
+    """Nested loops. The outer ones are shared with the parent nest."""
 
     parent: "Nest | None"
     shared: int
-    """How many of the parent's outermost loops are around this nest."""
+    """How many of the parent's outermost loops enclose this nest."""
     size: int
     """How often the innermost statement runs."""
     turn: int = 0
-    """How many nests run after it, each with what the one before it made."""
+    """How many nests run after it, each with the result of the one before."""
 
     @property
     def start(self) -> int:
-        """The turn of the outermost loops that it lies in: what has the same one may share them."""
+        """The iteration of the outermost loops in which it runs: nests with the same one may share loops."""
         nest = self
         while nest.parent is not None and nest.shared:
             nest = nest.parent
@@ -50,23 +50,23 @@ class Nest:
 
 
 class Place(NamedTuple):
-    """Where in a nest a value is computed."""
+    """The place in a nest where a value is computed."""
 
     aligned: int
-    """How many leading axes of the value are indexed by the outermost loops, in order."""
+    """How many leading axes of the value the outermost loops index, in order."""
     ways: Mapping[int, int]
-    """How many elements are asked for by each different index: ``x[1:] - x[:-1]`` asks for elements of x by two."""
+    """How many elements each distinct index reads: ``x[1:] - x[:-1]`` reads elements of x with two."""
 
     @property
     def times(self) -> int:
-        """How many elements are computed, if nothing is computed before its innermost loop."""
+        """How many elements are computed if nothing is computed before its innermost loop."""
         return sum(self.ways.values())
 
 
 Places = dict[Nest, Place]
 
 LOOPS: Final = 0
-"""The index that the loops of a nest have."""
+"""The index that the loops of a nest define."""
 
 
 class Use(NamedTuple):
@@ -82,41 +82,41 @@ class Fit:
 
     places: Places
     nest: Nest | None
-    """The loops of its own, if it is a reduction."""
+    """Its own loops, if it is a reduction."""
     extra: float
-    """Nanoseconds for what is computed more than once."""
+    """Nanoseconds for values that are computed more than once."""
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Calls that run as one kernel, at the time of the call that it was begun for."""
+    """Calls that run as one kernel, at the time of the call for which it was started."""
 
     time: float
     costs: Costs
     largest: Call
-    """The one with loops of its own, the root or a reduction, that goes over most elements."""
+    """The nest with its own loops, the root or a reduction, that has most iterations."""
     calls: dict[Call, None] = field(default_factory=dict[Call, None])
     """In reverse order."""
     stored: list[Value] = field(default_factory=list[Value])
     """The results of the kernel."""
     reads: dict[Value, list[Use]] = field(default_factory=dict["Value", "list[Use]"])
-    """The operands of the calls that are not made by one of them, with who uses them."""
+    """The operands that no call of the group computes, with their users."""
     operands: dict[Call, Places] = field(default_factory=dict["Call", "Places"])
-    """Where the operands of each call are needed, as its result or its own loops have it."""
+    """Where the operands of each call are needed, given by its result or its own loops."""
     indices: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
-    """The number of each other index: of what an operand's index is made, and how."""
+    """Numbers of distinct indices, by the operand's index from which they are made, and how."""
     written_out: set[Call] = field(default_factory=set[Call])
-    """Reductions of few elements that have no loop of their own."""
+    """Reductions of few elements that have no loop."""
     work: int = 0
     """How many times the innermost statements of all nests run."""
     repeated: float = 0.0
     """Nanoseconds spent on computing values more than once."""
     is_view: bool = True
-    """Whether all calls are views, which need no kernel if what they show is in memory."""
+    """Whether all calls are views, which need no kernel if their arrays are in memory."""
 
     @staticmethod
     def begun(time: float, call: Call, costs: Costs) -> "Group":
-        """A group with `call` as its root: its result is stored."""
+        """A group with `call` as its root; its result is stored."""
         (output,) = call.outputs
         nest = Nest(None, 0, size_of(call))
         group = Group(time, costs, call, stored=[output], work=nest.size)
@@ -124,7 +124,8 @@ class Group:
         return group
 
     def fit(self, call: Call, *, store: bool) -> Fit | Refusal:
-        """How `call`, which others of the group use, can join it, as a further result if it is to be stored."""
+        """How `call`, which other calls of the group use, can join it. If it is to be stored, it becomes a further
+        result."""
         if len(self.calls) >= LARGEST:
             return Refusal(Reason.TOO_LARGE, len(self.calls) + 1)
         (output,) = call.outputs
@@ -149,7 +150,7 @@ class Group:
         return Fit(places, None, extra)
 
     def add(self, call: Call, fit: Fit, *, store: bool) -> None:
-        """Make `call` part of the group as `fit` says."""
+        """Add `call` to the group, as `fit` says."""
         (output,) = call.outputs
         self.reads.pop(output, None)
         if store:
@@ -164,7 +165,7 @@ class Group:
             self.largest = max(self.largest, call, key=size_of)
 
     def _registers_with(self, call: Call) -> int:
-        """How many registers hold what is there when `call` runs: what it reads, and others of the group do."""
+        """How many registers are occupied when `call` runs: its operands, and those of other calls of the group."""
         if MOST_WORDS * (len(self.reads) + len(call.inputs)) <= self.costs.registers:
             return 0
         return registers_of({**self.reads, **dict.fromkeys(call.inputs)}) - registers_of(call.outputs)
@@ -180,7 +181,7 @@ class Group:
         return None
 
     def _is_serial(self, iterations: int, size: int) -> bool:
-        """Whether too few outer iterations are left for a call that goes over so many elements."""
+        """Whether too few outer iterations remain for a call with so many elements."""
         if iterations >= self.costs.parallel or self.work + size <= self.costs.small:
             return False
         return size > iterations * self.costs.resident
@@ -222,12 +223,12 @@ class Group:
                 places[nest] = Place(
                     min(aligned if reduces else min(aligned, at.aligned), before.aligned), ways
                 )
-        # What depends on outer loops alone is computed there, once for each of its elements.
+        # A value that depends only on outer loops is computed there, once for each of its elements.
         axes, once = rank(value), {LOOPS: value.type.size}
         return {nest: at if at.aligned < axes else Place(axes, once) for nest, at in places.items()}
 
     def _index(self, call: Call, place: int, index: int) -> int:
-        """The index by which a call asks for its operand if its result is asked for by `index`."""
+        """The index with which a call reads its operand if `index` reads its result."""
         operand, (output,) = call.inputs[place], call.outputs
         if is_reduction(call):
             return index
@@ -257,12 +258,12 @@ def registers_of(values: Iterable[Value]) -> int:
 
 
 def size_of(call: Call) -> int:
-    """The number of elements that a call goes over."""
+    """The number of elements that a call computes."""
     return max(call.outputs[0].type.size, call.inputs[0].type.size if is_reduction(call) else 0)
 
 
 def _times(call: Call, operand: Value, times: int) -> int:
-    """How many elements of an operand `times` elements of the result, or of a reduction's loops, ask for."""
+    """How many elements of an operand `times` elements of the result, or of a reduction's loops, need."""
     size, shape = call.outputs[0].type.size, call.outputs[0].shape
     if not is_reduction(call) and shape and 1 < shape[-1] <= WRITTEN_OUT and operand.shape[-1:] != shape[-1:]:
         return -(-times // shape[-1])
@@ -274,17 +275,17 @@ def _times(call: Call, operand: Value, times: int) -> int:
 
 
 def _is_written_out(call: Call) -> bool:
-    """Whether a reduction is of so few elements that it needs no loop."""
+    """Whether a reduction has so few elements that it needs no loop."""
     size = call.outputs[0].type.size
     return is_reduction(call) and size > 0 and call.inputs[0].type.size <= WRITTEN_OUT * size
 
 
 _PARTWISE = frozenset({"concatenate", "dynamic_update_slice", "pad", "update_slice"})
-"""Moves that ask for each element of an operand once, although their result has more."""
+"""Moves that read each element of an operand once, although their result has more elements."""
 
 
 def _meeting(nests: Sequence[Nest]) -> tuple[Nest, int]:
-    """The innermost nest that holds all of these, and how many of its loops are around them all."""
+    """The innermost nest that contains all of these, and how many of its loops enclose them all."""
     around = _around(nests[0])
     for nest in nests[1:]:
         also = _around(nest)
@@ -296,7 +297,7 @@ _ALL_LOOPS = 1 << 30
 
 
 def _around(nest: Nest) -> dict[Nest, int]:
-    """The nest and those that it lies in, from the inside, with how many of their loops are around it."""
+    """The nest and its parents, from the inside out, with how many of their loops enclose it."""
     loops = _ALL_LOOPS
     found = {nest: loops}
     while nest.parent is not None:

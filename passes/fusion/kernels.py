@@ -1,4 +1,4 @@
-"""From a plan to calls: every group becomes a call of `kernel` that holds a graph."""
+"""From a plan to calls: every group becomes a call of `kernel` with a graph."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,14 +10,14 @@ from .group import Group
 from .plan import Plan
 
 LONGEST_NAME = 3
-"""How many ops a kernel is named after."""
+"""How many ops appear in the name of a kernel."""
 
 CHEAP_NUMBERS = 8.0
-"""Single numbers that cost no more operations than this in all are computed faster by Python than by a kernel."""
+"""Python computes single numbers with up to this many operations faster than a kernel."""
 
 
 def fused_calls(plan: Plan) -> tuple[Call, ...]:
-    """The calls of the graph, those that are grouped as calls of `kernel`."""
+    """The graph with each group of calls replaced by a call of `kernel`."""
     position = {call: index for index, call in enumerate(plan.graph.calls)}
     names = names_of(plan.graph)
     calls: dict[Call, None] = {}
@@ -34,16 +34,16 @@ def fused_calls(plan: Plan) -> tuple[Call, ...]:
 
 
 def names_of(graph: Graph) -> dict[Value, str]:
-    """What kernels call their inputs."""
+    """The names of a kernel's inputs."""
     names = {value: call.op for call in graph.calls for value in call.outputs}
     names.update(zip(graph.inputs, graph.input_names, strict=True))
     return names
 
 
 def stays_calls(group: Group, plan: Plan) -> bool:
-    """Whether nothing is gained by a kernel: views of what is in memory, and a few operations on single numbers.
+    """Whether a kernel gains nothing: views of arrays in memory, and a few operations on single numbers.
 
-    In the step of a loop several of these are one kernel, so that C keeps what they hand on in registers.
+    In the step of a loop, several of these become one kernel, so that C keeps intermediate values in registers.
     """
     if group.is_view:
         return True
@@ -54,7 +54,7 @@ def stays_calls(group: Group, plan: Plan) -> bool:
 
 
 def kernel_call(members: Sequence[Call], stored: Iterable[Value], names: Mapping[Value, str]) -> Call:
-    """The call of a kernel that computes what is to be stored, by calls in order."""
+    """The call of a kernel that computes the stored results by calls in order."""
     inside: dict[Value, Value] = {}
     taken: dict[Value, str] = {}
     calls: list[Call] = []
@@ -80,7 +80,7 @@ def kernel_call(members: Sequence[Call], stored: Iterable[Value], names: Mapping
 
 
 def kernel_name(calls: Iterable[Call]) -> str:
-    """``kernel_max_exp_sum``: after the reductions and what costs most, in order."""
+    """``kernel_max_exp_sum``: named after the reductions and the most expensive ops, in order."""
     calls = [call for call in calls if not is_view(call)]
     heavy = [call.op for call in calls if call.op in REDUCTIONS | PRODUCTS or operations(call) > 1.0]
     light = [call.op for call in calls if not is_move(call)]

@@ -1,7 +1,8 @@
 """Which calls of a graph run together: a walk from the results to the inputs.
 
-Every kernel, and every call that is in none, has a time: the place of the call that it was begun for. A value is made
-before the times of all that read it. So kernels can run in the order of their times, and no cycle can come about.
+Every kernel, and every call outside kernels, has a time: the position of the call for which it was started. A value
+is computed before the times of all its readers. So kernels can run in the order of their times, and no cycle can
+arise.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from .reasons import Reason, Refusal
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """A call that is in no kernel."""
+    """A call outside kernels."""
 
     time: float
     call: Call
@@ -29,19 +30,19 @@ Unit: TypeAlias = Group | Step
 
 @dataclass(slots=True)
 class Plan:
-    """The kernels and other calls of a graph, and why what they hand to each other is not fused."""
+    """The kernels and other calls of a graph, and why values between them are not fused."""
 
     graph: Graph
     costs: Costs
     units: list[Unit] = field(default_factory=list["Unit"])
     users: dict[Value, dict[Unit, None]] = field(default_factory=dict["Value", "dict[Unit, None]"])
-    """Who reads a value from memory."""
+    """The units that read a value from memory."""
     refusals: dict[tuple[Value, Unit], Refusal] = field(default_factory=dict["tuple[Value, Unit]", Refusal])
-    """Why the call that makes a value is not in a unit that reads it."""
+    """Why the call that computes a value is not in a unit that reads it."""
     overwritten: Mapping[Value, float] = field(default_factory=dict["Value", float])
     """The times of the calls that overwrite values."""
     is_held: bool = False
-    """Whether a call holds the graph, such as a loop, which C may run without Python between its calls."""
+    """Whether a call holds the graph, such as a loop. C may run its calls without Python in between."""
 
     def is_readable(self, values: Iterable[Value], time: float) -> bool:
         """Whether none of the values is overwritten before this time."""
@@ -60,11 +61,11 @@ def group_calls(
     again: frozenset[Value] = frozenset(),
     is_held: bool = False,
 ) -> Plan:
-    """Group the calls of a graph; graphs that they hold are not looked at.
+    """Group the calls of a graph; nested graphs do not change.
 
-    What is `overwritten` is read by nothing after the call that overwrites it, which is in no kernel.
-    What is in `again` is computed by every kernel that needs it, if it can, whatever that costs. `is_held`: whether
-    a call holds the graph.
+    No call reads an `overwritten` value after the call that overwrites it, and that call is in no kernel. Every
+    kernel that needs a value in `again` recomputes it if it can, at any cost. `is_held` says whether a call holds the
+    graph.
     """
     planner = _Planner(graph, costs, frozenset(overwritten.values()), again)
     times = {call: time for time, call in enumerate(graph.calls)}
@@ -80,20 +81,21 @@ class _Planner:
         self.plan = Plan(graph, costs)
         self.costs = costs
         self.alone = alone
-        """Calls that are in no kernel, although they could be."""
+        """Calls that could be in a kernel but are not."""
         self.always = always
-        """What every kernel computes for itself."""
+        """Values that every kernel recomputes."""
         self.outputs = set(graph.outputs)
         self.producer = {value: call for call in graph.calls for value in call.outputs}
         self.time = len(graph.calls)
-        """Of the call that is placed now."""
+        """The time of the call that is being placed."""
         self.next_step: float = inf
-        """When the next call runs that is in no kernel, and is not a view."""
+        """When the next call runs that is in no kernel and is not a view."""
         self.again: dict[Value, float] = {}
-        """For what several kernels compute: the operations per element of it and of what it is computed for."""
+        """For values that several kernels compute: the operations per element of the value and of the result it is
+        computed for."""
 
     def place(self, time: int, call: Call) -> None:
-        """Put a call into kernels, or begin one, or leave it alone. All that uses its results has been placed."""
+        """Add a call to kernels, start one, or leave it alone. All users of its results have been placed."""
         self.time = time
         if call in self.alone or not self.costs.is_fusible(call):
             self._leave(time, call)
@@ -104,7 +106,7 @@ class _Planner:
             self._begin(time, call)
 
     def _place_view(self, time: int, call: Call) -> None:
-        """A view costs nothing wherever it is: kernels index with it, and others get a view of memory."""
+        """A view costs nothing anywhere: kernels index with it, and other calls get a view of memory."""
         (value,) = call.outputs
         users = self._users(value)
         refused = [user for user in users if not (isinstance(user, Group) and self._try(call, user))]
@@ -116,7 +118,7 @@ class _Planner:
             self._leave(time, call)
 
     def _compute_where_used(self, call: Call) -> bool:
-        """Make it a part of all kernels that use it, unless that costs more than storing it."""
+        """Add it to all kernels that use it, unless that costs more than storing it."""
         (value,) = call.outputs
         users = self._users(value)
         if not users or value in self.outputs or not all(isinstance(user, Group) for user in users):
@@ -142,7 +144,7 @@ class _Planner:
         return True
 
     def _refuse_again(self, call: Call, groups: Sequence[Group]) -> Refusal | None:
-        """Whether computing a result in each of these kernels costs more than to store it and to read it again."""
+        """Whether computing a result in each of these kernels costs more than storing it and reading it again."""
         (value,) = call.outputs
         read = [_bytes_to_read(call, group) for group in groups]
         stored = read[0] + len(groups) * value.type.nbytes  # written once, read by all but the first
@@ -158,7 +160,7 @@ class _Planner:
         return None
 
     def _store(self, call: Call) -> bool:
-        """Make it a part, and a further result, of the first kernel that can have it: the others read it."""
+        """Add it, as a further result, to the first kernel that can hold it; the others read it."""
         (value,) = call.outputs
         earlier: list[Group] = []
         for user in sorted(self._users(value), key=lambda unit: unit.time):
@@ -175,7 +177,8 @@ class _Planner:
         return False
 
     def _can_wait(self, group: Group, other: Group) -> bool:
-        """Whether a kernel can run after a later one that reads the same, without holding more in memory meanwhile."""
+        """Whether a kernel can run after a later one that reads the same values, without more memory in use
+        meanwhile."""
         needed = (user.time for value in group.stored for user in self._users(value))
         if min(needed, default=inf) < floor(other.time) + 1:
             return False
@@ -202,7 +205,7 @@ class _Planner:
         return group.fit(call, store=store)
 
     def _held_until(self, end: float, call: Call) -> int:
-        """The bytes of operands that would be given back now, if a later kernel did not need them for this call."""
+        """The bytes of operands that could be freed now if a later kernel did not need them for this call."""
         if self.next_step > end:
             return 0
         made = {value for value in call.inputs if value in self.producer}
@@ -235,7 +238,7 @@ class _Planner:
         return list(self.plan.users.get(value, ()))
 
     def _is_computed(self, value: Value) -> bool:
-        """Whether a kernel makes a value, so that it can as well make what is shown of it."""
+        """Whether a kernel computes a value, so that it can also compute a view of it."""
         call = self.producer.get(value)
         while call is not None and call.op in _COPYING:
             call = self.producer.get(call.inputs[0])
@@ -243,10 +246,10 @@ class _Planner:
 
 
 _COPYING = frozenset({"reshape", "slice"})
-"""Views that a kernel makes as well as what they show: it writes no more than before, in the same order."""
+"""Views that a kernel computes in place of their arrays: it writes no more than before, in the same order."""
 
 
 def _bytes_to_read(call: Call, group: Group) -> int:
-    """What a kernel would have to read for a call beyond what it reads already."""
+    """What a kernel would have to read for a call in addition to what it already reads."""
     values = {value for value in call.inputs if not is_number(value) and value not in group.reads}
     return sum(value.type.nbytes for value in values)

@@ -1,4 +1,4 @@
-"""Products of matrices in kernels: what is made of each element is made where the product is computed."""
+"""Matrix products in kernels: calls on their elements run where the product is computed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,10 +13,10 @@ from .reasons import Reason, Refusal
 
 
 def with_held_products(graph: Graph) -> Graph:
-    """The graph with products of widened numbers as kernels, before others are made.
+    """The graph with products of widened numbers as kernels, before other kernels are built.
 
-    What makes such numbers stores them in two bytes then, and does not widen them itself, as it would if it found the
-    conversions among its readers.
+    Then the calls that compute such numbers store two bytes. Otherwise they would widen them, because they would find
+    the conversions among their readers.
     """
     makers = {value: call for call in graph.calls for value in call.outputs}
     names = names_of(graph)
@@ -30,7 +30,7 @@ def with_held_products(graph: Graph) -> Graph:
 
 
 def with_products(graph: Graph) -> Graph:
-    """The graph with products in the kernels that read them first, where these go over their elements.
+    """The graph with each product in the kernel that reads it first, if this kernel goes over its elements.
 
     Before, for ``x: f32[100, 20], w: f32[20, 50]``::
 
@@ -41,8 +41,8 @@ def with_products(graph: Graph) -> Graph:
 
         kernel_1: f32[100, 50] = kernel(x, w, graph=kernel_dot_tanh)
 
-    A product that others read too is a further result. Numbers of two bytes that are widened to be multiplied are
-    widened in the kernel. If both operands are of such numbers, their products are exact, and tensor cores add them up.
+    If other calls also read a product, it is a further result. Two-byte numbers that are widened before a product are
+    widened in the kernel. If both operands are such numbers, their products are exact, and tensor cores sum them.
     """
     readers: dict[Value, list[Call]] = {}
     for call in graph.calls:
@@ -95,7 +95,7 @@ def refusal(value: Value, reader: Call) -> Refusal | None:
 
 
 def first_refusal(graph: Graph, value: Value) -> Refusal | None:
-    """Why a product is computed apart from what reads it; None if it is not."""
+    """Why a product is computed separately from its reader; None if it is not."""
     if not any(call.op in PRODUCTS and value in call.outputs for call in graph.calls):
         return None
     reader = next(call for call in graph.calls if value in call.inputs)
@@ -103,7 +103,7 @@ def first_refusal(graph: Graph, value: Value) -> Refusal | None:
 
 
 def _is_held(call: Call) -> bool:
-    """Whether a call is a kernel of nothing but a product and the conversions of its operands."""
+    """Whether a call is a kernel with only a product and the conversions of its operands."""
     if call.op != "kernel":
         return False
     (graph,) = called((call,))
@@ -112,7 +112,7 @@ def _is_held(call: Call) -> bool:
 
 
 def _with_widening(call: Call, makers: Mapping[Value, Call]) -> list[Call]:
-    """A product with the conversions of those of its operands that are made of numbers of two bytes."""
+    """A product with the conversions of its operands that come from two-byte numbers."""
     if call.op != "dot" or call.inputs[0].dtype != FLOAT32:
         return [call]
     widening = (_widening(value, makers) for value in dict.fromkeys(call.inputs))
@@ -120,7 +120,7 @@ def _with_widening(call: Call, makers: Mapping[Value, Call]) -> list[Call]:
 
 
 def _widening(value: Value, makers: Mapping[Value, Call]) -> Call | None:
-    """The conversion that makes a value of an array of numbers of two bytes."""
+    """The conversion that makes a value from an array of two-byte numbers."""
     maker = makers.get(value)
     if maker is not None and maker.op == "kernel":
         made = (call for call in _calls_of(maker) if value in call.outputs)
@@ -132,7 +132,7 @@ def _widening(value: Value, makers: Mapping[Value, Call]) -> Call | None:
 
 
 def _calls_of(kernel: Call) -> Sequence[Call]:
-    """The calls of a kernel's graph, on the values that it is called with and that it gives."""
+    """The calls of a kernel's graph, on its actual inputs and outputs."""
     (graph,) = called((kernel,))
     env = dict(zip((*graph.inputs, *graph.outputs), (*kernel.inputs, *kernel.outputs), strict=True))
     return [

@@ -1,4 +1,4 @@
-"""Why a call and one that uses its result are not in the same kernel."""
+"""Why a call and a call that uses its result are not in the same kernel."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -7,44 +7,45 @@ from ...compiler.ir import Call, Value
 
 
 class Reason(Enum):
-    """A closed set: every decision against fusing two calls is one of these. The text says what the number counts."""
+    """The set is closed: every decision against fusing two calls has one of these reasons. The text says what the
+    number counts."""
 
     LIBRARY_CALL = "one of the two is not a loop: {0} bytes are handed over"
     """How many bytes. Matrix products, LAPACK, FFT, sorting, control flow and calls with effects are not loops."""
     RECOMPUTED = "its result would be computed {0} times instead of once"
-    """How often each element would be computed, if the consumer asked for it anew for every element of its own."""
+    """How often each element would be computed, if the consumer recomputed it for each of its own elements."""
     SERIAL = "it would leave {0} parallel iterations of a large loop"
-    """How many outer iterations there would be; the loops inside are too large to run in one thread."""
+    """How many outer iterations there would be; the inner loops are too large for one thread."""
     STRIDED = "it sums over axes that are not the last: its loops are of another order, over {0} elements"
-    """How many elements the reduction goes over."""
+    """The number of elements that the reduction combines."""
     NOT_ALIGNED = "its result is needed outside too, and not by the same outer index: {0} elements"
-    """How many elements would have to be stored in another order than they are made."""
+    """How many elements would have to be stored in an order other than that in which they are computed."""
     STORED = "its result is stored for others anyway: reading it again costs {0} bytes"
     """How many bytes are read instead of computed."""
     MORE_BYTES = "computing it in every consumer would read {0} bytes more than storing it"
-    """How many."""
+    """How many calls."""
     COSTLY = "computing it in every consumer would take {0} ns more than storing it"
     """How many nanoseconds."""
     MEMORY = "what it is computed from would stay in memory for longer: {0} bytes more than its result"
-    """How many bytes, while a library call runs in between."""
+    """How many bytes stay in memory while a library call runs in between."""
     TURNS = "{0} sums, each of what follows from the one before, would run in turn in one kernel"
-    """How many. Each computes anew what those before it do."""
+    """How many sums. Each recomputes what those before it do."""
     OVERWRITTEN = "what it reads is overwritten by then: {0} bytes are stored before"
-    """How many bytes its result has."""
+    """The bytes of its result."""
     NOT_BY_TILES = (
         "a product is computed in tiles, and this is not made of its elements one by one: {0} elements"
     )
-    """How many elements are made of it."""
+    """How many elements are computed from it."""
     TWO_PRODUCTS = "the kernel computes another product: {0} bytes are handed over"
-    """How many bytes the product has."""
+    """The bytes of the product."""
     TOO_LARGE = "the kernel would have {0} calls"
-    """How many."""
+    """How many arrays."""
     REGISTERS = "the kernel would need {0} registers for numbers that are used later"
-    """How many, of four bytes, for each element."""
+    """How many registers, of four bytes, for each element."""
     NUMBERS = "single numbers are computed faster without a kernel: {0} operations"
-    """How many additions take as long as all calls that hang together."""
+    """How many additions take as long as all connected calls."""
     VIEW = "it is a view, which costs nothing where it is: {0} elements"
-    """How many elements the view shows."""
+    """How many elements the view has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +60,20 @@ class Refusal:
 
 
 def _shown(number: float) -> str:
-    """Whole from a thousand on; else to four digits."""
+    """An integer from a thousand on; otherwise four digits."""
     return f"{round(number):_}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
 class NotFused:
-    """Two calls, by the names of their results, that are not in the same kernel although one uses the other."""
+    """Two calls, named by their results, that are not in the same kernel although one uses the other."""
 
     producer: str
     consumer: str
     reason: Reason
     number: float
     value: Value = field(compare=False, repr=False)
-    """What is handed over."""
+    """The value that is passed."""
     user: Call = field(compare=False, repr=False)
     """The call that uses it."""
 

@@ -1,4 +1,4 @@
-"""What fusion has done to a graph: its kernels, the bytes that they save, and why others were not fused."""
+"""The effect of fusion on a graph: its kernels, the bytes that they save, and why other calls were not fused."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from .traffic import bytes_moved, bytes_read, bytes_written
 
 @dataclass(frozen=True, slots=True)
 class FusedKernel:
-    """One kernel, and what it moves each time it runs."""
+    """One kernel, and what it moves in each run."""
 
     name: str
     calls: tuple[str, ...]
@@ -26,7 +26,7 @@ class FusedKernel:
     bytes_read: int
     bytes_written: int
     bytes_saved: int
-    """How many fewer these are than what its calls would read and write one by one."""
+    """How many fewer bytes than its calls would read and write one by one."""
 
     def __str__(self) -> str:
         moved = f"reads {self.bytes_read:_} bytes, writes {self.bytes_written:_}, saves {self.bytes_saved:_}"
@@ -35,7 +35,7 @@ class FusedKernel:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The kernels of a graph, in the order in which they run, and every pair of calls that is not in one."""
+    """The kernels of a graph in the order in which they run, and every pair of calls that is not in one."""
 
     graph: str
     """The name of the graph."""
@@ -44,7 +44,7 @@ class Report:
     bytes_before: int
     bytes_after: int
     nested: tuple["Report", ...]
-    """Of the graphs that calls hold."""
+    """Reports of nested graphs."""
 
     def __str__(self) -> str:
         head = (
@@ -55,7 +55,7 @@ class Report:
 
 
 def report(plan: Plan, fused: Graph, nested: tuple[Report, ...]) -> Report:
-    """What a plan makes of its graph, which becomes `fused`."""
+    """The report of a plan for its graph, which becomes `fused`."""
     graph = plan.graph
     naming = Naming(graph)
     names = {
@@ -109,7 +109,7 @@ def _not_fused(plan: Plan, fused: Graph, names: Mapping[Value, str]) -> Iterator
 
 
 def _left_apart(group: Group, maker: Mapping[Value, Call], names: Mapping[Value, str]) -> Iterator[NotFused]:
-    """The pairs of calls that could have been a kernel."""
+    """The pairs of calls that could have been in one kernel."""
     reason = Reason.VIEW if group.is_view else Reason.NUMBERS
     for call in group.calls:
         for value in call.inputs:
@@ -119,7 +119,7 @@ def _left_apart(group: Group, maker: Mapping[Value, Call], names: Mapping[Value,
 
 
 def _operands(unit: Unit) -> dict[Value, dict[Call, None]]:
-    """What a unit reads, and the calls for which it does."""
+    """The values that a unit reads, and the calls for which it does."""
     if isinstance(unit, Group):
         return {value: {use.call: None for use in uses} for value, uses in unit.reads.items()}
     return {value: {unit.call: None} for value in unit.call.inputs if not is_number(value)}
@@ -130,7 +130,7 @@ def _could_be_fused(unit: Unit, costs: Costs) -> bool:
 
 
 def _evident(value: Value, maker: Call, unit: Unit, costs: Costs) -> Refusal:
-    """Why a pair that was never asked about is not fused."""
+    """Why a pair that was never considered is not fused."""
     if is_view(maker) or (unit.is_view if isinstance(unit, Group) else is_view(unit.call)):
         return Refusal(Reason.VIEW, value.type.size)
     if isinstance(unit, Group) and costs.is_fusible(maker):

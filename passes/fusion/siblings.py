@@ -1,21 +1,21 @@
-"""Kernels that go over the same elements and do not need each other become one, which reads what they share once."""
+"""Merge kernels that go over the same elements and do not need each other, so that they read shared values once."""
 
 from math import prod
 
 from ...compiler.analysis.fusible_ops import reduced_axes
 from ...compiler.ir import Call, Shape, Value, called
-from .alignment import common_prefix, counted, is_reduction, reduces_last_axes
 from .cost import LARGEST
 from .group import Group, registers_of, size_of
 from .kernels import kernel_call
 from .plan import Plan
+from .shared_axes import common_prefix, counted, is_reduction, reduces_last_axes
 
 ATTEMPTS = 4
-"""With how many of the kernels before it that read the same value a kernel is compared."""
+"""A kernel is compared with this many earlier kernels that read the same value."""
 
 
 def merge_siblings(plan: Plan) -> None:
-    """Merge pairs of kernels that read the same value, if fewer bytes are moved and no more memory is held."""
+    """Merge pairs of kernels that read the same value, if this moves fewer bytes and needs no more memory."""
     _Merger(plan).run()
 
 
@@ -40,7 +40,7 @@ class _Merger:
             self.plan.units = [unit for unit in self.plan.units if unit not in self.gone]
 
     def _merge_with_makers(self) -> None:
-        """Let what gathers over all rows do so where the rows are made."""
+        """Let a kernel that accumulates over all rows do so where the rows are computed."""
         for maker in [unit for unit in self.plan.units if isinstance(unit, Group)]:
             for value in list(maker.stored):
                 users = [unit for unit in self.plan.users.get(value, ()) if isinstance(unit, Group)]
@@ -54,7 +54,7 @@ class _Merger:
                 kept.append(group)
 
     def _merge(self, first: Group, second: Group) -> bool:
-        """Make the calls of `second` part of `first`, if that is possible and good."""
+        """Merge the calls of `second` into `first`, if that is possible and worth it."""
         time = self._time(first, second)
         if time is None or not self.plan.is_readable((*first.reads, *second.reads), time):
             return False
@@ -87,7 +87,7 @@ class _Merger:
         return True
 
     def _goes_over_rows_once(self, first: Group, second: Group) -> bool:
-        """Whether one of them computes rows, the other gathers over all rows, and one kernel can do both."""
+        """Whether one kernel computes rows, the other accumulates over all rows, and one kernel can do both."""
         is_one_pass = first.costs.goes_over_rows_once
         if is_one_pass is None or first.is_view or second.is_view:
             return False
@@ -102,13 +102,13 @@ class _Merger:
         return is_one_pass(graph)
 
     def _is_needed(self, value: Value) -> bool:
-        """Whether anything but the kernel that makes it needs a value."""
+        """Whether anything but the kernel that computes it needs a value."""
         return value in self.outputs or bool(self.plan.users.get(value))
 
     def _time(self, first: Group, second: Group) -> float | None:
-        """When both can run; None if they cannot, or if memory would be held for longer than it is worth.
+        """When both can run; None if they cannot, or if memory would be in use too long.
 
-        What the first makes and the second reads does not count.
+        Values that the first computes and the second reads do not count.
         """
         shared = sum(value.type.nbytes for value in (*first.reads, *first.stored) if value in second.reads)
         if (
@@ -151,7 +151,7 @@ def _fit_together(first: Group, second: Group) -> bool:
 
 
 def _space(group: Group) -> tuple[Shape, tuple[int, ...]]:
-    """What the largest loops of a kernel go over, and the axes that they sum over if it is not the last ones."""
+    """The shape of the largest loops of a kernel, and the axes that they sum over unless they are the last ones."""
     call = group.largest
     if not is_reduction(call):
         return counted(call.outputs[0].shape), ()

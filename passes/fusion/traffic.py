@@ -1,4 +1,4 @@
-"""How many bytes the calls of a graph read and write: what fusion is there to lower."""
+"""How many bytes the calls of a graph read and write: fusion reduces this."""
 
 from ...compiler.analysis.fusible_ops import REDUCTIONS
 from ...compiler.ir import Call, Graph, Value, called
@@ -6,9 +6,9 @@ from ...compiler.op import is_move, is_view
 
 
 def bytes_moved(graph: Graph) -> int:
-    """The bytes that all calls read and write, those of nested graphs for one run of each. Views move nothing.
+    """The bytes that all calls read and write; nested graphs count for one run. Views move nothing.
 
-    Of an array of which a kernel uses a part, such as a slice, only that is counted.
+    If a kernel uses only a part of an array, such as a slice, only this part counts.
 
     >>> import numpy as np, tracemill as tm
     >>> graph = tm.compile(lambda x: np.sum(np.sin(x) * 2.0)).lower(np.ones(100)).graph
@@ -22,12 +22,12 @@ def bytes_moved(graph: Graph) -> int:
 
 
 def bytes_written(call: Call) -> int:
-    """The size of all results; nothing for a view."""
+    """The size of all results; 0 for a view."""
     return 0 if is_view(call) else sum(value.type.nbytes for value in call.outputs)
 
 
 def bytes_read(call: Call) -> int:
-    """The size of what is used of the operands; nothing for a view, and for numbers that a graph holds."""
+    """The size of the used parts of the operands; 0 for a view and for constant numbers."""
     if is_view(call):
         return 0
     if call.op != "kernel":
@@ -46,7 +46,7 @@ def bytes_read(call: Call) -> int:
 
 
 def _demand(call: Call, elements: int, operand: Value) -> int:
-    """The bytes of an operand that are read for so many elements of the result."""
+    """The bytes of an operand that are read for this many elements of the result."""
     size = operand.type.size
     if is_move(call) and call.op not in REDUCTIONS:
         size = min(size, elements)

@@ -1,4 +1,4 @@
-"""A graph with sizes that are typical of it in the place of symbolic ones: fusion weighs it, and means the other."""
+"""A graph with typical sizes in place of symbolic ones: fusion weighs this graph and plans the original."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from .group import Group
 from .plan import Plan, Step, Unit
 
 ATTEMPTS = 8
-"""How often other sizes are tried, if two of a graph would be the same."""
+"""How often other sizes are tried if two sizes of a graph would be equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypicalGraph:
-    """A graph as it is for some sizes, and which of its calls and values are which."""
+    """A graph with concrete sizes, and how its calls and values correspond to those of the symbolic graph."""
 
     symbolic: Graph
     graph: Graph
     values: Mapping[Value, Value]
-    """Those of the symbolic graph, by what stands for them. Constants are the same."""
+    """The symbolic graph's calls and values, by their concrete counterparts. Constants are the same."""
     calls: Mapping[Call, Call]
 
     def overwritten(self, found: Mapping[Value, Call]) -> Mapping[Value, Call]:
@@ -58,9 +58,9 @@ class TypicalGraph:
 
 
 def typical_graph(graph: Graph) -> TypicalGraph:
-    """With sizes that are the same only where they are known to be, and are never 1.
+    """Sizes are equal only if they are known to be equal, and are never 1.
 
-    Sizes that happen to be the same for the call at hand would else look like one axis.
+    Otherwise, sizes that happen to be equal in the current call would look like one axis.
     """
     fixing = Substitution(_distinct_sizes(graph).__getitem__)
     fixed = fixing.graph(graph)
@@ -69,12 +69,12 @@ def typical_graph(graph: Graph) -> TypicalGraph:
 
 
 def has_symbolic_shapes(graph: Graph) -> bool:
-    """Whether a value of a graph has them, or one of those that it holds."""
+    """Whether a value of a graph, or of one of its nested graphs, has symbolic sizes."""
     return any(type(dim) is not int for dim in _dims(graph))
 
 
 def _dims(graph: Graph) -> Iterable[Any]:
-    """The lengths of all axes of values, as often as they occur."""
+    """The lengths of all axes of values, with repetitions."""
     for value in graph.inputs:
         yield from value.shape
     for call in graph.calls:

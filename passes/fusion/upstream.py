@@ -1,39 +1,39 @@
-"""What kernels hand to each other is computed by each of them instead, with all that it needs, if that is cheaper.
+"""Recompute the values that kernels pass to each other, with everything that they depend on, if that is cheaper.
 
-Value by value this never looks worth it: each costs all that lies upstream. Together they share that. The forces
-between pairs of bodies, summed along both axes, are the example: two kernels that compute all pairs, from a few
-numbers each, are faster than one that stores five arrays of pairs for two others.
+For one value at a time this never looks worth it, because each is charged with all of its upstream. Together, they
+share it. An example is the forces between pairs of bodies, summed along both axes: two kernels that compute all pairs
+from a few numbers are faster than one kernel that stores five arrays of pairs for two others.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ...compiler.ir import Call, Graph, Value
-from .alignment import is_reduction
 from .cost import LARGEST, Costs, operations
 from .group import Group, size_of
 from .kernels import fused_calls, stays_calls
 from .plan import Plan, group_calls
 from .reasons import Reason
+from .shared_axes import is_reduction
 from .siblings import merge_siblings
 from .traffic import bytes_moved
 
 ATTEMPTS = 4
-"""So many sets of values that have their upstream in common are tried, the largest first."""
+"""This many sets of values with a common upstream are tried, the largest first."""
 
 LARGE = 1 << 18
 """Sets of fewer bytes stay in the cache between two kernels."""
 
 _BY_PRICE = (Reason.COSTLY, Reason.MORE_BYTES)
-"""Why a value is stored that every kernel could compute for itself."""
+"""Why a value is stored although every kernel could recompute it."""
 
 
 def recompute_upstream(
     graph: Graph, costs: Costs, overwritten: Mapping[Value, Call], *, is_held: bool
 ) -> Plan:
-    """The cheapest plan found: value by value, or with all that some kernels share computed by each of them.
+    """The cheapest plan found: value by value, or with shared values recomputed by each kernel.
 
-    What is `overwritten` is so by a call that is in no kernel, and read by none after it; `is_held` as in `Plan`.
+    A call in no kernel overwrites the `overwritten` values, and nothing reads them after it; `is_held` as in `Plan`.
     """
 
     def planned(again: frozenset[Value]) -> Plan:
@@ -61,7 +61,7 @@ def recompute_upstream(
 
 
 def _handed_over(plan: Plan) -> Iterator[Value]:
-    """What kernels store for others only because it is cheaper, each taken alone."""
+    """The values that kernels store for others only because that is cheaper for each alone."""
     kept = set(plan.graph.outputs)
     for unit in plan.units:
         for value in unit.stored if isinstance(unit, Group) else ():
@@ -76,7 +76,7 @@ def _handed_over(plan: Plan) -> Iterator[Value]:
 def _upstream(
     values: list[Value], producer: dict[Value, Call], costs: Costs, *, through_sums: bool
 ) -> frozenset[Value] | None:
-    """The values and all that they are computed from by loops; None if that is too much for one of the kernels."""
+    """The values and everything that loops compute them from; None if that is too much for one of the kernels."""
     cones = [_cone(value, producer, costs, through_sums=through_sums) for value in values]
     return None if any(cone is None for cone in cones) else frozenset[Value]().union(*filter(None, cones))
 
@@ -84,7 +84,7 @@ def _upstream(
 def _cone(
     value: Value, producer: dict[Value, Call], costs: Costs, *, through_sums: bool
 ) -> set[Value] | None:
-    """A value and all that it is computed from by loops; None if no kernel can hold so many calls."""
+    """A value and everything that loops compute it from; None if no kernel can hold so many calls."""
     found: set[Value] = set()
     waiting = [value]
     while waiting:
@@ -102,10 +102,10 @@ def _cone(
 
 
 def _connected(values: list[Value], producer: dict[Value, Call], costs: Costs) -> list[list[Value]]:
-    """The values in sets that have calls upstream in common, the large ones, those with most bytes first."""
+    """Sets of large values that have upstream calls in common, those with most bytes first."""
     members: dict[int, list[Value]] = {}
     owner: dict[Value, int] = {}
-    """Of all that lies upstream of a set: its number, or that of a set which has become part of another."""
+    """The number of a set for each upstream value, or of the set that it has been merged into."""
     part_of: dict[int, int] = {}
 
     def number_of(value: Value) -> int:
@@ -131,7 +131,7 @@ def _nbytes(values: list[Value]) -> int:
 
 
 def _nanoseconds(plan: Plan) -> float:
-    """How long the kernels of a plan take, by the same rough costs that all of fusion believes in."""
+    """The time of a plan's kernels, by the cost model of fusion."""
     kernels = [unit for unit in plan.units if isinstance(unit, Group) and not stays_calls(unit, plan)]
     moved = bytes_moved(replace(plan.graph, calls=fused_calls(plan)))
     computed = sum(operations(call) * size_of(call) for kernel in kernels for call in kernel.calls)

@@ -1,1 +1,1 @@
-"""Passes that express a graph in what a target has."""
+"""Passes that express a graph in the ops of a target."""

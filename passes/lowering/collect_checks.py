@@ -1,4 +1,5 @@
-"""Checks as values: the program gives what those of indices, and the user's own, have found, and the caller raises."""
+"""Checks as values: the program returns the findings of index checks and of the user's own checks, and the caller
+raises."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +38,7 @@ _RECORD = ArrayType(INT64, ())
 
 @dataclass(frozen=True)
 class Site:
-    """A line of the user's, and an axis that it indexes or an error: checks of the same share one record."""
+    """A line of the user's with an axis that it indexes, or with an error: equal checks share one record."""
 
     axis: int
     function: str
@@ -45,7 +46,7 @@ class Site:
     location: Location | None
     length: Any = field(compare=False, repr=False)
     error: str = ""
-    """The exception of the user's that is raised, as `users_errors` names it; empty for a check of an index."""
+    """The user's exception that is raised, as `users_errors` names it; empty for a check of an index."""
 
     @classmethod
     def of(cls, call: Call) -> "Site":
@@ -57,12 +58,12 @@ class Site:
 
 
 Records: TypeAlias = dict[Site, Value]
-"""By site the largest index found beyond the end, else the smallest before the beginning, else `NOTHING`. For an
-error of the user's, 1 if it is to be raised."""
+"""By site: the largest index beyond the end, otherwise the smallest before the beginning, otherwise `NOTHING`. For
+the user's errors, 1 if the error is to be raised."""
 
 
 def collect_checks(graph: Graph) -> Graph:
-    """Replace checks by one more output, of a record per site and the lengths of those with symbolic ones.
+    """Replace checks by one more output, with a record per site and the lengths of sites with symbolic ones.
 
     Before ``check_index(i, length=3, axis=0)``, after::
 
@@ -71,7 +72,7 @@ def collect_checks(graph: Graph) -> Graph:
         … # max_1 if max_1 >= 3, else min_1 if min_1 < -3, else -2**63
         return …, records
 
-    A loop carries the records of its steps, and a choice gives those of the branch that was taken.
+    A loop carries the records of its steps, and a branch returns those of the branch that was taken.
     """
     if not has_checks(graph):
         return graph
@@ -86,27 +87,27 @@ def collect_checks(graph: Graph) -> Graph:
 
 
 def has_checks(graph: Graph) -> bool:
-    """Whether a call of the graph, or of a graph in it, may raise."""
+    """Whether a call of the graph, or of a nested graph, may raise."""
     return any(has_effect(call, RAISES) for call in graph.calls)
 
 
 def check_sites(graph: Graph) -> tuple[Site, ...]:
-    """What the entries of the output stand for that `collect_checks` adds, without the lengths."""
+    """The meaning of the entries of the output that `collect_checks` adds, without the lengths."""
     return _with_records(graph)[1] if has_checks(graph) else ()
 
 
 def _with_records(graph: Graph, *, is_guarded: bool = False) -> tuple[Graph, tuple[Site, ...]]:
     """The graph with a record per site as further outputs, and these sites.
 
-    Once an error of the user's is to be raised, no `while_loop` goes on: it might never end. A graph that `is_guarded`
-    has one more input, the first, which says whether all was fine before.
+    Once a user's error is to be raised, no `while_loop` continues: it might never end. A graph that `is_guarded` has
+    an additional first input, which says whether no error has occurred before.
     """
     records: Records = {}
     now: dict[Value, Value] = {}
     before = (Value(ArrayType(BOOL, ())),) if is_guarded else ()
     fine = before[0] if before else None
     fresh: list[Value] = []
-    """The records that `fine` does not know of yet."""
+    """The records that `fine` does not include yet."""
     with recording(Builder()) as builder:
         for call in graph.calls:
             inputs = tuple(now.get(value, value) for value in call.inputs)
@@ -142,14 +143,14 @@ def _with_records(graph: Graph, *, is_guarded: bool = False) -> tuple[Graph, tup
 
 
 def _loops_freely(call: Call) -> bool:
-    """Whether a call is a loop without an end that is known, or has one in a graph of its own."""
+    """Whether a call is a loop of unknown length, or holds one in a nested graph."""
     return call.op == "while_loop" or any(
         _loops_freely(inner) for graph in called((call,)) for inner in graph.calls
     )
 
 
 def _raises(call: Call) -> bool:
-    """Whether a call raises an error of the user's, or holds one that does."""
+    """Whether a call raises a user's error, or holds one that does."""
     return call.op == "raise_if" or any(_raises(inner) for graph in called((call,)) for inner in graph.calls)
 
 
@@ -163,7 +164,7 @@ def _merge(records: Records, more: Mapping[Site, Value]) -> None:
 
 
 def _record(index: Value, length: Any, axis: int, function: str = "") -> Value:
-    """What `Records` say of one check."""
+    """The findings of one check, as in `Records`."""
     if 0 in index.shape:
         return constant(NOTHING, INT64)
     every = tuple(range(index.ndim))
@@ -195,9 +196,9 @@ _RECORDS: Mapping[str, Callable[..., Value]] = {"check_index": _record, "raise_i
 # ---- graphs in calls ---------------------------------------------------------------------------------
 
 Guard: TypeAlias = tuple[Value, ...]
-"""Whether all was fine before, if a loop in the call has to know."""
+"""Whether no error has occurred before, if a loop in the call needs to know."""
 Found: TypeAlias = tuple[Sequence[Value], Records]
-"""The outputs of a call, and what it found."""
+"""The outputs of a call, and its findings."""
 
 
 def _nothing(count: int) -> list[Value]:
@@ -278,9 +279,9 @@ def _while_loop(
     consts: int,
     max_steps: int | None = None,
 ) -> Found:
-    """The checks of a condition run in the step that follows it; those of its last run, after the loop.
+    """The checks of a condition run in the step after it, and those of its last run after the loop.
 
-    The loop ends with the step that finds an index outside: what it reads there instead might never end it.
+    The loop ends with the step that finds an index outside: the value that it reads instead might never end it.
     """
     asking, asked = _with_records(cond, is_guarded=bool(guard))
     stepping, stepped = _with_records(body, is_guarded=bool(guard))
@@ -291,7 +292,7 @@ def _while_loop(
     types = [*(value.type for value in inputs), *(_RECORD for _ in sites), *([_RECORD] * is_limited)]
 
     def fine_of(found: Records, values: Sequence[Value]) -> Sequence[Value]:
-        """The inputs of a graph, of which the first says whether all is fine until now."""
+        """The inputs of a graph whose first input says whether no error has occurred."""
         return (reduce(logical_and, [values[0], *_right(found.values())]), *values[1:]) if guard else values
 
     def step(*values: Value) -> list[Value]:
@@ -325,7 +326,7 @@ def _while_loop(
         return results[:count], found
     last = inline(asking, fine_of(found, (*inputs[:consts], *results[:count])))[1:]
     is_asked = _is_right(found.values())
-    if is_limited:  # after the last step that is allowed, the condition is not asked
+    if is_limited:  # after the last allowed step, the condition is not evaluated
         assert max_steps is not None
         is_asked = logical_and(is_asked, less(results[-1], max_steps))
     _merge(found, {site: where(is_asked, value, NOTHING) for site, value in zip(asked, last, strict=True)})

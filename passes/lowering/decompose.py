@@ -1,4 +1,4 @@
-"""Express ops that a target, or a transform, lacks by ops that it has."""
+"""Express ops that a target or a transform lacks by ops that it has."""
 
 from collections.abc import Callable, Mapping, Set
 from typing import TypeAlias
@@ -13,10 +13,10 @@ from ..rewrite import Rewriter
 
 
 def decompose(graph: Graph, *, ops: Set[str]) -> Graph:
-    """Replace the calls of `ops` by their decompositions (`compiler.ops.decompositions`), also within those.
+    """Replace the calls of `ops` by their decompositions (`compiler.ops.decompositions`), recursively.
 
-    A call stays where the table has no decomposition for its types, such as a complex sign.
-    An op that has none at all is a `BackendError`.
+    A call stays if the table has no decomposition for its types, such as a complex sign. An op without any
+    decomposition is a `BackendError`.
 
     Before ``clip_1: f64[3] = clip(x, 0.0, 1.0)``, with ``ops={"clip"}`` after::
 
@@ -32,7 +32,7 @@ def decompose(graph: Graph, *, ops: Set[str]) -> Graph:
 
 
 Keep: TypeAlias = Callable[[str, tuple[Value, ...], Mapping[str, Param]], bool]
-"""``keep(op, inputs, params)``: whether a target computes this call by a kernel of its own."""
+"""``keep(op, inputs, params)``: whether a target has its own kernel for this call."""
 
 
 def _none(op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> bool:
@@ -40,7 +40,7 @@ def _none(op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> bo
 
 
 def decompose_composites(graph: Graph, *, keep: Keep = _none) -> Graph:
-    """Replace the calls of composite ops but those to `keep`, for which the target has a kernel of its own.
+    """Replace the calls of composite ops except those to `keep`, for which the target has its own kernel.
 
     Before ``relu_1: f64[3] = relu(x)``, after::
 
@@ -53,9 +53,9 @@ def decompose_composites(graph: Graph, *, keep: Keep = _none) -> Graph:
 
 
 def decompose_without(graph: Graph, rule: Callable[[Op], Callable[..., object]]) -> Graph:
-    """Replace the calls of composite ops that have `rule` by their decomposition only: what a transform does first.
+    """Replace the calls of composite ops whose `rule` is their decomposition: a transform does this first.
 
-    Graphs that calls hold stay as they are, since the transform comes to them in turn.
+    Nested graphs do not change, since the transform reaches them later.
     """
 
     def lacks(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Give the named sizes of a graph their values: what it is for arrays of one size."""
+"""Replace the named sizes of a graph by their values: the graph for arrays of one size."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from ...compiler.substitution import Substitution
 
 
 def fix_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
-    """The graph with ints in the place of all dims, in types and parameters, which is what tracing gives for these.
+    """The graph with ints in place of all dims, in types and parameters, as tracing would give it for these sizes.
 
     Before, and with ``{"B": 8}``::
 
@@ -17,6 +17,6 @@ def fix_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
         def f(x: f32[8, 3]) -> f32[24]:
             reshape_1: f32[24] = reshape(x, shape=(24,))
 
-    `KeyError` names a size without a value.
+    Raises `KeyError` for a size without a value.
     """
     return Substitution(lambda size: size.at(sizes)).graph(graph)

@@ -1,4 +1,5 @@
-"""Let attention keep two numbers for each query, by which its gradient finds the weights again, and not these."""
+"""Let attention keep two numbers for each query instead of its weights. Its gradient recomputes the weights from
+them."""
 
 from collections.abc import Mapping
 
@@ -10,7 +11,7 @@ from .decompose import Keep
 
 
 def forget_weights(graph: Graph, *, keep: Keep) -> Graph:
-    """Compute gradients of attention by its sums, where the target has kernels for that: those to `keep`.
+    """Compute gradients of attention from its sums, if the target has kernels for that: those to `keep`.
 
     Before::
 
@@ -22,7 +23,7 @@ def forget_weights(graph: Graph, *, keep: Keep) -> Graph:
         out, largest, total = attention_with_sums(q, k, v)
         dq, dk, dv = attention_gradient_by_sums(ct, q, k, v, out, largest, total)
 
-    Weights that something else needs are computed besides.
+    Weights that something else needs are computed in addition.
     """
     return _Forgetful(graph, keep).run()
 

@@ -1,6 +1,7 @@
-"""Floating-point numbers of two bytes by integer arithmetic on their bits, where a target has no such numbers.
+"""Two-byte floating-point numbers by integer arithmetic on their bits, for targets without such numbers.
 
-Both ways are exact, or round to the nearest, ties to even, as IEEE 754 says: NaN, infinity and denormals included.
+Both directions are exact, or round to the nearest, ties to even, as IEEE 754 says, including NaN, infinity and
+denormals.
 """
 
 from typing import Final
@@ -16,13 +17,13 @@ F16, F32 = np.dtype(np.float16), np.dtype(np.float32)
 U16, U32 = np.dtype(np.uint16), np.dtype(np.uint32)
 
 _FRACTION: Final = {4: 23, 8: 52}
-"""The bits of the fraction of a number, by its bytes."""
+"""The number of fraction bits, by the number of bytes."""
 
 _BIAS: Final = {4: 127, 8: 1023}
 
 
 def is_half(dtype: DType) -> bool:
-    """Whether these are floating-point numbers of two bytes."""
+    """Whether these are two-byte floating-point numbers."""
     return dtype.itemsize == 2 and dtype.kind not in "iu"
 
 
@@ -42,7 +43,7 @@ def widened(x: Value) -> Value:
 
 
 def narrowed(x: Value, dtype: DType) -> Value:
-    """Numbers in f32 or f64 in f16 or bf16, rounded. From f64 to bf16 they are rounded twice, as ml_dtypes does."""
+    """Convert f32 or f64 to f16 or bf16, rounded. From f64 to bf16 they are rounded twice, as in ml_dtypes."""
     if dtype != F16:
         return _to_brain(convert(x, F32), dtype)
     whole = U32 if x.dtype == F32 else np.dtype(np.uint64)
@@ -54,9 +55,7 @@ def narrowed(x: Value, dtype: DType) -> Value:
     rounded = add(add(bits, odd), constant((1 << (dropped - 1)) - 1, whole))
     normal = _down(subtract(rounded, constant((bias - 15) << fraction, whole)), dropped)
     normal = minimum(normal, constant(0x7C00, whole))
-    ulp = constant(
-        2.0 ** (fraction - 24), x.dtype
-    )  # added to that, numbers are rounded to multiples of 2^-24
+    ulp = constant(2.0 ** (fraction - 24), x.dtype)  # adding this rounds numbers to multiples of 2^-24
     small = subtract(_bits(add(size, ulp), whole), _bits(ulp, whole))
     found = where(less(size, constant(2.0**-14, x.dtype)), small, normal)
     sign = _and(_down(_bits(x, whole), 8 * x.dtype.itemsize - 16), 0x8000)

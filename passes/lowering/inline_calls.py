@@ -1,4 +1,4 @@
-"""Put the graphs of calls in the place of the calls, so that what they compute fuses with what is around them."""
+"""Replace calls by the graphs that they hold, so that their contents fuse with the surrounding calls."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,19 +10,19 @@ from ...compiler.ir import Graph, Param, Value, called
 from ..rewrite import Rewriter
 
 SMALL = 32
-"""A graph of so few calls is inlined wherever it is called; a longer one only where it is called once."""
+"""A graph with at most this many calls is inlined wherever it is called; a longer one only if it is called once."""
 
 
 def inline_calls(graph: Graph) -> Graph:
-    """Replace calls of `call`, and those of `checkpoint` that fuse, by the calls that their graphs hold.
+    """Replace calls of `call`, and of `checkpoint` if it fuses, by the calls of their graphs.
 
     Before ``call_1: f64[3] = call(x, graph=f)``, where ``def f(x): sin_1 = sin(x); return sin_1``, after::
 
         sin_1: f64[3] = sin(x)
 
-    It comes when transforms are done, and equal calls are shared: what a checkpoint computes again stays apart from
-    what was computed before. A checkpoint that is not loops alone stays a call, since what it computes in between is
-    then freed when it returns. Calls run where they were called, in the same order.
+    It runs after the transforms, and after equal calls are shared, so that the recomputed part of a checkpoint stays
+    separate from the first computation. A checkpoint that does not consist of loops only stays a call, so that its
+    intermediate values are freed when it returns. Calls run at the position of the call, in the same order.
     """
     sites: Counter[Graph] = Counter()
     _count_sites(graph, sites)
@@ -30,7 +30,7 @@ def inline_calls(graph: Graph) -> Graph:
 
 
 def _count_sites(graph: Graph, sites: Counter[Graph]) -> None:
-    """Count by how many calls each graph is held, at any depth."""
+    """Count how many calls hold each graph, at any depth."""
     for nested in called(graph.calls):
         sites[nested] += 1
         if sites[nested] == 1:
@@ -42,7 +42,7 @@ class _Inliner(Rewriter):
         super().__init__(graph)
         self.sites = sites
         self.inlined = inlined
-        """What has become of nested graphs, so that one that is called often is gone through once."""
+        """The results for nested graphs, so that a graph that is called often is processed once."""
         self.called_once: set[Graph] = set()
 
     def nested(self, graph: Graph) -> Graph:

@@ -1,4 +1,4 @@
-"""Put functions with custom rules in the place of their calls, once all transforms are done."""
+"""Replace calls with custom rules by their functions, after all transforms."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from ..rewrite import Rewriter
 
 
 def inline_rules(graph: Graph) -> Graph:
-    """Replace calls of `custom_rule` and `linear_call` by what they compute: the rules have been used.
+    """Replace calls of `custom_rule` and `linear_call` by their graphs: the rules have been used.
 
     Before ``custom_rule_1: f64[] = custom_rule(x, graph=f, differentiable=(True,), jvp=callable("…"))``, where
     ``def f(x): sin_1 = sin(x); return sin_1``, after::

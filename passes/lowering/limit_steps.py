@@ -1,4 +1,4 @@
-"""Bound how many steps the while loops of a graph take, for programs that nobody vouches for."""
+"""Limit the number of steps of the while loops of a graph, for untrusted programs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,18 @@ _COUNT: Final = Constant(np.int64(0)).type
 
 
 def limit_steps(graph: Graph, most: int) -> Graph:
-    """The graph, which raises `StepLimitError` where a while loop goes on after `most` steps in one call of the graph.
+    """The graph, which raises `StepLimitError` if its while loops take more than `most` steps in one call of the
+    graph.
 
-    Each loop carries how many steps it has left, from one run to the next if it stands in another loop::
+    Each loop carries its number of remaining steps; inside another loop, from one run to the next::
 
         n: i64[] = while_loop(x, cond=goes_on, body=step, consts=0)
 
         n: i64[], left: i64[] = while_loop(x, i64(most), cond=goes_on_and_left, body=step_and_count, consts=0)
         callback(left, function=StepLimit(most=...), types=())
 
-    A loop that has no steps left ends, and what comes after it sees that in the counter's sign. Scans end by
-    themselves: `StepLimitError` is raised here if one takes more steps.
+    A loop with no steps left ends, and the code after it sees this in the sign of the counter. Scans end by
+    themselves: if one has more steps, `StepLimitError` is raised here.
     """
     longest = _Scans().longest(graph)
     if longest > most:
@@ -38,7 +39,7 @@ def limit_steps(graph: Graph, most: int) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class StepLimit:
-    """Called with what the loops have left, which is negative where one wanted to go on."""
+    """Called with the remaining steps, which are negative if a loop wanted to continue."""
 
     name: str
     most: int
@@ -50,13 +51,13 @@ class StepLimit:
 
 
 class _Scans:
-    """How many steps the longest scans of graphs take, each graph looked at once."""
+    """The number of steps of the longest scans in graphs; each graph is visited once."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
 
     def longest(self, graph: Graph) -> int:
-        """The product of the lengths of scans in one another; those of named sizes count as 1."""
+        """The product of the lengths of nested scans; those of named sizes count as 1."""
         if id(graph) not in self._known:
             self._known[id(graph)] = max(map(self._of_call, graph.calls), default=0)
         return self._known[id(graph)]
@@ -70,7 +71,7 @@ class _Scans:
 
 
 class _Limiting:
-    """Rewrites graphs so that they take and give the counters of the loops in them, each graph once."""
+    """Rewrites graphs so that they take and return the counters of their loops, each graph once."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -106,13 +107,13 @@ class _Limiting:
         return self._loops[id(graph)]
 
     def loops_of(self, call: Call) -> tuple[int, ...]:
-        """Those of a call: its own first, if it is one."""
+        """The loops of a call: its own first, if it is one."""
         own = [id(call)] if call.op == "while_loop" else []
         inner = [loop for graph in called((call,)) for loop in self.loops(graph)]
         return tuple(dict.fromkeys([*own, *inner]))
 
     def counted(self, graph: Graph) -> Graph:
-        """The graph with counters behind its inputs and outputs; itself if there is nothing to count."""
+        """The graph with counters after its inputs and outputs; the graph itself if there is nothing to count."""
         if id(graph) not in self._counted:
             self._counted[id(graph)] = self._rewritten(graph)
         return self._counted[id(graph)]
@@ -135,11 +136,11 @@ class _Limiting:
                 env.update(zip(call.outputs, self._call(call, inputs, left), strict=True))
             return [*(env.get(value, value) for value in graph.outputs), *left.values()]
 
-        with recording(Builder()):  # lines are those of the graph alone
+        with recording(Builder()):  # only the graph itself has lines
             return graph_of(graph.name, types, run, names)
 
     def _call(self, call: Call, inputs: tuple[Value, ...], left: dict[int, Value]) -> Sequence[Value]:
-        """Record a call; `left` has the counters before it, and afterwards those behind it."""
+        """Record a call; `left` has the counters before it, and afterwards those after it."""
         if call.op not in _FORMS:
             params = {name: self._each_checked(param) for name, param in call.params.items()}
             return bind_all(call.op, *inputs, **params)
@@ -152,7 +153,7 @@ class _Limiting:
         return found[:count]
 
     def _each_checked(self, param: Param) -> Param:
-        """The graphs of a call through which counters are not handed: such as rules for derivatives."""
+        """The graphs of a call that do not take counters, such as rules for derivatives."""
         if isinstance(param, Graph):
             return self.checked(param)
         return tuple(map(self._each_checked, param)) if isinstance(param, tuple) else param
@@ -160,7 +161,8 @@ class _Limiting:
     def with_counters(
         self, graph: Graph, loops: Sequence[int], values: Sequence[Value], counters: Sequence[Value]
     ) -> tuple[Sequence[Value], list[Value]]:
-        """Record a graph on values, where counters of more `loops` than its own are known: its outputs, and these."""
+        """Record a graph on values, where counters of more `loops` than its own are known: its outputs, and these
+        counters."""
         own = self.loops(graph)
         left = dict(zip(loops, counters, strict=True))
         found = inline(self.counted(graph), (*values, *(left[loop] for loop in own)))
@@ -196,7 +198,7 @@ def _switch(
 
 
 def _scan(limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequence[Value]) -> Sequence[Value]:
-    """The counters are carried behind all else that is."""
+    """The counters come after all other carried values."""
     graph, _, consts, carried, *_ = scan_params(call)
     loops = limiting.loops_of(call)
     before, end = consts + carried, consts + carried + len(loops)
@@ -220,7 +222,7 @@ def _scan(limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequen
 def _while(
     limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequence[Value]
 ) -> Sequence[Value]:
-    """It carries whether it goes on, its own counter, and those of the loops in it, in front of all else."""
+    """It carries whether it continues, its own counter, and those of the loops in it, before everything else."""
     cond, body, consts, _ = while_params(call)
     loops = limiting.loops_of(call)
     zero = Constant(np.int64(0))
@@ -263,4 +265,4 @@ _FORMS: Final[dict[str, Callable[[_Limiting, Call, Sequence[Value], Sequence[Val
     "switch": _switch,
     "while_loop": _while,
 }
-"""Calls through which counters go: those of others hold loops that count for themselves."""
+"""Calls that pass counters on; loops in other calls count for themselves."""

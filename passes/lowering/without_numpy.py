@@ -1,4 +1,4 @@
-"""Express what NumPy computes by its libraries, or by arithmetic that C lacks, as calls that loops of C compute."""
+"""Express operations of NumPy's libraries, and arithmetic that C lacks, as calls that C loops can compute."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,20 +35,20 @@ from .half_precision import is_half, narrowed, widened
 U16: Final = np.dtype(np.uint16)
 
 UNCHANGED: Final = frozenset({"bitcast", "checkpoint_name", "sort", "stop_gradient", "top_k"})
-"""Ops that the C backend computes of numbers of two bytes as well."""
+"""Ops that the C backend also computes with two-byte numbers."""
 
 OF_BITS: Final = frozenset({"nextafter", "spacing"})
-"""Ops whose results in a wider dtype say nothing."""
+"""Ops whose results in a wider dtype would be meaningless."""
 
 MOST_WINDOWS: Final = 1 << 24
-"""Bytes of all windows of a convolution, from which on it takes one example after the other."""
+"""If all windows of a convolution have more bytes than this, it processes one example after another."""
 
 
 def without_numpy(graph: Graph) -> Graph:
-    """Replace what only NumPy computes, as far as there are other calls for it.
+    """Replace calls that only NumPy can compute, if there are other calls for them.
 
-    Floating-point numbers of two bytes are computed with in f32, as NumPy does; complex products of matrices are made
-    of real ones, and convolutions are products of matrices with all windows.
+    Two-byte floating-point numbers are computed in f32, as in NumPy. Complex matrix products become real ones, and
+    convolutions become products with all windows.
 
     Before ``add_1: f16[3] = add(x, y)``, after::
 
@@ -90,7 +90,7 @@ class _Rewriter(Rewriter):
 def _of_bits(
     op: str, inputs: tuple[Value, ...], params: Mapping[str, Param], dtype: DType
 ) -> tuple[Value, ...]:
-    """A call that moves elements, on their bits."""
+    """A call that moves elements, applied to their bits."""
     given = [bind("bitcast", x, dtype=U16) if is_half(x.dtype) else x for x in inputs]
     return tuple(bind("bitcast", out, dtype=dtype) for out in bind_all(op, *given, **params))
 
@@ -117,7 +117,7 @@ def _converted(x: Value, dtype: DType) -> Value:
 
 
 def _complex_dot(x: Value, y: Value, **axes: Any) -> Value:
-    """By products of the parts."""
+    """By products of the real and imaginary parts."""
     (a, b), (c, d) = ((real(value), imag(value)) for value in (x, y))
 
     def product(left: Value, right: Value) -> Value:
@@ -175,7 +175,7 @@ def _conv(
 
 
 def _padded(x: Value, padding: Sequence[tuple[int, int]], dilation: Sequence[int]) -> Value:
-    """The signal with zeros around it and between its entries; negative padding cuts entries off."""
+    """The signal with zeros around it and between its entries; negative padding removes entries."""
     around = [(0, 0)] * 3 + list(padding)
     low, high = ([max(0, side) for side in sides] for sides in zip(*around, strict=True))
     interior = [0, 0, 0, *(apart - 1 for apart in dilation)]
@@ -187,7 +187,7 @@ def _padded(x: Value, padding: Sequence[tuple[int, int]], dilation: Sequence[int
 def _windows(
     signal: Value, taps: Shape, sizes: Shape, strides: Sequence[int], dilation: Sequence[int]
 ) -> Iterator[Value]:
-    """For every entry of a kernel: the entries of the signal that it is multiplied by."""
+    """For every entry of a kernel: the entries of the signal that it multiplies."""
     lead = signal.shape[:3]
     for at in np.ndindex(*taps):
         start = [k * apart for k, apart in zip(at, dilation, strict=True)]

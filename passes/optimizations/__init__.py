@@ -1,1 +1,1 @@
-"""Passes that make a program faster: fusion, tiles, loops, and what is computed once."""
+"""Passes that make a program faster: fusion, tiles, loops, and computing things once."""

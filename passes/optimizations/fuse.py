@@ -15,7 +15,7 @@ from ..fusion.upstream import recompute_upstream
 
 
 def fuse(graph: Graph, costs: Costs = CPU) -> Graph:
-    """Replace elementwise calls, moves and reductions by calls of `kernel`, which hold graphs of them.
+    """Replace elementwise calls, moves and reductions by calls of `kernel` that hold them as graphs.
 
     Before, for ``x: f64[1000, 100]``::
 
@@ -32,21 +32,22 @@ def fuse(graph: Graph, costs: Costs = CPU) -> Graph:
             return log_1
         kernel_1: f64[1000] = kernel(x, graph=kernel_exp_sum_log)
 
-    A result that only one kernel uses is computed there and never stored. One that several use is computed in each if
-    that costs less than to store it. What is expensive is computed once; a reduction is followed by what uses its
-    result only within the loops that both share. Graphs that calls hold are fused in turn; in the body of a loop, what
-    writes to a part of what is carried stays alone, after all that reads it, so that it can do so in place.
+    A result that only one kernel uses is computed there and never stored. A result that several kernels use is
+    recomputed in each if that costs less than storing it. Expensive values are computed once. A call that uses the
+    result of a reduction is fused with it only inside the loops that both share. Nested graphs are fused in turn. In
+    the body of a loop, a call that updates a part of the carry stays separate, after all calls that read it, so that
+    the update happens in place.
 
-    On targets that compute products of matrices in kernels, what is made of each element of one is in its kernel.
+    On targets that compute matrix products in kernels, calls on the elements of a product run in its kernel.
 
-    What costs less, and what a kernel can hold, is a matter of the target, whose `costs` these are. Where sizes are
-    symbolic, it is weighed for sizes that are typical.
+    Costs and the abilities of kernels depend on the target, whose `costs` these are. Symbolic sizes are weighed at
+    typical sizes.
     """
     return _fused_graph(graph, costs, None)
 
 
 def _fused_graph(graph: Graph, costs: Costs, kept: Mapping[int, int] | None) -> Graph:
-    """`kept`: which output may lie where which input lay, in a graph that a call holds; None for a program."""
+    """`kept`: which output of a nested graph may use the memory of which input; None for a program."""
     nested = tuple(_with_fused_graphs(call, costs) for call in graph.calls)
     if any(a is not b for a, b in zip(nested, graph.calls, strict=True)):
         graph = replace(graph, calls=nested)
@@ -57,7 +58,7 @@ def _fused_graph(graph: Graph, costs: Costs, kept: Mapping[int, int] | None) -> 
 
 
 def plan_fusion(graph: Graph, costs: Costs = CPU, kept: Mapping[int, int] | None = None) -> Plan:
-    """Which calls of a graph make kernels, without those of the graphs that they hold."""
+    """Which calls of a graph become kernels, without those of nested graphs."""
     if costs.holds_products:
         graph = with_held_products(graph)
     ordered, overwritten = in_place(graph, kept or {})
@@ -69,7 +70,7 @@ def plan_fusion(graph: Graph, costs: Costs = CPU, kept: Mapping[int, int] | None
 
 
 def fusion_report(graph: Graph, costs: Costs = CPU) -> Report:
-    """What `fuse` makes of a graph that has no kernels yet: which kernels, and why not others. Print it.
+    """The plan that `fuse` makes for a graph without kernels: which kernels, and why not others. Print it.
 
     >>> import numpy as np, tracemill as tm
     >>> graph = tm.compile(lambda x: x / x.sum()).lower(np.ones((1000, 100))).graph
@@ -79,7 +80,7 @@ def fusion_report(graph: Graph, costs: Costs = CPU) -> Report:
       kernel_divide: reads 800_008 bytes, writes 800_000, saves 0: divide_1
       sum_1 → divide_1: serial: it would leave 1 parallel iterations of a large loop
 
-    Where sizes are symbolic, the numbers are those for sizes that are typical.
+    For symbolic sizes, the numbers are those for typical sizes.
     """
     if has_symbolic_shapes(graph):
         graph = typical_graph(graph).graph
@@ -108,7 +109,7 @@ def _with_fused_graphs(call: Call, costs: Costs) -> Call:
 
 
 def _fused(param: Param, costs: Costs, kept: Mapping[int, int]) -> Param:
-    """A parameter with the graphs in it fused; itself if none changes."""
+    """A parameter with its graphs fused; the parameter itself if none changes."""
     if isinstance(param, Graph):
         return _fused_graph(param, costs, kept)
     if isinstance(param, tuple):

@@ -1,4 +1,5 @@
-"""Take out of a function what does not depend on some of its inputs, to compute it once for many of their values."""
+"""Move the part of a function that does not depend on some of its inputs out, to compute it once for many values of
+them."""
 
 from collections.abc import Sequence
 
@@ -8,10 +9,10 @@ from ..simplification.remove_dead_code import remove_dead_code
 
 
 def hoist(graph: Graph, *, varying: Sequence[bool]) -> tuple[Graph, Graph]:
-    """``(shared, each)``: what depends on the inputs marked in `varying`, and what does not.
+    """``(shared, each)``: the part that does not depend on the inputs marked in `varying`, and the part that does.
 
-    ``shared`` takes the other inputs. It returns the outputs that do not vary, then what ``each`` needs of it;
-    ``each`` takes that, then the varying inputs, and returns the outputs that vary.
+    ``shared`` takes the other inputs. It returns the outputs that do not vary, then the values that ``each`` needs.
+    ``each`` takes these values, then the varying inputs, and returns the outputs that vary.
 
     Before ``def f(x: f64[], w: f64[3])`` with ``sin_1 = sin(w); multiply_1 = multiply(x, sin_1)``, varying in x::
 

@@ -1,4 +1,4 @@
-"""Make a loop again of what a Python loop was traced to: many repetitions of the same calls."""
+"""Turn an unrolled Python loop, which is many repetitions of the same calls, into a loop again."""
 
 from collections.abc import Mapping
 
@@ -11,13 +11,13 @@ from ..simplification.remove_dead_code import remove_dead_code
 
 
 def reroll(graph: Graph, *, fewest_calls: int = FEWEST_CALLS) -> Graph:
-    """Replace calls that repeat by a `scan` over one repetition, which compiles in the time of one.
+    """Replace repeated calls by a `scan` over one repetition, which compiles in the time of one.
 
-    Repetitions are equal up to what follows a rule: a value of an earlier repetition is carried; entries of an array
-    one after another, and constants, are what the scan runs over; a slice, an update or a pad whose place moves begins
-    at a number of such an array. What is the same in each repetition is computed once, before. What is used later
-    is stacked, unless it is the last one. The first and last repetitions, if they differ, stay as they are.
-    The numbers are those of the calls, bit for bit.
+    Repetitions may differ in regular ways. A value of an earlier repetition is carried. Consecutive entries of an
+    array, and constants, become the arrays that the scan runs over. A slice, an update or a pad at a moving position
+    begins at an entry of such an array. Calls that are the same in each repetition run once, before the loop. Values
+    that are used later are stacked, unless it is only the last one. The first and last repetitions stay as they are
+    if they differ. The results are bit-identical to those of the calls.
 
     Before, from ``for i in range(1000): x = np.sin(x) * w[i]``::
 
@@ -40,8 +40,9 @@ def reroll(graph: Graph, *, fewest_calls: int = FEWEST_CALLS) -> Graph:
             return multiply_1
         scan_1: f64[3] = scan(x, w, graph=f_step, counts=(0, 1), length=1000)
 
-    Loops in loops come one after the other: once the inner ones are written, they are repetitions of the outer one.
-    Repetitions of fewer than `fewest_calls` calls together stay: see `passes.rerolling.repetition.FEWEST_CALLS`.
+    Nested loops are found one after another: once the inner ones are written, they are repetitions of the outer one.
+    Repetitions of fewer than `fewest_calls` calls in total stay as they are: see
+    `passes.rerolling.repetition.FEWEST_CALLS`.
     """
     if holds_graphs(graph):
         graph = _Nested(graph, fewest_calls).run()
@@ -53,7 +54,7 @@ def reroll(graph: Graph, *, fewest_calls: int = FEWEST_CALLS) -> Graph:
 
 
 def _rolled(graph: Graph, fewest_calls: int) -> Graph:
-    """The graph with the loops that can be seen now; others may come to light once these are written."""
+    """The graph with the loops that can be found now. Writing them may reveal others."""
     numbering: Numbering | None = None
     loops: list[Loop] = []
     for place in candidates(graph.calls, fewest_calls):
@@ -69,7 +70,7 @@ def _rolled(graph: Graph, fewest_calls: int) -> Graph:
 
 
 class _Nested(Rewriter):
-    """Rewrites the graphs that calls hold."""
+    """Rewrites nested graphs."""
 
     def __init__(self, graph: Graph, fewest_calls: int) -> None:
         super().__init__(graph)

@@ -1,4 +1,4 @@
-"""Write to one place of each row by a choice for every element, which runs in the loops around it."""
+"""Turn a write to one element of each row into a selection for every element, which runs in the surrounding loops."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from ..simplifications.rule import Site
 
 
 def select_scattered(graph: Graph) -> Graph:
-    """Replace what scatters one update into each row of an array that a loop has computed.
+    """Replace scatters of one update into each row of an array that a loop has computed.
 
     Before, for the gradient of a loss by labels::
 
@@ -29,8 +29,8 @@ def select_scattered(graph: Graph) -> Graph:
         add_1: f32[100, 10] = add(multiply_1, reshape_2)
         where_1: f32[100, 10] = where(equal_1, add_1, multiply_1)
 
-    A GPU writes the array once then, where it would write it and then read and write the places. Graphs that calls
-    hold stay as they are: what a loop carries is better changed in place.
+    A GPU then writes the array once, instead of writing it and then updating single elements. Nested graphs do not
+    change: a carried array is better updated in place.
     """
     return _Selector(graph).run()
 

@@ -1,4 +1,4 @@
-"""Join many arrays in groups, and then the groups: a kernel asks for each element which of the arrays it is of."""
+"""Join many arrays in groups, and then join the groups: a kernel finds the array of each element."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,16 +8,16 @@ from ...compiler.value_ops import concatenate
 from ..rewrite import Rewriter
 
 MOST: Final = 64
-"""So many arrays a kernel joins."""
+"""A kernel joins at most this many arrays."""
 
 GROUP: Final = 32
-"""Of more, so many are joined first."""
+"""If there are more, this many are joined first."""
 
 
 def split_concatenate(graph: Graph) -> Graph:
-    """Replace what joins more than 64 arrays.
+    """Replace a call that joins more than 64 arrays.
 
-    Before, of a hundred arrays::
+    Before, for a hundred arrays::
 
         concatenate_1: f32[1600] = concatenate(x_1, ..., x_100, axis=0)
 
@@ -29,8 +29,8 @@ def split_concatenate(graph: Graph) -> Graph:
         concatenate_4: f32[64] = concatenate(x_97, ..., x_100, axis=0)
         concatenate_5: f32[1600] = concatenate(concatenate_1, ..., concatenate_4, axis=0)
 
-    For a GPU, on which a kernel goes through all arrays for each element, and Triton compiles no text so deep. Elements
-    are copied twice then.
+    On a GPU, a kernel checks all arrays for each element, and Triton cannot compile such deeply nested code. Elements
+    are then copied twice.
     """
     return _Splitter(graph).run()
 

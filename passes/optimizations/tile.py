@@ -1,4 +1,4 @@
-"""Compute large arrays in tiles that stay in the cache, from the first call that they meet to the last."""
+"""Process large arrays in tiles: each tile goes through all calls while it is in the cache."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
@@ -19,28 +19,28 @@ from ..simplification.share_subexpressions import share_subexpressions
 from .fuse import fuse
 
 TILE_BYTES = 1 << 18
-"""What the largest value of a tile takes: a few of these lie in the cache of a core, and yet its statements run for
-so long that calling them costs little, and that other threads need not wait for Python."""
+"""The bytes of the largest value of a tile. A few such values fit into the cache of a core, yet statements run long
+enough that the cost of calling them is small and other threads need not wait for the GIL."""
 
 SMALLEST = 1 << 20
-"""Kernels whose largest value has fewer bytes stay in the cache anyway."""
+"""The values of kernels whose largest value has fewer bytes stay in the cache anyway."""
 
 WORTH = 8
-"""Tiles, and the threads that share them, pay off for so many times the smallest value, read or written as often as
-the kernel does. Once does not count, since tiles cannot save it."""
+"""Tiles, and the threads that share them, pay off from this many times the bytes of the smallest value, counted as
+often as the kernel reads or writes it. One access does not count, since tiles cannot save it."""
 
 PLENTY = 4
-"""Arrays of sizes that are called large have so many times the smallest bytes."""
+"""Arrays of sizes called large have this many times the smallest bytes."""
 
 FACTORS = (1 << 8, 1 << 16, 1 << 24)
-"""How many times the typical sizes others may well be."""
+"""Other sizes may well be this many times the typical ones."""
 
 COSTLY = 4
-"""So many operations on an element take as long as to read or write it."""
+"""This many operations on an element take as long as reading or writing it."""
 
 
 def tile(graph: Graph, *, tile_bytes: int = TILE_BYTES, smallest: int = SMALLEST) -> Graph:
-    """Compute what `fuse` would make one kernel in tiles along its outermost axis, where that pays.
+    """Compute the kernels that `fuse` would build in tiles along their outermost axis, if that pays.
 
     Before, for ``x: f32[4096, 1024]``::
 
@@ -55,11 +55,11 @@ def tile(graph: Graph, *, tile_bytes: int = TILE_BYTES, smallest: int = SMALLEST
             return sin_1
         tiled_1: f32[4096, 1024] = tiled(x, graph=kernel_exp_sin, cuts=(0,), joins=(0,), count=64)
 
-    What a tile cannot compute, such as the end of a sum over the axis, is done by calls before or after. The tiles
-    depend on the shapes alone, and where these are symbolic on what is typical of them: along such an axis they have so
-    many rows whatever its length, and a rest that may be all. Whether all is so small that it is better computed
-    without tiles is then seen when the program runs, and the same where what is typical is small. Calls that are not
-    worth it stay as they are; kernels among them are dissolved.
+    Calls before or after the tiles compute what a tile cannot, such as the end of a sum over the axis. The tiles
+    depend only on the shapes. For symbolic shapes they depend on typical sizes: tiles along such an axis have a fixed
+    number of rows for any length, and a remainder that may be everything. If arrays may be so small that they are
+    better computed without tiles, the program decides when it runs. Calls that are not worth tiling stay as they are,
+    and kernels among them are dissolved.
     """
     holds_kernels = any(call.op == "kernel" for call in _all_calls(graph))
     is_large = _largest(graph) >= smallest
@@ -74,14 +74,14 @@ def tile(graph: Graph, *, tile_bytes: int = TILE_BYTES, smallest: int = SMALLEST
 
 
 def _largest(graph: Graph) -> int:
-    """The bytes of the largest result, typically."""
+    """The bytes of the largest result, for typical sizes."""
     return max(
         (typical(value.type.nbytes) for call in _all_calls(graph) for value in call.outputs), default=0
     )
 
 
 def _larger_sizes(graph: Graph, smallest: int) -> Mapping[str, int] | None:
-    """Sizes of about the same proportions for which tiles may pay; None if arrays are never so large."""
+    """Sizes in about the same proportions for which tiles may pay; None if arrays are never large enough."""
     named = dict.fromkeys(one for size in sizes_in_graph(graph) for one in size.sizes)
     usual = {str(size): typical(size) for size in named}
     for factor in FACTORS if named else ():
@@ -93,7 +93,7 @@ def _larger_sizes(graph: Graph, smallest: int) -> Mapping[str, int] | None:
 
 
 def _all_calls(graph: Graph) -> Iterator[Call]:
-    """The calls of a graph and of those that they hold."""
+    """The calls of a graph and of its nested graphs."""
     for call in graph.calls:
         yield call
         for held in called((call,)):
@@ -106,7 +106,7 @@ class _Tiler(Rewriter):
         self.tile_bytes = tile_bytes
         self.smallest = smallest
         self.only_larger = only_larger
-        """Whether tiles are for sizes that are larger than typical ones."""
+        """Whether the tiles are for sizes larger than the typical ones."""
 
     def nested(self, graph: Graph) -> Graph:
         return _Tiler(graph, self.tile_bytes, self.smallest, only_larger=self.only_larger).run()
@@ -144,9 +144,9 @@ class _Tiler(Rewriter):
 
 
 def _rows(length: Dim, most: int) -> int:
-    """How long the tiles are: so that none is left at the end, if that does not make them much shorter.
+    """The length of the tiles: without a remainder, if that does not make them much shorter.
 
-    Lengths that are symbolic are more often multiples of powers of two than of other numbers.
+    Symbolic lengths are more often multiples of powers of two than of other numbers.
     """
     if isinstance(length, SymbolicSize):
         return 1 << (most.bit_length() - 1)
@@ -155,7 +155,7 @@ def _rows(length: Dim, most: int) -> int:
 
 
 def _counted(length: Dim, rows: int) -> tuple[Dim, Dim]:
-    """How many tiles have so many rows, and how many rows are left: of a symbolic length, never none."""
+    """How many tiles have this many rows, and how many rows remain; for a symbolic length, always some."""
     count, left = divmod(length, rows)
     if isinstance(left, SymbolicSize):
         count = max_expr(length - 1, 0) // rows
@@ -163,14 +163,14 @@ def _counted(length: Dim, rows: int) -> tuple[Dim, Dim]:
 
 
 class _Tiles:
-    """Records what stands for a kernel: calls before the tiles, the tiles, and calls after them."""
+    """Records the replacement of a kernel: calls before the tiles, the tiles, and calls after them."""
 
     def __init__(self, graph: Graph, tiling: Tiling, rows: int, now: dict[Value, Value]) -> None:
         self.graph = graph
         self.tiling = tiling
         self.rows = rows
         self.now = now
-        """What stands for the values of the kernel outside of it."""
+        """The values outside the kernel that replace its values."""
         self.inside = {
             call.outputs[0]: call
             for call in graph.calls
@@ -182,11 +182,11 @@ class _Tiles:
         needed.update(graph.outputs, tiling.folded)
         self.results = [value for value in self.inside if value in needed]
         self.cuts: dict[tuple[Value, int | None], None] = {}
-        """What the tiles are given: values of the kernel, and the axis along which they are cut."""
+        """The inputs of the tiles: values of the kernel, and the axis along which they are split."""
         self.tile = self._part(rows)
         has_known_tiles = is_symbolic(graph) and not is_symbolic(self.tile)
         self.whole = self._part(tiling.length) if has_known_tiles else None
-        """What computes all at once, where one tile is known to be large enough for what is small."""
+        """Computes everything at once if one tile is known to be large enough for small arrays."""
 
     def record(self, builder: Builder) -> tuple[Value, ...]:
         """The outputs of the kernel."""
@@ -226,7 +226,7 @@ class _Tiles:
             self.now.update(zip(call.outputs, outputs, strict=True))
 
     def _part(self, rows: Dim) -> Graph:
-        """What one tile of so many rows computes."""
+        """The computation of one tile with this many rows."""
         tiling = self.tiling
         given: dict[tuple[Value, int | None], Value] = {}
         made: dict[Value, Value] = {}

@@ -1,1 +1,1 @@
-"""How `reroll` finds repetitions, explains what differs between them, and writes them as one loop."""
+"""How `reroll` finds repetitions, explains their differences, and writes them as one loop."""

@@ -1,4 +1,4 @@
-"""The step of a loop as a graph, while it is being written: inputs come up as its calls need them."""
+"""The step of a loop as a graph under construction: inputs are added as its calls need them."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -13,7 +13,7 @@ from .loop import Loop
 from .operand import Carried, Local, Made, Numbers, Operand, Rows, Same
 
 History: TypeAlias = tuple[Made, tuple[Hashable, ...]]
-"""What a place of the body made as many repetitions ago as there are identities of what stands for it at first."""
+"""What a value of the body was as many repetitions ago as there are identities of its initial values."""
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -21,14 +21,14 @@ Source = TypeVar("Source")
 
 
 class Inputs(Generic[Key, Source]):
-    """Inputs of the step of one kind, each with what it stands for outside."""
+    """Inputs of the step of one kind, each with its value outside."""
 
     def __init__(self) -> None:
         self.values: dict[Key, Value] = {}
         self.sources: list[Source] = []
 
     def input(self, key: Key, source: Source, type: ArrayType) -> Value:
-        """The input of that key, which is added if there is none."""
+        """The input with this key; it is added if there is none."""
         if key not in self.values:
             self.values[key] = Value(type)
             self.sources.append(source)
@@ -36,16 +36,16 @@ class Inputs(Generic[Key, Source]):
 
 
 class Body:
-    """The calls of a step, and what goes in and out."""
+    """The calls of a step, and its inputs and outputs."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.same: Inputs[Hashable, Value] = Inputs()
-        """From values that stay."""
+        """From values that do not change."""
         self.carried: Inputs[History, Value] = Inputs()
-        """From what is carried at first, by `History`."""
+        """From initial values of the carry, by `History`."""
         self.sliced: Inputs[Hashable, Rows | Array] = Inputs()
-        """From rows: of an array of the program, or of constants."""
+        """From rows of an array of the program, or of constants."""
         self.made: dict[Made, Value] = {}
         self.builder = Builder()
         with recording(self.builder):
@@ -77,7 +77,7 @@ class Body:
     # ---- inputs --------------------------------------------------------------------------------
 
     def _input(self, operand: Operand, like: Value) -> Value:
-        """What an operand is in the step, of the type that it has in the first repetition."""
+        """The value of an operand in the step, with its type in the first repetition."""
         if isinstance(operand, Local):
             return self.value(operand.made)
         if isinstance(operand, Same):
@@ -90,7 +90,7 @@ class Body:
         return reshape(self._entry(operand), like.shape)
 
     def value(self, made: Made) -> Value:
-        """What the step makes there."""
+        """The value that the step computes there."""
         if made.call in self.loop.invariant:
             return self._same(self.loop.calls[made.call].outputs[made.output])
         return self.made[made]
@@ -99,7 +99,7 @@ class Body:
         return self.same.input(identity(value), value, value.type)
 
     def history(self, made: Made, before: Sequence[Value]) -> Value:
-        """What was made there ``len(before)`` repetitions ago; those in between are carried, too."""
+        """The value from ``len(before)`` repetitions ago; those in between are carried, too."""
         for lag in range(1, len(before) + 1):
             recent = before[-lag:]
             self.carried.input((made, tuple(map(identity, recent))), recent[0], recent[0].type)
@@ -113,7 +113,7 @@ class Body:
         return self.sliced.input(rows, rows, ArrayType(rows.array.dtype, rows.shape))
 
     def _row(self, call: Call, operand: Operand, starts: Array) -> Value | None:
-        """The entry of an array from outside that a slice takes, if it goes along one axis with equal steps."""
+        """The entry of an outside array that a slice takes, if it moves along one axis in equal steps."""
         strides = starts[1] - starts[0]
         (moving,) = np.nonzero(strides)
         if not isinstance(operand, Same) or len(moving) != 1 or (np.diff(starts, axis=0) != strides).any():
@@ -126,7 +126,7 @@ class Body:
         return self._entry(Rows(operand.value, axis, start[axis], int(strides[axis]), start, stop))
 
     def _place(self, starts: Array) -> Value:
-        """Where along one axis a part begins."""
+        """Where a part begins along one axis."""
         if not starts.any():
             return constant(0, INT64)
         if (starts == starts[0]).all():
@@ -136,7 +136,7 @@ class Body:
     # ---- the step ------------------------------------------------------------------------------
 
     def step(self, name: str, stacked: Sequence[Made]) -> Graph:
-        """The graph of one step, which also gives what is to be stacked."""
+        """The graph of one step, which also returns the values to be stacked."""
         after = [
             self.value(made) if len(before) == 1 else self.carried.values[made, before[1:]]
             for made, before in self.carried.values
@@ -156,5 +156,5 @@ class Body:
 
 
 def identity(value: Value) -> Hashable:
-    """Equal for one value, and for constants with the same bits."""
+    """Equal for the same value, and for constants with the same bits."""
     return value.digest if isinstance(value, Constant) else value

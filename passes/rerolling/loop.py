@@ -1,4 +1,4 @@
-"""`Loop`: a repetition that is explained, call by call and operand by operand; or cut down until it is."""
+"""`Loop`: a repetition whose calls and operands are all explained, shortened until this is possible."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ LONGEST_LAG = 8
 """How many repetitions back a value may come from."""
 
 PLACES = {"slice": "start", "update_slice": "start", "pad": "low"}
-"""Ops that read or write a part of an array, and the parameter that says where it begins."""
+"""Ops that read or write a part of an array, and the parameter with its position."""
 
 
 class Numbering:
-    """The values that the calls of a graph make, by number."""
+    """The values that the calls of a graph compute, by number."""
 
     def __init__(self, graph: Graph) -> None:
         self.calls = graph.calls
         self.of: dict[Value, int] = {}
         self.first: list[int] = []
-        """Per call: the number of its first output; at last that of the next value."""
+        """Per call: the number of its first output; at the end, the number of the next value."""
         self.maker: list[int] = []
-        """Per value: the call that makes it."""
+        """Per value: the call that computes it."""
         self.known: set[Value] = set()
-        """Values that depend on constants alone."""
+        """Values that depend only on constants."""
         for index, call in enumerate(graph.calls):
             self.first.append(len(self.maker))
             if all(isinstance(value, Constant) or value in self.known for value in call.inputs):
@@ -46,40 +46,40 @@ class Numbering:
         return None if number is None else self.calls[self.maker[number]]
 
     def is_before(self, value: Value, call: int) -> bool:
-        """Whether a value is there before the call of that index."""
+        """Whether a value exists before the call with that index."""
         return self.of.get(value, -1) < self.first[call]
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A body with operands that say what they are in each repetition."""
+    """A body with operands that describe their values in each repetition."""
 
     place: Repetition
     calls: tuple[Call, ...]
-    """Those of the first repetition."""
+    """The calls of the first repetition."""
     operands: tuple[tuple[Operand, ...], ...]
     moving: Mapping[int, Array]
-    """For calls whose place moves: where it begins in each repetition, along each axis."""
+    """For calls at moving positions: where they begin in each repetition, along each axis."""
     invariant: frozenset[int]
-    """Calls that give the same in each repetition, but for those of constants alone, which are cheap in the body."""
+    """Calls with the same results in each repetition, except those of constants only, which are cheap in the body."""
     first: int
-    """The number of the first value that the loop makes."""
+    """The number of the first value that the loop computes."""
     made: tuple[Made, ...]
-    """What the body makes, in order."""
+    """The values of the body, in order."""
 
     @property
     def stop(self) -> int:
-        """The number after those of the values that the loop makes."""
+        """The number after the last value that the loop computes."""
         return self.first + len(self.made) * self.place.count
 
     def find(self, number: int) -> tuple[Made, int]:
-        """What a value is among those of the body, and of which repetition."""
+        """Which value of the body a value is, and of which repetition."""
         repetition, offset = divmod(number - self.first, len(self.made))
         return self.made[offset], repetition
 
 
 def explained(place: Repetition, numbering: Numbering, fewest_calls: int) -> Loop | None:
-    """The loop that a repetition is, or the middle of it without what is different at its ends."""
+    """The loop of a repetition, or of its middle without the parts that differ at its ends."""
     while place.is_loop(fewest_calls):
         reading = _Reading(place, numbering, fewest_calls)
         loop = reading.loop()
@@ -95,7 +95,7 @@ class _DifferentError(Exception):
 
 
 class _Reading:
-    """One attempt to explain a repetition. What corresponds is compared with one in the middle."""
+    """One attempt to explain a repetition. Corresponding values are compared with those in the middle."""
 
     def __init__(self, place: Repetition, numbering: Numbering, fewest_calls: int) -> None:
         self.place = place
@@ -124,7 +124,7 @@ class _Reading:
             return None
         body = calls[place.start : place.start + place.period]
         if all(output in self.numbering.known for call in body for output in call.outputs):
-            self.valid = (0, 0)  # to be computed when compiling
+            self.valid = (0, 0)  # to be computed at compile time
             return None
         invariant = _invariant(body, operands, self.moving)
         if all(is_view(call) or index in invariant for index, call in enumerate(body)):
@@ -133,13 +133,13 @@ class _Reading:
         return Loop(place, body, tuple(operands), self.moving, invariant, self.first, self.made)
 
     def _check_numbers(self) -> None:
-        """The calls of each repetition make as many values."""
+        """The calls of each repetition have the same number of results."""
         starts = np.array(self.numbering.first[self.place.start : self.place.stop + 1 : self.place.period])
         if (np.diff(starts) != len(self.made)).any():
             raise _DifferentError
 
     def _narrow(self, corresponds: Sequence[bool]) -> tuple[int, int]:
-        """The repetitions around the middle one for which that holds."""
+        """The repetitions around the middle one for which this holds."""
         first = last = self.middle
         while first > 0 and corresponds[first - 1]:
             first -= 1
@@ -191,7 +191,7 @@ class _Reading:
         return Same(middle)
 
     def _own(self, values: Sequence[Value], number: int) -> Operand:
-        """What the loop itself makes, in this repetition or in an earlier one."""
+        """A value that the loop itself computes, in this repetition or in an earlier one."""
         repetition, offset = divmod(number - self.first, len(self.made))
         made = self.made[offset]
         lag = self.middle - repetition
@@ -218,7 +218,7 @@ class _Reading:
         return found
 
     def _rows(self, values: Sequence[Value]) -> Rows | Same:
-        """The entries of an array one after another, or one entry that is taken anew for each repetition."""
+        """Consecutive entries of an array, or one entry that is read again in each repetition."""
         rows = [self._row(value) for value in values]
         middle, following = rows[self.middle], rows[self.middle + 1]
         if middle is None or following is None or middle[:2] != following[:2]:
@@ -232,7 +232,7 @@ class _Reading:
         return Rows(array, axis, first + start * stride, stride, (0,) * array.ndim, array.shape)
 
     def _row(self, value: Value) -> tuple[Value, int, int] | None:
-        """The array that a value is an entry of, the axis, and which entry it is."""
+        """The array that contains a value as an entry, the axis, and the position of the entry."""
         call = self.numbering.call_that_makes(value)
         while call is not None and call.op == "reshape":
             call = self.numbering.call_that_makes(call.inputs[0])
@@ -247,7 +247,7 @@ class _Reading:
 
 
 def row_axis(shape: Sequence[int], call: Call) -> int | None:
-    """The axis of which a slice takes one entry, and all of the others."""
+    """The axis along which a slice takes one entry; it takes all entries of the others."""
     params: Any = call.params
     parts = list(zip(shape, params["start"], params["stop"], strict=True))
     partial = [axis for axis, (dim, start, stop) in enumerate(parts) if not is_known(stop - start == dim)]
@@ -279,12 +279,12 @@ def _is_dense(call: Call) -> bool:
 
 
 def _begins_at_ints(call: Call) -> bool:
-    """Whether the place of the part is known: steps to places that are symbolic are not looked for."""
+    """Whether the position of the part is known: steps between symbolic positions are not searched for."""
     return not any(isinstance(start, SymbolicSize) for start in _place(call))
 
 
 def _place(call: Call) -> Sequence[int]:
-    """Where along each axis the part begins that a call reads or writes."""
+    """Where the part that a call reads or writes begins along each axis."""
     params: Any = call.params
     return tuple(params[PLACES[call.op]])
 
@@ -292,7 +292,7 @@ def _place(call: Call) -> Sequence[int]:
 def _invariant(
     calls: Sequence[Call], operands: Sequence[Sequence[Operand]], moving: Mapping[int, Any]
 ) -> frozenset[int]:
-    """The calls whose operands are the same in each repetition, and not all constants."""
+    """The calls whose operands are the same in each repetition and not all constants."""
     same: set[int] = set()
     of_constants: set[int] = set()
     for index, (call, given) in enumerate(zip(calls, operands, strict=True)):

@@ -1,4 +1,4 @@
-"""Which values of loops are needed outside of them."""
+"""Which values of loops are needed outside them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
@@ -8,11 +8,11 @@ from .loop import Loop, Numbering
 from .operand import Carried, Made, Rows, Same
 
 Needs: TypeAlias = dict[Made, set[int]]
-"""What a loop must give: of which repetitions."""
+"""The repetitions whose values a loop must return."""
 
 
 def needs_of(graph: Graph, numbering: Numbering, loops: Sequence[Loop]) -> list[Needs]:
-    """What each of the loops must give."""
+    """What each of the loops must return."""
     needs: list[Needs] = [{} for _ in loops]
     owner = [-1] * len(numbering.maker)
     for index, one in enumerate(loops):
@@ -38,7 +38,7 @@ def needs_of(graph: Graph, numbering: Numbering, loops: Sequence[Loop]) -> list[
 
 
 def viewed_from_outside(value: Value, loop: Loop, numbering: Numbering) -> Value | None:
-    """The array from outside of the loop that makes `value`, of which it is a part in another shape, if it is that."""
+    """The outside array of which `value` is a part in another shape; None if there is none."""
     while not numbering.is_before(value, loop.place.start):
         call = numbering.call_that_makes(value)
         if call is None or call.op not in ("reshape", "slice"):
@@ -48,7 +48,7 @@ def viewed_from_outside(value: Value, loop: Loop, numbering: Numbering) -> Value
 
 
 def _taken(loop: Loop) -> Iterator[Value]:
-    """What a loop takes from outside."""
+    """The values that a loop takes from outside."""
     for operand in (operand for operands in loop.operands for operand in operands):
         if isinstance(operand, Same):
             yield operand.value
@@ -59,7 +59,7 @@ def _taken(loop: Loop) -> Iterator[Value]:
 
 
 def outside(graph: Graph, loops: Sequence[Loop]) -> Iterator[tuple[int, Loop | None]]:
-    """The calls that are in no loop, and in their place among them each loop."""
+    """The calls outside loops, with each loop at its position among them."""
     at = 0
     for loop in loops:
         yield from ((index, None) for index in range(at, loop.place.start))

@@ -1,4 +1,4 @@
-"""What an operand of a repeated call is in each repetition."""
+"""The value of an operand of a repeated call in each repetition."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,14 +16,15 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """What the same repetition has made."""
+    """A value that the same repetition computes."""
 
     made: Made
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What the repetition `lag` before has made; `before` stands for that of the first ones, oldest first."""
+    """A value that the repetition `lag` steps earlier computed; `before` has the values for the first ones, oldest
+    first."""
 
     made: Made
     before: tuple[Value, ...]
@@ -49,7 +50,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Entry ``first + stride * repetition`` along an axis of an array, of which other axes may be cut."""
+    """Entry ``first + stride * repetition`` along an axis of an array, whose other axes may be sliced."""
 
     array: Value
     axis: int
@@ -61,7 +62,7 @@ class Rows:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of an entry, without the axis."""
+        """The shape of an entry, without the axis."""
         sizes = [stop - start for start, stop in zip(self.start, self.stop, strict=True)]
         return (*sizes[: self.axis], *sizes[self.axis + 1 :])
 

@@ -1,4 +1,4 @@
-"""Where the calls of a graph may repeat: candidates by op and source line alone, in linear time."""
+"""Where the calls of a graph may repeat: candidates found by op and source line, in linear time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,15 @@ from ...compiler.dtypes import Array
 from ...compiler.ir import Call
 
 FEWEST = 8
-"""Repetitions that make a loop."""
+"""The number of repetitions that make a loop."""
 
 FEWEST_CALLS = 300
-"""Calls that the repetitions must have together. A loop saves the time to compile them, about 0.1 ms each, and costs
-what its steps could share: in a straight line, elementwise calls of neighbouring steps become one kernel."""
+"""The repetitions must have this many calls in total. A loop saves about 0.1 ms of compile time per call, but its
+steps cannot share work: in straight-line code, elementwise calls of neighbouring steps become one kernel."""
 
 LONGEST_CONTEXT = 16
-"""Periods are found by comparing each call, with as many as this after it, with where the same came last."""
+"""Periods are found by comparing each call, and this many calls after it, with the last occurrence of the same
+calls."""
 
 MOST_PERIODS = 32
 """How many periods are tried; those that would explain the most calls come first."""
@@ -25,7 +26,7 @@ MOST_PERIODS = 32
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """`count` times `period` calls, from the call `start` on."""
+    """`count` times `period` calls, starting at the call `start`."""
 
     start: int
     period: int
@@ -36,16 +37,17 @@ class Repetition:
         return self.start + self.period * self.count
 
     def is_loop(self, fewest_calls: int) -> bool:
-        """Whether it is long enough to be written as a loop."""
+        """Whether it is long enough to become a loop."""
         return self.count >= FEWEST and self.period * self.count >= fewest_calls
 
     def part(self, first: int, last: int) -> "Repetition":
-        """The repetitions from `first` to before `last`."""
+        """The repetitions from `first` up to but not including `last`."""
         return Repetition(self.start + first * self.period, self.period, last - first)
 
 
 def candidates(calls: Sequence[Call], fewest_calls: int) -> Iterator[Repetition]:
-    """Where each call has the op, the source line and as many inputs as that a period later; short periods first."""
+    """Where each call has the same op, source line and number of inputs as the call one period later; short periods
+    first."""
     if len(calls) < fewest_calls:
         return
     kinds: dict[tuple[str, int, int], int] = {}
@@ -63,7 +65,7 @@ def candidates(calls: Sequence[Call], fewest_calls: int) -> Iterator[Repetition]
 
 
 def _periods(tokens: Array) -> list[int]:
-    """Distances at which the same context comes again, often enough to be those of a loop; ascending."""
+    """Distances at which the same context recurs often enough for a loop, ascending."""
     gaps = np.zeros(len(tokens), int)
     contexts, width = tokens, 1
     while True:
@@ -82,6 +84,6 @@ def _periods(tokens: Array) -> list[int]:
 
 
 def _stretches(marks: Any, least: int) -> list[tuple[int, int]]:
-    """From where to before where all marks are set, at least so many."""
+    """Runs of at least this many marks that are all set."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], marks.view(np.int8), [0]]))).reshape(-1, 2)
     return [(int(start), int(stop)) for start, stop in edges[edges[:, 1] - edges[:, 0] >= least]]

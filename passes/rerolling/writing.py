@@ -1,4 +1,4 @@
-"""Writes a graph anew with loops in the place of repetitions."""
+"""Writes a graph again with loops in place of repetitions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from .operand import Local, Made, Rows
 
 
 class Entry(NamedTuple):
-    """One entry along the first axis of an array: without that axis, or with it in the place `axis`."""
+    """One entry along the first axis of an array: without that axis, or with it at position `axis`."""
 
     array: Value
     at: int
@@ -39,14 +39,14 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a loop has become."""
+    """The outputs of a written loop."""
 
     loop: Loop
     reverse: bool
     last: dict[tuple[Made, int], Value]
-    """What was made in the last repetitions, counted from the end: that of the last one is 1."""
+    """The values of the last repetitions, counted from the end: the last one is 1."""
     stacks: dict[Made, Value]
-    """What was made in all."""
+    """The stacked values of all repetitions."""
 
 
 def with_loops(graph: Graph, numbering: Numbering, loops: Sequence[Loop]) -> Graph:
@@ -62,9 +62,9 @@ class _Writer(Builder):
         self.loops = loops
         self.written: list[Written] = []
         self.now: dict[Value, Value] = {}
-        """What stands for a value of the old graph, once it has been asked for."""
+        """The new value of a value of the old graph, once it has been needed."""
         self.entries: dict[Value, Entry] = {}
-        """Values that are entries of what a loop stacks, and have been asked for as such."""
+        """Values that are entries of a stack of a loop and have been needed as such."""
 
     def run(self) -> Graph:
         graph = self.graph
@@ -83,7 +83,7 @@ class _Writer(Builder):
     # ---- outside of loops ----------------------------------------------------------------------
 
     def keep(self, call: Call) -> None:
-        """Record a call of the old graph, unless it brings together what a loop stacks."""
+        """Record a call of the old graph, unless it joins entries that a loop stacks."""
         if call.op == "reshape" and self.is_entry_with_axis(call):
             return
         if call.op == "concatenate" and self.is_joined(call):
@@ -93,7 +93,7 @@ class _Writer(Builder):
         self.now.update(zip(call.outputs, call.outputs, strict=True))
 
     def value(self, value: Value) -> Value:
-        """What stands for a value of the old graph."""
+        """The new value of a value of the old graph."""
         if isinstance(value, Constant):
             return value
         if value not in self.now:
@@ -101,7 +101,7 @@ class _Writer(Builder):
         return self.now[value]
 
     def from_loop(self, value: Value) -> Value:
-        """What stands for a value that a loop makes; others stand for themselves."""
+        """The new value of a value that a loop computes; other values do not change."""
         for written, made, repetition in self.origin(value):
             loop = written.loop
             last = written.last.get((made, loop.place.count - repetition))
@@ -125,14 +125,14 @@ class _Writer(Builder):
         return self.entries.get(value)
 
     def origin(self, value: Value) -> Iterator[tuple[Written, Made, int]]:
-        """The loop that makes a value, where and in which repetition; nothing if none does."""
+        """The loop that computes a value, where and in which repetition; None if there is none."""
         number = self.numbering.of.get(value, -1)
         for written in self.written:
             if written.loop.first <= number < written.loop.stop:
                 yield written, *written.loop.find(number)
 
     def is_entry_with_axis(self, call: Call) -> bool:
-        """Whether a reshape gives an entry a new axis; what it gives is not recorded before it is needed."""
+        """Whether a reshape gives an entry a new axis; its result is not recorded before it is needed."""
         (x,), (out,) = call.inputs, call.outputs
         entry = self.entry(x)
         if entry is None or entry.axis is not None or out.ndim != x.ndim + 1:
@@ -144,7 +144,7 @@ class _Writer(Builder):
         return False
 
     def is_joined(self, call: Call) -> bool:
-        """Whether a concatenation joins entries of one stack that follow each other: then it is part of the stack."""
+        """Whether a concatenation joins consecutive entries of one stack, so that it is a part of the stack."""
         axis = call.params["axis"]
         assert isinstance(axis, int)
         parts: list[Value] = []
@@ -166,7 +166,7 @@ class _Writer(Builder):
         return True
 
     def sequences(self, values: Sequence[Value], axis: int) -> Iterator[tuple[list[Entry], list[Value]]]:
-        """Neighbours among values to be joined along an axis, as long as they are neighbours in a stack, too."""
+        """Adjacent values of a concatenation, as long as they are also adjacent in a stack."""
         entries: list[Entry] = []
         together: list[Value] = []
         for value in values:
@@ -194,7 +194,7 @@ class _Writer(Builder):
         needs = {made: repetitions for made, repetitions in needs.items() if made.call not in loop.invariant}
         for made, repetitions in needs.items():
             if repetitions == {count - 1} and not any(made == one for one, _ in body.carried.values):
-                value = body.value(made)  # carried for the sake of the last one
+                value = body.value(made)  # carried only for the last one
                 body.carried.input((made, ("zero",)), zeros_like(value), value.type)
         states = [(made, len(before)) for made, before in body.carried.values]
         stacked = [
@@ -222,7 +222,7 @@ class _Writer(Builder):
         self.written.append(Written(loop, reverse, last, stacks))
 
     def hoist(self, loop: Loop) -> None:
-        """Record what is the same in each repetition, and the constants that it needs."""
+        """Record the calls that are the same in each repetition, and the constants that they need."""
         outside = set(loop.invariant)
         for index in range(loop.place.period - 1, -1, -1):
             if index in outside:
@@ -245,7 +245,7 @@ class _Writer(Builder):
 
 
 def _follows(entry: Entry, before: Sequence[Entry]) -> bool:
-    """Whether an entry goes on where those before it lead."""
+    """Whether an entry continues the sequence of those before it."""
     *_, last = before
     step = last.at - before[-2].at if len(before) > 1 else entry.at - last.at
     return (
@@ -257,7 +257,7 @@ def _follows(entry: Entry, before: Sequence[Entry]) -> bool:
 
 
 def _numbers(array: Array) -> Value:
-    """A constant; equal steps from one integer to the next are a rule that says so."""
+    """A constant; integers in equal steps are described by a rule."""
     if array.dtype != INT64 or array.ndim != 1 or (np.diff(array, 2) != 0).any():
         return constant(array)
     first, stride = int(array[0]), int(array[1] - array[0])

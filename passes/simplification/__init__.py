@@ -1,1 +1,1 @@
-"""Passes that leave out what need not be computed."""
+"""Passes that remove calls that need not be computed."""

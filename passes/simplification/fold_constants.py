@@ -1,4 +1,4 @@
-"""Compute now what depends on constants alone."""
+"""Compute calls now that depend only on constants."""
 
 from collections.abc import Mapping
 
@@ -11,10 +11,10 @@ from ...compiler.op import has_effect, lookup
 from ..rewrite import Rewriter
 
 LARGEST = 1 << 16
-"""Results of more bytes than this, and than what they are computed from, stay calls."""
+"""Calls whose results have more bytes than this, and more than their operands, stay calls."""
 
 KEPT = frozenset({"broadcast_to", "iota", "pad"})
-"""Ops that say in a word what would become many numbers."""
+"""Ops that describe in one word what would become many numbers."""
 
 LOOPS = frozenset({"scan", "while_loop"})
 
@@ -22,8 +22,8 @@ LOOPS = frozenset({"scan", "while_loop"})
 def fold_constants(graph: Graph) -> Graph:
     """Replace calls whose inputs are all constants by their results.
 
-    A call stays if it has an effect, if it raises, or if its result is large (see `LARGEST`). A loop stays, too: it may
-    take long, or forever.
+    A call stays if it has an effect, if it raises, or if its result is large (see `LARGEST`). Loops stay, too: they
+    may take long, or forever.
 
     Before::
 
@@ -58,10 +58,10 @@ class _Folder(Rewriter):
         try:
             with np.errstate(all="ignore"):
                 return tuple(Constant(result) for result in run_call(call, arrays))
-        except Exception:  # the call fails when it is run, not when it is compiled
+        except Exception:  # the call fails at run time, not at compile time
             return None
 
 
 def _loops(call: Call) -> bool:
-    """Whether the call is a loop, or holds one."""
+    """Whether the call is a loop, or contains one."""
     return call.op in LOOPS or any(_loops(inner) for graph in called((call,)) for inner in graph.calls)

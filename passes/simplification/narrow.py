@@ -1,4 +1,4 @@
-"""What nobody needs of calls that hold graphs: results, what is carried from step to step, and operands."""
+"""Remove unused parts of calls that hold graphs: results, carried values, and operands."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, TypeAlias, TypeVar
@@ -14,10 +14,11 @@ T = TypeVar("T")
 
 
 def narrow(call: Call, needed: Set[Value], clean: Clean) -> Call:
-    """The call without results that are not `needed` and operands that its graphs do not use; itself if all are.
+    """The call without results that are not `needed` and without operands that its graphs do not use; the call itself
+    if there are none.
 
-    Before ``a, b = call(x, y, graph=g)`` where g gives ``sin(x), cos(y)`` and nobody needs b, after
-    ``a = call(x, graph=g)`` where g gives ``sin(x)``.
+    Before ``a, b = call(x, y, graph=g)`` where g returns ``sin(x), cos(y)`` and nothing needs b, after ``a = call(x,
+    graph=g)`` where g returns ``sin(x)``.
     """
     rule = _RULES.get(call.op)
     return call if rule is None else rule(call, [value in needed for value in call.outputs], clean)
@@ -28,7 +29,7 @@ def _kept(items: Sequence[T], marks: Sequence[bool]) -> tuple[T, ...]:
 
 
 def _part(graph: Graph, outputs: Sequence[bool], clean: Clean) -> Graph:
-    """`graph` with these outputs alone, and without what only the others needed."""
+    """`graph` with only these outputs, and without the calls that only the others needed."""
     if all(outputs):
         return clean(graph)
     return clean(
@@ -42,7 +43,7 @@ def _used(graph: Graph) -> set[Value]:
 
 
 def _taking(graph: Graph, inputs: Sequence[bool]) -> Graph:
-    """`graph` with these inputs alone."""
+    """`graph` with only these inputs."""
     if all(inputs):
         return graph
     names = _kept(graph.input_names, inputs)
@@ -50,7 +51,7 @@ def _taking(graph: Graph, inputs: Sequence[bool]) -> Graph:
 
 
 def _with(call: Call, inputs: Sequence[bool], params: Mapping[str, Param], outputs: Sequence[bool]) -> Call:
-    """The call with these of its inputs and outputs; itself if nothing is different."""
+    """The call with these inputs and outputs; the call itself if nothing differs."""
     if all(inputs) and all(outputs) and all(params[name] is call.params[name] for name in params):
         return call
     return Call(
@@ -99,7 +100,8 @@ def _switch(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
 def _live_carries(
     step: Graph, consts: int, carries: Sequence[bool], others: Sequence[bool], also: Set[Value]
 ) -> list[bool]:
-    """Which carried values are needed at last, or in a step by what is; `also` are inputs that are used elsewhere."""
+    """Which carried values are needed at the end, or in a step by needed values; `also` are inputs that are used
+    elsewhere."""
     live = list(carries)
     carried = step.inputs[consts : consts + len(live)]
     while True:
@@ -134,7 +136,7 @@ def _scan(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
 
 
 def _while(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
-    """What the condition depends on stays."""
+    """Values that the condition depends on stay."""
     cond, body, consts, _ = while_params(call)
     cond = clean(cond)
     asked = _used(cond)

@@ -1,4 +1,4 @@
-"""Drop the calls whose results nothing needs."""
+"""Drop the calls whose results are not needed."""
 
 from ...compiler.ir import Call, Graph
 from ...compiler.op import has_effect
@@ -9,7 +9,7 @@ def remove_dead_code(graph: Graph) -> Graph:
     """Keep the calls that an output needs, and those with an effect.
 
     Before ``sin_1 = sin(x); cos_1 = cos(x); return sin_1``, after ``sin_1 = sin(x); return sin_1``. Calls that hold
-    graphs lose the results that nothing needs, and what only those needed (`passes.simplification.narrow`).
+    graphs lose the results that nothing needs, and the calls that only those needed (`passes.simplification.narrow`).
     """
     needed = set(graph.outputs)
     kept: list[Call] = []

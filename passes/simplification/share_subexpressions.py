@@ -1,4 +1,4 @@
-"""Compute once what is computed twice."""
+"""Compute equal calls once."""
 
 from collections.abc import Hashable, Mapping
 
@@ -7,7 +7,7 @@ from ...compiler.op import has_effect
 from ..rewrite import Rewriter
 
 COMMUTATIVE = frozenset({"add", "multiply", "equal", "not_equal", "logical_and", "logical_or", "logical_xor"})
-"""Ops whose two real operands can change places without changing a bit of the result."""
+"""Ops whose two real operands can be swapped without changing a bit of the result."""
 
 
 def share_subexpressions(graph: Graph) -> Graph:
@@ -24,7 +24,7 @@ def share_subexpressions(graph: Graph) -> Graph:
         sin_1: f64[] = sin(x)
         add_1: f64[] = add(sin_1, sin_1)
 
-    Calls with an effect stay, each by itself.
+    Calls with an effect stay separate.
     """
     return _Sharer(graph).run()
 

@@ -1,8 +1,8 @@
-"""Algebra that keeps every value: each rule has a name and is one function from a call to what replaces it.
+"""Algebra that keeps every value: each rule has a name and is one function from a call to its replacement.
 
-Rules are exact for NaN, infinities and −0. Only the sign and payload of a NaN may change, which IEEE 754
-leaves open for arithmetic, the order in which products of matrices and scattered sums are summed, and sums of one
-number many times, which are that number times how many: at least as accurate.
+Rules are exact for NaN, infinities and −0. Three things may change: the sign and payload of a NaN, which IEEE 754
+leaves open for arithmetic; the order in which matrix products and scattered sums are summed; and sums of one repeated
+number, which become a product and are at least as accurate.
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ def simplify(graph: Graph, *, fired: list[str] | None = None) -> Graph:
 
 
 def rules_for(op: str) -> list[tuple[str, Rule]]:
-    """The rules that are tried on calls of `op`, in order."""
+    """The rules for calls of `op`, in order."""
     return RULES.get(op, []) + (EVERY_ELEMENTWISE if lookup(op).spelling else [])
 
 
@@ -82,6 +82,6 @@ class _Simplifier(Rewriter):
         return None
 
     def _check_declined(self, name: str, op: str, before: tuple[int, int]) -> None:
-        """A rule that does not fit must leave nothing behind: the walks would never end."""
+        """A rule that does not fit must record nothing, or the walks would never end."""
         if (len(self.calls), len(self.fired)) != before:
             raise InternalError(f"the rule '{name}' has recorded calls, and then does not replace {op}")

@@ -1,4 +1,4 @@
-"""The rules of `simplify`, by what they are about. Importing this package fills their table."""
+"""The rules of `simplify`, by subject. Importing this package fills their table."""
 
 from . import arithmetic, conversion, gathering, layout, logic, products, ranges, reductions, scattering
 

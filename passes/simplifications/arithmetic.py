@@ -1,4 +1,4 @@
-"""Sums, products and powers of numbers that are known, and what undoes itself."""
+"""Sums, products and powers of known numbers, and operations that cancel."""
 
 import math
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from .rule import Site, rule
 
 @rule("x * 1 → x", "multiply")
 def _multiply_one(site: Site) -> Value | None:
-    return either_number(site, 1)  # not complex: infinity · (1 + 0j) has NaN in it
+    return either_number(site, 1)  # not complex: infinity · (1 + 0j) contains NaN
 
 
 @rule("x / 1 → x, x ** 1 → x, x // 1 → x", "divide", "power", "floor_divide")
@@ -37,7 +37,7 @@ def _divide_one(site: Site) -> Value | None:
 
 @rule("x + (−0) → x", "add")
 def _add_zero(site: Site) -> Value | None:
-    """−0 + 0 is 0, so that only −0 is neutral for floating-point numbers."""
+    """−0 + 0 is 0, so only −0 is neutral for floating-point numbers."""
     return either_number(site, 0 if kind(site.inputs[0].dtype) in "biu" else -0.0)
 
 
@@ -63,7 +63,7 @@ def _multiply_minus_one(site: Site) -> Value | None:
 
 @rule("x ** 0 → 1", "power")
 def _power_zero(site: Site) -> Value | None:
-    """Also of NaN and infinities, as IEEE 754 has it."""
+    """Also for NaN and infinities, as in IEEE 754."""
     x, y = site.inputs
     if x.dtype.kind == "c" or not (is_number(y, 0.0) or is_number(y, -0.0)):
         return None
@@ -72,7 +72,7 @@ def _power_zero(site: Site) -> Value | None:
 
 @rule("x ** 2 → x²", "power")
 def _power_two(site: Site) -> Value | None:
-    """NumPy squares, too, where the exponent is one number; an array of exponents it hands to `pow`."""
+    """NumPy also squares if the exponent is one number; for an array of exponents it calls `pow`."""
     x, y = site.inputs
     if x.dtype.kind == "c" or not is_number(y, 2) or y.type.size != 1:
         return None
@@ -83,7 +83,7 @@ def _power_two(site: Site) -> Value | None:
 def _small_powers(site: Site) -> Value | None:
     """Twenty times as fast as `pow`, within 2 ulp of it, and with the same zeros, infinities and NaN.
 
-    Where a part of the product leaves the range of the numbers, so does the result.
+    If a part of the product overflows or underflows, so does the result.
     """
     x, y = site.inputs
     if x.dtype.name not in ("float32", "float64") or not isinstance(y, Constant) or y.type.size != 1:
@@ -110,7 +110,7 @@ def _square(site: Site) -> Value | None:
 
 @rule("x / 2ⁿ → x * 2⁻ⁿ", "divide")
 def _divide_power_of_two(site: Site) -> Value | None:
-    """Exact: both round the same real number once, as long as 2⁻ⁿ is itself a normal number."""
+    """Exact: both round the same real number once, if 2⁻ⁿ is itself a normal number."""
     x, y = site.inputs
     divisor = uniform(y)
     if divisor is None or y.dtype.name not in ("float32", "float64"):

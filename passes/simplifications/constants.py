@@ -1,4 +1,4 @@
-"""Constants that are one number throughout."""
+"""Constants whose elements are all the same number."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ from .rule import Site
 
 
 def uniform(value: Value) -> Any:
-    """The one number that a constant holds, as a 0-d array, or None; −0 is not 0."""
+    """The number that all elements of a constant have, as a 0-d array, or None; −0 is not 0."""
     if not isinstance(value, Constant) or value.array.size == 0:
         return None
     if value.array.size == 1:
@@ -23,7 +23,7 @@ def uniform(value: Value) -> Any:
 
 
 def is_number(value: Value, number: float) -> bool:
-    """Whether a constant holds `number` everywhere, with its sign of zero."""
+    """Whether all elements of a constant are `number`, with its sign of zero."""
     found = uniform(value)
     if found is None or found.dtype.kind == "c" or found != number:
         return False
@@ -31,7 +31,7 @@ def is_number(value: Value, number: float) -> bool:
 
 
 def either_number(site: Site, number: float) -> Value | None:
-    """The other operand of a binary call of which one operand is `number` everywhere, in the call's shape."""
+    """The other operand of a binary call if all elements of one operand are `number`, in the call's shape."""
     x, y = site.inputs
     for number_operand, other in ((y, x), (x, y)):
         if is_number(number_operand, number):

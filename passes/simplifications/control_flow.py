@@ -1,4 +1,4 @@
-"""Rules for calls that hold graphs, which have several results: a choice that is known, a carry that never changes."""
+"""Rules for calls that hold graphs and have several results: a known branch, a carry that never changes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from ...compiler.ir import Constant, Graph, Param, Value
 from ...compiler.ops.nested_graphs import rearranged
 
 Rule: TypeAlias = Callable[[tuple[Value, ...], Mapping[str, Any]], tuple[Value, ...] | None]
-"""From the inputs and parameters of a call to the values that stand for its outputs, or None."""
+"""From the inputs and parameters of a call to the values that replace its outputs, or None."""
 
 
 def known_branch(inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tuple[Value, ...] | None:
@@ -24,7 +24,7 @@ def known_branch(inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tuple[
 
 
 def unchanged_carry(inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tuple[Value, ...] | None:
-    """What every step hands on as it is, is a constant of the loop, and comes out as it went in."""
+    """A carry that every step returns unchanged is a constant of the loop, and its final value is its initial value."""
     graph: Graph = params["graph"]
     consts, carried = params["counts"]
     same = [graph.outputs[i] is graph.inputs[consts + i] for i in range(carried)]
@@ -46,7 +46,7 @@ def unchanged_carry(inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tup
 
 
 def known_constants(inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tuple[Value, ...] | None:
-    """A constant of the loop whose value is known becomes one of its step."""
+    """A constant of the loop with a known value becomes a constant of its step."""
     graph: Graph = params["graph"]
     consts, carried = params["counts"]
     known = {

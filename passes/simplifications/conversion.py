@@ -13,7 +13,7 @@ _FLOATS = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8), "float64"
 
 
 def holds(dtype: DType, other: DType) -> bool:
-    """Whether every value of `other` is exactly a value of `dtype`."""
+    """Whether every value of `other` is exactly representable in `dtype`."""
     if other.kind == "c":
         return dtype.kind == "c" and dtype.itemsize >= other.itemsize
     if dtype.kind == "c":
@@ -39,7 +39,7 @@ def _same_dtype(site: Site) -> Value | None:
 
 @rule("x as wider as narrower → x as narrower", "convert")
 def _through_wider(site: Site) -> Value | None:
-    """Not where a floating-point number becomes an integer: what is out of range depends on the width."""
+    """Not for conversions from floating point to integer: values out of range depend on the width."""
     (x,), dtype = site.inputs, site.params["dtype"]
     inner = site.made_by(x, "convert")
     if inner is None or not holds(x.dtype, inner.inputs[0].dtype):

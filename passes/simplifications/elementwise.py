@@ -1,4 +1,4 @@
-"""What holds for every elementwise op: it works before elements are repeated or reshaped, too."""
+"""Rules for all elementwise ops: they can run before elements are repeated or reshaped."""
 
 from ...compiler.builder import bind
 from ...compiler.ir import Constant, Value
@@ -9,7 +9,8 @@ from .rule import Rule, Site
 
 
 def _sink_broadcasts(site: Site) -> Value | None:
-    """Compute on what was repeated, and repeat the result where the other operands do not do so anyway."""
+    """Compute on the operands before they were repeated. Repeat the result if the other operands do not do so
+    anyway."""
     plain = [_unrepeated(site, value) for value in site.inputs]
     if all(a is b for a, b in zip(plain, site.inputs, strict=True)):
         return None
@@ -17,7 +18,7 @@ def _sink_broadcasts(site: Site) -> Value | None:
 
 
 def _unrepeated(site: Site, value: Value) -> Value:
-    """What an operand repeats; without leading axes of length 1, too, which broadcasting adds by itself."""
+    """The array that an operand repeats, without leading axes of length 1, which broadcasting adds anyway."""
     if isinstance(value, Constant) and value.ndim and site.op != "power":  # as for `x ** 2 → x²`
         number = uniform(value)
         return value if number is None else constant(number, value.dtype)
@@ -33,7 +34,7 @@ def _unrepeated(site: Site, value: Value) -> Value:
 
 
 def _sink_reshapes(site: Site) -> Value | None:
-    """Compute in the shape from before, if all operands that are not numbers were reshaped alike."""
+    """Compute in the original shape if all operands that are not numbers were reshaped in the same way."""
     if site.op == "bitcast":
         return None
     arrays = [value for value in site.inputs if value.ndim]
@@ -48,8 +49,8 @@ def _sink_reshapes(site: Site) -> Value | None:
 
 
 def _sink_transposes(site: Site) -> Value | None:
-    """Compute in the order of axes from before, if all operands that are not numbers were transposed alike: where the
-    elements lie in memory, and often against another transpose."""
+    """Compute in the original order of axes if all operands that are not numbers were transposed in the same way.
+    This is the memory order, and often the transpose then cancels with another."""
     if site.op == "bitcast":
         return None
     inner = [site.made_by(value, "transpose") for value in site.inputs if value.ndim]

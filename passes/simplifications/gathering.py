@@ -1,4 +1,4 @@
-"""A few elements are gathered before anything is computed of them: all else need not be computed, or stored."""
+"""Gather a few elements before computing with them: the others need not be computed or stored."""
 
 from ...compiler.analysis.fusible_ops import is_elementwise
 from ...compiler.builder import bind
@@ -8,14 +8,15 @@ from ...compiler.value_ops import gather, reshape
 from .rule import Site, rule
 
 FEW = 16
-"""So many times fewer elements than there are cost little to compute once more."""
+"""A fraction of the elements this small is cheap to compute once more."""
 
 
 @rule("gather of f(x, y) → f(gather of x, gather of y)", "gather")
 def _gather_first(site: Site) -> Value | None:
-    """Where nothing else needs f(x, y), or few elements are read and x and y are not made by such calls in turn.
+    """If nothing else needs f(x, y), or if few elements are read and x and y are not results of such calls
+    themselves.
 
-    Where an operand is repeated along an axis, its only entry is the nearest to every index.
+    If an operand is repeated along an axis, its only entry is the nearest one to every index.
     """
     (x, *indices), axes = site.inputs, site.params["axes"]
     inner = site.producer.get(x)

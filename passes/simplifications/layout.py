@@ -61,7 +61,7 @@ def _moves_only_ones(site: Site) -> Value | None:
 
 @rule("transpose of new axes of length 1 → reshape of transpose", "transpose")
 def _moves_new_ones(site: Site) -> Value | None:
-    """So that what makes the operand may as well make it transposed."""
+    """So that the call that computes the operand can compute it transposed."""
     inner = site.made_by(site.inputs[0], "reshape")
     if inner is None:
         return None
@@ -102,7 +102,7 @@ def _slice_of_slice(site: Site) -> Value | None:
 
 
 def _stops(start: Any, shape: Shape, step: Any) -> list[int]:
-    """Where slices of this length end, just behind their last element."""
+    """Where slices of this length end, just after their last element."""
     return [a + (n - 1) * s + 1 for a, n, s in zip(start, shape, step, strict=True)]
 
 
@@ -127,7 +127,7 @@ def _slice_of_concatenate(site: Site) -> Value | None:
 
 @rule("slice of pad → slice", "slice")
 def _slice_of_pad(site: Site) -> Value | None:
-    """Where the slice lies within what was padded."""
+    """If the slice is inside the padded array."""
     inner = site.made_by(site.inputs[0], "pad")
     if inner is None or _has_gaps(_axes(inner, "interior")):
         return None
@@ -142,7 +142,7 @@ def _slice_of_pad(site: Site) -> Value | None:
 
 
 def _has_gaps(interior: Sequence[Dim]) -> bool:
-    """Whether a pad may put numbers between the entries."""
+    """Whether a pad may put values between the entries."""
     return not all(is_known(gap == 0) for gap in interior)
 
 
@@ -171,7 +171,7 @@ def _known_update(site: Site) -> Value | None:
 
 
 def _known_window(shape: Shape, starts: Sequence[Value], sizes: Shape) -> Shape | None:
-    """Where the window begins after it was moved so that it fits, if all starts are constants that matter."""
+    """Where the window begins after it is moved so that it fits, if all relevant starts are constants."""
     window: list[Dim] = []
     for dim, start, size in zip(shape, starts, sizes, strict=True):
         if is_known(size == dim):

@@ -1,4 +1,4 @@
-"""Choices that are known, and logic with constants."""
+"""Known choices, and logic with constants."""
 
 from ...compiler.builder import bind
 from ...compiler.ir import Value
@@ -9,7 +9,7 @@ from .rule import Site, rule
 
 @rule("x by a name → x", "checkpoint_name")
 def _unnamed(site: Site) -> Value | None:
-    """Names are for the derivative, which has been taken."""
+    """Names are only for derivatives, which have been taken."""
     return site.inputs[0]
 
 

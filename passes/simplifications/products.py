@@ -1,4 +1,4 @@
-"""Products of matrices over one entry, and of matrices that are transposed."""
+"""Matrix products over one entry, and of transposed matrices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from .rule import Site, rule
 
 @rule("dot of transposes → dot along other axes", "dot")
 def _dot_of_transpose(site: Site) -> Value | None:
-    """Where the free axes stay in their order."""
+    """If the free axes keep their order."""
     params = dict(site.params)
     inputs = list(site.inputs)
     for place, side in enumerate("xy"):
@@ -32,7 +32,7 @@ def _dot_of_transpose(site: Site) -> Value | None:
 
 @rule("dot of axes of length 1 → reshaped dot", "dot")
 def _dot_without_ones(site: Site) -> Value | None:
-    """Where a reshape has put axes of length 1 among the free ones."""
+    """If a reshape has added axes of length 1 to the free ones."""
     params = {"batch_x": (), "batch_y": (), **site.params}
     inputs = list(site.inputs)
     for place, side in enumerate("xy"):
@@ -54,7 +54,7 @@ def _dot_without_ones(site: Site) -> Value | None:
 
 @rule("dot over one entry → product", "dot")
 def _dot_of_one(site: Site) -> Value | None:
-    """An outer product, such as the gradient of a weight for one example: a loop that joins those around it."""
+    """An outer product, such as the gradient of a weight for one example: a loop that can be fused with others."""
     (x, y), params = site.inputs, {"batch_x": (), "batch_y": (), **site.params}
     if not all(is_one(x.shape[axis]) for axis in params["contract_x"]):
         return None
@@ -67,7 +67,7 @@ def _dot_of_one(site: Site) -> Value | None:
 
 @rule("transpose of an outer product → outer product of transposes", "transpose")
 def _transpose_of_outer_product(site: Site) -> Value | None:
-    """Where both factors are smaller than the product: it is then made in the order in which it is wanted."""
+    """If both factors are smaller than the product: it is then computed in the wanted order."""
     (product,) = site.inputs
     inner = site.made_by(product, "multiply")
     if inner is None or not site.used_once(product) or is_known(product.type.size == 0):
@@ -80,7 +80,7 @@ def _transpose_of_outer_product(site: Site) -> Value | None:
 
 
 def _batch_first(x: Value, batch: Sequence[int], gone: Sequence[int]) -> Value:
-    """The batch axes, then the free ones; those of length 1 that are contracted are dropped."""
+    """The batch axes, then the free ones; contracted axes of length 1 are dropped."""
     kept = [*batch, *(axis for axis in range(x.ndim) if axis not in batch and axis not in gone)]
     moved = transpose(x, (*kept, *gone))
     return reshape(moved, moved.shape[: len(kept)])

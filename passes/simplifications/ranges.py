@@ -1,4 +1,4 @@
-"""Whole numbers of which it is known between which two they lie: positions, and what has been clipped."""
+"""Integers with known bounds: positions and clipped values."""
 
 from ...compiler.builder import bind
 from ...compiler.dtypes import is_integer
@@ -11,7 +11,7 @@ from .rule import Site, rule
 
 
 def bounds(site: Site, value: Value) -> Interval | None:
-    """The least and the greatest that elements of an array of integers can be; None if nothing is known."""
+    """The minimum and maximum of the elements of an array of integers; None if nothing is known."""
     if not is_integer(value.dtype) or is_known(value.type.size == 0):
         return None
     ranges = ValueRanges(site.producer.get)
@@ -67,7 +67,7 @@ def _gather_all(site: Site) -> Value | None:
 
 @rule("gather along an axis of one entry → gather along the others", "gather")
 def _gather_only(site: Site) -> Value | None:
-    """Every index along it is that of its entry."""
+    """Every index along it is the position of its entry."""
     (x, *indices), axes = site.inputs, site.params["axes"]
     kept = [(index, axis) for index, axis in zip(indices, axes, strict=True) if not is_one(x.shape[axis])]
     if not kept or len(kept) == len(axes):

@@ -1,4 +1,4 @@
-"""Reductions over one entry, over entries that are all the same, and of what is transposed."""
+"""Reductions over one entry, over equal entries, and of transposed arrays."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ from .rule import Site, rule
 
 @rule("sum over axes of length 1 → reshape", "sum")
 def _sum_of_one(site: Site) -> Value | None:
-    """NumPy's sum of −0 is 0, hence the + 0 where no other axis is summed."""
+    """NumPy's sum of −0 is 0, hence the + 0 if no other axis is summed."""
     (x,), axes = site.inputs, site.params["axes"]
     ones = [axis for axis in axes if is_one(x.shape[axis])]
     if not ones:
@@ -48,7 +48,7 @@ def _reduced_transpose(site: Site) -> Value | None:
 
 @rule("sum of repeated x → repeated sum of x · how many", "sum", "prod", "max", "min", "any", "all")
 def _reduced_repetition(site: Site) -> Value | None:
-    """A sum has one rounding instead of many, if the dtype has the number of entries that are the same."""
+    """A sum is rounded once instead of many times, if the dtype can represent the number of equal entries."""
     (x,), axes = site.inputs, site.params["axes"]
     inner = site.made_by(x, "broadcast_to")
     if inner is None or not all(is_known(dim >= 1) for dim in x.shape):
@@ -68,9 +68,9 @@ def _reduced_repetition(site: Site) -> Value | None:
 
 
 def _number_of(dtype: DType, count: Dim) -> Value | None:
-    """By what a sum of so many equal numbers is a multiple of one; None if that is not a number of the dtype.
+    """The factor of a sum of this many equal numbers; None if the dtype cannot represent it.
 
-    A symbolic one is rounded to one of four bytes or more, where it is that large: once more than the product.
+    A symbolic factor is rounded if it is large, in a dtype of four bytes or more: one rounding more than the product.
     """
     if kind(dtype) not in "iuf":  # complex infinities would become NaN
         return None

@@ -1,4 +1,4 @@
-"""What a rule of `simplify` is, and sees; and the table of all rules."""
+"""The definition of a rule of `simplify`, and the table of all rules."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ...compiler.op import lookup
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A call that a rule may replace, and the calls that make its inputs."""
+    """A call that a rule may replace, and the calls that compute its inputs."""
 
     op: str
     inputs: tuple[Value, ...]
@@ -25,7 +25,7 @@ class Site:
         return types if isinstance(types, ArrayType) else types[0]
 
     def made_by(self, value: Value, *ops: str) -> Call | None:
-        """The call that makes `value`, if it is of one of these ops."""
+        """The call that computes `value`, if it is a call of one of these ops."""
         call = self.producer.get(value)
         return call if call is not None and call.op in ops else None
 
@@ -36,11 +36,11 @@ class Site:
 Rule: TypeAlias = Callable[[Site], Value | None]
 
 RULES: dict[str, list[tuple[str, Rule]]] = {}
-"""Per op: the rules that may replace its calls, with their names, in the order in which they are tried."""
+"""Per op: the rules for its calls with their names, in the order in which they are tried."""
 
 
 def rule(name: str, *ops: str) -> Callable[[Rule], Rule]:
-    """Enter a function into the table as the rule `name` for calls of `ops`."""
+    """Add a function to the table as the rule `name` for calls of `ops`."""
 
     def enter(function: Rule) -> Rule:
         for op in ops:

@@ -1,6 +1,6 @@
-"""Scattered sums come last: they change few elements of what a loop has computed, where it lies.
+"""Scattered sums come last: they change a few elements of a computed array in place.
 
-Gradients of ``x[rows, labels]`` are such sums. As in all sums, the order of the terms is not kept.
+Gradients of ``x[rows, labels]`` are such sums. As in all sums, the order of the terms is not fixed.
 """
 
 from typing import Any
@@ -17,9 +17,9 @@ from .rule import Site, rule
 
 @rule("sum of x with scattered sums → sum of x + sums scattered into zeros", "sum")
 def _sum_of_scatter(site: Site) -> Value | None:
-    """Over indexed axes, if others are left, and if no write is dropped for its index along those.
+    """Over indexed axes, if other axes remain and if no write along them is dropped because of its index.
 
-    Loops over x need not be interrupted for what is scattered into zeros: it can be done before.
+    Loops over x need not be interrupted by a scatter into zeros: it can be done before.
     """
     (x,), axes = site.inputs, site.params["axes"]
     inner = _scattered_sum(site, x)

@@ -1,9 +1,9 @@
-"""Colour the columns of a pattern so that those of one colour can be computed together.
+"""Colour the columns of a pattern so that columns of the same colour can be computed together.
 
 Curtis, Powell and Reid, "On the estimation of sparse Jacobian matrices" (1974): columns that share no row. Coleman
 and Moré, "Estimation of sparse Jacobian matrices and graph coloring problems" (1983), as a graph problem, and
-"Estimation of sparse Hessian matrices and graph coloring problems" (1984) for symmetric ones. All here are greedy: each
-column in turn gets the least colour that is left. A set of colours is an int with a bit for each.
+"Estimation of sparse Hessian matrices and graph coloring problems" (1984) for symmetric ones. All colourings here are
+greedy: each column in turn gets the smallest free colour. A set of colours is an int with a bit for each.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ def colour_columns(rows: Rows, columns: int) -> Array:
 
 
 def colour_neighbours(neighbours: Rows) -> Array:
-    """A colour per vertex; neighbours differ. That is enough for the diagonal of a symmetric matrix.
+    """A colour per vertex; neighbours differ. This is enough for the diagonal of a symmetric matrix.
 
     >>> colour_neighbours([[1], [0, 2], [1]])
     array([0, 1, 0])
@@ -57,8 +57,9 @@ def colour_neighbours(neighbours: Rows) -> Array:
 def colour_stars(neighbours: Rows) -> Array:
     """A colour per vertex; neighbours differ, and every path of four vertices has at least three colours.
 
-    Then each entry (i, j) of a symmetric matrix stands alone, in row i among the columns of j's colour, or in row j
-    among those of i's: Gebremedhin, Manne and Pothen, "What color is your Jacobian?" (2005), section 6.
+    Then each entry (i, j) of a symmetric matrix can be read off: in row i it is the only one among the columns of j's
+    colour, or in row j the only one among those of i's. Gebremedhin, Manne and Pothen, "What color is your Jacobian?"
+    (2005), section 6.
 
     >>> colour_stars([[1], [0, 2], [1, 3], [2]])
     array([0, 1, 0, 2])
@@ -72,17 +73,17 @@ def colour_stars(neighbours: Rows) -> Array:
 
 
 class _Stars:
-    """What colours a vertex may not have, kept up to date as others get theirs."""
+    """The colours that a vertex may not have, kept up to date as other vertices are coloured."""
 
     def __init__(self, neighbours: Rows, colours: Sequence[int]) -> None:
         self.neighbours, self.colours = neighbours, colours
         count = len(neighbours)
         self.once, self.twice = [0] * count, [0] * count
-        """The colours that at least one, and at least two, of a vertex's neighbours have."""
+        """The colours of at least one, and of at least two, of a vertex's neighbours."""
         self.first: list[dict[int, int]] = [{} for _ in range(count)]
-        """Per vertex and colour the first neighbour that got it."""
+        """Per vertex and colour: the first neighbour with that colour."""
         self.beyond = [0] * count
-        """The colours of the neighbours next to which there is another vertex of this vertex's own colour."""
+        """The colours of the neighbours that have another neighbour of this vertex's own colour."""
 
     def _coloured_around(self, vertex: int) -> Iterator[int]:
         return (w for w in self.neighbours[vertex] if w != vertex and self.colours[w] >= 0)
@@ -91,13 +92,13 @@ class _Stars:
         taken = 0
         for w in self._coloured_around(vertex):
             taken |= 1 << self.colours[w]
-            taken |= self.beyond[w]  # vertex – w – x – y with y like w: vertex must not be like x
+            taken |= self.beyond[w]  # vertex – w – x – y with y coloured like w: vertex must differ from x
             if self.twice[vertex] >> self.colours[w] & 1:
-                taken |= self.once[w]  # u – vertex – w – y with u like w: vertex must not be like y
+                taken |= self.once[w]  # u – vertex – w – y with u coloured like w: vertex must differ from y
         return taken
 
     def coloured(self, vertex: int) -> None:
-        """Take note of the vertex's colour."""
+        """Record the vertex's colour."""
         bit = 1 << self.colours[vertex]
         for w in self._coloured_around(vertex):
             if self.twice[vertex] >> self.colours[w] & 1:
@@ -116,5 +117,5 @@ class _Stars:
 
 
 def _least_free(taken: int) -> int:
-    """The least colour that is not in the set."""
+    """The smallest colour that is not in the set."""
     return (~taken & (taken + 1)).bit_length() - 1

@@ -1,8 +1,10 @@
-"""Which outputs of a linear graph depend on which entries of its inputs: sets of columns, sent through every call.
+"""Which outputs of a linear graph depend on which entries of its inputs: sets of columns, propagated through every
+call.
 
 The pattern of a value has a row per entry of the value, a column per entry of the linear inputs, and True where the
-one may depend on the other. Every op moves, or unites, rows. Floating values do not count, unless they are fixed: a
-factor that is 0 at one point is not at another. Integers do: where an index points is part of the pattern.
+first may depend on the second. Every op moves or unites rows. Floating-point values are ignored unless they are
+fixed: a factor that is 0 at one point is not 0 at another. Integers count: the target of an index is part of the
+pattern.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,9 +29,9 @@ class Known:
     """A value that does not depend on the linear inputs."""
 
     array: Array | None
-    """What it is at the point, if it has been computed."""
+    """Its value at the point, if it has been computed."""
     fixed: bool
-    """It is the same at every point, so that its zeros stay zeros."""
+    """Whether it is the same at every point, so that its zeros stay zeros."""
 
 
 Operand: TypeAlias = Known | Pattern
@@ -38,8 +40,8 @@ Operand: TypeAlias = Known | Pattern
 def sparsity(graph: Graph, residuals: Sequence[Known]) -> tuple[list[Pattern], tuple[str, ...]]:
     """The pattern of each output of a linear graph ``(*residuals, *tangents) -> outputs``.
 
-    Also the names of the ops for which there is no rule, so that every entry of their results counts as depending on
-    all that any entry of their operands depends on.
+    Also returns the names of the ops without a rule. Every entry of their results counts as depending on everything
+    that any entry of their operands depends on.
     """
     tangents = graph.inputs[len(residuals) :]
     columns = sum(value.type.size for value in tangents)
@@ -77,7 +79,7 @@ class _Propagation:
         return [operand(v) for v in graph.outputs]
 
     def pattern(self, operand: Operand, value: Value) -> Pattern:
-        """The pattern of an operand; what is known depends on nothing."""
+        """The pattern of an operand; a known value depends on nothing."""
         if not isinstance(operand, Known):
             return operand
         nothing = np.zeros(0, int)
@@ -93,7 +95,7 @@ class _Propagation:
         return [found] if found is not None else self._everything(call, patterns)
 
     def _everything(self, call: Call, patterns: Sequence[Pattern]) -> list[Pattern]:
-        """Each entry of the results depends on all that any entry of the operands does."""
+        """Each entry of the results depends on everything that any entry of the operands depends on."""
         self.without_rule.add(call.op)
         used = np.unique(np.concatenate([pattern.indices for pattern in patterns]))
         results = []
@@ -104,7 +106,7 @@ class _Propagation:
 
 
 def _marks(rows: Any, columns: Any, shape: tuple[int, int]) -> Pattern:
-    """A pattern from the places that are True; those may repeat."""
+    """A pattern from the positions that are True; they may repeat."""
     from scipy.sparse import coo_array
 
     marks = np.ones(len(rows), np.bool_)
@@ -120,7 +122,7 @@ def _computed(call: Call, operands: Sequence[Known]) -> list[Known]:
 
 
 def _entries(value: Value) -> Array:
-    """The number of each entry, at its place."""
+    """An array that holds the number of each entry at its position."""
     return np.arange(value.type.size).reshape(value.shape)
 
 
@@ -133,7 +135,7 @@ def _united(pattern: Pattern, targets: Any, sources: Any, size: int) -> Pattern:
 
 
 def _elementwise(call: Call, operands: Sequence[Operand], patterns: Sequence[Pattern]) -> Pattern:
-    """The union of what stands at the same place. A fixed factor of 0 leaves nothing."""
+    """The union of the entries at the same position. A fixed factor of 0 removes them."""
     (out,) = call.outputs
     total = None
     for value, operand, pattern in zip(call.inputs, operands, patterns, strict=True):
@@ -153,7 +155,7 @@ def _elementwise(call: Call, operands: Sequence[Operand], patterns: Sequence[Pat
 
 
 def _moved(call: Call, operands: Sequence[Operand], patterns: Sequence[Pattern]) -> Pattern | None:
-    """Let the op move the numbers of entries, and see where they went. Number 0 stands for what is known."""
+    """Let the op move the numbers of entries, and see where they went. Number 0 stands for known values."""
     moves = lookup(call.op).moves or len(operands)
     arguments: list[Any] = []
     rows: list[Pattern] = []
@@ -182,7 +184,7 @@ def _stacked(patterns: Sequence[Pattern]) -> Pattern:
 
 
 def _scattered(call: Call, operands: Sequence[Operand], patterns: Sequence[Pattern]) -> Pattern | None:
-    """Each place unites what was there and what is written to it."""
+    """Each position unites its old dependencies and those of the written value."""
     indices = [x.array for x in operands[2:] if isinstance(x, Known) and x.array is not None]
     if len(indices) < len(operands) - 2:
         return None
@@ -211,7 +213,7 @@ def _accumulated(call: Call, operands: Sequence[Operand], patterns: Sequence[Pat
 
 
 def _contracted(call: Call, operands: Sequence[Operand], patterns: Sequence[Pattern]) -> Pattern | None:
-    """Sums of products with a known factor, whose zeros count if it is fixed."""
+    """Sums of products with a known factor. Its zeros count if it is fixed."""
     linear = [not isinstance(x, Known) for x in operands]
     if all(linear):
         return None
@@ -237,7 +239,7 @@ def _contracted(call: Call, operands: Sequence[Operand], patterns: Sequence[Patt
 
 
 def _as_matrices(call: Call, place: int) -> Array:
-    """The numbers of an operand's entries as `dot` multiplies them."""
+    """The numbers of an operand's entries in the order in which `dot` multiplies them."""
     value, params = call.inputs[place], call.params
     contract: Any = params["contract_x" if place == 0 else "contract_y"]
     batch: Any = params.get("batch_x" if place == 0 else "batch_y", ())
@@ -309,7 +311,7 @@ def _slice_of(x: Operand, i: int, size: int) -> Operand:
 
 
 def _through_switch(spread: _Propagation, call: Call, operands: Sequence[Operand]) -> list[Operand]:
-    """Whatever a branch may depend on, because another point may choose it."""
+    """Everything that a branch may depend on, because another point may take it."""
     branches: Any = call.params["branches"]
     found = [spread.run(branch, operands[1:]) for branch in branches]
     return [

@@ -1,4 +1,4 @@
-"""The cotangents that have arrived at each value while a graph is turned around, and how two of them add up."""
+"""The cotangents that have reached each value during transposition, and how two of them are added."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ from ...compiler.value_ops import add
 
 
 class Cotangents:
-    """The sum of what has arrived at each value, recorded in `builder` as it arrives.
+    """The sum of the cotangents of each value, recorded in `builder` as they arrive.
 
-    The transpose of reading a part of an array is that part among zeros. Two such arrays are not added as a
-    whole: a part is added where it belongs, which costs what the part costs.
+    The transpose of reading a part of an array is that part, surrounded by zeros. Two such arrays are not added as a
+    whole: the part is added at its position, at the cost of the part.
     """
 
     def __init__(self, builder: Builder) -> None:
@@ -25,14 +25,14 @@ class Cotangents:
         self._sum: dict[Value, Value] = {}
 
     def add(self, value: Value, cotangent: Value) -> None:
-        """One more cotangent of `value` has arrived."""
+        """Add a cotangent of `value`."""
         if cotangent.type != value.type:
             raise InternalError(f"a transpose rule gives a cotangent {cotangent.type} for {value.type}")
         before = self._sum.get(value)
         self._sum[value] = cotangent if before is None else self._added(before, cotangent)
 
     def take(self, value: Value) -> Value | None:
-        """What has arrived at `value`, which then starts anew; None for nothing."""
+        """The sum for `value`, which then starts again; None for nothing."""
         return self._sum.pop(value, None)
 
     def _added(self, x: Value, y: Value) -> Value:
@@ -46,7 +46,7 @@ class Cotangents:
         return add(x, y)
 
     def _part_added(self, whole: Value, part: Call | None) -> Value | None:
-        """``whole + part`` if that call has put a part among zeros."""
+        """``whole + part`` if that call has surrounded a part with zeros."""
         if part is None:
             return None
         match part.op:
@@ -75,7 +75,7 @@ class Cotangents:
         return bind("update_slice", whole, add(bind("slice", whole, **place), inner), **place)
 
     def _before_erasing(self, value: Value, inner: Value, place: dict[str, Any]) -> Value | None:
-        """What `value` was before zeros were written to `place`, if that is how it was made."""
+        """The array before zeros were written to `place`, if that is how `value` was computed."""
         call = self._producer.get(value)
         if call is None or call.op != "update_slice" or not same_shape(call.inputs[1].shape, inner.shape):
             return None

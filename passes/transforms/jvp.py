@@ -24,10 +24,9 @@ def jvp(
 ) -> Graph:
     """Push tangents through `graph`.
 
-    The result takes the inputs of `graph`, then one tangent per input that is marked in `wrt`
-    (default: every floating input), and returns the outputs, then one tangent per output that is marked in
-    `of` (default: every floating output). `recurse` differentiates the graphs that calls hold; by default,
-    outputs and tangents jointly.
+    The result takes the inputs of `graph`, then one tangent per input that is marked in `wrt` (default: every
+    floating-point input). It returns the outputs, then one tangent per output that is marked in `of` (default: every
+    floating-point output). `recurse` differentiates nested graphs; by default, outputs and tangents jointly.
 
     Before ``def f(x: f64[]) -> f64[]: sin_1 = sin(x); return sin_1``, after::
 
@@ -46,7 +45,7 @@ def jvp(
     names = (*graph.input_names, *(f"d{n}" for n, m in zip(graph.input_names, marked, strict=True) if m))
     with recording(Builder()) as builder:
         producers: dict[Value, Call] = {}
-        now: dict[Value, Value] = {}  # what stands for an output of a call that its rule has recorded anew
+        now: dict[Value, Value] = {}  # the new value of an output of a call that its rule has recorded again
         for call in graph.calls:
             call = _with_inputs(call, now)
             producers.update(dict.fromkeys(call.outputs, call))
@@ -86,7 +85,7 @@ def _jointly(graph: Graph, wrt: Sequence[bool], of: Sequence[bool]) -> tuple[Gra
 
 
 def _with_inputs(call: Call, now: Mapping[Value, Value]) -> Call:
-    """The call on the values that stand for its inputs now; itself if they are the same."""
+    """The call on the new values of its inputs; the call itself if they are the same."""
     if not any(v in now for v in call.inputs):
         return call
     return replace(call, inputs=tuple(now.get(v, v) for v in call.inputs))

@@ -1,4 +1,4 @@
-"""Whether a graph is linear in some of its inputs, judged call by call."""
+"""Whether a graph is linear in some of its inputs, checked call by call."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ PRODUCTS = frozenset({"multiply", "dot", "conv"})
 """Ops that are linear in each operand, but not in two at once."""
 
 SUMS = frozenset({"add", "subtract"})
-"""Ops that are linear in all operands at once, but not where one is something else than 0."""
+"""Ops that are linear in all operands together, if none of them is a nonzero constant."""
 
 SPREADING = frozenset({"broadcast_to", "convert", "negative", "reshape", "transpose"})
-"""Ops that make zeros of zeros."""
+"""Ops that turn zeros into zeros."""
 
 
 def nonlinear_call(graph: Graph, *, linear: Sequence[bool]) -> Call | None:
@@ -48,7 +48,7 @@ def nonlinear_outputs(graph: Graph, *, linear: Sequence[bool]) -> list[int]:
 
 
 def _zeros(graph: Graph) -> set[Value]:
-    """The values that are 0 for all to see."""
+    """The values that are known to be 0."""
     values = [*graph.outputs, *(value for call in graph.calls for value in call.inputs)]
     zeros: set[Value] = {v for v in values if isinstance(v, Constant) and not np.any(v.array)}
     for call in graph.calls:

@@ -1,4 +1,4 @@
-"""Split a derivative: what depends on the point once, what is linear in the tangents apart."""
+"""Split a derivative into the part that depends on the point and the part that is linear in the tangents."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from .jvp import jvp
 
 
 def linearize(graph: Graph, *, wrt: Sequence[bool], of: Sequence[bool] | None = None) -> tuple[Graph, Graph]:
-    """``(forward, linear)``: the function with what its derivative needs, and the derivative at that point.
+    """``(forward, linear)``: the function with the residuals of its derivative, and the derivative at that point.
 
-    ``forward(*inputs)`` returns the outputs of `graph`, then the residuals; ``linear(*residuals, *tangents)``
-    returns the tangents of the outputs marked in `of` (default: the floating ones) and is linear in the
-    tangents. Forward mode is run once and cut: every call that depends on a tangent is linear in it.
-    A call that holds a graph becomes two, one in each part.
+    ``forward(*inputs)`` returns the outputs of `graph`, then the residuals. ``linear(*residuals, *tangents)`` returns
+    the tangents of the outputs marked in `of` (default: the floating-point ones) and is linear in the tangents.
+    Forward mode runs once and its graph is split: every call that depends on a tangent is linear in it. A call that
+    holds a graph becomes two, one in each part.
     """
     pushed = jvp(graph, wrt=wrt, of=of, recurse=_split)
     count = len(graph.inputs)
@@ -44,7 +44,7 @@ def _split(graph: Graph, wrt: Sequence[bool], of: Sequence[bool]) -> tuple[Graph
 def _needed_from_outside(
     calls: Sequence[Call], outputs: Sequence[Value], reached: set[Value]
 ) -> tuple[Value, ...]:
-    """Values that the linear part uses and does not make, in the order of their first use."""
+    """Values that the linear part uses but does not compute, in the order of their first use."""
     needed: dict[Value, None] = {}
     for value in (*(v for call in calls for v in call.inputs), *outputs):
         if value not in reached and not isinstance(value, Constant):

@@ -1,4 +1,4 @@
-"""Move masks to where infinities arise, so that what a `where` hides does not come back as 0 · inf."""
+"""Move masks to where infinities arise, so that values hidden by a `where` do not come back as 0 · inf."""
 
 from collections.abc import Sequence
 
@@ -25,18 +25,18 @@ ELEMENTWISE = frozenset(
     {"add", "checkpoint_name", "complex", "conjugate", "convert", "divide", "imag", "multiply", "negative", "real",
      "subtract"}
 )  # fmt: skip
-"""Ops of which an element of a linear operand matters where the same element of the result does."""
+"""Ops for which an element of a linear operand matters if and only if the same element of the result does."""
 
 NEUTRAL = {"multiply": 0, "divide": 1}
-"""What stands for a coefficient where the result does not matter."""
+"""The replacement of a coefficient where the result does not matter."""
 
 
 def safe_where(graph: Graph, *, linear: Sequence[bool]) -> Graph:
-    """Keep `graph`, which is linear in the inputs marked, from computing what a `where` does not choose.
+    """Keep `graph`, which is linear in the marked inputs, from computing what a `where` does not choose.
 
-    Where no output needs an element of a linear value, the coefficients that it is multiplied by or divided by become
-    0 or 1. Values do not change but for NaN from 0 · inf, and those of the transpose neither. In loops, branches and
-    calls the masks of their own graphs count.
+    If no output needs an element of a linear value, the coefficients that multiply or divide it become 0 or 1. Values
+    do not change, except for NaN from 0 · inf; neither do those of the transpose. In loops, branches and calls, only
+    the masks of their own graphs count.
 
     Before::
 
@@ -49,7 +49,7 @@ def safe_where(graph: Graph, *, linear: Sequence[bool]) -> Graph:
         multiply_1: f64[3] = multiply(dx, where_1)
         where_2: f64[3] = where(c, multiply_1, f64(0.0))
     """
-    graph = decompose_composites(graph)  # a mask can enter a formula, not an op that it knows by name only
+    graph = decompose_composites(graph)  # a mask can enter a formula, but not an op without one
     reached = depends_on(graph, linear)
     pushed = [call for call in graph.calls if any(v in reached for v in call.inputs)]
     if not any(call.op == "where" or holds_graph(call) for call in pushed):
@@ -96,14 +96,14 @@ class _Masks:
         self._reached = reached
 
     def collect(self, calls: Sequence[Call], outputs: Sequence[Value]) -> None:
-        """Walk back from the outputs, all elements of which matter."""
+        """Walk back from the outputs, all of whose elements matter."""
         for value in outputs:
             self._add(value, None)
         for call in reversed(calls):
             self._add_inputs(call)
 
     def _add(self, value: Value, mask: Value | None) -> None:
-        """One more use of a value, which matters where any use of it does."""
+        """Add a use of a value, which matters where any of its uses does."""
         if value not in self._reached:
             return
         before = self.of.get(value, mask)
@@ -127,7 +127,7 @@ class _Masks:
 
 
 def _before(call: Call, value: Value, mask: Value) -> Value | None:
-    """Where an operand of a call matters, if its result matters where `mask` holds."""
+    """Where an operand of a call matters, if its result matters where `mask` is true."""
     if call.op in ELEMENTWISE or call.op == "broadcast_to":
         return _narrowed(mask, value.shape)
     if call.op == "reshape":
@@ -143,7 +143,7 @@ def _before(call: Call, value: Value, mask: Value) -> Value | None:
 
 
 def _narrowed(mask: Value, shape: Shape) -> Value:
-    """A mask for what was repeated along axes: where any of the copies matters."""
+    """A mask for a value that is repeated along axes: where any of the copies matters."""
     if same_shape(mask.shape, shape):
         return mask
     lead = mask.ndim - len(shape)

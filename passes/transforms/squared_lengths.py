@@ -23,10 +23,10 @@ from ...compiler.value_ops import (
 )
 
 _LENGTHS = frozenset({"absolute", "hypot", "root_of_squares"})
-"""Ops that give a length, which has a kink at 0."""
+"""Ops that return a length, which has a kink at 0."""
 
 _DEPTH = 8
-"""How many calls are looked at to see that two values are computed alike; a norm is three."""
+"""How many calls are compared to find that two values are computed the same way; a norm is three."""
 
 
 def squared_length_tangent(
@@ -89,7 +89,8 @@ def _tangent_of_square(
 ) -> Value | None:
     """The tangent of ``length ** 2``; None unless `length` comes from an op in `_LENGTHS`.
 
-    What moves entries, conversions to another floating dtype and factors that have no tangent may stand between.
+    Calls that move entries, conversions to another floating-point dtype, and factors without a tangent may be in
+    between.
     """
     call = producers.get(length)
     if call is None:

@@ -1,4 +1,4 @@
-"""Turn a linear graph around: from ``dx -> A dx`` to ``ct -> Aᵀ ct``."""
+"""Transpose a linear graph: from ``dx -> A dx`` to ``ct -> Aᵀ ct``."""
 
 from collections.abc import Sequence
 from typing import Any

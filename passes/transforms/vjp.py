@@ -13,12 +13,12 @@ from .transpose import transpose
 def vjp(
     graph: Graph, *, wrt: Sequence[bool], of: Sequence[bool] | None = None, safe: bool = False
 ) -> tuple[Graph, Graph]:
-    """``(forward, backward)``: ``forward(*inputs)`` gives the outputs, then residuals; ``backward(*residuals,
-    *cotangents)`` takes one cotangent per output marked in `of` (default: the floating ones) and gives one per
-    input marked in `wrt`. With `safe`, what a `where` does not choose gives no NaN; see `safe_where`.
+    """``(forward, backward)``: ``forward(*inputs)`` returns the outputs, then residuals. ``backward(*residuals,
+    *cotangents)`` takes one cotangent per output marked in `of` (default: the floating-point ones) and returns one
+    per input marked in `wrt`. With `safe`, branches that a `where` does not choose cause no NaN; see `safe_where`.
 
-    Complex cotangents follow the convention in which the gradient of a real loss points uphill: d|z| at
-    1 + 0j is 1 + 0j, the conjugate of the transpose.
+    Complex cotangents follow the convention in which the gradient of a real loss points uphill: d|z| at 1 + 0j is 1 +
+    0j, the conjugate of the transpose.
     """
     forward, linear = linearize(graph, wrt=wrt, of=of)
     tangents = sum(wrt)
@@ -29,7 +29,7 @@ def vjp(
 
 
 def conjugated(backward: Graph, residuals: int) -> Graph:
-    """Conjugate the complex cotangents on their way in and out."""
+    """Conjugate the complex cotangents of the outputs and of the inputs."""
     if not any(v.dtype.kind == "c" for v in (*backward.inputs[residuals:], *backward.outputs)):
         return backward
     inputs = tuple(Value(v.type) for v in backward.inputs)

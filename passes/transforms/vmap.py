@@ -20,11 +20,11 @@ def vmap(
     out_axes: Sequence[int | None],
     is_part: bool = False,
 ) -> Graph:
-    """Give `graph` a batch of `size` examples, along ``in_axes[i]`` of input i (None: the same for all).
+    """Give `graph` a batch of `size` examples, along ``in_axes[i]`` of input i (None: shared by all).
 
-    Output i has its batch along ``out_axes[i]``; None is allowed where the output does not depend on a
-    mapped input. Inside, batch axes are in front; each op's batch rule does its part. With `is_part` these are
-    examples of a larger batch, and locations do not say which.
+    Output i has its batch along ``out_axes[i]``; None is allowed if the output does not depend on a mapped input.
+    Inside, batch axes come first, and each op's batch rule handles them. With `is_part`, these are examples of a
+    larger batch, and locations do not name them.
 
     Before ``def f(x: f64[3], y: f64[]): multiply_1 = multiply(x, y)``, after, with both mapped along 0::
 
@@ -78,7 +78,7 @@ def _physical(type: ArrayType, axis: int | None, size: int) -> ArrayType:
 
 
 def _place(value: Value, is_mapped: bool, axis: int | None, size: int) -> Value:
-    """Move the batch axis where the caller wants it; repeat an unmapped value along it."""
+    """Move the batch axis to where the caller wants it; repeat an unmapped value along it."""
     if axis is None:
         return value
     batched = value if is_mapped else broadcast_to(value, (size, *value.shape))

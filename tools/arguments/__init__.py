@@ -1,1 +1,1 @@
-"""What a command is asked about: functions by name, arguments, files and transforms."""
+"""The arguments of commands: functions by name, their arguments, files and transforms."""

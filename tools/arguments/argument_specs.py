@@ -1,4 +1,4 @@
-"""The call that ``--in`` and ``--example`` describe, for a function that is named on the command line."""
+"""The call that ``--in`` and ``--example`` describe, of a function named on the command line."""
 
 import json
 import re
@@ -29,7 +29,7 @@ from ...runtime.variants.signature import Signature
 from .array_files import check_arrays
 
 LARGEST_EXAMPLE: Final = 1 << 22
-"""Bytes of a .json file that describes arguments."""
+"""The maximum size of a .json file that describes arguments."""
 
 
 def describes_a_call(command: Callable[..., None]) -> Callable[..., None]:
@@ -77,8 +77,8 @@ def described_signature(
 ) -> Signature:
     """The signature of a call of `function` with the arguments of ``--in``, and those of ``--example``.
 
-    With `constraints`, even none, shapes may hold names for sizes. `click.UsageError` for what cannot be read, and for
-    arguments that the function does not take.
+    With `constraints`, even an empty one, shapes may contain names for sizes. Raises `click.UsageError` for text that
+    cannot be parsed, and for arguments that the function does not take.
     """
     with as_usage():
         sizes, relations = (None, ()) if constraints is None else read_declarations(constraints)
@@ -91,13 +91,13 @@ def described_signature(
 
 
 def described_texts(texts: Sequence[str], example: Path | None) -> list[str]:
-    """The arguments of ``--in``, and those of ``--example``, each in the IR's words."""
+    """The arguments of ``--in``, and those of ``--example``, as types of the IR."""
     return [*texts, *(read_example(example) if example is not None else ())]
 
 
 @contextmanager
 def as_usage() -> Generator[None]:
-    """A wrong description of an argument is a wrong use of the command; a constraint that is missing is an option."""
+    """A wrong description of an argument is a usage error; a missing constraint is a missing option."""
     try:
         yield
     except (ArgumentSpecError, DimSpecError, ContradictoryConstraintsError) as error:
@@ -137,7 +137,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _described(found: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """The leaves of a document: texts are types, and all else is a setting."""
+    """The leaves of a document: strings are types, and everything else is a setting."""
     if isinstance(found, dict | list) and (found or not path):
         items = found.items() if isinstance(found, dict) else enumerate(found)
         for key, item in items:

@@ -1,4 +1,4 @@
-"""Arrays in ``.npy`` and ``.npz`` files as arguments of a function, and its results as such files."""
+"""Arrays in ``.npy`` and ``.npz`` files as arguments of a function, and results written to such files."""
 
 import io
 import os
@@ -24,19 +24,21 @@ from ...runtime.variants.signature import ArraySpec, StaticSpec
 
 _NAMED = re.compile(r"([^\W\d]\w*(?:\.\w+)*)=(.+)", re.DOTALL)
 _ZIP = b"PK"
-"""How a .npz file begins."""
+"""The first bytes of a .npz file."""
 _PART = re.compile(r"\[?'?(\w+)'?\]?")
 
 
 def arguments_from(
     artifact: Artifact, given: Sequence[str], max_bytes: int | None = None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call from files: ``x.npy`` for the next one, ``w=x.npy`` by name, ``all.npz`` by its names.
+    """The arguments of a call from files: ``x.npy`` for the next one, ``w=x.npy`` by name, ``all.npz`` by the names
+    of its arrays.
 
-    Names are dotted, as in ``layers.0.w``. A file without a name whose own is that of an argument is that one.
+    Names are dotted, as in ``layers.0.w``. If the file's own name is that of an argument, it is used for that
+    argument.
 
-    The arrays of a .npz file have at most `max_bytes` together: by default 256 MB, or 4 times the file if that is
-    more.
+    The arrays of a .npz file may have at most `max_bytes` in total: by default 256 MB, or 4 times the size of the
+    file if that is more.
 
     Raises:
         click.ClickException: a file cannot be read, or has more.
@@ -82,7 +84,7 @@ def dotted_names(artifact: Artifact) -> list[str]:
 
 
 def _as_leaf(array: Array, spec: Any) -> Any:
-    """A number of NumPy's or Python's where that is an argument."""
+    """A NumPy scalar or a Python number if the argument is one."""
     if isinstance(spec, ArraySpec) or array.ndim:
         return array
     return array[()] if spec.type is np.generic else array.item()
@@ -111,7 +113,7 @@ def _arrays(text: str, max_bytes: int | None) -> Iterator[tuple[str, Array]]:
 
 
 def check_arrays(file: IO[bytes], max_bytes: int | None = None) -> bool:
-    """Whether a file that is read from its start is a .npz file, whose members have at most `max_bytes` unpacked.
+    """Whether a file, read from its start, is a .npz file whose members have at most `max_bytes` unpacked.
 
     Raises:
         ValueError: they have more, or it is neither that nor a .npy file: NumPy would take it for a pickle.
@@ -133,7 +135,7 @@ def check_arrays(file: IO[bytes], max_bytes: int | None = None) -> bool:
 
 
 def write_results(results: Any, output: Path, *, overwrite: bool) -> list[tuple[str, Array]]:
-    """Results as files: one ``.npz``, or a folder with a ``.npy`` for each leaf. Gives their names and arrays."""
+    """Results as files: one ``.npz``, or a folder with a ``.npy`` for each leaf. Returns their names and arrays."""
     leaves, tree = optree.tree_flatten(results, namespace=NAMESPACE)
     names = [".".join(_PART.findall(path)) or "result" for path in path_names(tree, "")]
     named = {name: np.asarray(x) for name, x in zip(names, leaves, strict=True)}

@@ -1,4 +1,4 @@
-"""The call that a command is asked about: of a function that is named, or of one in an artifact."""
+"""The call that a command is about: of a named function, or of a function in an artifact."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -29,16 +29,16 @@ class DescribedCall:
     """A function with the arguments of a call of it."""
 
     function: Callable[..., Any]
-    """As it is named, or loaded."""
+    """The function as named, or as loaded."""
     changed: Callable[..., Any]
-    """The same under the transforms."""
+    """The function with the transforms applied."""
     signature: Signature
     artifact: Artifact | None
     """Where it comes from, if it is not a Python function."""
 
     @property
     def shown_signature(self) -> str:
-        """The arguments by the names of the parameters: ``w: f32[784], x: f32[64, 784]``."""
+        """The arguments by parameter name: ``w: f32[784], x: f32[64, 784]``."""
         names = [users_name(self.function, path) for path in self.signature.paths]
         return ", ".join(f"{name}: {spec}" for name, spec in zip(names, self.signature.specs, strict=True))
 
@@ -48,14 +48,15 @@ class DescribedCall:
 
     @property
     def uncompiled(self) -> Callable[..., Any]:
-        """What computes operation by operation: Python's function, the transform, or the graph of an artifact."""
+        """A function that runs operation by operation: the Python function, the transform, or the graph of an
+        artifact."""
         found: Callable[..., Any] = inspect.unwrap(
             self.changed, stop=lambda outer: not isinstance(outer, CompiledFunction)
         )
         return found
 
     def compiled(self, backend: str) -> Callable[..., Any]:
-        """The same on a backend, with the settings that are described as such."""
+        """The function compiled for a backend, with the described settings."""
         if self.artifact is not None and not self.is_transformed:
             return self.artifact.function(backend=backend)
         args, kwargs = self._arguments
@@ -68,7 +69,7 @@ class DescribedCall:
 
     @property
     def _symbolic(self) -> SymbolicCall | None:
-        """Its sizes with names, as they may well be."""
+        """Plausible values of its named sizes."""
         if not self.signature.dims:
             return None
         return SymbolicCall(self.signature, self._likely_sizes)
@@ -80,19 +81,19 @@ class DescribedCall:
 
     @property
     def sized_signature(self) -> Signature:
-        """The signature with numbers that named sizes may well be."""
+        """The signature with plausible numbers for named sizes."""
         return self.signature.at(self._likely_sizes) if self.signature.dims else self.signature
 
     @property
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Those of the call, with specs for leaves."""
+        """The arguments of the call, with specs as leaves."""
         args, kwargs = cast(
             "tuple[Any, Any]", optree.tree_unflatten(self.signature.tree, self.signature.specs)
         )
         return args, kwargs
 
     def lowered(self, backend: str) -> Lowered:
-        """Its stages on a backend: of an artifact as it was exported, or transformed and for other arguments."""
+        """Its stages on a backend: of an artifact as exported, or transformed and for other arguments."""
         if self.artifact is None:
             return Lowered(self.changed, self.signature, CompileSpec(backend), symbolic=self._symbolic)
         settings, program = self.artifact.settings, self.artifact.program
@@ -111,12 +112,13 @@ def described_call(
     reading: Reading = USUAL,
     constraints: Sequence[str] | None = None,
 ) -> DescribedCall:
-    """The call of ``package.module:function``, ``path/file.py:function`` or ``model.tmill`` that options describe.
+    """The call of ``package.module:function``, ``path/file.py:function`` or ``model.tmill`` that the options
+    describe.
 
-    With `constraints`, even none, arrays of a function may have names for sizes.
+    With `constraints`, even an empty one, arrays of a function may have named sizes.
 
-    An artifact has arguments of its own: they are described only where a transform gives them other shapes. Nothing in
-    it is run.
+    An artifact has its own arguments: they are described only if a transform changes their shapes. Nothing in it
+    runs.
 
     Raises:
         click.UsageError: there is no such function or file, or it takes other arguments.

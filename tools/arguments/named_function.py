@@ -15,7 +15,7 @@ import click
 
 
 def find_function(name: str) -> Callable[..., Any]:
-    """The function of that name. Imports its module, so its code runs; what it prints goes to the standard error.
+    """The function with that name. Imports its module, so its code runs; its output goes to standard error.
 
     Raises `click.UsageError` if there is no such function, `click.ClickException` if its module fails.
 
@@ -30,7 +30,7 @@ def find_function(name: str) -> Callable[..., Any]:
 
 
 def find_class(name: str) -> type[Any]:
-    """The class of that name. Imports and raises as `find_function` does.
+    """The class with that name. Imports and raises like `find_function`.
 
     >>> find_class("fractions:Fraction")(1, 2)
     Fraction(1, 2)
@@ -47,7 +47,7 @@ def _found(name: str, what: str) -> Any:
         raise click.UsageError(
             f"{name!r} names no {what}: write package.module:{what} or path/file.py:{what}"
         )
-    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is not part of the answer
+    with contextlib.redirect_stdout(sys.stderr):  # the module's output is not part of the result
         found: Any = _module_in_file(Path(place)) if place.endswith(".py") else _module_named(place)
     for part in path.split("."):
         if not hasattr(found, part):

@@ -1,4 +1,4 @@
-"""Transforms as text: ``vmap(grad(argnums=0), in_dims=(None, 0, 0))``, read without running it."""
+"""Transforms as text, ``vmap(grad(argnums=0), in_dims=(None, 0, 0))``, parsed without running it."""
 
 import ast
 from collections.abc import Callable
@@ -22,9 +22,9 @@ TRANSFORMS: dict[str, Callable[..., Callable[..., Any]]] = {
 
 
 def apply_transforms(text: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` under the transforms that `text` names, the innermost first.
+    """`function` with the transforms that `text` names, the innermost first.
 
-    Options are literals, given by keyword. `click.UsageError` for anything else.
+    Options are literals, passed by keyword. Raises `click.UsageError` for anything else.
 
     >>> import numpy as np
     >>> apply_transforms("vmap(grad)", np.square)(np.array([1.0, 3.0]))

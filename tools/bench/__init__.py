@@ -1,1 +1,1 @@
-"""Measurements of Tracemill itself: what a call, a compilation and a training step cost."""
+"""Benchmarks of Tracemill itself: the cost of a call, a compilation and a training step."""

@@ -1,4 +1,4 @@
-"""What exported files cost: to make, to load, to import, and their sizes; and the HTML report of a long program."""
+"""The cost of exported files: export, load, import, and size; and of the HTML report of a long program."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ ABOUT: str = "Files that are exported, and the report"
 NODES, REPORTED = 30, 2000
 FORMATS = ("bundle", "python", "c")
 _FRESH = 9
-"""As many processes are started, at most, for a median."""
+"""At most this many processes are started for a median."""
 
 _LOAD = """
 import sys, time
@@ -45,7 +45,8 @@ print(time.perf_counter() - started)
 
 
 def measure(rounds: int) -> Iterator[Measurement]:
-    """Milliseconds to export, load and import, the size of a bundle by that of its weights, and the report's."""
+    """Milliseconds to export, load and import, the size of a bundle relative to its weights, and the time of the
+    report."""
     with TemporaryDirectory() as folder:
         place = Path(folder)
         for format in FORMATS:
@@ -95,7 +96,7 @@ def _seconds(work: Callable[[], Any]) -> float:
 
 
 def _in_fresh_process(program: str, *arguments: str, folder: Path | None = None) -> float:
-    """What a process prints last; it imports Tracemill as this one does, and files of `folder`."""
+    """The last line that a process prints; it imports Tracemill like this one, and the files of `folder`."""
     paths = [str(folder)] if folder is not None else []
     ran = subprocess.run(
         [sys.executable, "-c", program, *arguments],

@@ -1,4 +1,4 @@
-"""`AskedProcess`: a child process that answers lines of JSON, and is ended when it takes too long."""
+"""`AskedProcess`: a child process that answers lines of JSON, and is killed if it takes too long."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from typing import IO, Any, Self
 
 
 class AskedProcess:
-    """Starts a command when it is asked something, and asks one thing at a time.
+    """Starts a command on the first request, and handles one request at a time.
 
     Args:
         command: what is run. It reads requests and writes answers, a line of JSON each.
@@ -37,7 +37,7 @@ class AskedProcess:
         self.stop()
 
     def ask(self, action: str, **arguments: Any) -> dict[str, Any]:
-        """The answer; with "problem" in it if there is none, and then the next request starts a process anew."""
+        """The answer. It contains "problem" if the process failed; then the next request starts a new process."""
         process = self._running()
         requests, answers = _pipes(process)
         alarm = threading.Timer(self.patience, process.kill)
@@ -58,7 +58,7 @@ class AskedProcess:
         return answer
 
     def stop(self) -> None:
-        """End the process; the next request starts another."""
+        """End the process; the next request starts another one."""
         if self._process is None:
             return
         self._process.kill()

@@ -1,4 +1,4 @@
-"""A picture of a race: a bar for each contestant, with the spread, as SVG by hand or as PNG by matplotlib."""
+"""A bar chart of a race: a bar for each contestant with its spread, as SVG written here or as PNG by matplotlib."""
 
 from collections.abc import Sequence
 from html import escape
@@ -15,7 +15,7 @@ _WIDTH, _ROW, _TOP, _LEFT, _RIGHT = 760, 34, 48, 170, 170
 
 
 def picture(places: Sequence[Place], title: str, about: str, suffix: str) -> bytes:
-    """The picture as a file of the kind that `suffix` names. `about` is a second, smaller title."""
+    """The chart as a file of the type `suffix`. `about` is a second, smaller title."""
     if suffix.lower() == ".svg":
         return svg(places, title, about).encode()
     from matplotlib.figure import Figure
@@ -43,7 +43,7 @@ def picture(places: Sequence[Place], title: str, about: str, suffix: str) -> byt
 
 
 def _label(place: Place) -> str:
-    """What stands behind a bar, or in its place."""
+    """The text after a bar, or in its place."""
     if place.median is None:
         return _short(place.problem or "", 60)
     return f"{shown(place.median)}, {times(place.times_faster)}×"
@@ -54,7 +54,7 @@ def _short(text: str, most: int = 110) -> str:
 
 
 def check_picture(file: Path) -> None:
-    """Before there is anything to draw.
+    """Called before there is anything to draw.
 
     Raises:
         click.UsageError: the file's name ends neither in ``.svg`` nor in ``.png``.
@@ -69,7 +69,7 @@ def check_picture(file: Path) -> None:
 
 
 def svg(places: Sequence[Place], title: str, about: str) -> str:
-    """Bars of the medians; a line over each shows where the middle half of the rounds lies."""
+    """Bars of the medians; a line over each shows the middle half of the rounds."""
     longest = max((place.high or 0.0 for place in places), default=0.0) or 1.0
     scale = (_WIDTH - _LEFT - _RIGHT) / longest
     height = _TOP + _ROW * len(places)
@@ -97,7 +97,7 @@ def svg(places: Sequence[Place], title: str, about: str) -> str:
 
 
 def shown(seconds: float | None) -> str:
-    """A time with a unit that suits it."""
+    """A time with a suitable unit."""
     if seconds is None:
         return ""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
@@ -107,7 +107,7 @@ def shown(seconds: float | None) -> str:
 
 
 def times(ratio: float | None) -> str:
-    """How many times faster: two digits behind the point, more where it is small.
+    """A speedup with two decimals, and more if it is small.
 
     >>> times(1.5), times(0.0007)
     ('1.50', '0.0007')

@@ -1,4 +1,4 @@
-"""What `compile(check_bounds=True)` costs functions that mostly read and write at computed indices."""
+"""The cost of `compile(check_bounds=True)` for functions that mostly read and write at computed indices."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""What compiling costs: time from the function to a callable, its growth with the graph, and memory."""
+"""The cost of compiling: the time from the function to a callable, its growth with the graph, and memory."""
 
 import os
 import time
@@ -27,7 +27,7 @@ def chain(nodes: int, xp: Any = np) -> Callable[[Any], Any]:
         start = x
         for number in [
             *range(nodes // 2)
-        ]:  # a list, over which Python runs: it is to be a chain, and no loop
+        ]:  # a list, over which Python loops: this must be a chain and not a loop
             x = xp.sin(x) if number % 2 else xp.tanh(x)
             x = x + start
         return x
@@ -57,7 +57,7 @@ def measure(rounds: int) -> Iterator[Measurement]:
 def seconds_to_compile(
     make: Callable[[], Callable[[Any], Any]], argument: Any, *, repeats: int, **options: Any
 ) -> float:
-    """The median time of the first call of a function, which `make` gives anew, without the disk cache.
+    """The median time of the first call of a new function from `make`, without the disk cache.
 
     `options` are those of `compile`.
     """
@@ -82,7 +82,7 @@ def _peak_memory(nodes: int, argument: Any) -> int:
 
 
 def _slope(x: list[float], y: list[float]) -> float:
-    """Of the straight line with the least squares."""
+    """The slope of the least-squares line."""
     return float(np.polynomial.Polynomial.fit(x, y, 1).convert().coef[1])
 
 

@@ -1,4 +1,4 @@
-"""What a benchmark was measured on."""
+"""The machine on which a benchmark was measured."""
 
 import os
 import platform
@@ -9,13 +9,13 @@ import numpy as np
 
 
 def machine_text() -> str:
-    """What was measured on, and when."""
+    """The machine, the versions, and the date."""
     computer = f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
     return f"{date.today()}, {computer}, Python {platform.python_version()}, NumPy {np.__version__}"
 
 
 def _processor() -> str:
-    """The processor's name: Linux tells it in a file only."""
+    """The processor's name: Linux has it only in a file."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a call of a compiled function costs beyond the NumPy statements that it runs."""
+"""The cost of a call of a compiled function beyond its NumPy statements."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -31,7 +31,7 @@ def five_in_a_dict(tree: dict[str, Any]) -> Any:
 
 
 def measure(rounds: int) -> Iterator[Measurement]:
-    """A row per number of arguments: a compiled call less the same statements as a plain function."""
+    """A row per number of arguments: a compiled call minus the same statements as a plain function."""
     arrays = [np.arange(SIZE, dtype=np.float32) + i for i in range(5)]
     cases: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
         ("1 array", one, tuple(arrays[:1])),

@@ -1,4 +1,4 @@
-"""A NumPy function in JAX and torch: the same code, with their namespace in the place of NumPy's."""
+"""A NumPy function in JAX and torch: the same code, with their namespace in place of NumPy's."""
 
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
@@ -13,7 +13,7 @@ Arguments = tuple[Sequence[Any], dict[str, Any]]
 
 
 def in_namespace(function: Callable[..., Any], namespace: Any) -> Callable[..., Any]:
-    """A copy of a function, and of those of its module that it calls, for which ``np`` is another namespace.
+    """A copy of a function, and of those of its module that it calls, in which ``np`` is another namespace.
 
     Raises:
         UnsupportedFunctionError: it is not a plain Python function, whose code could be read.
@@ -85,5 +85,5 @@ PEERS: dict[str, Callable[[Callable[..., Any], Arguments], Callable[[], Any]]] =
 
 
 def _converted(arguments: Any, convert: Callable[[Any], Any]) -> Any:
-    """All arrays as those of a framework; settings and numbers stay."""
+    """All arrays as those of a framework; settings and numbers do not change."""
     return optree.tree_map(lambda x: convert(x) if isinstance(x, (np.ndarray, np.generic)) else x, arguments)

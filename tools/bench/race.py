@@ -1,4 +1,4 @@
-"""A function of the user's on every backend and in other frameworks, in turns: medians, spread, differences."""
+"""A user's function on every backend and in other frameworks, in turns: medians, spread, differences."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from ...compiler.errors import TracemillError
 from .timing import no_garbage_collection
 
 TURN: Final = 2e-3
-"""Seconds that the calls of one contestant take in a round, about."""
+"""The approximate number of seconds for the calls of one contestant in a round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,34 +22,35 @@ class Contestant:
 
     name: str
     prepare: Callable[[], Callable[[], Any]]
-    """Gives what is called; may take long, or fail."""
+    """Returns the callable; may take long, or fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How one contestant did. Times are seconds."""
+    """The result of one contestant. Times are seconds."""
 
     name: str
     median: float | None
-    """Of a call; None if it did not run."""
+    """The time of a call; None if it did not run."""
     low: float | None
-    """A quarter of the rounds was as fast."""
+    """The first quartile of the rounds."""
     high: float | None
-    """Three quarters were."""
+    """The third quartile."""
     first: float | None
-    """From the Python function to the first result: tracing and compiling included."""
+    """From the Python function to the first result, including tracing and compiling."""
     times_faster: float | None
-    """Than the first contestant."""
+    """Relative to the first contestant."""
     difference: float | None
-    """The largest from the first contestant's results, relative to the largest number; None if there is a problem."""
+    """The largest difference from the first contestant's results, relative to the largest number; None if there is a
+    problem."""
     problem: str | None
     """Why it did not run, or cannot be compared."""
 
 
 def race(contestants: Sequence[Contestant], rounds: int, on_start: Callable[[str], Any]) -> list[Place]:
-    """Prepare all contestants, then let them run in turns. The first one is what others are compared with.
+    """Prepare all contestants, then run them in turns. Others are compared with the first one.
 
-    Every other round runs backwards, so that a change of the machine's speed meets all of them.
+    Every other round runs backwards, so that a change of the machine's speed affects all of them.
     """
     runners: dict[str, tuple[Callable[[], Any], float, int]] = {}
     results: dict[str, Any] = {}
@@ -95,7 +96,7 @@ def _place(name: str, times: list[float], first: float, speed: float, differs: f
 
 
 def _calls_of(call: Callable[[], Any]) -> int:
-    """How many calls fill a turn."""
+    """How many calls make up a turn."""
     start = time.perf_counter()
     call()
     return max(1, round(TURN / max(time.perf_counter() - start, 1e-9)))

@@ -1,4 +1,4 @@
-"""Timing functions against each other in one run, and the rows that a benchmark reports."""
+"""Timing functions against each other in one run, and the rows of a benchmark's table."""
 
 import gc
 import time
@@ -23,8 +23,8 @@ class Measurement:
 def seconds_in_turn(functions: Sequence[Callable[[], Any]], *, rounds: int, calls: int) -> list[float]:
     """The median time of one call of each function, in seconds.
 
-    In every round each function is called `calls` times in a row, and every other round runs backwards, so
-    that a change of the machine's speed meets all of them.
+    In every round each function is called `calls` times in a row. Every other round runs backwards, so that a change
+    of the machine's speed affects all of them.
     """
     times: list[list[float]] = [[] for _ in functions]
     for function in functions:
@@ -40,10 +40,10 @@ def seconds_in_turn(functions: Sequence[Callable[[], Any]], *, rounds: int, call
 def ratio_in_turn(
     one: Callable[[], Any], other: Callable[[], Any], *, rounds: int, calls: int
 ) -> tuple[float, float]:
-    """How many times the other's time a function takes: the median of what the rounds find; and its own seconds.
+    """The time of a function relative to the other's: the median of the rounds; and its own seconds.
 
-    In every round one of them is called so often before and behind the other, and the other twice as often in between,
-    so that what changes slowly changes no ratio. What else a machine does changes the ratios of few rounds.
+    In every round, one function runs before and after the other, which runs twice as often in between, so that slow
+    changes do not affect the ratio. Other activity of the machine affects the ratios of few rounds.
     """
     own: list[float] = []
     ratios: list[float] = []
@@ -74,7 +74,7 @@ def _seconds(function: Callable[[], Any], calls: int) -> float:
 
 @contextmanager
 def no_garbage_collection() -> Generator[None, None, None]:
-    """The collector waits, so that its turns meet nobody."""
+    """The garbage collector is off during the measurement."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()

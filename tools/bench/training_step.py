@@ -1,4 +1,4 @@
-"""What a step of training costs, compiled and written by hand."""
+"""The cost of a training step, compiled and written by hand."""
 
 from collections.abc import Iterator
 from functools import partial

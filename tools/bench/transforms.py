@@ -1,4 +1,4 @@
-"""What transforms cost: the graph that `grad` makes, the time of a gradient, of a map, and to compile a Hessian."""
+"""The cost of transforms: the graph of a gradient, the time of a gradient and of a map, and compiling a Hessian."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from .timing import Measurement, seconds_in_turn
 
 ABOUT: str = "Compiled gradients and maps beside plain NumPy and compiled NumPy of the same computation, f64"
 SIZE = 100_000
-"""Elements of the arrays that gradients are taken of."""
+"""Elements of the arrays for which gradients are computed."""
 BATCH = 256
 NODES = 30
 
@@ -31,13 +31,13 @@ def waves(x: Any) -> Any:
 
 
 def quadratic(x: Any) -> Any:
-    """Arithmetic alone: the cheapest operations that there are."""
+    """Only arithmetic: the cheapest operations."""
     y = 3.0 * x - 1.0
     return np.sum(y * y * x + x / (1.0 + y * y))
 
 
 def rosenbrock(x: Any) -> Any:
-    """Neighbours that meet in slices."""
+    """Slices of neighbours."""
     return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
@@ -133,7 +133,7 @@ def measure(rounds: int) -> Iterator[Measurement]:
 
 
 def _growth() -> Iterator[Measurement]:
-    """The calls of a gradient's graph, after the passes, per call of the function's."""
+    """The number of calls in a gradient's graph after the passes, per call of the function's."""
     x = np.linspace(-2.0, 2.0, 1000)
     for function in STRAIGHT_LINE:
         before = len(compile(function).lower(x).optimised.calls)

@@ -1,1 +1,1 @@
-"""The commands of `tracemill`, a file each."""
+"""The commands of `tracemill`, one file each."""

@@ -1,4 +1,4 @@
-"""The options of commands that read artifacts: what is trusted of a file, and how much memory it may take."""
+"""The options of commands that read artifacts: what is trusted in a file, and how much memory it may use."""
 
 from collections.abc import Callable
 from functools import wraps

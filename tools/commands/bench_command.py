@@ -1,4 +1,4 @@
-"""``tracemill bench``: Tracemill's own costs on this machine, as a table and as JSON; and others beside it."""
+"""``tracemill bench``: Tracemill's own costs on this machine, as a table and as JSON, and comparisons with others."""
 
 import json
 from collections.abc import Iterator
@@ -42,11 +42,11 @@ BENCHMARKS: dict[str, Benchmark] = {
 
 
 OF_OURSELVES = tuple(name for name in BENCHMARKS if name != "loops")
-"""What runs unless told otherwise: the others need Numba."""
+"""The default measurements: the others need Numba."""
 
 
 class _OfFunctions(click.Group):
-    """A group whose first word may be a function, ``model.py:loss``."""
+    """A group whose first argument may be a function, ``model.py:loss``."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,4 +1,4 @@
-"""``tracemill bench F``: a function as NumPy runs it, on every backend, and in JAX and torch, side by side."""
+"""``tracemill bench F``: a function in plain NumPy, on every backend, and in JAX and torch, side by side."""
 
 import json
 from collections.abc import Callable
@@ -133,7 +133,7 @@ def _usual() -> tuple[str, ...]:
 def contestants_of(
     call: DescribedCall, backends: tuple[str, ...], peers: tuple[str, ...]
 ) -> list[Contestant]:
-    """The function itself, then each backend, then the peers; each gets arrays of its own."""
+    """The function itself, then each backend, then the peers; each gets its own arrays."""
     make = partial(arguments_of, call.sized_signature)
     is_plain = call.artifact is None and not call.is_transformed
     return [
@@ -160,7 +160,7 @@ def _bound(function: Callable[..., Any], arguments: Any) -> Callable[[], Any]:
 
 
 def arguments_of(signature: Signature) -> Any:
-    """Arguments that have a signature: random arrays, the same in each call; numbers are 1."""
+    """Arguments for a signature: random arrays, the same in each call; numbers are 1."""
     types = [
         ArrayType(spec.dtype, spec.shape if isinstance(spec, ArraySpec) else ())
         for spec in signature.specs

@@ -1,4 +1,4 @@
-"""``tracemill bench suite``: Tracemill against other compilers on this machine: tables, JSON and pictures."""
+"""``tracemill bench suite``: Tracemill compared with other compilers on this machine: tables, JSON and charts."""
 
 import json
 import tempfile
@@ -26,8 +26,8 @@ from ..terminal.wide_console import wide_console
 
 BACKENDS = ("c", "numpy")
 FEW = 5
-"""Rounds at most of what starts a process or compiles."""
-"""Columns of the output where no terminal says how many it has."""
+"""The maximum number of rounds for measurements that start a process or compile."""
+"""The number of columns of the output if it is not a terminal."""
 ADVICE = "pip install 'tracemill[bench]'"
 TITLES = {
     "rows": "One call, in turns, medians",
@@ -40,7 +40,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Who takes part, and how long for."""
+    """The contestants, and the options of the measurement."""
 
     contestants: tuple[str, ...]
     rows: tuple[str, ...]
@@ -217,7 +217,7 @@ def _show(console: Console, table: str, cases: list[Case], contestants: tuple[st
 
 
 def _page(about: str, cases: list[Case], contestants: tuple[str, ...]) -> str:
-    """All tables, with what they were measured on."""
+    """All tables, and the machine on which they were measured."""
     parts = [
         f"{TITLES[table]}:\n\n{markdown(found, contestants)}"
         for table in TABLES

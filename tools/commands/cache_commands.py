@@ -1,4 +1,4 @@
-"""``tracemill cache``: what lies in the disk cache, and taking it away."""
+"""``tracemill cache``: shows and deletes the contents of the disk cache."""
 
 import json
 from dataclasses import asdict
@@ -16,7 +16,7 @@ from ..arguments.described_call import described_call
 from ..terminal.wide_console import wide_console
 from .artifact_options import reads_artifacts
 
-SHORT_KEY = 12  # characters of a key that tell entries apart
+SHORT_KEY = 12  # characters of a key that identify an entry
 
 
 @click.group(invoke_without_command=True)
@@ -133,7 +133,7 @@ def _table(entries: list[EntryInfo]) -> Table:
 
 
 def size_text(size: int) -> str:
-    """A number of bytes for people: ``3.2 KiB``.
+    """A readable number of bytes: ``3.2 KiB``.
 
     >>> size_text(17), size_text(3277), size_text(2**30)
     ('17 bytes', '3.2 KiB', '1.0 GiB')

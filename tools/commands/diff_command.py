@@ -1,4 +1,4 @@
-"""``tracemill diff``: what differs between two programs in files."""
+"""``tracemill diff``: the differences between two programs in files."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``tracemill doctor``: what compiled programs run on here, and whether that works."""
+"""``tracemill doctor``: the environment of compiled programs, and whether they work."""
 
 import json
 import platform
@@ -33,7 +33,7 @@ class Finding:
     name: str
     value: str
     ok: bool | None = None
-    """Whether it is as it should be; None where there is no wrong or right."""
+    """Whether it is in order; None if there is no right or wrong."""
 
 
 @click.command("doctor")
@@ -79,7 +79,7 @@ def _versions() -> list[Finding]:
 
 
 def _blas() -> str:
-    """What NumPy multiplies matrices with, as far as it says."""
+    """NumPy's library for matrix products, if it reports one."""
     about: Any = np.show_config(mode="dicts")
     found = about.get("Build Dependencies", {}).get("blas", {})
     return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
@@ -129,7 +129,7 @@ def _cache() -> list[Finding]:
 
 
 def _facts() -> list[Finding]:
-    """What other processes know without asking or measuring again."""
+    """Facts that other processes use without measuring again."""
     findings: list[Finding] = []
     for name, what in (("toolchain", "the compiler"), ("machine", "the machine")):
         place = place_of(name)
@@ -162,7 +162,7 @@ def _machine(machine: Machine) -> list[Finding]:
 
 
 def _gpus() -> list[Finding]:
-    """What programs for GPUs are compiled with, and the GPUs that are here."""
+    """The compiler for GPU programs, and the GPUs of this machine."""
     triton = version_of_package("triton")
     if triton == NOT_INSTALLED:
         triton += ": kernels for GPUs are compiled by it, pip install 'tracemill[gpu]'"
@@ -181,12 +181,12 @@ def _device_text(device: Device) -> str:
 
 
 def _check(backend: str) -> Finding:
-    """Whether a small program gives what NumPy gives."""
+    """Whether a small program gives NumPy's result."""
     x = np.linspace(-2.0, 2.0, 1000).reshape(10, 100)
     is_auto = usual_backend() in ("auto", backend)
     try:
         difference = np.max(np.abs(compile(_sample, backend=backend)(x) - _sample(x)))
-    except Exception as error:  # whatever goes wrong is what is asked for
+    except Exception as error:  # any error is the answer
         return Finding("check", backend, f"{type(error).__name__}: {error}", ok=False)
     note = "" if is_auto else f"; TRACEMILL_BACKEND={usual_backend()} asks for another"
     ok = bool(difference < 1e-12)

@@ -21,16 +21,16 @@ _CODE: Final = re.compile(r"([EW])?0*(\d{1,4})", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What there is to know of an error or a warning."""
+    """The contents of the page of an error or a warning."""
 
     code: str
     name: str
     also: tuple[str, ...]
-    """Python's own errors by which it can be caught, too."""
+    """Python's own errors with which it can also be caught."""
     summary: str
     """The first sentence."""
     text: str
-    """All of it: when it is raised, an example, the fix."""
+    """The full text: when it happens, an example, the fix."""
 
     def __str__(self) -> str:
         also = f", also a {' and a '.join(self.also)}" if self.also else ""
@@ -38,7 +38,7 @@ class Page:
 
 
 def pages() -> list[Page]:
-    """Those of all errors, then of all warnings, by their codes."""
+    """The pages of all errors, then of all warnings, by their codes."""
     return sorted((_page(getattr(errors, name)) for name in errors.__all__), key=lambda page: page.code)
 
 
@@ -51,9 +51,9 @@ def _page(error: type) -> Page:
 
 
 def page_named(word: str) -> Page:
-    """The page of a code, ``E0101`` or ``101``, or of a class, ``ShapeError``, in any case of letters.
+    """The page of a code, ``E0101`` or ``101``, or of a class, ``ShapeError``, in upper or lower case.
 
-    `click.UsageError` names what is near.
+    Raises `click.UsageError` that names similar ones.
     """
     known = pages()
     wanted = {word.strip().lower(), _completed(word).lower()}
@@ -64,7 +64,7 @@ def page_named(word: str) -> Page:
 
 
 def _completed(word: str) -> str:
-    """``e101`` and ``101`` as ``E0101``; nothing for what is not a number."""
+    """``e101`` and ``101`` as ``E0101``; empty for anything that is not a number."""
     found = _CODE.fullmatch(word.strip())
     return f"{(found[1] or 'E').upper()}{int(found[2]):04}" if found else ""
 
@@ -121,7 +121,7 @@ def _show_list(found: list[Page], *, as_json: bool) -> None:
 
 
 def _highlighted(page: Page) -> Iterator[str | Syntax]:
-    """The parts of a page as a terminal shows them."""
+    """The parts of a page for a terminal."""
     title, _, rest = str(page).partition("\n\n")
     yield f"[bold]{title}[/bold]\n"
     for part in rest.split("\n\n"):

@@ -1,4 +1,4 @@
-"""``tracemill export``: a function as a file, made ahead of time."""
+"""``tracemill export``: writes a function to a file, ahead of time."""
 
 from pathlib import Path
 

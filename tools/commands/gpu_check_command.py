@@ -1,4 +1,4 @@
-"""``tracemill gpu-check``: whether programs work on this machine's GPU, and how fast beside others."""
+"""``tracemill gpu-check``: whether programs work on this machine's GPU, and how fast they are compared with others."""
 
 import json
 import tempfile
@@ -84,8 +84,8 @@ def gpu_check(
     clock times it. Each framework runs in a process of its own. The folder is updated after each row. The exit status
     is 1 if a result of Tracemill is wrong.
 
-    The roofline is the least time for what a row must read, write and compute: once at the copying speed measured on
-    this card, once at the speed of its data sheet. Keep the machine otherwise idle.
+    The roofline is a lower bound on the time, from the bytes and operations of a row: once at the copying speed
+    measured on this card, once at the speed of its data sheet. Keep the machine otherwise idle.
     """
     if find_spec("triton") is None:
         raise MissingPackageError("compiling for GPUs needs Triton: pip install 'tracemill[gpu]', on Linux")
@@ -121,7 +121,7 @@ def _check(
     small: bool,
     force: bool,
 ) -> None:
-    driver()  # says what is missing, if it is
+    driver()  # raises if something is missing
     for name in peers:
         if name != "none" and not is_installed(name):
             console.print(f"{name} is not installed, so it takes no part", markup=False)
@@ -171,7 +171,7 @@ def _offline(
     rows: list[str], architectures: tuple[str, ...], folder: Path | None, console: Console, *, force: bool
 ) -> None:
     for architecture in architectures:
-        architecture_named(architecture)  # says what is wrong before anything is compiled
+        architecture_named(architecture)  # raises before anything is compiled
     kernels: list[OfflineKernel] = []
     about = f"{machine_text()}; triton {version_of_package('triton')}"
     console.print(about, style="dim", highlight=False, soft_wrap=True)

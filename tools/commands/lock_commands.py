@@ -1,4 +1,4 @@
-"""``tracemill lock``: the file with what is chosen of kernels on GPUs."""
+"""``tracemill lock``: the file with the choices for GPU kernels."""
 
 from collections import Counter
 from pathlib import Path

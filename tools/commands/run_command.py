@@ -1,4 +1,4 @@
-"""``tracemill run``: a function from a file, on arrays from files."""
+"""``tracemill run``: runs a function from a file on arrays from files."""
 
 import json
 from pathlib import Path

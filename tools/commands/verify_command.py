@@ -1,4 +1,4 @@
-"""``tracemill verify``: all checks of an artifact, each with a line that says how it went."""
+"""``tracemill verify``: all checks of an artifact, with a line for each."""
 
 import json
 from dataclasses import asdict

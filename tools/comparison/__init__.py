@@ -1,1 +1,1 @@
-"""What differs between two programs."""
+"""The differences between two programs."""

@@ -1,4 +1,4 @@
-"""What differs between two programs: their signatures, graphs, constants, machine code, and generated sources."""
+"""The differences between two programs: signatures, graphs, constants, machine code, and generated sources."""
 
 import difflib
 import re
@@ -30,7 +30,7 @@ from ...runtime.programs.print_program import print_program
 from .graph_alignment import Alignment, alignment_of
 
 _ARRAY: Final = re.compile(r'^(\w+_bytes = """\n).*?(\n""")$', re.MULTILINE | re.DOTALL)
-"""An array as text in a module, which are compared as arrays."""
+"""An array as text in a module; arrays are compared separately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Compared:
     about: tuple[str, ...]
     """Its signature and settings, a line for each."""
     code: Mapping[str, Mapping[str, bytes]]
-    """What it was compiled to, by target."""
+    """Its machine code, by target."""
     fast_math: bool
     is_whole: bool
     """Whether all of its arrays are known, so that it can be compiled."""
@@ -50,13 +50,13 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of the respects in which two programs are compared."""
+    """One aspect in which two programs are compared."""
 
     name: str
     text: str
-    """What differs, as a unified diff or as lines; nothing if nothing does."""
+    """The differences, as a unified diff or as lines; empty if there are none."""
     data: Any = None
-    """The same for programs, where it is not a diff."""
+    """The same as data, if it is not a diff."""
 
     @property
     def is_equal(self) -> bool:
@@ -64,9 +64,9 @@ class Part:
 
 
 def compared_in(path: Path, reading: Reading = USUAL) -> Compared:
-    """The program in an artifact, or in a file with the text of a graph. Nothing in there is run.
+    """The program in an artifact, or in a file with the text of a graph. Nothing in it runs.
 
-    `reading` says how an artifact is read, as the arguments of `load` do.
+    `reading` are the arguments of `load` for an artifact.
 
     Raises:
         click.ClickException: it is neither, or no text that can be read.
@@ -118,7 +118,7 @@ def _of_artifact(path: Path, artifact: Artifact) -> Compared:
 
 
 def differences(before: Compared, after: Compared, backend: str) -> list[Part]:
-    """The parts of two programs, those that are equal too. `backend` says whose sources are compared."""
+    """The parts of two programs, including equal ones. The sources are those of `backend`."""
     alignment = alignment_of(before.graph, after.graph)
     old, new = alignment.codes()
     names = before.path, after.path
@@ -144,7 +144,7 @@ def _diff(before: Sequence[str], after: Sequence[str], names: tuple[str, str]) -
 
 
 def _constants(alignment: Alignment) -> Part:
-    """The arrays that stand for each other and are not the same, and by how much they differ."""
+    """The corresponding arrays that are not equal, and by how much they differ."""
     rows = [
         _compared(old, new)
         for old, new in dict.fromkeys(alignment.constants)
@@ -187,7 +187,7 @@ def _compared(old: Constant, new: Constant) -> dict[str, Any]:
 
 
 def _machine_code(before: Compared, after: Compared) -> Part:
-    """The files of each target; a target that only one of them has is a row."""
+    """The files of each target; a target that only one program has is a row."""
     rows: list[dict[str, str]] = []
     for target in sorted({*before.code, *after.code}):
         ours, theirs = before.code.get(target, {}), after.code.get(target, {})

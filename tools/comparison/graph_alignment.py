@@ -1,4 +1,4 @@
-"""Two graphs side by side: which calls and constants of one stand for those of the other."""
+"""Two graphs side by side: which calls and constants correspond."""
 
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -11,19 +11,19 @@ from ...compiler.text.naming import Naming, constant_key
 from ...compiler.text.printer import to_code
 
 MOST_COMPARED = 1 << 20
-"""How many pairs of calls are looked at that are not computed alike: the search is quadratic."""
+"""The maximum number of pairs of unequal calls that are compared: the search is quadratic."""
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """What in one graph, the one after a change, stands for what in the one before it."""
+    """The correspondence between the graph after a change and the graph before it."""
 
     before: Graph
     after: Graph
     values: Mapping[Value, Value]
-    """By values of the graph after: those of the graph before, in nested graphs too."""
+    """From values of the new graph to those of the old one, also in nested graphs."""
     graphs: Mapping[int, Graph]
-    """Nested graphs before, by the identity of those after: equal ones may stand in several places."""
+    """Old nested graphs, by the identity of the new ones: equal ones may occur in several places."""
 
     @property
     def constants(self) -> Iterator[tuple[Constant, Constant]]:
@@ -33,7 +33,8 @@ class Alignment:
                 yield before, after
 
     def codes(self) -> tuple[str, str]:
-        """The texts of both graphs, in which a value has one name: ``add_2`` stays that if another comes before it."""
+        """The texts of both graphs, in which corresponding values have one name: ``add_2`` keeps its name if another
+        call is inserted before it."""
         scopes: dict[int, Naming] = {}
 
         def remembered(graph: Graph) -> Naming:
@@ -52,7 +53,7 @@ class Alignment:
 
 
 class _Following(Naming):
-    """A scope whose values are called as those that they stand for, and others by names of their own."""
+    """A scope in which values have the names of their counterparts, and others have new names."""
 
     def __init__(self, graph: Graph, scope: Naming, values: Mapping[Value, Value]) -> None:
         super().__init__(graph)
@@ -68,7 +69,8 @@ class _Following(Naming):
 
 
 def alignment_of(before: Graph, after: Graph) -> Alignment:
-    """Find what is computed alike, and then, among the rest, what is of the same op and type in the same order."""
+    """Find values that are computed the same way, and then, among the rest, calls with the same op and type in the
+    same order."""
     values: dict[Value, Value] = {}
     graphs: dict[int, Graph] = {}
     _align(before, after, values, graphs)
@@ -109,7 +111,7 @@ def _align(before: Graph, after: Graph, values: dict[Value, Value], graphs: dict
 
 
 def _inputs(before: Graph, after: Graph) -> dict[Value, Value]:
-    """Inputs of the same name, and others of the same place and type."""
+    """Inputs with the same name, and others at the same position with the same type."""
     names = dict(zip(before.input_names, before.inputs, strict=True))
     found: dict[Value, Value] = {}
     for name, value in zip(after.input_names, after.inputs, strict=True):
@@ -128,7 +130,7 @@ def _constants(graph: Graph) -> Iterator[Constant]:
 
 
 def _computation(call: Call, values: Mapping[Value, Value]) -> Hashable:
-    """Equal for calls of the same op, parameters and types on the same values."""
+    """Equal for calls with the same op, parameters and types on the same values."""
     inputs = [
         constant_key(value) if isinstance(value, Constant) else values.get(value, value)
         for value in call.inputs
@@ -142,7 +144,7 @@ def _kind(call: Call) -> Hashable:
 
 
 def _param(param: Any) -> Hashable:
-    """A function of Python's by its name."""
+    """A Python function by its name."""
     if isinstance(param, tuple):
         return tuple(map(_param, param))
     if callable(param) and not isinstance(param, Graph):
@@ -151,7 +153,7 @@ def _param(param: Any) -> Hashable:
 
 
 def _in_order(before: Sequence[Call], after: Sequence[Call]) -> Iterator[tuple[Call, Call]]:
-    """Pairs of calls of the same op and types, in the order of both."""
+    """Pairs of calls with the same op and types, in the order of both."""
     start = 0
     for old, new in zip(before, after, strict=False):
         if _kind(old) != _kind(new):

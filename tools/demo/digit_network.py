@@ -12,7 +12,7 @@ PIXELS, HIDDEN, DIGITS = 64, 128, 10
 
 
 def initial_parameters(seed: int) -> Parameters:
-    """Weights of the size that keeps signals alive (X. Glorot, Y. Bengio, AISTATS 2010), and no bias."""
+    """Weights whose size preserves the variance of signals (X. Glorot, Y. Bengio, AISTATS 2010), and biases of 0."""
     random = np.random.default_rng(seed)
 
     def weights(inputs: int, outputs: int) -> Floats:
@@ -34,7 +34,7 @@ def scores(parameters: Parameters, images: Any) -> Any:
 
 
 def loss(parameters: Parameters, images: Any, targets: Any) -> Any:
-    """The mean cross-entropy. `targets`, f32[..., 10], is 1 at the digit that an image shows, else 0."""
+    """The mean cross-entropy. `targets`, f32[..., 10], is 1 at the digit of an image and 0 elsewhere."""
     found = scores(parameters, images)
     shifted = found - np.max(found, axis=-1, keepdims=True)
     log_chances = shifted - np.log(np.sum(np.exp(shifted), axis=-1, keepdims=True))

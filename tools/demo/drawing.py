@@ -11,9 +11,10 @@ _SHADES, _PLAIN_SHADES = " ░▒▓█", " .:*#"
 
 
 def bar(part: float, width: int, *, plain: bool = False) -> str:
-    """A bar of ``part`` (0 to 1) of ``width`` characters, to an eighth of one; what is not nothing shows.
+    """A bar of ``part`` (0 to 1) of ``width`` characters, to an eighth of a character; a nonzero part is always
+    visible.
 
-    With `plain`, of whole ASCII characters.
+    With `plain`, it uses whole ASCII characters.
 
     >>> bar(0.5, 3), bar(0.001, 3), bar(0.0, 3), bar(0.5, 3, plain=True)
     ('█▌', '▏', '', '##')
@@ -40,7 +41,7 @@ def picture(image: NDArray[np.float32], *, plain: bool = False) -> list[str]:
 
 
 def side_by_side(blocks: Sequence[Sequence[str]], gap: int) -> list[str]:
-    """Blocks of as many lines each, next to each other.
+    """Blocks with the same number of lines, side by side.
 
     >>> side_by_side([["a", "bb"], ["c", "d"]], gap=2)
     ['a   c', 'bb  d']

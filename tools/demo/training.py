@@ -1,4 +1,4 @@
-"""``tracemill demo``: a network in plain NumPy learns to read digits, with gradients made by Tracemill."""
+"""``tracemill demo``: a network in plain NumPy learns to read digits, with Tracemill's gradients."""
 
 import time
 from collections.abc import Callable
@@ -33,8 +33,8 @@ BATCH = 64
 EPOCHS, QUICK_EPOCHS = 60, 20
 RATE, MOMENTUM = np.float32(0.1), np.float32(0.9)
 HARDEST = 4  # images that are drawn
-LARGEST_DIFFERENCE = 0.01  # between losses, relative: sums in another order explain no more
-SMALL_LOSS = 1e-3  # below it, the difference counts as if the loss were this large
+LARGEST_DIFFERENCE = 0.01  # relative difference of losses: a different order of sums explains no more
+SMALL_LOSS = 1e-3  # below this, the difference counts as if the loss were this large
 
 INSPECT = """\
 tracemill inspect tracemill.tools.demo.digit_network:loss \\
@@ -48,20 +48,20 @@ Gradients = Callable[[Parameters, Floats, Floats], tuple[Any, Parameters]]
 
 @dataclass
 class Training:
-    """A network on its way: stochastic gradient descent with momentum (B. T. Polyak, 1964)."""
+    """A network in training: stochastic gradient descent with momentum (B. T. Polyak, 1964)."""
 
     loss_and_gradients: Gradients
     parameters: Parameters
     velocity: Parameters = field(init=False)
     losses: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
-    """What each call of `loss_and_gradients` took."""
+    """The time of each call of `loss_and_gradients`."""
 
     def __post_init__(self) -> None:
         self.velocity = {name: np.zeros_like(array) for name, array in self.parameters.items()}
 
     def step(self, images: Floats, targets: Floats) -> None:
-        """Learn from one batch."""
+        """Train on one batch."""
         started = time.perf_counter()
         value, gradients = self.loss_and_gradients(self.parameters, images, targets)
         self.seconds.append(time.perf_counter() - started)
@@ -82,9 +82,9 @@ def run_demo(
     html: Path | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Train, look at every image's gradient, compare with gradients by hand, and say where to look next.
+    """Train, compute every image's gradient, compare with gradients by hand, and say where to look next.
 
-    The report of the training step is written to `html`; `overwrite` replaces a file that exists.
+    The report of the training step is written to `html`; `overwrite` replaces an existing file.
     """
     digits = load_digits()
     say = _Voice(console)
@@ -106,7 +106,7 @@ def run_demo(
 
 
 def _compile(generated: CompiledFunction, training: Training, digits: Digits) -> float:
-    """The seconds that the first call takes, which compiles."""
+    """The seconds of the first call, which compiles."""
     images, targets = _batch(digits, digits.train[:BATCH])
     started = time.perf_counter()
     generated(training.parameters, images, targets)
@@ -116,7 +116,7 @@ def _compile(generated: CompiledFunction, training: Training, digits: Digits) ->
 def _train(
     console: Console, ours: Training, theirs: Training, digits: Digits, seed: int, epochs: int
 ) -> float:
-    """Both trainings step by step on the same batches; the accuracy of ours on the test images."""
+    """Both trainings step by step on the same batches; Tracemill's accuracy on the test images."""
     random = np.random.default_rng(seed)
     accuracy = 0.0
     columns = (BarColumn(34, complete_style="cyan", finished_style="green"), TextColumn("{task.description}"))
@@ -127,7 +127,7 @@ def _train(
             for start in range(0, len(order) - BATCH + 1, BATCH):
                 images, targets = _batch(digits, order[start : start + BATCH])
                 pair = (ours, theirs) if len(ours.losses) % 2 else (theirs, ours)
-                for training in pair:  # in turn, so that a change of the machine's speed meets both
+                for training in pair:  # in turns, so that a change of the machine's speed affects both
                     training.step(images, targets)
             accuracy = float(np.mean(_read(ours.parameters, digits) == digits.labels[digits.test]))
             text = f"epoch {epoch} of {epochs}   loss {ours.losses[-1]:.4f}   test {accuracy:.1%}"
@@ -136,14 +136,14 @@ def _train(
 
 
 def _timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """The result of a call and the seconds it took, after one that compiles and warms up."""
+    """The result of a call and its time in seconds, after one that compiles and warms up."""
     function()
     started = time.perf_counter()
     return function(), time.perf_counter() - started
 
 
 def _norms(gradients: Parameters) -> Floats:
-    """The length of every image's gradient, over all parameters."""
+    """The norm of every image's gradient, over all parameters."""
     flat = [array.reshape(len(array), -1) for array in gradients.values()]
     norms: Floats = np.sqrt(sum(np.sum(part * part, axis=1) for part in flat))
     return norms
@@ -154,18 +154,18 @@ def _batch(digits: Digits, rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
 
 
 def _read(parameters: Parameters, digits: Digits) -> NDArray[np.int64]:
-    """The digits that the network sees in the test images."""
+    """The digits that the network recognises in the test images."""
     found: NDArray[np.int64] = np.argmax(scores(parameters, digits.images[digits.test]), axis=-1)
     return found
 
 
 class _Voice:
-    """What the demo prints."""
+    """The output of the demo."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.plain = not console.encoding.lower().startswith("utf")
-        """The stream knows no characters to draw with."""
+        """Whether the stream lacks the characters for drawing."""
 
     def line(self, text: str = "", style: str = "") -> None:
         indented = f"  {text}" if text else ""

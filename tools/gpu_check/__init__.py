@@ -1,1 +1,1 @@
-"""What ``tracemill gpu-check`` runs: a look at the card, examples, and a comparison with peers."""
+"""The parts of ``tracemill gpu-check``: the card, examples, and a comparison with peers."""

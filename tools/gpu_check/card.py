@@ -1,4 +1,4 @@
-"""The GPU that is measured: what it and its software are, and how fast it copies and multiplies."""
+"""The GPU: the card and its software, and how fast it copies and multiplies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ...runtime.machine.package_versions import version_of_package
 from .rows import ROWS, Unit
 
 _COPIED: Final = 1 << 30
-"""Bytes that are copied to see how fast that is; fewer where memory is short."""
+"""Bytes that are copied to measure the speed; fewer if memory is short."""
 _CALLS: Final = 200
 
 PEAKS: Final[Mapping[str, Mapping[Unit, float]]] = {
@@ -26,25 +26,25 @@ PEAKS: Final[Mapping[str, Mapping[Unit, float]]] = {
     "A100": {"f32": 19.5e12, "f64": 19.5e12, "tf32": 156e12, "bf16": 312e12},
     "L40S": {"f32": 91.6e12, "tf32": 183e12, "bf16": 362e12},
 }
-"""Operations in a second, of NVIDIA's data sheets, without sparsity; f64 on tensor cores where there are such."""
+"""Operations per second from NVIDIA's data sheets, without sparsity; f64 on tensor cores where they exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is measured on."""
+    """The card on which everything is measured."""
 
     name: str
     target: str
     driver: str
     cuda: str
-    """The release of CUDA that the driver belongs to."""
+    """The release of CUDA of the driver."""
     memory: int
     multiprocessors: int
     versions: dict[str, str]
 
     @property
     def peaks(self) -> Mapping[Unit, float]:
-        """What the data sheet says; empty of cards that are not known here."""
+        """The data sheet's numbers; empty for unknown cards."""
         return next((peaks for name, peaks in PEAKS.items() if name in self.name), {})
 
     def __str__(self) -> str:
@@ -57,14 +57,14 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What the card reaches here, at best."""
+    """The maximum speeds of the card, as measured."""
 
     copied: float
-    """Bytes in a second, read and written."""
+    """Bytes per second, read and written."""
     multiplied: float
-    """Operations in a second of a product of large bf16 matrices, as Tracemill computes it."""
+    """Operations per second of a product of large bf16 matrices, computed by Tracemill."""
     call: float
-    """Seconds that the host needs for a call of a compiled function with one kernel."""
+    """The host's seconds per call of a compiled function with one kernel."""
 
     def __str__(self) -> str:
         return (
@@ -88,7 +88,7 @@ def card_of(device: Device) -> Card:
 
 
 def ceilings_of(device: Device, *, small: bool) -> Ceilings:
-    """Measured, in a few seconds."""
+    """Measures them, in a few seconds."""
     nbytes = 1 << 20 if small else min(_COPIED, device.memory()[0] // 4)
     one, other = device.allocate(nbytes), device.allocate(nbytes)
     device.zero(one.pointer, nbytes)
@@ -103,7 +103,7 @@ def ceilings_of(device: Device, *, small: bool) -> Ceilings:
 
 
 def _call_seconds(device: Device) -> float:
-    """Of the host alone: the GPU works on it later."""
+    """Only on the host: the GPU runs it later."""
     x = device_put(np.zeros(16, dtype_named("f32")), device.ordinal)
     add: Any = compile(lambda x: x + 1, backend="triton")
     add(x)
@@ -117,7 +117,7 @@ def _call_seconds(device: Device) -> float:
 
 
 def _driver_release() -> str:
-    """The driver's own version, which Linux tells in a file."""
+    """The driver's own version, which Linux has in a file."""
     try:
         with open("/proc/driver/nvidia/version", encoding="utf-8") as file:
             words = file.readline().split()

@@ -1,4 +1,4 @@
-"""The whole check, contestant by contestant, each in a process of its own, until the time is up."""
+"""The whole check, contestant by contestant, each in its own process, until the time is up."""
 
 import os
 import sys
@@ -16,19 +16,19 @@ from .rows import ROWS
 from .worker import LOST, OURS
 
 PATIENCE: Final = 90.0
-"""Seconds after which a contestant that does not answer is ended."""
+"""A contestant that does not answer within this many seconds is killed."""
 LEAST: Final = 1.0
-"""With less time left, nothing is begun."""
+"""With less time left, nothing new is started."""
 
 PROGRAM: Final = f"import sys\nfrom {__package__}.worker import main\nmain(*sys.argv[1:])"
 TOO_LATE: Final = "no time was left"
 
 CEILINGS: Final = "what the card reaches at best"
-"""What is listed with the examples if it cannot be measured."""
+"""Listed with the examples if the card cannot be measured."""
 
 
 class Contestant(AskedProcess):
-    """A process that computes rows on the GPU with one library, until a time."""
+    """A process that computes rows on the GPU with one library, until a deadline."""
 
     def __init__(self, name: str, folder: Path, until: float) -> None:
         command = [sys.executable, "-c", PROGRAM, name, str(folder)]
@@ -50,7 +50,7 @@ class Contestant(AskedProcess):
 def check(
     findings: Findings, rows: Iterable[str], folder: Path, *, seconds: float, report: Callable[[str], None]
 ) -> None:
-    """Fill in the findings. Half of the time is ours; what is left is shared out evenly before each other contestant.
+    """Fill in the findings. Tracemill gets half of the time; the rest is divided evenly among the other contestants.
 
     Args:
         findings: of which machine and contestants.
@@ -82,7 +82,7 @@ def check(
 
 
 def _look(ours: Contestant, findings: Findings, report: Callable[[str], None]) -> None:
-    """The card, and whether examples give what NumPy gives."""
+    """The card, and whether examples give NumPy's results."""
     answer = ours.ask("card")
     if "problem" in answer:
         raise GpuError(f"the GPU cannot be used: {answer['problem']}")
@@ -100,7 +100,7 @@ def _look(ours: Contestant, findings: Findings, report: Callable[[str], None]) -
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Memory for whoever comes next, and caches of compiled programs that start empty."""
+    """Free memory for the next contestant, and empty caches of compiled programs."""
     return {
         **os.environ,
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",

@@ -1,4 +1,4 @@
-"""Small functions over all kinds of kernels and steps, whose results on a GPU are compared with NumPy's."""
+"""Small functions that cover all kinds of kernels and steps; their results on a GPU are compared with NumPy's."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,24 +22,24 @@ from ..bench.suite import workloads
 from .rows import Array, as_tuple
 
 _TOLERANCES: Final = {"bf16": 2e-2, "f16": 2e-3, "f32": 2e-5, "f64": 1e-12}
-"""Of the largest element: sums may be taken in any order."""
+"""Relative to the largest element: sums may be computed in any order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A function, and the types of its arguments, as ``f32 3 4``."""
+    """A function, and the types of its arguments, such as ``f32 3 4``."""
 
     name: str
     function: Callable[..., Any]
     arguments: tuple[str, ...]
 
     def arrays(self) -> list[Array]:
-        """Random numbers between −2 and 2; whole ones from 0 to 6."""
+        """Random numbers between −2 and 2; integers from 0 to 6."""
         rng = np.random.default_rng(0)
         return [_array(rng, text) for text in self.arguments]
 
     def difference(self) -> str:
-        """How what a GPU computes differs from NumPy; empty if it does not."""
+        """How the GPU's results differ from NumPy's; empty if they do not."""
         found = as_tuple(compile(self.function, backend="triton")(*self.arrays()))
         expected = as_tuple(self.function(*self.arrays()))
         for number, (x, y) in enumerate(zip(found, expected, strict=True)):
@@ -137,7 +137,7 @@ def _drawn(x: Any) -> Any:
 
 
 def _solved(a: Any, b: Any) -> Any:
-    """No kernel does this: NumPy does, on the host."""
+    """There is no kernel for it: NumPy computes it on the host."""
     return np.linalg.solve(a @ a.T + np.eye(len(a)), b)
 
 

@@ -1,4 +1,4 @@
-"""What a check has found, as data: the card, examples, rows; and what follows from them."""
+"""The findings of a check as data: the card, examples, rows; and derived results."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ class RowFinding:
     name: str
     size: int
     seconds: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-    """A tenth of a contestant's samples are below the first, half below the second, a tenth above the third."""
+    """The 10th percentile, the median, and the 90th percentile of a contestant's samples."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
     """Why a contestant has no number."""
 
@@ -36,13 +36,13 @@ class RowFinding:
         return self.row.work(self.size) if self.row.work else None
 
     def spread(self, contestant: str) -> float:
-        """The width of what lies between the first and the last of `seconds`, relative to the median."""
+        """The difference between the first and the last of `seconds`, relative to the median."""
         low, median, high = self.seconds[contestant]
         return (high - low) / median
 
     @property
     def ratio(self) -> float | None:
-        """How many times less we need than the best peer."""
+        """Tracemill's speedup over the best peer."""
         medians = self.medians
         peers = [seconds for name, seconds in medians.items() if name != OURS]
         return min(peers) / medians[OURS] if peers and OURS in medians else None
@@ -50,26 +50,26 @@ class RowFinding:
 
 @dataclass(slots=True)
 class Findings:
-    """All that is known by now."""
+    """Everything that is known so far."""
 
     machine: str
     small: bool
     contestants: dict[str, str]
-    """Their versions by their names, ours first."""
+    """The versions by name, Tracemill's first."""
     card: Card | None = None
     ceilings: Ceilings | None = None
     examples: dict[str, str] = field(default_factory=dict[str, str])
-    """What is wrong with each example; empty if nothing is."""
+    """The error of each example; empty if there is none."""
     rows: list[RowFinding] = field(default_factory=list[RowFinding])
 
     @property
     def failures(self) -> list[str]:
-        """The examples and rows that are wrong with us."""
+        """The examples and rows for which Tracemill is wrong."""
         wrong = [f"{name}: {problem}" for name, problem in self.examples.items() if problem]
         return wrong + [f"{row.name}: {row.problems[OURS]}" for row in self.rows if OURS in row.problems]
 
     def floor(self, finding: RowFinding) -> tuple[float, str] | None:
-        """The seconds that no program gets below on this card, and what limits; None before it is measured."""
+        """A lower bound on the seconds of any program on this card, and what limits it; None before it is measured."""
         if self.card is None or self.ceilings is None:
             return None
         limits = [(finding.bytes_moved / self.ceilings.copied, "memory")]

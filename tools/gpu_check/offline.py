@@ -1,4 +1,5 @@
-"""What Triton makes of the rows' programs for GPUs that are not here: registers, memory, wide loads, code."""
+"""Triton's machine code of the rows' programs for GPUs that this machine need not have: registers, memory, wide
+loads, code."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ _WIDE_LOADS: Final = re.compile(
     r"ld\.global\S*\.(?:v4\.b32|v2\.b64)|cp\.async\.cg\.shared\.global|(?:global|buffer)_load_dwordx4"
 )
 _PRODUCTS: Final = re.compile(r"wgmma\.mma_async|tcgen05\.mma|mma\.sync|v_mfma")
-"""Instructions that multiply matrices, by the generation of the GPU."""
+"""Instructions that multiply matrices, by generation of the GPU."""
 
 _REGISTERS_OF_AMD: Final = re.compile(r"\.vgpr_count:\s*(\d+)")
 
@@ -33,15 +34,15 @@ class OfflineKernel:
     function: str
     programs: int
     threads: int
-    """Of a program."""
+    """The threads of a program."""
     registers: int
-    """Of a thread."""
+    """The registers of a thread."""
     spilled: int
     """Bytes of a thread that did not fit into registers."""
     shared: int
     """Bytes of memory that the threads of a program share."""
     wide_loads: int
-    """Instructions that load 16 bytes for a thread at once."""
+    """Instructions that load 16 bytes per thread at once."""
     products: int
     """Instructions that multiply matrices on tensor cores."""
     code: int
@@ -107,7 +108,7 @@ def full_program(row: Row) -> TritonProgram:
 
 
 def _registers(built: BuiltKernel) -> int:
-    """Those of a thread."""
+    """The registers and spills of a thread."""
     if built.facts is not None:
         return built.facts.registers
     (registers,) = map(int, _REGISTERS_OF_AMD.findall(built.assembly))
@@ -130,7 +131,7 @@ def offline_table(kernels: Sequence[OfflineKernel]) -> Table:
 
 
 def offline_markdown(kernels: Sequence[OfflineKernel]) -> str:
-    """The same table for a page."""
+    """The same table in Markdown."""
     header = ["row", "function", "target", *COLUMNS]
     lines = [header, ["---"] * 3 + ["---:"] * len(COLUMNS)]
     lines += [

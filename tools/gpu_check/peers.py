@@ -1,4 +1,4 @@
-"""How others compute a row on the GPU: PyTorch call by call, ``torch.compile``, and JAX."""
+"""How others compute a row on the GPU: eager PyTorch, ``torch.compile``, and JAX."""
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -14,24 +14,24 @@ from . import workloads
 from .rows import Array, Arrays, Row
 
 Program: TypeAlias = Callable[[], Any]
-"""Queues a row on the GPU, and gives its results."""
+"""Queues a row on the GPU, and returns its results."""
 
 _SHORT: Final = (workloads.layers,)
-"""What is many kernels so short that starting them is what takes time."""
+"""Rows with many short kernels, for which launches dominate the time."""
 _RECORDED: Final = "reduce-overhead"
-"""How ``torch.compile`` records such kernels as a graph, as we do."""
+"""How ``torch.compile`` records such kernels as a graph, like Tracemill."""
 
 _QUEUED: Final = 20
-"""Calls of JAX that are timed together: it has no clock on the GPU."""
+"""JAX calls that are timed together: it has no clock on the GPU."""
 _GROUPS: Final = 5
-"""How often that is done at least."""
+"""The minimum number of repetitions."""
 
 
 class Peer(Protocol):
     """A library that computes on GPUs."""
 
     def program(self, row: Row, arrays: Arrays) -> Program:
-        """What computes a row. May compile now, or at the first call."""
+        """The callable for a row. May compile now, or at the first call."""
         ...
 
     def corners(self, result: Any, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
@@ -44,7 +44,7 @@ class Peer(Protocol):
 
 
 class Torch:
-    """PyTorch on the first GPU, each call on its own or through ``torch.compile``."""
+    """PyTorch on the first GPU, eager or through ``torch.compile``."""
 
     def __init__(self, *, compiled: bool, device: str = "cuda") -> None:
         import torch
@@ -116,7 +116,7 @@ class Torch:
         return _timed(once, seconds)
 
     def _tensor(self, array: Array) -> Any:
-        """bf16, which is not a NumPy dtype's own, goes over as its bits."""
+        """bf16 is not one of NumPy's own dtypes, so it is passed as bits."""
         import torch
 
         if array.dtype.name == "bfloat16":
@@ -139,7 +139,7 @@ class Jax:
         exact = all(array.dtype.itemsize >= 4 for array in arrays)
         jax.config.update(
             "jax_default_matmul_precision", "highest" if exact else None
-        )  # else f32 is cut to tf32
+        )  # otherwise f32 is rounded to tf32
         plain = _of_jax(row)
         function = plain
         match row.task:
@@ -183,7 +183,7 @@ class Jax:
 
 
 def _timed(once: Callable[[], object], seconds: Callable[[int], list[float]]) -> Timing:
-    """As `tracemill.runtime.gpu_programs.timer.measure` does: so long a warm-up, so many samples."""
+    """Like `tracemill.runtime.gpu_programs.timer.measure`: with the same warm-up and number of samples."""
     started, calls = perf_counter(), 0
     while not calls or perf_counter() - started < WARM_UP_SECONDS:
         once()
@@ -259,5 +259,5 @@ def is_installed(peer: str) -> bool:
 
 
 def version_of(peer: str) -> str:
-    """What to quote beside a number."""
+    """The versions to show beside a number."""
     return version(peer.partition(".")[0])

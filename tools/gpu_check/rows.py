@@ -1,4 +1,4 @@
-"""The rows of the comparison: a function, its arrays, what is exact, and the work that no program can avoid."""
+"""The rows of the comparison: a function, its arrays, the exact results, and the minimum work of any program."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,22 +19,22 @@ Task = Literal["value", "gradient", "gradient per sample"]
 Unit = Literal["f32", "f64", "tf32", "bf16"]
 
 _RANDOM: Final = 1 << 22
-"""So many random numbers are drawn for an array; a larger one repeats them."""
+"""At most this many random numbers are drawn for an array; a larger one repeats them."""
 LEADING: Final = 64
-"""Rows of a result that are compared, if nothing else is said."""
+"""Rows of a result that are compared by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An argument: its shape and dtype, and what it holds."""
+    """An argument: its shape and dtype, and its contents."""
 
     shape: tuple[int, ...]
     dtype: str = "f32"
     scale: float = 1.0
-    """Normal numbers times this; or positive ones, uniform between half of it and one and a half."""
+    """Normal numbers times this; or positive ones, uniform between half of it and one and a half times it."""
     positive: bool = False
     below: int = 0
-    """Whole numbers below this."""
+    """Integers below this."""
 
     def array(self, rng: np.random.Generator) -> Array:
         count = min(prod(self.shape), _RANDOM)
@@ -47,7 +47,7 @@ class Input:
         return np.resize(numbers.astype(dtype_named(self.dtype)), self.shape)
 
     def empty(self) -> Array:
-        """An array of that type that takes no memory, for tracing."""
+        """An array of that type without memory, for tracing."""
         return np.broadcast_to(np.zeros((), dtype_named(self.dtype)), self.shape)
 
     @property
@@ -62,28 +62,28 @@ class Row:
     name: str
     about: str
     function: Callable[..., Any]
-    """Of a namespace and the arrays."""
+    """A function of a namespace and the arrays."""
     inputs: Callable[[int], tuple[Input, ...]]
     """The arguments for a size. The last one of a gradient is the cotangent."""
     size: int
     small: int
-    """A size at which every row takes moments, to see whether it works."""
+    """A size at which every row takes moments, for a quick check."""
     written: Callable[[int], int]
     """The bytes of the results for a size."""
     work: Callable[[int], float] | None = None
-    """Operations that cannot be avoided, where these are what limits; else bytes do."""
+    """The minimum number of operations, if these are the limit; otherwise bytes are."""
     unit: Unit = "f32"
-    """What computes these."""
+    """The unit that computes these."""
     task: Task = "value"
     argnums: tuple[int, ...] = (0,)
-    """What gradients are taken of."""
+    """The arguments with respect to which gradients are computed."""
     mapped: tuple[int, ...] = ()
     """The arguments that hold one example per row, for gradients per sample."""
     cut: tuple[int, ...] = (0,)
-    """The arguments of which the first rows suffice to compute the first rows of the results."""
+    """The arguments whose first rows are enough to compute the first rows of the results."""
     leading: int = LEADING
     exactly: Callable[..., list[Array]] | None = None
-    """Corners of the results in double precision, of the arrays; by default the first rows, by NumPy."""
+    """Corners of the results in double precision, from the arrays; by default the first rows, by NumPy."""
 
     def arrays(self, size: int) -> Arrays:
         rng = np.random.default_rng(len(self.name))
@@ -97,7 +97,7 @@ class Row:
         return list(map(np.asarray, as_tuple(self.plain()(*exact))))
 
     def plain(self) -> Callable[..., Any]:
-        """The function of arrays alone, in NumPy, with what is asked of it."""
+        """The function of arrays in NumPy, with its gradient or batch if the row has one."""
 
         def value(*arrays: Any) -> Any:
             return self.function(np, *arrays)
@@ -119,7 +119,7 @@ class Row:
                 return vmap(grad(value, self.argnums), in_dims=dims)
 
     def bytes_moved(self, size: int) -> int:
-        """Of arguments and results, each once."""
+        """The bytes of arguments and results, each once."""
         return sum(input.nbytes for input in self.inputs(size)) + self.written(size)
 
 
@@ -462,4 +462,4 @@ _ALL: tuple[Row, ...] = (
 )
 
 ROWS: dict[str, Row] = {row.name: row for row in _ALL}
-"""All rows by name, those that say most first."""
+"""All rows by name, the most informative first."""

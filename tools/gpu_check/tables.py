@@ -1,4 +1,4 @@
-"""What a check has found, as a table for the terminal, a table for a page, and a picture."""
+"""The findings of a check, as a table for the terminal, a table for a page, and a chart."""
 
 from io import BytesIO
 from typing import Any
@@ -43,7 +43,7 @@ def table_of(findings: Findings) -> Table:
 
 
 def markdown(findings: Findings) -> str:
-    """The same table for a page, with what it was measured on."""
+    """The same table in Markdown, with the card and the versions."""
     header, *lines = cells(findings)
     rule = ["---", *["---:"] * (len(header) - 1)]
     table = "".join(f"| {' | '.join(line)} |\n" for line in (header, rule, *lines))
@@ -52,7 +52,7 @@ def markdown(findings: Findings) -> str:
 
 
 def problems_of(findings: Findings) -> list[str]:
-    """Why numbers are missing, each reason once with the rows that it is about."""
+    """Why numbers are missing: each reason once, with its rows."""
     about: dict[str, list[str]] = {}
     for row in findings.rows:
         for contestant, reason in row.problems.items():
@@ -61,7 +61,7 @@ def problems_of(findings: Findings) -> list[str]:
 
 
 def picture(findings: Findings) -> bytes:
-    """Our share of the roofline, and how many times faster we are than the best peer, a bar per row."""
+    """Tracemill's share of the roofline and its speedup over the best peer, a bar per row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 1.5 + 0.3 * len(findings.rows)), layout="constrained")
@@ -92,7 +92,7 @@ def _share(findings: Findings, row: RowFinding) -> str:
 
 
 def _rate(row: RowFinding) -> str:
-    """What it reaches: operations where these are counted, else bytes."""
+    """The speed that it reaches: operations if these are counted, otherwise bytes."""
     if OURS not in row.medians:
         return MISSING
     if row.operations is not None:

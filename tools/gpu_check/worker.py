@@ -23,10 +23,11 @@ from .rows import ROWS, Array, Arrays, Row, as_tuple
 
 OURS: Final = "tracemill"
 LOST: Final = "is_lost"
-"""What an answer says of its process: that it cannot use the GPU any more."""
+"""Set in an answer if the process can no longer use the GPU."""
 
 _TOLERANCES: Final = {"bf16": 3e-2, "f32": 1e-4, "f64": 1e-9}
-"""Of a corner's largest element, by the dtype of the row's floating arguments: sums may be taken in any order."""
+"""Relative to a corner's largest element, by the dtype of the row's floating-point arguments: sums may be computed in
+any order."""
 
 
 class Tracemill:
@@ -49,7 +50,7 @@ class Tracemill:
 
 
 class Worker:
-    """Does what the parent process asks for.
+    """Handles the parent's requests.
 
     Args:
         contestant: a name among `PEERS`, or ours.
@@ -62,7 +63,7 @@ class Worker:
         self._peer: Peer | None = None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Call the method that the request names; what goes wrong is an answer, too."""
+        """Call the method that the request names; an error becomes an answer, too."""
         actions: dict[str, Callable[..., dict[str, Any]]] = {
             "card": self.card,
             "ceilings": self.ceilings,
@@ -90,7 +91,7 @@ class Worker:
         return {"problem": difference} if difference else {}
 
     def row(self, name: str, small: bool) -> dict[str, Any]:
-        """Compute a row, compare corners of the results with what is exact, and time it."""
+        """Compute a row, compare corners of the results with exact ones, and time it."""
         self._peer = self._peer or (Tracemill() if self._contestant == OURS else PEERS[self._contestant]())
         row = ROWS[name]
         arrays = row.arrays(row.small if small else row.size)
@@ -113,7 +114,7 @@ class Worker:
 
 
 def difference(row: Row, found: Sequence[Array], expected: Sequence[Array]) -> str:
-    """How corners of results differ by more than rounding explains; empty if they do not."""
+    """How corners of results differ by more than rounding; empty if they do not."""
     tolerance = max(_TOLERANCES.get(input.dtype, 0.0) for input in row.inputs(row.small))
     for number, (ours, exact) in enumerate(zip(found, expected, strict=True)):
         if ours.shape != exact.shape:
@@ -125,7 +126,7 @@ def difference(row: Row, found: Sequence[Array], expected: Sequence[Array]) -> s
 
 
 def is_lost() -> bool:
-    """Whether this process cannot use the GPU any more: after a kernel has failed, whoever has launched it."""
+    """Whether this process can no longer use the GPU because a kernel has failed, whichever library launched it."""
     try:
         gpu().synchronize()
     except GpuError:
@@ -136,7 +137,7 @@ def is_lost() -> bool:
 
 
 def main(contestant: str, folder: str) -> None:
-    """Answer until the requests end. What libraries print goes to the standard error."""
+    """Answer until the requests end. The output of libraries goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     worker = Worker(contestant, Path(folder))

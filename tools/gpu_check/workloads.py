@@ -1,7 +1,7 @@
-"""The functions that are compared on GPUs, as a user of NumPy writes them.
+"""The functions that are compared on GPUs, in ordinary NumPy code.
 
-``xp`` is ``numpy``, ``jax.numpy`` or ``torch``. Where those have a function of their own for it, the peers call that.
-Sums of bf16 are f32 here, as they are there, and the results bf16 again.
+``xp`` is ``numpy``, ``jax.numpy`` or ``torch``. Peers call their own function if they have one. Sums of bf16 are f32
+here, as they are there, and the results are bf16 again.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ def _wide(x: Any) -> Any:
 
 
 def chain(xp: Any, x: Any, y: Any) -> Any:
-    """Ten operations on each pair of numbers, two of which are transcendental."""
+    """Ten operations on each pair of numbers, two of them transcendental."""
     z = xp.tanh(x * y + 0.5)
     return xp.sqrt(z * z + 1.0) * xp.exp(-x * x) - 0.25 * y
 
@@ -61,7 +61,7 @@ def running_sum(xp: Any, x: Any) -> Any:
 
 
 def scatter_add(xp: Any, places: Any, values: Any) -> Any:
-    """Numbers added into bins, at each of which about 64 meet."""
+    """Numbers added to bins, about 64 to each."""
     bins = np.zeros(values.shape[0] // 64, values.dtype)
     np.add.at(bins, places, values)
     return bins
@@ -90,7 +90,7 @@ def pulls(xp: Any, targets: Any, positions: Any, masses: Any) -> Any:
 
 
 def layers(xp: Any, x: Any, w: Any) -> Any:
-    """Fifty layers so small that starting each of them is what takes time."""
+    """Fifty layers so small that launches dominate the time."""
     for _ in range(50):
         x = xp.tanh(xp.matmul(x, w))
     return x

@@ -1,1 +1,1 @@
-"""What a command prints: tables, complaints, progress, and files it writes."""
+"""The output of commands: tables, complaints, progress, and files."""

@@ -1,4 +1,4 @@
-"""Writing an HTML report to the file that ``--html`` names."""
+"""Writing an HTML report to the file of ``--html``."""
 
 from pathlib import Path
 
@@ -14,9 +14,9 @@ HTML = click.option(
     callback=to_file("report.html"),
     help="Also write a report to this HTML file, for a browser.",
 )
-"""The option; commands that have it have ``--force``, too."""
+"""The option; commands with it also have ``--force``."""
 
 
 def write_report(page: str, path: Path, *, overwrite: bool) -> None:
-    """Put a page into a file, whole or not at all. Raises as `write_output` does."""
+    """Write a page to a file, completely or not at all. Raises like `write_output`."""
     write_output(path, page.encode(), overwrite=overwrite)

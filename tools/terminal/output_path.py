@@ -1,4 +1,4 @@
-"""Where a command writes: refused before any work is done, if nothing can be written there."""
+"""The output path of a command: refused before any work is done if it cannot be written."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,11 +13,11 @@ FORCE = click.option(
     is_eager=True,  # the callbacks of other options read it
     help="Overwrite existing files.",
 )
-"""The option of every command that writes to files."""
+"""The option of every command that writes files."""
 
 
 def check_file(path: Path, flag: str, usual: str, *, force: bool) -> Path:
-    """A file that can be written, as far as folders say.
+    """A file that can be written, as far as its folders tell.
 
     Raises:
         click.UsageError: it is a folder, or lies in one that is missing. The message names the flag, and the fix.
@@ -33,7 +33,7 @@ def check_file(path: Path, flag: str, usual: str, *, force: bool) -> Path:
 
 
 def check_folder(path: Path, flag: str, names: Iterable[str] = (), *, force: bool) -> Path:
-    """A folder that is there, or can be made, and in which files of these names can be written.
+    """A folder that exists or can be created, and in which files with these names can be written.
 
     Raises:
         click.UsageError: there is something else. The message names the flag, and the fix.
@@ -47,7 +47,7 @@ def check_folder(path: Path, flag: str, names: Iterable[str] = (), *, force: boo
 
 
 def to_file(usual: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
-    """A callback of an option that names a file to be written, such as `usual`."""
+    """A callback of an option that names an output file, such as `usual`."""
 
     def check(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
         if path is None:
@@ -58,7 +58,7 @@ def to_file(usual: str) -> Callable[[click.Context, click.Parameter, Path | None
 
 
 def to_folder(*names: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
-    """A callback of an option that names a folder, in which files of these names are written."""
+    """A callback of an option that names a folder, in which files with these names are written."""
 
     def check(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
         if path is None:

@@ -1,4 +1,4 @@
-"""A console for tables, which are whole in a pipe, too."""
+"""A console for tables, which are also complete in a pipe."""
 
 from typing import Final
 
@@ -8,6 +8,6 @@ IN_A_PIPE: Final = 180
 
 
 def wide_console(*, stderr: bool = False) -> Console:
-    """As wide as the terminal; in a pipe, wide enough for every table of ours, where rich takes 80 columns."""
+    """As wide as the terminal; in a pipe, wide enough for every table, where rich would use 80 columns."""
     console = Console(stderr=stderr)
     return console if console.is_terminal else Console(stderr=stderr, width=IN_A_PIPE)

@@ -1,4 +1,4 @@
-"""Saying on a terminal that something takes its time."""
+"""Showing on a terminal that something takes time."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from rich.console import Console
 
 @contextmanager
 def working(what: str) -> Generator[None]:
-    """Show what is being done, and that it goes on, while it does: on a terminal, and not in a pipe."""
+    """Show what is being done while it runs: on a terminal, but not in a pipe."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield

@@ -19,7 +19,7 @@ def _from_to(x: Any, start: int | None, stop: int | None, axis: int) -> Any:
 
 @implements(np.diff)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE) -> Any:
-    """The n-th difference of neighbours; of booleans, whether they differ."""
+    """The n-th difference of neighbours; for booleans, whether they differ."""
     if n == 0:
         return a
     if n < 0:
@@ -39,7 +39,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: An
 
 
 def _as_row(end: Any, x: Any, axis: int) -> Any:
-    """What ``prepend=`` or ``append=`` adds: a number becomes a row of it."""
+    """The values of ``prepend=`` or ``append=``: a number becomes a row."""
     if end is NO_VALUE:
         return None
     row: Any = as_array(end)
@@ -84,7 +84,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
 
 def _spacings(x: Any, given: tuple[Any, ...], axes: tuple[int, ...]) -> list[Any]:
-    """Per axis the distance of neighbours: one number, or an array of them."""
+    """The distance of neighbours per axis: one number, or an array."""
     if not given:
         return [1.0] * len(axes)
     if len(given) == 1 and np.ndim(given[0]) == 0:
@@ -185,7 +185,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
     else:
         high, ambiguous = period / 2, True
     wrapped = np.mod(steps + high, period) - high
-    if ambiguous:  # half a period up stays up
+    if ambiguous:  # a jump of half a period up stays positive
         wrapped = np.where((wrapped == -high) & (steps > 0), as_array(high).astype(wrapped.dtype), wrapped)
     limit = period / 2 if discont is None else discont
     correction = np.where(np.abs(steps) < limit, 0, wrapped - steps)
@@ -198,7 +198,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 
 @implements(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Piecewise linear interpolation through the points (xp, fp); xp must rise."""
+    """Piecewise linear interpolation through the points (xp, fp); xp must be increasing."""
     at: Any = as_array(x)
     places: Any = as_array(xp)
     if is_complex(at.dtype) or is_complex(places.dtype):

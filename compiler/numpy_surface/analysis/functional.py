@@ -33,7 +33,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
 
 @implements(np.apply_over_axes)
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
-    """`func(a, axis)` for one axis after the other; a function that drops the axis gets it back."""
+    """`func(a, axis)` for one axis after another; if the function drops the axis, it is restored."""
     result: Any = as_array(a)
     for axis in normalize_axes(tuple(axes) if np.iterable(axes) else axes, result.ndim):
         reduced: Any = func(result, axis)
@@ -47,7 +47,7 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """Each function is applied to the whole array, and its values are chosen where its condition holds last."""
+    """Each function is applied to the whole array, and its values are used where its condition is the last true one."""
     array: Any = as_array(x)
     conditions = _conditions(condlist, array)
     functions = list(funclist)
@@ -69,7 +69,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 
 
 def _conditions(condlist: Any, x: Any) -> list[Any]:
-    """The conditions as boolean arrays; one condition may stand without a list."""
+    """The conditions as boolean arrays; a single condition need not be in a list."""
     if (
         isinstance(condlist, bool)
         or (not isinstance(condlist, (list, tuple)) and np.ndim(condlist) == 0)

@@ -18,7 +18,7 @@ def _coefficients(p: Any) -> Any:
 
 
 def _without_leading_zeros(p: Any) -> Any:
-    """NumPy drops leading zeros of the factors; they are dropped here as far as they are known while tracing."""
+    """NumPy drops leading zeros of the factors; here this needs zeros that are known while tracing."""
     x = _coefficients(p)
     known = x.concrete() if is_traced(x) else x
     if known is None or not known.size:
@@ -39,7 +39,7 @@ def polyval(p: Any, x: Any) -> Any:
 
 
 def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
-    """Both with as many coefficients, zeros in front."""
+    """Both with the same number of coefficients, padded with leading zeros."""
     x, y = _coefficients(a1), _coefficients(a2)
     length = max(x.shape[0], y.shape[0])
     return tuple(np.concatenate([np.zeros(length - p.shape[0], p.dtype), p]) for p in (x, y))  # type: ignore[return-value]
@@ -66,7 +66,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 def polydiv(u: Any, v: Any) -> Any:
     """Quotient and remainder by long division.
 
-    NumPy also drops leading entries of the remainder that happen to be 0; here these must be known while tracing.
+    NumPy also drops leading entries of the remainder that happen to be 0; here they must be known while tracing.
     """
     x, y = _coefficients(u) + 0.0, _coefficients(v) + 0.0
     dtype = np.result_type(x.dtype, y.dtype)
@@ -144,7 +144,7 @@ def poly(seq_of_zeros: Any) -> Any:
 
 @implements(np.roots)
 def roots(p: Any) -> Any:
-    """The eigenvalues of the companion matrix. Leading and trailing zeros count as far as they are known."""
+    """The eigenvalues of the companion matrix. Leading and trailing zeros are dropped if they are known."""
     x: Any = np.atleast_1d(as_array(p))
     if x.ndim != 1:
         raise ShapeError("Input must be a rank-1 array.")
@@ -173,7 +173,7 @@ def _floating(x: Any) -> Any:
 def polyfit(
     x: Any, y: Any, deg: Any, rcond: float | None = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
-    """The polynomial of least squared error."""
+    """The least-squares polynomial."""
     degree = int(deg)
     at, values = _floating(x), _floating(y)
     if degree < 0:

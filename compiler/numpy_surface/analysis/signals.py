@@ -20,7 +20,7 @@ _MODES = {"valid": "valid", "same": "same", "full": "full", 0: "valid", 1: "same
 
 
 def _correlated(x: Value, y: Value, mode: Any) -> Value:
-    """Sums of x[k + i] · y[i], for y no longer than x: windows of x by y as one product."""
+    """Sums of x[k + i] · y[i], for y no longer than x: one product of windows of x with y."""
     n, m = x.shape[0], y.shape[0]
     chosen = _MODES.get(mode)
     if chosen is None:
@@ -43,7 +43,7 @@ def _correlated(x: Value, y: Value, mode: Any) -> Value:
 
 
 def _correlated_of_any_length(x: Value, y: Value, before: int, after: int) -> Value:
-    """As `_correlated` for an x of symbolic length: what reaches beyond an end lies next to it."""
+    """Like `_correlated` for an x of symbolic length: windows beyond an end are computed separately."""
     n, m = x.shape[0], operator.index(y.shape[0])
     inside = n - m + 1
     every = add(reshape(iota(inside, INT64), (inside, 1)), iota(m, INT64))
@@ -60,7 +60,7 @@ def _correlated_of_any_length(x: Value, y: Value, before: int, after: int) -> Va
 
 
 def _correlated_with_any_length(x: Value, y: Value, before: Any, after: Any) -> Value:
-    """As `_correlated` for a y of symbolic length, or where windows have so many entries that places are computed."""
+    """Like `_correlated` for a y of symbolic length, or if windows have so many entries that positions are computed."""
     n, m = x.shape[0], y.shape[0]
     inside = gather(x, [_places(0, n - m + 1, m).value], (0,))
     parts = [sum_of_products(inside, y, ((1,), (0,)))]
@@ -72,7 +72,7 @@ def _correlated_with_any_length(x: Value, y: Value, before: Any, after: Any) -> 
 
 
 def _places(start: Any, count: Any, width: Any) -> Any:
-    """Windows of consecutive places, a row for each start from the first on."""
+    """Windows of consecutive positions, a row for each start from the first on."""
     rows: Any = wrap(reshape(iota(count, INT64), (count, 1)))
     return rows + start + wrap(iota(width, INT64))
 
@@ -86,12 +86,12 @@ def _at_an_end(x: Value, y: Value, places: Any) -> Value:
 
 
 def _windows(x: Value, starts: Any, width: int) -> Value:
-    """The entries from each start on, one row per start; beyond the ends those at the ends."""
+    """The entries from each start on, one row per start; beyond the ends, the entries at the ends."""
     return gather(x, [constant(np.clip(starts[:, None] + np.arange(width), 0, x.shape[0] - 1))], (0,))
 
 
 def _partial_windows(x: Value, y: Value, starts: Any) -> Value:
-    """Windows that reach beyond an end of x. What lies beyond is left out, not zero: 0 · inf would be NaN."""
+    """Windows that reach beyond an end of x. Entries beyond are omitted instead of being zero: 0 · inf would be NaN."""
     width = operator.index(y.shape[0])
     places = starts[:, None] + np.arange(width)
     present = (places >= 0) & (places < x.shape[0])
@@ -112,7 +112,7 @@ def _two_sequences(name: str, a: Any, v: Any) -> list[Value]:
 
 
 @implements(np.convolve)
-@np.errstate(all="ignore")  # NumPy does not look at errors here
+@np.errstate(all="ignore")  # NumPy ignores errors here
 def convolve(a: Any, v: Any, mode: Any = "full") -> TracedArray:
     x, y = _two_sequences("convolve", a, v)
     if y.shape[0] > x.shape[0]:

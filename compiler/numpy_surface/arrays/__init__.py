@@ -1,1 +1,1 @@
-"""Making arrays, and changing their shape: NumPy's chapters on creation and manipulation."""
+"""Creating arrays and changing their shape: NumPy's chapters on creation and manipulation."""

@@ -41,9 +41,9 @@ from ...value_ops import add, broadcast_to, constant, convert, full, multiply
 
 
 def new_array(value: Value, order: Sequence[int] | None = None, like: Layout | None = None) -> TracedArray:
-    """A fresh array; unlike a result of arithmetic it can be written to even if it is 0-d.
+    """A new array; unlike a result of arithmetic it can be written to even if it is 0-d.
 
-    It is row-major, or has its axes in another `order` in memory, which follows from the layout that it is `like`.
+    It is row-major, or has another `order` of axes in memory, taken from the layout `like`.
     """
     if order is None or value.ndim < 2:
         return wrap(value, is_scalar=False)
@@ -52,7 +52,7 @@ def new_array(value: Value, order: Sequence[int] | None = None, like: Layout | N
 
 
 def check_order(order: Any, allowed: str = "CFAK") -> str:
-    """``order=`` as a letter; `ArgumentValueError` if it is none of NumPy's."""
+    """``order=`` as a letter; raises `ArgumentValueError` if it is not one of NumPy's."""
     if order is None:
         return allowed[-1]
     letter = order.upper() if isinstance(order, str) else order
@@ -62,7 +62,7 @@ def check_order(order: Any, allowed: str = "CFAK") -> str:
 
 
 def copied(value: Value, array: Any, order: Any) -> TracedArray:
-    """A new array that holds `value`, in the memory order that ``np.array(array, order=order)`` has."""
+    """A new array with the contents of `value`, in the memory order of ``np.array(array, order=order)``."""
     layout = _layout_in_memory(array)
     if layout is None or len(layout.shape) != value.ndim:
         return new_array(value, range(value.ndim)[::-1] if order == "F" else None)
@@ -77,7 +77,7 @@ def as_shape(shape: Any) -> Shape:
 
 
 def as_dtype(dtype: Any, default: DType = FLOAT64) -> DType:
-    """The dtype that a constructor was asked for; `DTypeError` if it cannot be traced."""
+    """The requested dtype of a constructor; raises `DTypeError` if it cannot be traced."""
     chosen = default if dtype is None else np.dtype(dtype)
     array_type(np.empty((), chosen))
     return chosen
@@ -123,7 +123,8 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
 
 
 def _copied_like(value: Value, a: Any, order: str, shape: Any) -> TracedArray:
-    """An array like `a` that holds `value`. In another shape, the strides of axes of length 1 in `a` count, too."""
+    """An array like `a` with the contents of `value`. In another shape, the strides of axes of length 1 in `a` count,
+    too."""
     layout = _layout_in_memory(a)
     if shape is None or order != "K" or layout is None:
         return copied(value, a, order)
@@ -136,12 +137,12 @@ def _copied_like(value: Value, a: Any, order: str, shape: Any) -> TracedArray:
 
 
 def _layout_in_memory(a: Any) -> Layout | None:
-    """The layout of an array; None of what only becomes one."""
+    """The layout of an array; None for objects that still have to become one."""
     return a.layout if is_traced(a) else layout_of(a) if is_numpy_array(a) else None
 
 
 def _fill(fill: Any, dtype: DType | None) -> Value:
-    """What arrays are filled with. As in NumPy, a Python int that the dtype does not hold is an error."""
+    """The fill value of an array. As in NumPy, a Python int that the dtype cannot hold is an error."""
     if dtype is None:
         return as_value(fill)
     is_weak = isinstance(fill, (int, SymbolicSize)) and dtype.kind != "b"
@@ -155,7 +156,8 @@ _NO_COPY_NEEDED = (None, False, np._CopyMode.NEVER, np._CopyMode.IF_NEEDED)
 @implements(np.array)
 def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0,
           **options: Any) -> TracedArray:  # fmt: skip
-    """A copy of anything array-like, nested sequences of traced arrays included; as it is where no copy is needed."""
+    """A copy of any array-like object, including nested sequences of traced arrays; the object itself if no copy is
+    needed."""
     letter = check_order(order)
     if isinstance(object, TracedArray) and copy in _NO_COPY_NEEDED and _fits(object, dtype, letter):
         return _with_axes(object, ndmin, letter)
@@ -171,7 +173,7 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
 
 
 def _with_axes(array: TracedArray, ndmin: int, order: str) -> TracedArray:
-    """The array, seen with new axes in front if it has fewer than `ndmin`."""
+    """The array, viewed with new leading axes if it has fewer than `ndmin`."""
     missing = ndmin - array.ndim
     if missing <= 0:
         return array
@@ -193,7 +195,7 @@ def _as_array(name: str, forced: str | None = None) -> None:
     def asarray(
         a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, **options: Any
     ) -> Any:
-        """The array itself where it is one of that dtype and memory order, else a copy."""
+        """The array itself if it has that dtype and memory order, otherwise a copy."""
         a = as_adopted(a)
         if is_numpy_array(a):
             a = array_on(require_trace().storage_of_array(a), array_type(a))
@@ -217,7 +219,7 @@ _REQUIREMENTS = {
 @constructs("require")
 @implements(np.require)
 def require(a: Any, dtype: Any = None, requirements: Any = None, **options: Any) -> Any:
-    """As `numpy.asarray`. A copy is made for another memory order, of a read-only array, and of a view."""
+    """Like `numpy.asarray`. A copy is made for another memory order, of a read-only array, and of a view."""
     wanted = {_REQUIREMENTS[str(one).upper()] for one in requirements or ()}
     if {"C", "F"} <= wanted:
         raise ArgumentValueError("Cannot specify both 'C' and 'F' order")
@@ -241,7 +243,7 @@ def constants_of(result: Any) -> Any:
 def constructs_constants(*names: str) -> None:
     """Constructors whose arguments are usually known: NumPy's own result, as constants.
 
-    With traced arguments the function that is registered for the protocol runs instead, if there is one.
+    With traced arguments, the function that is registered for the protocol runs instead, if there is one.
     """
     for name in names:
         module, short = place_in_numpy(name)
@@ -261,20 +263,20 @@ def _constant_or_traced(original: Any) -> Callable[..., Any]:
 
 
 def known_number(x: Any) -> Any:
-    """A size that is traced but known, or symbolic, as an int for the call at hand; an error if it is not known."""
+    """A traced but known, or symbolic, size as an int for this call; an error if it is not known."""
     is_size = isinstance(x, SymbolicSize) or (is_traced(x) and x.dtype.kind in "iu")
     return operator.index(x) if is_size else x
 
 
 def _known_size(x: Any) -> Any:
-    """A size that is traced but known, as a number; an error if it is not known."""
+    """A traced but known size as a number; an error if it is not known."""
     return as_size(x) if is_traced(x) and x.dtype.kind in "iu" else x
 
 
 @constructs("arange")
 @implements(np.arange)
 def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
-    """Evenly spaced numbers; an op of its own where it counts from 0."""
+    """Evenly spaced numbers; a separate op if it counts from 0."""
     args = tuple(map(_known_size, args))
     kwargs = {name: _known_size(x) for name, x in kwargs.items() if name not in ("device", "like")}
     if len(args) == 1 and not kwargs and isinstance(args[0], int):
@@ -289,7 +291,7 @@ def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
 
 
 def _symbolic_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None) -> TracedArray:
-    """``arange`` where an end is a symbolic size; beside floats it is what it is for the call at hand."""
+    """``arange`` with an end that is a symbolic size; combined with floats, its value for this call counts."""
     if stop is None:
         start, stop = 0, start
     given = (start, stop, step)
@@ -304,7 +306,7 @@ def _symbolic_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any =
         positions = add(positions, start)
     default = np.result_type(0, *[x for x in given if isinstance(x, np.integer)])
     chosen = as_dtype(dtype, default)
-    # NumPy makes the others of the first two, and lets them wrap.
+    # NumPy computes the others from the first two, and lets them wrap.
     for count, entry in enumerate((start, start + step)):
         if isinstance(entry, SymbolicSize) and chosen.kind in "iu" and chosen != INT64 and length > count:
             check_fits(entry, chosen)
@@ -312,7 +314,8 @@ def _symbolic_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any =
 
 
 def _symbolic_range_of_floats(given: tuple[Any, Any, Any], dtype: Any) -> TracedArray:
-    """As `_symbolic_range`. What is not a multiple of 1/256 is rounded, so only this call tells how many there are."""
+    """Like `_symbolic_range`. Steps that are not multiples of 1/256 are rounded, so the number of entries is only
+    known for this call."""
     parts = [x * 256 for x in given]
     are_exact = all(
         isinstance(x, SymbolicSize | int) or (isinstance(x, float) and x.is_integer()) for x in parts

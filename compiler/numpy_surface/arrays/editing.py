@@ -36,7 +36,7 @@ _MOST_PLACES = 16
 
 
 def known_places(obj: Any, function: str) -> Any:
-    """The places that `insert` or `delete` was asked for, as NumPy takes them; an error if they are not known."""
+    """The positions of `insert` or `delete`, as NumPy interprets them; an error if they are not known."""
     if not contains_traced(obj):
         return obj
     known = require_trace().concrete(as_value(obj))
@@ -56,7 +56,7 @@ def _flat_or_axis(arr: Any, axis: int | None) -> tuple[TracedArray, int]:
 
 
 def _edited(function: Any, length: int, obj: Any, *fill: Any) -> Array:
-    """What NumPy's `function` makes of the positions 0 … length − 1."""
+    """The result of NumPy's `function` on the positions 0 … length − 1."""
     try:
         edited: Array = function(np.arange(length), obj, *fill)
     except IndexError as error:
@@ -111,7 +111,7 @@ def _spread(new: Value, array: TracedArray, axis: int, count: int) -> Value:
 
 
 def _few_places(at: Any) -> list[int] | None:
-    """Places that are counted from the front, if there are not too many to join what lies between them."""
+    """Positions that are counted from the start, if there are few enough to join the parts between them."""
     if isinstance(at, slice):
         ends = (at.start or 0, at.stop, at.step or 1)
         at = range(*ends) if all(type(end) is int and end >= 0 for end in ends) else None
@@ -121,7 +121,7 @@ def _few_places(at: Any) -> list[int] | None:
 
 
 def _without(value: Value, axis: int, gone: list[int]) -> TracedArray:
-    """What lies between places in order."""
+    """The parts between positions, in order."""
     starts = [0, *(place + 1 for place in gone)]
     parts = [
         slice_axis(value, start, stop, axis)
@@ -131,7 +131,7 @@ def _without(value: Value, axis: int, gone: list[int]) -> TracedArray:
 
 
 def _with(value: Value, axis: int, places: list[int], length: int, new: Value) -> TracedArray:
-    """The entries of `new`, each before a place; all of them where there is only one."""
+    """The entries of `new`, each before a position; all of them if there is only one position."""
     ends = [_place(place, length, length) for place in places]
     parts, before = list[Value](), 0
     for number in sorted(range(len(ends)), key=ends.__getitem__):
@@ -143,21 +143,21 @@ def _with(value: Value, axis: int, places: list[int], length: int, new: Value) -
 
 
 def _place(at: Any, last: int, length: int) -> Any:
-    """A place counted from the front; `OutOfBoundsError` if it lies behind the last one or before the first."""
+    """A position counted from the start; raises `OutOfBoundsError` if it is after the last one or before the first."""
     if not -length <= at <= last:
         raise OutOfBoundsError(f"index {at} is out of bounds for an axis of length {length}")
     return at if at >= 0 else at + length
 
 
 def _joined_around(value: Value, axis: int, stop: int, start: int, *between: Value) -> TracedArray:
-    """What lies before `stop`, then what lies between, then what lies from `start` on."""
+    """The part before `stop`, then the part between, then the part from `start` on."""
     parts = [slice_axis(value, 0, stop, axis), *between, slice_axis(value, start, value.shape[axis], axis)]
     return new_array(concatenate(parts, axis))
 
 
 @implements(np.resize)
 def resize(a: Any, new_shape: Any) -> TracedArray:
-    """The elements in another shape, repeated as often as it takes."""
+    """The elements in another shape, repeated as often as necessary."""
     shape = as_shape(new_shape)
     if min(shape, default=0) < 0:
         raise ShapeError("all lengths of new_shape must be 0 or more")
@@ -178,7 +178,7 @@ def recycled(value: Value, shape: tuple[int, ...]) -> Value:
 
 
 def _recycled_over(value: Value, shape: tuple[int, ...], size: int) -> Value:
-    """As `recycled`, of symbolic sizes."""
+    """Like `recycled`, for symbolic sizes."""
     count = value.type.size
     if is_known(count == 1):
         return broadcast_to(reshape_value(value, ()), shape)
@@ -211,7 +211,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> TracedArray:
 
 @implements(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    """``dst[...] = src``, perhaps only where a mask holds."""
+    """``dst[...] = src``, optionally only where a mask is true."""
     target = target_of(dst)
     given = weak_or_dtype(src, as_value(src))
     if isinstance(given, (np.dtype, np.generic)):

@@ -1,4 +1,4 @@
-"""``x.flat``: the elements in row-major order, to read, write and walk over."""
+"""``x.flat``: the elements in row-major order, for reading, writing and iteration."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from .editing import recycled
 
 
 class FlatIterator:
-    """What ``x.flat`` is. Reading through it copies, writing goes to the array."""
+    """The object ``x.flat``. Reading copies; writing changes the array."""
 
     def __init__(self, base: TracedArray) -> None:
         self.base = base
@@ -34,7 +34,7 @@ class FlatIterator:
 
     @property
     def index(self) -> int:
-        """How many elements have been walked over."""
+        """The number of elements that the iterator has returned."""
         return self._position
 
     @property
@@ -63,7 +63,7 @@ class FlatIterator:
         return found if found.is_scalar else wrap(found.value, is_scalar=False)
 
     def _set(self, index: Any, new: Any) -> None:
-        """`new` is repeated or cut to the number of elements that `index` names."""
+        """`new` is repeated or cut to the number of elements that `index` selects."""
         row = self._row()
         value = written_value(new, row.dtype)
         shape = row[index].shape

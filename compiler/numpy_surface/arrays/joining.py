@@ -1,4 +1,4 @@
-"""Joining arrays along axes that they have or that are new."""
+"""Joining arrays along existing or new axes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -20,11 +20,11 @@ from .constructors import as_dtype, copied, new_array
 from .reshaping import ravel, reshape
 
 _in_numpys_order: Callable[..., TracedArray] = np.concatenate
-"""As `concatenate`, with the memory order that NumPy gives the result: what has a rule for it dispatches to us."""
+"""Like `concatenate`, with NumPy's memory order of the result. Functions with their own rule call this one."""
 
 
 def joined(parts: Sequence[Value], axis: int, out: Any, dtype: Any, casting: str) -> TracedArray:
-    """The parts one after another, in the dtype that they have in common or that is asked for."""
+    """The parts one after another, in their common dtype or in the requested one."""
     if out is not None and dtype is not None:
         raise ArgumentTypeError("concatenate takes out or dtype, not both")
     common = as_dtype(dtype, np.result_type(*[part.dtype for part in parts]))
@@ -98,7 +98,7 @@ def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Traced
 
 @implements(np.dstack)
 def dstack(tup: Any) -> TracedArray:
-    """Matrices behind each other."""
+    """Matrices along a third axis."""
     return _in_numpys_order([np.atleast_3d(as_array(x)) for x in tup], 2)
 
 
@@ -111,7 +111,7 @@ def column_stack(tup: Any) -> TracedArray:
 
 @implements(np.block)
 def block(arrays: Any) -> TracedArray:
-    """A matrix of blocks: the innermost lists are joined along the last axis, the next along the one before."""
+    """A matrix of blocks: the innermost lists are joined along the last axis, the next ones along the axis before."""
     depth = _block_depth(arrays)
     leaves = list(_block_leaves(arrays))
     ndim = max(depth, *(leaf.ndim for leaf in leaves))
@@ -121,8 +121,8 @@ def block(arrays: Any) -> TracedArray:
 
 
 def _order_of_blocks(leaves: Sequence[TracedArray], depth: int, size: int) -> str:
-    """NumPy copies an array that is in no list into C order. It joins small arrays step by step, and writes large
-    ones into an array in the order that all have."""
+    """NumPy copies an array that is not in a list into C order. It joins small arrays step by step, and writes large
+    ones into an array in the order that they have in common."""
     if depth == 0:
         return "C"
     if all(leaf.layout.is_row_major for leaf in leaves):
@@ -134,7 +134,7 @@ def _order_of_blocks(leaves: Sequence[TracedArray], depth: int, size: int) -> st
 
 
 def _block_depth(arrays: Any) -> int:
-    """How deep the lists are nested; an error unless all leaves are equally deep."""
+    """The nesting depth of the lists; an error unless all leaves have the same depth."""
     if isinstance(arrays, tuple):
         raise ArgumentTypeError("np.block takes nested lists, not tuples")
     if not isinstance(arrays, list):
@@ -162,7 +162,7 @@ def _joined_blocks(arrays: Any, depth: int, ndim: int) -> TracedArray:
 
 @implements(np.append)
 def append(arr: Any, values: Any, axis: int | None = None) -> TracedArray:
-    """Always a copy; without an axis both are flattened."""
+    """Always a copy; without an axis, both are flattened."""
     array, more = as_array(arr), as_array(values)
     if axis is None:
         array, more, axis = ravel(array), ravel(more), 0

@@ -9,11 +9,11 @@ from ...ir import Value
 from ...value_ops import concatenate, constant, flip, gather, moveaxis, slice_axis
 
 _MOST_RUNS = 4
-"""Up to so many slices are joined; more are one gather."""
+"""Up to this many slices are joined; otherwise one gather is used."""
 
 
 def take_known(x: Value, positions: Array, axis: int) -> Value:
-    """``np.take(x, positions, axis)`` for known positions in [0, length): slices if they are few, else a gather."""
+    """``np.take(x, positions, axis)`` for known positions in [0, length): a few slices, or a gather."""
     positions = np.asarray(positions, INT64)
     runs = _runs(positions)
     if len(runs) <= _MOST_RUNS:
@@ -23,7 +23,7 @@ def take_known(x: Value, positions: Array, axis: int) -> Value:
 
 
 def _runs(positions: Array) -> Sequence[Array]:
-    """The positions cut into pieces of constant step."""
+    """The positions split into pieces of constant step."""
     if not positions.size:
         return [positions]
     runs: list[Array] = []
@@ -40,7 +40,7 @@ def _runs(positions: Array) -> Sequence[Array]:
 
 
 def _slice_run(x: Value, run: Array, axis: int) -> Value:
-    """Positions of constant step as a slice, backwards if they fall."""
+    """Positions of constant step as a slice; the step is negative if they decrease."""
     if not run.size:
         return slice_axis(x, 0, 0, axis)
     first, last = int(run[0]), int(run[-1])

@@ -95,7 +95,7 @@ def triu(m: Any, k: Any = 0) -> TracedArray:
 
 
 def _as_matrix(m: Any) -> Value:
-    """At least a matrix: a vector is each of its rows, as NumPy's broadcasting has it."""
+    """At least a matrix: a vector becomes every row, as in NumPy's broadcasting."""
     value = as_value(m)
     if value.ndim == 0:
         raise ShapeError("tril and triu need an array of 1 or more dimensions")
@@ -146,7 +146,7 @@ def diagflat(v: Any, k: int = 0) -> TracedArray:
 
 
 def _with_diagonal(value: Value, k: int) -> Value:
-    """Zeros with `value` on the k-th diagonal: each column's entry, kept only there."""
+    """Zeros with `value` on the k-th diagonal: an entry per column, kept only on the diagonal."""
     size = value.shape[0] + abs(k)
     columns = pad(value, (max(k, 0),), (max(-k, 0),))
     return where(
@@ -156,7 +156,7 @@ def _with_diagonal(value: Value, k: int) -> Value:
 
 @implements(np.vander)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> TracedArray:
-    """The powers of a vector as columns: products from the left, as NumPy forms them."""
+    """The powers of a vector as columns, computed by cumulative products from the left, as in NumPy."""
     value = as_value(x)
     if value.ndim != 1:
         raise ShapeError("x must be a one-dimensional array or sequence")

@@ -1,4 +1,4 @@
-"""`numpy.pad`, one axis after the other: what is put in front of the array and behind it, in each mode."""
+"""`numpy.pad`, axis by axis: the entries before and after the array, in each mode."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ from .ranges import linspace
 from .reshaping import squeeze
 
 Pair: TypeAlias = tuple[Any, Any]
-"""What an option is before and behind the array along one axis."""
+"""The value of an option before and after the array along one axis."""
 Padding: TypeAlias = Callable[[Value, int, tuple[int, int], Pair], Value]
 """``pad_axis(value, axis, widths, option)``: the value with padding along one axis."""
 
@@ -94,7 +94,7 @@ def pairs(given: Any, ndim: int) -> list[Pair]:
         if known.size in (1, 2) and known.shape != (
             2,
             1,
-        ):  # numbers of NumPy's, which wrap around where they are put
+        ):  # NumPy numbers, which wrap around when they are stored
             flat = known.ravel()
             return [(flat[0], flat[-1])] * ndim
         known = np.broadcast_to(known, (ndim, 2))
@@ -143,7 +143,7 @@ def _ends(value: Value, axis: int) -> tuple[Value, Value]:
 
 
 def _linear_ramp(value: Value, axis: int, width: tuple[int, int], ends: Pair) -> Value:
-    """Evenly spaced from the end value up to, not including, the edge."""
+    """Evenly spaced from the end value up to the edge, which is excluded."""
     ramps = [
         linspace(
             end,
@@ -159,7 +159,7 @@ def _linear_ramp(value: Value, axis: int, width: tuple[int, int], ends: Pair) ->
 
 
 def _statistic(function: Any, value: Value, axis: int, width: tuple[int, int], lengths: Pair) -> Value:
-    """A statistic of the first and the last entries, as many as `stat_length` says."""
+    """A statistic of the first and the last `stat_length` entries."""
     count = value.shape[axis]
     _ends(value, axis)
     borders = []
@@ -197,7 +197,7 @@ def _by_position(mode: str, value: Value, axis: int, width: tuple[int, int], opt
 
 
 def _with_images(mode: str, value: Value, axis: int, width: tuple[int, int], skipped: int) -> Value:
-    """Borders that are parts of the array: of the other end for "wrap", else mirrored."""
+    """Borders that are parts of the array: from the other end for "wrap", otherwise mirrored."""
     length, (low, high) = value.shape[axis], width
     if mode == "wrap":
         parts = slice_axis(value, length - low, length, axis), slice_axis(value, 0, high, axis)
@@ -211,7 +211,7 @@ def _with_images(mode: str, value: Value, axis: int, width: tuple[int, int], ski
 
 
 def _mirrored(mode: str, value: Value, axis: int, width: tuple[int, int], option: Pair) -> Value:
-    """Even: mirrored at the edge. Odd: mirrored at the edge's value, too."""
+    """Even: mirrored at the edge. Odd: also mirrored at the edge's value."""
     if option[0] not in ("even", "odd"):
         raise ArgumentValueError(f"reflect_type must be 'even' or 'odd', not {option[0]!r}")
     if option[0] == "even" or (mode == "reflect" and value.shape[axis] == 1):
@@ -230,7 +230,7 @@ def _mirrored(mode: str, value: Value, axis: int, width: tuple[int, int], option
 
 
 def _with_odd_images(value: Value, axis: int, low: int, high: int, skipped: int) -> Value:
-    """`value` with up to its length of 2·edge − mirror image on both sides; the image leaves out `skipped` entries."""
+    """`value` with up to its length of 2·edge − mirror image on both sides; the image omits `skipped` entries."""
     first, last = _ends(value, axis)
     length = value.shape[axis]
     images = (
@@ -242,7 +242,7 @@ def _with_odd_images(value: Value, axis: int, low: int, high: int, skipped: int)
 
 
 def _twice_less(edge: Value, entries: Value) -> Value:
-    """2·edge − entries, of booleans as integers, which have no difference of their own."""
+    """2·edge − entries; booleans are treated as integers, because they have no difference."""
     if edge.dtype != BOOL:
         return subtract(multiply(edge, 2), entries)
     return convert(subtract(multiply(convert(edge, INT64), 2), convert(entries, INT64)), BOOL)

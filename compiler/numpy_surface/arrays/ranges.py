@@ -48,7 +48,7 @@ def linspace(
     numbers = reshape_value(convert(iota(count, INT64), common), (count, *(1,) * delta.ndim))
     points: Any = new_array(numbers)
     points = points * (step if steps > 0 else delta)
-    points += first  # in place, as in NumPy: its memory order is that of the steps
+    points += first  # in place, as in NumPy: the result has the memory order of the steps
     if endpoint and count > 1:
         points[-1, ...] = last
     if _is_whole(start) and _is_whole(stop) and common == FLOAT64 and is_known(start <= stop):
@@ -66,7 +66,7 @@ def _is_whole(x: Any) -> bool:
 
 
 def _as_arrays(given: Sequence[Any], values: Sequence[Value], dtype: DType) -> list[Any]:
-    """What was given as arrays of a dtype, in the same memory order."""
+    """Arguments as arrays of a dtype, in the same memory order."""
     return [copied(convert(value, dtype), x, "K") for x, value in zip(given, values, strict=True)]
 
 
@@ -98,7 +98,7 @@ def logspace(
 def geomspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> TracedArray:
-    """Numbers that grow by a constant factor. The signs, or complex directions, of the ends are taken out first."""
+    """Numbers with a constant ratio. The signs, or complex directions, of the ends are taken out first."""
     ends = [as_value(x) for x in (start, stop)]
     common = np.result_type(*map(weak_or_dtype, (start, stop), ends), 0.0, as_dtype(dtype))
     for end in ends:
@@ -144,7 +144,7 @@ def _along(length: int, axis: int, ndim: int) -> Value:
 
 
 def positions(shape: Shape, dtype: Any) -> list[Value]:
-    """For each axis the positions along it, not broadcast."""
+    """For each axis, the positions along it, not broadcast."""
     return [convert(_along(length, axis, len(shape)), dtype) for axis, length in enumerate(shape)]
 
 
@@ -232,7 +232,8 @@ class Rows:
         return np.concatenate(rows, axis, dtype=common, casting="unsafe")  # type: ignore[return-value]
 
     def _directive(self, text: str) -> tuple[int, int, int]:
-        """``"axis"``, ``"axis,ndim"`` or ``"axis,ndim,at"``, where new axes go so that old ones start at `at`."""
+        """``"axis"``, ``"axis,ndim"`` or ``"axis,ndim,at"``, where new axes are placed so that old ones start at
+        `at`."""
         try:
             numbers = [int(part) for part in text.split(",")]
         except ValueError:
@@ -242,7 +243,7 @@ class Rows:
 
 
 def _row_part(item: Any) -> tuple[Any, TracedArray]:
-    """What takes part in the promotion, and the array."""
+    """The dtype for promotion, and the array."""
     if isinstance(item, slice):
         array = _points(item) if _is_computed(item) else constants_of(np.r_[item])
         return array.dtype, array

@@ -75,7 +75,7 @@ def _plane(axes: Any, ndim: int) -> tuple[int, int]:
 
 @implements(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> TracedArray:
-    """The elements moved on along the axes; those pushed off the end come in at the start."""
+    """The elements shifted along the axes; those shifted off the end come in at the start."""
     array = as_array(a)
     if axis is None:
         return reshape(roll(ravel(array), shift, 0), array.shape)
@@ -109,7 +109,7 @@ def _rolled(value: Value, shift: Any, axis: int) -> Value:
 
 
 def _cut(given: Any, length: Any) -> Any:
-    """Where the elements begin that come in at the start; None if that is not known while tracing."""
+    """The position of the first element that moves to the start; None if it is not known while tracing."""
     shift = _size_given(given)
     if is_symbolic_shape((shift,)):
         return next(
@@ -119,13 +119,13 @@ def _cut(given: Any, length: Any) -> Any:
     if known is None:
         return None
     total = int(known.sum())
-    if is_known(-length <= total) and is_known(total <= length):  # then there is no need of a remainder
+    if is_known(-length <= total) and is_known(total <= length):  # then no remainder is needed
         return length - total if total > 0 else -total
     return -total % max_expr(length, 1)
 
 
 def _size_given(x: Any) -> Any:
-    """What is given, as the symbolic size that it is or was computed from."""
+    """The argument, as the symbolic size that it is or was computed from."""
     is_number = is_traced(x) and not x.ndim and x.dtype.kind in "iu" and x.concrete() is None
     found = size_of_value(require_trace(), x.value) if is_number else None
     return x if found is None else found
@@ -153,7 +153,7 @@ def tile(A: Any, reps: Any) -> TracedArray:
 
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> TracedArray:
-    """Each entry several times; the counts must be known while tracing."""
+    """Repeats each entry; the counts must be known while tracing."""
     array = as_array(a) if axis is not None else ravel(a)
     place = normalize_axis(0 if axis is None else axis, array.ndim)
     count = _size_given(repeats)

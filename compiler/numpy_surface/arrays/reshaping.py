@@ -1,4 +1,4 @@
-"""Changing shape and the order of axes, with a view wherever NumPy gives one."""
+"""Changing shape and the order of axes, as a view wherever NumPy returns one."""
 
 import math
 import operator
@@ -30,7 +30,8 @@ from .constructors import as_shape, copied, new_array
 
 
 def view_of(array: TracedArray, *views: View) -> TracedArray:
-    """`array` seen through `views`. A scalar has no memory to share: a copy is seen, or a scalar is made if 0-d."""
+    """`array` viewed through `views`. A scalar has no memory to share: the result is a view of a copy, or a scalar if
+    0-d."""
     if not array.is_scalar:
         return array.through(*views)
     value = array.value
@@ -91,7 +92,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> TracedArray:
 
 @implements(np.rollaxis)
 def rollaxis(a: Any, axis: int, start: int = 0) -> TracedArray:
-    """Move `axis` back until it lies before `start`."""
+    """Move `axis` back until it is before `start`."""
     array = as_array(a)
     moved = normalize_axis(axis, array.ndim)
     place = operator.index(start)
@@ -133,7 +134,7 @@ def reshape_method(a: TracedArray, *shape: Any, order: str = "C", copy: bool | N
 
 
 def completed_shape(shape: Shape, given: Shape) -> Shape:
-    """The shape with its −1, if there is one, replaced by what is left of the size of the `given` shape."""
+    """The shape with its −1, if there is one, replaced by the rest of the size of the `given` shape."""
     if is_symbolic_shape(shape) or is_symbolic_shape(given):
         return _completed_symbolic(shape, given)
     size = math.prod(given)
@@ -148,14 +149,12 @@ def completed_shape(shape: Shape, given: Shape) -> Shape:
 
 
 def _completed_symbolic(shape: Shape, given: Shape) -> Shape:
-    """As `completed_shape`. Equal lengths are taken out first, so that what is asked is about few sizes."""
+    """Like `completed_shape`. Equal lengths are removed first, so that comparisons involve few sizes."""
     unknown = [axis for axis, dim in enumerate(shape) if type(dim) is int and dim == -1]
     left, asked = _without_shared(given, [dim for axis, dim in enumerate(shape) if axis not in unknown])
     size, known = math.prod(left), math.prod(asked)
     fits = len(unknown) <= 1 and all(dim >= 0 for dim in asked)
-    if (
-        fits and unknown
-    ):  # beside a length of 0, -1 may be anything: an error, where a call shows such a length
+    if fits and unknown:  # beside a length of 0, -1 may be anything: an error if a call has such a length
         fits = assume(known != 0) or not assume(known == 0)
         fits = fits and bool(remainder(size, known) == 0)
         shape = (*shape[: unknown[0]], quotient(size, known), *shape[unknown[0] + 1 :])
@@ -167,7 +166,7 @@ def _completed_symbolic(shape: Shape, given: Shape) -> Shape:
 
 
 def _without_shared(given: Sequence[Any], asked: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Both without the symbolic lengths that stand in both, which are not 0 or leave nothing to do."""
+    """Both without the symbolic lengths that occur in both, which are nonzero or leave nothing to do."""
     left, rest = list(given), []
     for dim in asked:
         place = next((i for i, other in enumerate(left) if other is dim and is_known(dim != 0)), None)
@@ -179,14 +178,14 @@ def _without_shared(given: Sequence[Any], asked: Sequence[Any]) -> tuple[list[An
 
 
 def _is_column_major(array: TracedArray, order: str) -> bool:
-    """Order "A" means "F" for column-major arrays, else "C"."""
+    """Order "A" means "F" for column-major arrays, otherwise "C"."""
     layout = array.layout
     return order == "F" or (order == "A" and layout.is_contiguous("F") and not layout.is_contiguous("C"))
 
 
 @implements(np.ravel)
 def ravel(a: Any, order: str = "C") -> TracedArray:
-    """All elements in a row: a view of a contiguous array, else a copy."""
+    """All elements in one axis: a view of a contiguous array, otherwise a copy."""
     array = as_array(a)
     if order == "K":
         array = transpose(array, array.layout.order())
@@ -197,7 +196,7 @@ def ravel(a: Any, order: str = "C") -> TracedArray:
 
 @method("flatten")
 def flatten(a: TracedArray, order: str = "C") -> TracedArray:
-    """All elements in a row, always as a copy."""
+    """All elements in one axis, always as a copy."""
     if order == "K":
         a = transpose(a, a.layout.order())
     elif _is_column_major(a, order):
@@ -231,9 +230,9 @@ def expand_dims(a: Any, axis: Any) -> TracedArray:
 
 
 def _at_least(ndim: int, function: Any, sources: Sequence[tuple[int | None, ...]]) -> None:
-    """``atleast_nd``: an array that has the dimensions is returned as it is.
+    """``atleast_nd``: an array with enough dimensions is returned unchanged.
 
-    `sources` says by the number of axes which of these, and which new ones, the result has.
+    `sources` gives the axes of the result by the number of axes: existing and new ones.
     """
 
     def seen(array: TracedArray) -> TracedArray:
@@ -276,14 +275,14 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[TracedArray, ...]
 
 
 def _broadcast_with_others(array: TracedArray, shape: Shape) -> TracedArray:
-    """An array of this shape is returned as it is."""
+    """An array of this shape is returned unchanged."""
     if not same_shape(array.shape, shape):
         return array.through(Broadcast(shape, flagged_writeable=True))
     return new_array(array.value) if array.is_scalar else array
 
 
 def broadcast_shape(*shapes: Shape) -> Shape:
-    """The shape that all broadcast to; `ShapeError` if there is none."""
+    """The shape to which all broadcast; raises `ShapeError` if there is none."""
     shape = joint_shape(*shapes) if shapes else ()
     if shape is None:
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
@@ -295,7 +294,7 @@ _numpy_broadcast_shapes = np.broadcast_shapes
 
 @constructs("broadcast_shapes")
 def broadcast_shapes(*args: Any) -> Shape:
-    """The shape that all broadcast to: a tuple, of sizes where these are symbolic."""
+    """The shape to which all broadcast: a tuple, of sizes where these are symbolic."""
     shapes = [as_shape(shape) for shape in args]
     return broadcast_shape(*shapes) if any(map(is_symbolic_shape, shapes)) else _numpy_broadcast_shapes(*args)
 

@@ -18,7 +18,7 @@ from .reshaping import moveaxis
 
 @implements(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[TracedArray]:
-    """Parts whose lengths differ by at most one, or parts between given places."""
+    """Parts whose lengths differ by at most one, or parts between given positions."""
     array = as_array(ary)
     place = normalize_axis(axis, array.ndim)
     length = array.shape[place]
@@ -43,7 +43,7 @@ def _equal_bounds(length: int, sections: int) -> Sequence[int]:
 
 @implements(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[TracedArray]:
-    """As `array_split`, but a number of sections must divide the length."""
+    """Like `array_split`, but the number of sections must divide the length."""
     array = as_array(ary)
     if np.ndim(indices_or_sections):
         return array_split(array, indices_or_sections, axis)
@@ -80,7 +80,7 @@ def _with_axes(ary: Any, ndim: int, name: str) -> TracedArray:
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[TracedArray, ...]:
-    """The slices along an axis, which disappears."""
+    """The slices along an axis, which is removed."""
     array = _with_axes(x, 1, "unstack")
     return tuple(moveaxis(array, axis, 0))
 

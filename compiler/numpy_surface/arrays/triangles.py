@@ -1,4 +1,4 @@
-"""Positions on diagonals and in triangles of matrices: constants, or computed where a size is symbolic."""
+"""Positions on diagonals and in triangles of matrices: constants, or computed for symbolic sizes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ _numpy_diagonal, _numpy_lower, _numpy_upper = np.diag_indices, np.tril_indices, 
 
 @implements(np.diag_indices)
 def diag_indices(n: Any, ndim: Any = 2) -> Any:
-    """The positions of the entries whose indices are all the same."""
+    """The positions of the entries whose indices are all equal."""
     length = as_size(n)
     if not is_symbolic_shape((length,)):
         return constants_of(_numpy_diagonal(length, ndim))
@@ -50,27 +50,27 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
 
 
 def _square_side(n: Any, m: Any) -> Any:
-    """The symbolic size that both are; how many entries lie in a part of other matrices, is hard to reason about."""
+    """The symbolic size of both; the number of entries in a part of other matrices is hard to reason about."""
     rows = as_size(n)
     columns = rows if m is None else as_size(m)
     return rows if is_symbolic_shape((rows,)) and is_known(rows == columns) else None
 
 
 def _count_above(side: Any, diagonal: Any) -> Any:
-    """How many entries lie on and above a diagonal: in a triangle, or all but those of one."""
+    """How many entries are on and above a diagonal: a triangle, or everything except a triangle."""
     if diagonal >= 0:
         return _triangle(side - diagonal)
     return max_expr(side * side - _triangle(side + diagonal - 1), 0)
 
 
 def _triangle(side: Any) -> Any:
-    """The entries of a triangle with so many in its longest row."""
+    """The entries of a triangle whose longest row has this length."""
     longest = max_expr(side, 0)
     return quotient(longest * (longest + 1), 2)
 
 
 def _positions(lengths: Any, first: Any, count: Any) -> Any:
-    """Row and column of each of `count` entries, where each row has so many, from its first column on."""
+    """Row and column of each of `count` entries, where each row has this many, from its first column on."""
     side, trace = lengths.shape[0], require_trace()
     ends: Any = np.cumsum(lengths)
     trace.ends[ends.value] = 0, count
@@ -85,7 +85,7 @@ def _positions(lengths: Any, first: Any, count: Any) -> Any:
 
 
 def _positions_from(function: Any, of_sizes: Callable[..., Any]) -> None:
-    """What the shape of an array alone gives."""
+    """Results that only depend on the shape of an array."""
 
     @implements(function)
     def positions_from(arr: Any, *args: Any, **kwargs: Any) -> Any:

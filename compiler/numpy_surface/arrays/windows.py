@@ -1,4 +1,5 @@
-"""Window functions: constants of a known length, formulas of a symbolic one; Kaiser's shape parameter may be traced."""
+"""Window functions: constants for a known length, formulas for a symbolic one; Kaiser's shape parameter may be
+traced."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,7 @@ _numpy_kaiser = np.kaiser
 
 
 def _window(name: str, formula: Callable[[Any], Any]) -> None:
-    """A window of `M` points, by its formula of the positions from −1 to 1."""
+    """A window of `M` points, from its formula for positions from −1 to 1."""
     original = getattr(np, name)
 
     @implements(original)

@@ -49,7 +49,7 @@ constructs_constants("mask_indices", "ix_")
 
 
 def as_positions(indices: Any) -> Value:
-    """Indices as int64; `DTypeError` unless they are integers or bools (0 and 1)."""
+    """Indices as int64; raises `DTypeError` unless they are integers or bools (0 and 1)."""
     value = as_value(
         np.asarray(indices, np.intp) if isinstance(indices, (list, tuple)) and not indices else indices
     )
@@ -59,7 +59,7 @@ def as_positions(indices: Any) -> Value:
 
 
 def _check_safe(name: str, indices: Any) -> None:
-    """`DTypeError` if the indices are an array of a dtype that int64 does not hold."""
+    """Raises `DTypeError` if the indices are an array of a dtype that int64 cannot hold."""
     if isinstance(indices, np.ndarray) and not np.can_cast(indices.dtype, INT64):
         raise DTypeError(
             f"{name}: indices of dtype {indices.dtype} cannot be cast to int64 safely: pass indices.astype(int)"
@@ -67,7 +67,7 @@ def _check_safe(name: str, indices: Any) -> None:
 
 
 def in_mode(places: Value, length: int, mode: str) -> Value:
-    """Positions made to lie in the axis: "wrap" counts around, "clip" takes the nearest, "raise" leaves them."""
+    """Positions mapped into the axis: "wrap" counts around, "clip" takes the nearest, "raise" does not change them."""
     if mode == "raise":
         return places
     if mode == "wrap":
@@ -142,7 +142,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
 
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> TracedArray:
-    """The entries along an axis where a known condition holds."""
+    """The entries along an axis where a known condition is true."""
     mask = as_value(condition)
     if mask.ndim != 1:
         raise ShapeError("condition must be a 1-d array")
@@ -152,7 +152,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
 
 @method("compress")
 def compress_method(a: TracedArray, condition: Any, axis: int | None = None, out: Any = None) -> TracedArray:
-    """`compress` with the array in front."""
+    """`compress` with the array as the first argument."""
     return compress(condition, a, axis, out)
 
 
@@ -167,20 +167,20 @@ def extract(condition: Any, arr: Any) -> TracedArray:
 
 @implements(np.where)
 def where_(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    """``x`` where the condition holds, else ``y``; with the condition alone, the positions where it holds."""
+    """``x`` where the condition is true, ``y`` elsewhere; with only the condition, the positions where it is true."""
     mask = nonzero_mask(as_value(condition))
     if x is None and y is None:
         return nonzero(condition)
     if x is None or y is None:
         raise ArgumentTypeError("np.where takes both x and y, or neither")
     dtype = np.result_type(*[weak_or_dtype(choice, as_value(choice)) for choice in (x, y)])
-    yes, no = (convert(as_value(choice), dtype) for choice in (x, y))  # ints of Python's may wrap there
+    yes, no = (convert(as_value(choice), dtype) for choice in (x, y))  # Python ints may wrap there
     return new_array(where(mask, yes, no))
 
 
 @implements(np.select)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> TracedArray:
-    """For each entry the choice of the first condition that holds."""
+    """For each entry, the choice of the first true condition."""
     conditions = [as_value(c) for c in condlist]
     if len(conditions) != len(choicelist) or not conditions:
         raise ShapeError("select needs as many conditions as choices, and at least one")
@@ -197,7 +197,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> TracedArray:
 
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> TracedArray:
-    """``choices[a[i]][i]`` for each position; an unknown index outside takes the nearest choice."""
+    """``choices[a[i]][i]`` for each position; an unknown index out of range takes the nearest choice."""
     given = list(choices)
     options = [as_value(c) for c in given]
     _check_safe("np.choose", a)
@@ -237,7 +237,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    """``a.flat[n] = values.flat[n % len(values)]`` where the mask holds."""
+    """``a.flat[n] = values.flat[n % len(values)]`` where the mask is true."""
     array = target_of(a)
     chosen, new = nonzero_mask(as_value(mask)), _safely_written("putmask", values, array.dtype)
     if chosen.type.size != array.size:
@@ -259,7 +259,7 @@ def _safely_written(function: str, values: Any, dtype: DType) -> Value:
 
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    """The n-th place where the mask holds gets the n-th of `vals`, which start again when they are used up."""
+    """The n-th position where the mask is true gets the n-th of `vals`, which are repeated if necessary."""
     array = target_of(arr)
     chosen, new = nonzero_mask(as_value(mask)), _safely_written("place", vals, array.dtype)
     count = new.type.size
@@ -277,7 +277,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 @implements(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    """Write to the main diagonal, which starts again below a tall matrix with ``wrap=True``."""
+    """Write to the main diagonal, which restarts below a tall matrix with ``wrap=True``."""
     array = target_of(a)
     if array.ndim < 2:
         raise ShapeError("array must be at least 2-d")
@@ -300,7 +300,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 
 def known_nonzero(value: Value, function: str) -> tuple[Array, ...]:
-    """Where a known array is not zero; `DataDependentShapeError` if it is not known while tracing."""
+    """Where a known array is nonzero; raises `DataDependentShapeError` if it is not known while tracing."""
     known = require_trace().concrete(value)
     if known is None:
         raise DataDependentShapeError(

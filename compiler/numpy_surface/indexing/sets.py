@@ -1,4 +1,5 @@
-"""Sets of numbers. Their sizes depend on values, which must therefore be known while tracing, except for `isin`."""
+"""Set operations. The sizes of results depend on values, which must therefore be known while tracing, except for
+`isin`."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ def _known(x: Any, name: str) -> Any:
 
 
 def _entries(x: Any, places: Any) -> Any:
-    """Entries of a vector at known places, which keeps their derivative."""
+    """Entries of a vector at known positions, which keeps their derivative."""
     return wrap(gather(np.ravel(x).value, [constant(places, INT64)], (0,)))  # type: ignore[attr-defined]
 
 
@@ -63,7 +64,7 @@ def unique(
 
 
 class UniqueAll(NamedTuple):
-    """What `numpy.unique_all` gives."""
+    """The result of `numpy.unique_all`."""
 
     values: Any
     indices: Any
@@ -72,14 +73,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `numpy.unique_counts` gives."""
+    """The result of `numpy.unique_counts`."""
 
     values: Any
     counts: Any
 
 
 class UniqueInverse(NamedTuple):
-    """What `numpy.unique_inverse` gives."""
+    """The result of `numpy.unique_inverse`."""
 
     values: Any
     inverse_indices: Any
@@ -109,7 +110,7 @@ def unique_values(x: Any) -> Any:
 
 
 def _picked(sources: Sequence[Any], known: Sequence[Array], wanted: Array) -> Any:
-    """Entries of the sources that are the wanted numbers, the first of each, in the dtype of the wanted."""
+    """The first entry of the sources that equals each wanted number, in the dtype of the wanted numbers."""
     joined = np.concatenate([np.ravel(array) for array in known])
     order = np.argsort(joined, kind="stable")
     places = (
@@ -146,7 +147,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 def _isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
 ) -> Any:
-    """Whether each element is among the others, by bisection of these."""
+    """Whether each element is among the others, by bisection."""
     x, among = in_common_dtype(element, test_elements)
     ordered = sort(wrap(among), axis=None).value
     if not ordered.shape[0]:

@@ -1,7 +1,7 @@
-"""NumPy's functions whose results are as long as the data say, with a length that is given: ``size=``.
+"""NumPy's functions with data-dependent result lengths, with a given length: ``size=``.
 
-Where fewer entries are found than `size`, `fill_value` stands behind them; where more are found, the last
-ones are left out. On NumPy arrays these functions compute at once, on traced arrays they are recorded.
+If fewer entries than `size` are found, `fill_value` is appended; if more are found, the last ones are dropped. On
+NumPy arrays these functions compute at once, and on traced arrays they are recorded.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def _sized(function: Callable[P, R]) -> Callable[P, R]:
-    """Look at `size` and `fill_value` before the function does."""
+    """Check `size` and `fill_value` before the function runs."""
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -69,10 +69,10 @@ def _check_fill_value(name: str, fill_value: Any) -> None:
 
 
 def _first_places(mask: Any, size: int) -> Any:
-    """Where a one-dimensional mask holds, in order; its length stands for what is missing. i64[size]."""
+    """The positions where a one-dimensional mask is true, in order; its length marks missing ones. i64[size]."""
     length = mask.shape[0]
     rank = np.cumsum(mask, dtype=np.int64) - 1
-    slot = np.where(mask, np.minimum(rank, size), size)  # what is too much lands in one slot more
+    slot = np.where(mask, np.minimum(rank, size), size)  # excess entries go to one additional slot
     places = np.full_like(rank, length, shape=(size + 1,))
     if length:
         places[slot] = np.arange(length, like=rank)
@@ -81,7 +81,7 @@ def _first_places(mask: Any, size: int) -> Any:
 
 
 def _packed(values: Any, mask: Any, size: int, fill_value: Any) -> Any:
-    """The rows of `values` where the mask holds; by default filled with the first of them, or 0 if there is none."""
+    """The rows of `values` where the mask is true; padded with the first of them by default, or 0 if there is none."""
     length = mask.shape[0]
     if not length:
         return np.full_like(values, 0 if fill_value is None else fill_value, shape=(size, *values.shape[1:]))
@@ -134,7 +134,7 @@ def argwhere(a: Any, *, size: int, fill_value: Any = 0) -> Any:
 
 @_sized
 def extract(condition: Any, arr: Any, *, size: int, fill_value: Any = 0) -> Any:
-    """The elements of the flattened array where the condition holds: ``arr[condition]`` of a fixed length.
+    """The elements of the flattened array where the condition is true: ``arr[condition]`` with a fixed length.
 
     >>> extract(np.array([True, False, True]), np.array([5.0, 6.0, 7.0]), size=4)
     array([5., 7., 0., 0.])
@@ -144,7 +144,7 @@ def extract(condition: Any, arr: Any, *, size: int, fill_value: Any = 0) -> Any:
 
 @_sized
 def compress(condition: Any, a: Any, axis: int = 0, *, size: int, fill_value: Any = 0) -> Any:
-    """The slices along an axis where a one-dimensional condition holds. As `a`, but `size` long along the axis.
+    """The slices along an axis where a one-dimensional condition is true. Like `a`, but `size` long along the axis.
 
     >>> compress(np.array([False, True]), np.array([[1, 2], [3, 4]]), size=1)
     array([[3, 4]])
@@ -176,7 +176,7 @@ def trim_zeros(filt: Any, trim: str = "fb", *, size: int, fill_value: Any = 0) -
 
 
 def _sorted(ar: Any) -> tuple[Any, Any, Any]:
-    """The elements in order, where each differs from the one before, and where each came from."""
+    """The sorted elements, where each differs from the one before, and where each came from."""
     flat = np.ravel(ar)
     order = np.argsort(flat, stable=True)
     values = flat[order]
@@ -196,10 +196,10 @@ def unique(
     size: int,
     fill_value: Any = None,
 ) -> Any:
-    """The different elements in order, by default filled up with the smallest.
+    """The distinct elements in order, padded with the smallest by default.
 
-    The extra results are as NumPy's: i64[size] places of the first occurrences, positions in the result with
-    the shape of `ar`, and i64[size] counts, which are 0 for what was filled up.
+    The extra results are like NumPy's: i64[size] positions of the first occurrences, positions in the result with the
+    shape of `ar`, and i64[size] counts, which are 0 for padding.
 
     >>> unique(np.array([3, 1, 3, 2]), size=4, return_counts=True)
     (array([1, 2, 3, 1]), array([1, 1, 2, 0]))

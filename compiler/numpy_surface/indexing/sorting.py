@@ -53,7 +53,7 @@ def _line_and_axis(a: Any, axis: Any, order: Any) -> tuple[Value, int]:
 
 
 def _check_kind(kind: Any, stable: Any) -> None:
-    """NumPy looks at the first letter; whatever it is, ours is stable."""
+    """NumPy only looks at the first letter; here every kind is stable."""
     if kind is None:
         return
     if stable is not None:
@@ -66,7 +66,7 @@ def _check_kind(kind: Any, stable: Any) -> None:
 
 @implements(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> TracedArray:
-    """In rising order, NaN last. Every kind is stable."""
+    """In ascending order, NaN last. Every kind is stable."""
     _check_kind(kind, stable)
     x, along = _line_and_axis(a, axis, order)
     (ordered,) = bind_all("sort", x, axis=along, num_keys=1, descending=False)
@@ -77,7 +77,8 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> TracedArray:
-    """Where the sorted entries come from. Every kind is stable. Of a number NumPy makes a line."""
+    """The positions of the sorted entries in the array. Every kind is stable. A number is treated as a vector, as in
+    NumPy."""
     _check_kind(kind, stable)
     x, along = _line_and_axis(np.atleast_1d(as_array(a)), axis, order)
     return wrap(argsort_of([x], along))
@@ -85,7 +86,7 @@ def argsort(
 
 @implements(np.lexsort)
 def lexsort(keys: Any, axis: int = -1) -> TracedArray:
-    """The order by the last key, then by the one before it, …"""
+    """The order by the last key, then by the one before it, and so on."""
     values = [as_value(key) for key in reversed(keys)]
     if not values:
         raise ArgumentTypeError("lexsort needs at least one key")
@@ -111,7 +112,7 @@ def _check_places(kth: Any, x: Value, axis: int, kind: Any) -> None:
         raise ArgumentTypeError(f"kth must be integers, not {places.dtype}")
     if places.ndim > 1:
         raise ShapeError(f"kth must be an int or a sequence of ints, not an array of shape {places.shape}")
-    if is_known(x.type.size == 0):  # where NumPy takes any place
+    if is_known(x.type.size == 0):  # where NumPy accepts any position
         return
     for k in np.ravel(places).tolist():
         if not -x.shape[axis] <= k < x.shape[axis]:
@@ -120,7 +121,7 @@ def _check_places(kth: Any, x: Value, axis: int, kind: Any) -> None:
 
 @implements(np.partition)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> TracedArray:
-    """The sorted array, which is partitioned at every place."""
+    """The sorted array, which is partitioned at every position."""
     x, along = _line_and_axis(a, axis, order)
     _check_places(kth, x, along, kind)
     return sort(wrap(x), along)
@@ -160,7 +161,7 @@ def _comes_before(x: Value, y: Value, *, or_equal: bool) -> Value:
 
 
 def _complex_comes_before(x: Value, y: Value, *, or_equal: bool) -> Value:
-    """By where NaN is (nowhere, imaginary part, real part, both), then by real, then by imaginary part."""
+    """By the position of NaN (none, imaginary part, real part, both), then by real, then by imaginary part."""
     pairs = [(_nan_places(x), _nan_places(y)), (real(x), real(y)), (imag(x), imag(y))]
     before = full((), or_equal, BOOL)
     for ours, theirs in reversed(pairs):
@@ -181,7 +182,8 @@ def _nan_places(x: Value) -> Value:
 
 
 def _bits(count: Any) -> int:
-    """How many bits a length has; of a symbolic one at most, in whole bytes, so that few programs serve all."""
+    """The number of bits of a length; for a symbolic one an upper bound in whole bytes, so that few programs serve
+    all lengths."""
     if not is_symbolic_shape((count,)):
         return int(count.bit_length())
     least = -(-typical(count).bit_length() // 8) * 8
@@ -196,7 +198,7 @@ def _bits(count: Any) -> int:
 
 
 def places_in(ordered: Value, wanted: Value, side: str) -> Value:
-    """How many entries of the sorted vector come before each wanted one: bisection in log n steps."""
+    """The number of entries of the sorted vector before each wanted one: bisection in log n steps."""
     count = ordered.shape[0]
     found = full(wanted.shape, 0, INT64)
     step = 1 << max(_bits(count) - 1, 0)
@@ -229,7 +231,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Trac
 
 @implements(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """The bin of each entry; bins rise or fall."""
+    """The bin of each entry; bins increase or decrease."""
     edges: Any = as_array(bins)
     if is_complex(as_array(x).dtype) or is_complex(edges.dtype):
         raise DTypeError("digitize: x and bins must be real, complex numbers have no order")

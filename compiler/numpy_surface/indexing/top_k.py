@@ -1,4 +1,4 @@
-"""`top_k`: the largest entries along an axis, for NumPy arrays and traced ones alike."""
+"""`top_k`: the largest entries along an axis, for NumPy arrays and traced arrays."""
 
 import operator
 from typing import Any
@@ -14,8 +14,9 @@ from ...tracing.traced_array import located
 def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:
     """The `k` largest entries along an axis, the largest first, and their indices.
 
-    Of equal entries the one with the smaller index comes first. NaN counts as the largest, as in `numpy.sort`; complex
-    numbers are ordered by their real, then by their imaginary parts. The derivative goes to the entries that are taken.
+    Among equal entries, the one with the smaller index comes first. NaN counts as the largest, as in `numpy.sort`;
+    complex numbers are ordered by their real, then by their imaginary parts. The derivative goes to the selected
+    entries.
 
     Args:
         x: an array with at least one axis.

@@ -1,4 +1,4 @@
-"""Linear algebra that NumPy lacks, for NumPy arrays and traced ones alike: `tracemill.linalg`.
+"""Linear algebra that NumPy lacks, for NumPy arrays and traced arrays: `tracemill.linalg`.
 
 Names and arguments are SciPy's. Arrays are stacks of matrices in their last two axes; integers count as f64. A
 singular matrix raises ``np.linalg.LinAlgError``.
@@ -33,8 +33,8 @@ def expm(a: Any) -> Any:
 def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
     """``(P, L, U)`` with ``a = P @ L @ U``, by partial pivoting; `a` has shape (…, m, n) and k = min(m, n).
 
-    L (…, m, k) has a unit diagonal, U (…, k, n) is an upper triangle. With `p_indices` the permutation comes as
-    indices p (…, m) with ``a = L[p] @ U``; with `permute_l` it is applied: ``(P @ L, U)``.
+    L (…, m, k) has a unit diagonal, and U (…, k, n) is an upper triangle. With `p_indices`, the permutation is
+    returned as indices p (…, m) with ``a = L[p] @ U``. With `permute_l`, it is applied: ``(P @ L, U)``.
 
     >>> import numpy as np
     >>> p, l, u = lu(np.array([[1.0, 2.0], [4.0, 4.0]]))
@@ -119,7 +119,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
 
 
 def _in_one_dtype(*operands: Any) -> list[Any]:
-    """The arrays in the dtype that NumPy promotes them to; integers and booleans count as f64."""
+    """The arrays in the dtype to which NumPy promotes them; integers and booleans count as f64."""
     arrays = [x if is_traced(x) else np.asarray(x) for x in operands]
     arrays = [x if is_inexact(x.dtype) else x.astype(np.float64) for x in arrays]
     dtype = np.result_type(*[x.dtype for x in arrays])

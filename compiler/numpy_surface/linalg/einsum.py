@@ -149,7 +149,7 @@ def _sum_over(term: _Term, needed: set[Any]) -> _Term:
 
 
 def _contract(x: _Term, y: _Term, needed: set[Any]) -> _Term:
-    """The two operands as one, summed over the labels that are needed no more."""
+    """The two operands as one, summed over the labels that are no longer needed."""
     x = _sum_over(x, needed | set(y.labels))
     y = _sum_over(y, needed | set(x.labels))
     both = [label for label in x.labels if label in y.labels]
@@ -184,7 +184,7 @@ def _path(terms: Sequence[_Term], output: Labels, optimize: Any) -> list[tuple[i
 
 
 def _stand_in(shape: Sequence[int]) -> Any:
-    """An array of that shape that takes no memory."""
+    """An array of that shape that uses no memory."""
     return np.broadcast_to(np.zeros((), np.int8), tuple(map(typical, shape)))
 
 
@@ -242,14 +242,14 @@ def einsum(
 
 
 def _in_order(term: _Term, output: Labels, sizes: dict[Any, int]) -> Value:
-    """The axes in the order of the result, with those of length 1 that no operand has any more."""
+    """The axes in the order of the result, including those of length 1 that no operand has any longer."""
     present = [label for label in output if label in term.labels]
     value = transpose(term.value, [term.labels.index(label) for label in present])
     return reshape(value, tuple(sizes[label] for label in output))
 
 
 def _view(x: TracedArray, labels: Labels, output: Labels) -> TracedArray:
-    """A diagonal or transpose of one operand: in NumPy a view, which can be written through."""
+    """A diagonal or transpose of one operand: in NumPy a view that can be written through."""
     if x.is_scalar:
         return x
     steps: list[Any] = []
@@ -272,7 +272,7 @@ def _view(x: TracedArray, labels: Labels, output: Labels) -> TracedArray:
 
 @implements(np.einsum_path)
 def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
-    """NumPy's own, which needs the shapes only."""
+    """NumPy's own function, which only needs the shapes."""
     subscripts, given = _as_string(operands)
     shapes = [as_value(x).shape for x in given]
     return np.einsum_path(subscripts, *map(_stand_in, shapes), optimize=optimize)
@@ -283,7 +283,7 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = Fa
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Where NumPy has an operand, or what it makes of some, and the labels of its axes."""
+    """The memory layout of an operand, or of a result of some, and the labels of its axes."""
 
     layout: Layout
     labels: Labels
@@ -292,9 +292,9 @@ class _Seen:
 def _layout_by_numpy(
     optimize: Any, given: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str
 ) -> Layout:
-    """As NumPy does it with small arrays whose axes lie in the same order.
+    """As NumPy does for small arrays with the same order of axes in memory.
 
-    How NumPy contracts operands along a path, and so how the result lies, may change from version to version.
+    How NumPy contracts operands along a path, and therefore the layout of the result, may change between versions.
     """
     numbers = {label: number for number, label in enumerate(sizes)}
     args: list[Any] = []
@@ -307,9 +307,9 @@ def _layout_by_numpy(
 
 
 def _miniature(layout: Layout) -> Array:
-    """An array that lies in memory as another does, with two entries along each axis that may have several.
+    """An array with the layout of another one, with two entries along each axis that may have several.
 
-    An array without elements keeps the strides of what it was sliced from; those of a new one are 0.
+    An array without elements keeps the strides of the array it was sliced from; those of a new one are 0.
     """
     strides = layout.asked().strides or (0,) * len(layout.shape)
     shape = [1 if is_one(dim) else 2 for dim in layout.shape]
@@ -322,7 +322,7 @@ def _miniature(layout: Layout) -> Array:
 
 
 def _layout_of_sum(terms: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str) -> Layout:
-    """As of a ufunc of operands that have all labels as axes."""
+    """As for a ufunc of operands that have all labels as axes."""
     shape = tuple(sizes[label] for label in output)
     layouts = [term.layout for term in terms]
     if order not in ("K", "k"):

@@ -1,15 +1,15 @@
 """`numpy.linalg`: decompositions, eigenvalues and singular values.
 
-What is differentiated is NumPy's function. `cholesky`, `eigh` and `eigvalsh` read one triangle of their argument, so
-the gradient lies in that triangle: an entry beside the diagonal has the derivative of both entries of the Hermitian
-matrix. To move both, differentiate a function that makes the matrix Hermitian first, ``(x + x.T) / 2``.
+These functions differentiate NumPy's functions. `cholesky`, `eigh` and `eigvalsh` read one triangle of their
+argument, so the gradient is in that triangle: an entry off the diagonal has the derivative of both entries of the
+Hermitian matrix. To get both, differentiate a function that makes the matrix Hermitian first, ``(x + x.T) / 2``.
 
 Eigenvectors and singular vectors may be multiplied by a phase. The derivative is that of one choice of phases (see
-`ops.linalg.spectral`), so it is meaningful for functions that do not depend on them. It needs distinct eigenvalues
-or singular values, and is infinite or NaN where two are equal; so is the second derivative of the values. Their first
-derivative, that of the nuclear norm to second order, and those of `inv`, `pinv` and `lstsq` do not need that. Where
-LAPACK would choose vectors freely (``full_matrices=True`` of a matrix that is not square, ``mode="complete"`` of a
-tall one) there is no derivative, which the error says.
+`ops.linalg.spectral`), so it is only meaningful for functions that do not depend on them. It needs distinct
+eigenvalues or singular values, and is infinite or NaN if two are equal; so is the second derivative of the values.
+Their first derivative, that of the nuclear norm to second order, and those of `inv`, `pinv` and `lstsq` do not need
+this. Where LAPACK would choose vectors freely (``full_matrices=True`` for a matrix that is not square,
+``mode="complete"`` for a tall one) there is no derivative, and an error says so.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ SVDResult: Any = type(np.linalg.svd(np.eye(1)))
 
 
 def in_lapack_dtype(*operands: Any) -> list[Value]:
-    """The operands in the dtype that NumPy's linear algebra gives them: integers and booleans count as f64."""
+    """The operands in the dtype that NumPy's linear algebra uses: integers and booleans count as f64."""
     values = [as_value(x) for x in operands]
     values = [value if is_inexact(value.dtype) else convert(value, FLOAT64) for value in values]
     dtype = np.dtype(np.result_type(*[value.dtype for value in values]))
@@ -49,7 +49,7 @@ def _reads_lower(UPLO: str) -> bool:
 
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> TracedArray:
-    """L with a = L Lᴴ, or its adjoint; reads the triangle in which the result lies."""
+    """L with a = L Lᴴ, or its adjoint; reads the triangle in which the result is."""
     (x,) = in_lapack_dtype(a)
     if upper:
         return wrap(adjoint(bind("cholesky", adjoint(x))) if x.ndim > 1 else bind("cholesky", x))
@@ -62,7 +62,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ArgumentValueError(f"Unrecognized mode {mode!r}: qr has 'reduced', 'complete', 'r' and 'raw'")
     first, second = bind_all("qr", x, mode="reduced" if mode == "r" else mode)
-    # LAPACK gets a copy in the order of `a`: "raw" transposes it, and R is the triangle of it.
+    # LAPACK gets a copy in the order of `a`: "raw" transposes it, and R is its triangle.
     given = as_array(a).layout
     copy = copied_order(given, "K")
     if mode == "raw":
@@ -78,8 +78,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def _real_if_known(x: Value, values: Value, *others: Value) -> list[TracedArray]:
-    """NumPy returns real arrays where all eigenvalues of a real matrix are real. That is known under an uncompiled
-    `grad` or `jvp`; elsewhere they are complex."""
+    """NumPy returns real arrays if all eigenvalues of a real matrix are real. This is only known under an uncompiled
+    `grad` or `jvp`; elsewhere the eigenvalues are complex."""
     results = [wrap(value) for value in (values, *others)]
     known = results[0].concrete() if values.type.size else np.zeros(0)
     if x.dtype.kind == "c" or known is None or np.any(np.imag(known)):
@@ -116,7 +116,7 @@ def eigvalsh(a: Any, UPLO: str = "L") -> TracedArray:
 
 @implements(np.linalg.svd)
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    """Singular values, falling, with their vectors unless told otherwise."""
+    """Singular values in descending order, with their vectors by default."""
     if hermitian:
         return _hermitian_svd(a) if compute_uv else _sizes_of_eigenvalues(a)
     (x,) = in_lapack_dtype(a)
@@ -131,7 +131,7 @@ def _sizes_of_eigenvalues(a: Any) -> Any:
 
 
 def _hermitian_svd(a: Any) -> Any:
-    """The eigenvalues' sizes; their signs turn the right vectors."""
+    """The absolute values of the eigenvalues; their signs flip the right vectors."""
     values, vectors = np.linalg.eigh(a)
     order = np.argsort(np.abs(values))[..., ::-1]
     values = np.take_along_axis(values, order, axis=-1)

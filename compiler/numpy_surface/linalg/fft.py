@@ -1,4 +1,4 @@
-"""`numpy.fft`: the discrete Fourier transforms, and what rearranges their frequencies."""
+"""`numpy.fft`: the discrete Fourier transforms, and functions that rearrange frequencies."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,7 +29,7 @@ def _checked_norm(norm: Any) -> str:
 
 
 def _fitted(x: Value, length: int, axis: int) -> Value:
-    """The first `length` entries along an axis; zeros follow where there are fewer."""
+    """The first `length` entries along an axis, padded with zeros if there are fewer."""
     missing = length - x.shape[axis]
     if missing <= 0:
         return slice_axis(x, 0, length, axis)
@@ -56,7 +56,7 @@ def _transformed(op: str, x: Value, n: Any, axis: Any, norm: str) -> Value:
 
 
 def _delivered(result: Value, out: Any) -> TracedArray:
-    """The result, in ``out=``, which must have its shape."""
+    """Store the result in ``out=``, which must have its shape."""
     array = new_array(result)
     if out is None:
         return array
@@ -80,7 +80,7 @@ for _op in ("fft", "ifft", "rfft", "irfft"):
 
 @implements(np.fft.hfft)
 def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> TracedArray:
-    """The transform of a signal that is conjugate-symmetric in time, and so has a real spectrum."""
+    """The transform of a signal that is conjugate-symmetric in time, so that its spectrum is real."""
     norm = _OPPOSITE[_checked_norm(norm)]
     return _delivered(_transformed("irfft", conjugate(as_value(a)), n, axis, norm), out)
 
@@ -95,7 +95,7 @@ def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
 
 
 def _lengths_and_axes(x: Value, s: Any, axes: Any) -> tuple[list[Any], list[int]]:
-    """The length of the signal along each axis, −1 for that of the given array; None leaves it to the transform."""
+    """The length of the signal along each axis; −1 for that of the given array; None lets the transform decide."""
     lengths = None if s is None else [None if n is None else as_size(n) for n in s]
     if axes is None:
         axes = range(-(x.ndim if lengths is None else len(lengths)), 0)

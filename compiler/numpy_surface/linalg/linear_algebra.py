@@ -21,12 +21,12 @@ def _squares(x: Any) -> Any:
 
 
 def _length(squares: Any) -> Any:
-    """The root of a sum of squares. Its derivatives at 0 are 0; that is the least of its subgradients."""
+    """The square root of a sum of squares. Its derivatives at 0 are 0, which is its smallest subgradient."""
     return wrap(root_of_squares(squares.value))
 
 
 def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
-    """The norm along one axis, or several as if they were one."""
+    """The norm along one axis, or along several as if they were one."""
     if order is None or order == 2:
         return _length(np.sum(_squares(x), axis=axis, keepdims=keepdims))
     if isinstance(order, str):
@@ -41,7 +41,7 @@ def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
     if order == 1:
         return np.sum(size, axis=axis, keepdims=keepdims)
     is_even = order % 2 == 0 and order > 0 and x.dtype.kind != "c"
-    # An even power is smooth where an entry is 0, its size is not.
+    # An even power is smooth where an entry is 0; its absolute value is not.
     total = np.sum((x if is_even else size) ** order, axis=axis, keepdims=keepdims)
     exponent = np.reciprocal(np.asarray(order, total.dtype))[()]
     if order < 0:

@@ -45,7 +45,7 @@ def inv(a: Any) -> TracedArray:
 
 @implements(np.linalg.pinv)
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT_GIVEN) -> TracedArray:
-    """The pseudo-inverse. Of a Hermitian matrix the lower triangle is read."""
+    """The pseudo-inverse. For a Hermitian matrix, the lower triangle is read."""
     (x,) = in_lapack_dtype(a)
     real = real_dtype(x.dtype)
     if rcond is not None and rtol is not _NOT_GIVEN:
@@ -64,8 +64,8 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """The least-squares solution, residuals, rank and singular values.
 
-    NumPy returns no residuals where the rank is not full. Where the rank is not known while tracing, there are
-    residuals whenever the matrix has more rows than columns, and they are NaN if the rank turns out not to be full.
+    NumPy returns no residuals if the rank is not full. If the rank is not known while tracing, there are residuals
+    whenever the matrix has more rows than columns, and they are NaN if the rank turns out not to be full.
     """
     matrix, sides = in_lapack_dtype(a, b)
     if matrix.ndim != 2 or sides.ndim not in (1, 2):
@@ -155,7 +155,7 @@ def cond(x: Any, p: Any = None) -> Any:
 
 @implements(np.linalg.matrix_rank)
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """The number of singular values above `tol`, by default a little above rounding."""
+    """The number of singular values above `tol`, which is slightly above rounding by default."""
     x: Any = as_array(A)
     if rtol is not None and tol is not None:
         raise ArgumentValueError("`tol` and `rtol` can't be both set.")

@@ -22,7 +22,7 @@ Axes = tuple[int, ...]
 
 
 def in_common_dtype(*operands: Any) -> list[Value]:
-    """The operands in the dtype that NumPy promotes them to; a Python number counts as an array here."""
+    """The operands in the dtype to which NumPy promotes them; a Python number counts as an array here."""
     values = [as_value(x) for x in operands]
     dtype = np.dtype(np.result_type(*[value.dtype for value in values]))
     return [convert(value, dtype) for value in values]
@@ -31,7 +31,7 @@ def in_common_dtype(*operands: Any) -> list[Value]:
 def sum_of_products(
     x: Value, y: Value, over: tuple[Axes, Axes], batch: tuple[Axes, Axes] = ((), ())
 ) -> Value:
-    """`dot` for every dtype: for booleans, whether any product is true."""
+    """`dot` for every dtype; for booleans, whether any product is true."""
     if x.dtype == BOOL:
         return nonzero_mask(contract(convert(x, INT64), convert(y, INT64), over, batch))
     return contract(x, y, over, batch)
@@ -41,9 +41,9 @@ def sum_of_products(
 
 
 def batched_matmul(x: Value, y: Value) -> Value:
-    """(…, n, k) by (…, k, m), where the leading axes broadcast without being copied.
+    """(…, n, k) by (…, k, m), where the leading axes broadcast without copies.
 
-    A leading axis that both have is a batch axis of `dot`; one that only one has is a free axis of it.
+    A leading axis of both operands is a batch axis of `dot`; a leading axis of only one is a free axis.
     """
     if x.shape[-1] != y.shape[-2]:
         raise ShapeError(
@@ -183,7 +183,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> TracedArray:
 
 
 def _contracted(axes: Any, x: Value, y: Value) -> tuple[Axes, Axes]:
-    """The axes that ``axes=`` names: a count of last and first ones, or a pair of lists."""
+    """The axes in ``axes=``: a number of last and first ones, or a pair of lists."""
     if not np.iterable(axes):
         count = operator.index(axes)
         if count > min(x.ndim, y.ndim) or count < 0:
@@ -265,11 +265,11 @@ def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 @implements(np.linalg.multi_dot)
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    """The product of a chain of matrices, in the order that takes the fewest multiplications."""
+    """The product of a chain of matrices, in the order with the fewest multiplications."""
     chain: list[Any] = [as_array(x) for x in arrays]
     if len(chain) < 2:
         raise ArgumentValueError("Expecting at least two arrays.")
-    if len(chain) == 2:  # of any number of axes, as in NumPy
+    if len(chain) == 2:  # with any number of axes, as in NumPy
         return np.dot(chain[0], chain[1], out=out)
     first_is_row, last_is_column = chain[0].ndim == 1, chain[-1].ndim == 1
     chain[0] = np.atleast_2d(chain[0])

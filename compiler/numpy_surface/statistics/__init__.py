@@ -1,1 +1,1 @@
-"""Averages, spread, order statistics, histograms, and reductions that leave out NaN."""
+"""Averages, spread, order statistics, histograms, and reductions that ignore NaN."""

@@ -47,7 +47,7 @@ from ..ufuncs.ufunc_calls import apply, as_array
 
 
 def _count(x: Value, where: Any, axes: Axes) -> Value:
-    """How many entries each reduced entry stands for, with its axes kept, as f64 (exact)."""
+    """How many entries are combined into each reduced entry, with its axes kept, as f64 (exact)."""
     if where is True or where is NO_VALUE:
         return number(count_along(x.shape, axes), FLOAT64)
     counted = broadcast_to(convert(as_value(where), FLOAT64), x.shape)
@@ -55,7 +55,7 @@ def _count(x: Value, where: Any, axes: Axes) -> Value:
 
 
 def mean_dtypes(given: DType, dtype: Any) -> tuple[DType, DType]:
-    """The dtype in which a mean adds up, and that of the mean."""
+    """The dtype in which a mean is summed, and the dtype of the mean."""
     if dtype is not None:
         chosen = np.dtype(dtype)
         return chosen, chosen
@@ -89,7 +89,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
 
 
 def _total(x: Value, dtype: DType, where: Any, axes: Axes) -> Value:
-    """The sum over `axes`, which stay as axes of length 1."""
+    """The sum over `axes`, which are kept with length 1."""
     return kept(fold_all("sum", masked(convert(x, dtype), where, 0), axes), x.shape, axes)
 
 
@@ -105,7 +105,8 @@ def _without(x: Value, axes: Axes) -> Value:
 
 
 def one_ddof(ddof: Any, correction: Any) -> Any:
-    """What is taken off the count, which the Array API calls `correction`; only one of the names may be used."""
+    """The number subtracted from the count, which the Array API calls `correction`; only one of the names may be
+    used."""
     if correction is NO_VALUE:
         return ddof
     if ddof != 0:
@@ -126,9 +127,9 @@ def variance(
     correction: Any = NO_VALUE,
     root: bool = False,
 ) -> TracedArray:
-    """The mean of |x − mean|², dividing by the count less ``ddof``; its square root for `root`.
+    """The mean of |x − mean|², divided by the count minus ``ddof``; its square root for `root`.
 
-    Where all entries are equal, the root has derivatives 0, as norms have at 0.
+    If all entries are equal, the root has derivatives 0, like norms at 0.
     """
     ddof = one_ddof(ddof, correction)
     x = _spread_over(as_value(a), where)
@@ -159,7 +160,7 @@ def _squared_size(given: DType, x: Value) -> Value:
 
 
 def _root(variances: Value, is_array: bool) -> Value:
-    """The square root, in the same dtype; NumPy casts to integers only where the result is a scalar."""
+    """The square root, in the same dtype; NumPy only casts to integers if the result is a scalar."""
     exact = not is_inexact(variances.dtype)
     root = apply(np.sqrt, wrap(variances)).value if exact else root_of_squares(variances)
     if is_array and not np.can_cast(root.dtype, variances.dtype, "same_kind"):
@@ -206,7 +207,7 @@ def _returned(result: Any, total: Any, returned: bool) -> Any:
 
 
 def matching_weights(x: TracedArray, weights: TracedArray, axis: Any) -> Any:
-    """Weights in the shape of x: as they are, or along one axis, or along several."""
+    """Weights in the shape of x: already in this shape, or along one axis, or along several."""
     if weights.ndim == x.ndim and weights.shape == x.shape:
         return weights
     if axis is None:

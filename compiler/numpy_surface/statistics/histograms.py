@@ -21,7 +21,7 @@ from ..ufuncs.ufunc_calls import as_array
 
 @implements(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each of 0, 1, … occurs. The largest must be known while tracing: it gives the length."""
+    """How often each of 0, 1, … occurs. The largest must be known while tracing, because it gives the length."""
     values: Any = as_array(x)
     if values.ndim != 1:
         raise ShapeError(f"bincount needs a vector, not {values.type}")
@@ -40,7 +40,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 
 
 def bincount_of_length(x: Any, weights: Any, length: int) -> Any:
-    """As `numpy.bincount`, for 0, …, length − 1; other entries count nowhere."""
+    """Like `numpy.bincount`, for 0, …, length − 1; other entries are not counted."""
     values = as_value(x)
     if weights is None:
         return wrap(counted(values, None, full(values.shape, 1, INT64), length))
@@ -51,7 +51,7 @@ def bincount_of_length(x: Any, weights: Any, length: int) -> Any:
 
 
 def counted(places: Value, present: Value | None, added: Value, length: int) -> Value:
-    """The sums of what is added at each place; what is not present counts nowhere."""
+    """The sums of the values added at each position; absent entries are not counted."""
     if present is not None:
         added = where(present, added, 0)
     start = full((length,), 0, added.dtype)
@@ -69,7 +69,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def _edges(x: Any, bins: Any, limits: Any, *, like_range: bool = False) -> Any:
-    """The edges: as given, or so many of equal distance from the smallest to the largest entry or within a range.
+    """The edges: given, or equally spaced from the smallest to the largest entry or within a range.
 
     Edges within a range have the dtype of x and the range, or that of the range alone (`like_range`).
     """
@@ -113,7 +113,7 @@ def _outer_edges(x: Any, limits: Any) -> tuple[Any, Any]:
 
 
 def _places(x: Any, edges: Any) -> tuple[Value, Value]:
-    """The bin of each entry, the last bin closed above, and whether the entry is in one."""
+    """The bin of each entry, with the last bin closed on the right, and whether the entry is in one."""
     count = edges.shape[0] - 1
     place: Any = np.searchsorted(edges, x, side="right") - 1
     place = np.where(x == edges[-1], count - 1, place)
@@ -121,7 +121,7 @@ def _places(x: Any, edges: Any) -> tuple[Value, Value]:
 
 
 def _weights_and_counts(x: Any, weights: Any) -> Value:
-    """What each entry adds: 1, or its weight in the dtype that NumPy sums it in."""
+    """The contribution of each entry: 1, or its weight in the dtype in which NumPy sums it."""
     if weights is None:
         return full((x.size,), 1, INT64)
     w: Any = as_array(weights)

@@ -1,4 +1,4 @@
-"""Reductions and running sums that leave out NaN."""
+"""Reductions and cumulative sums that ignore NaN."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from .averages import one_ddof, quotient
 
 
 def _without_nan(a: Any, fill: complex) -> Any:
-    """The array with `fill` for NaN; itself if its dtype has none."""
+    """The array with NaN replaced by `fill`; the array itself if its dtype has no NaN."""
     x: Any = as_array(a)
     if not is_inexact(x.dtype):
         return x
@@ -24,7 +24,7 @@ def _without_nan(a: Any, fill: complex) -> Any:
 
 
 def _as_the_plain_one(name: str, fill: complex) -> None:
-    """The function without ``nan`` in its name, of the array with its identity for NaN."""
+    """The function without ``nan`` in its name, applied to the array with NaN replaced by its identity."""
     plain = getattr(np, name)
 
     @implements(getattr(np, f"nan{name}"))
@@ -69,7 +69,7 @@ def _index(name: str, fill: float) -> None:
 
     @implements(getattr(np, f"nan{name}"))
     def reduction(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-        """NumPy refuses lines of NaN alone; so does this where the values are known, else it gives 0."""
+        """NumPy refuses lines that are all NaN; so does this if the values are known, and otherwise it gives 0."""
         x: Any = as_array(a)
         if is_inexact(x.dtype):
             nothing: Any = np.all(np.isnan(x), axis=axis)
@@ -93,7 +93,7 @@ def _present(x: Any, where: Any) -> Any:
 
 
 def _quotient(total: Value, count: Value, out: Any = None) -> Value:
-    """A mean, which is NaN of no entries; as in NumPy that is not a floating-point error."""
+    """A mean, which is NaN for no entries; as in NumPy, that is not a floating-point error."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return quotient(total, count, out)
 

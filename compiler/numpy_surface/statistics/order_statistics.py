@@ -23,7 +23,7 @@ from ..ufuncs.reductions import Axes, deliver, in_one_axis, keeps_axes
 from ..ufuncs.ufunc_calls import as_array
 from .averages import matching_weights
 
-# Where the quantile q of n sorted entries lies, counted from 0, as a fraction or as an integer.
+# The position of the quantile q among n sorted entries, counted from 0, as a fraction or as an integer.
 _PLACES: dict[str, Callable[[Any, Any], Any]] = {
     "inverted_cdf": lambda n, q: _boundary(n * q - 1, lambda gamma, index: gamma == 0),
     "averaged_inverted_cdf": lambda n, q: n * q - 1,
@@ -45,10 +45,10 @@ _SHARES: dict[str, Callable[[Any, Any], Any]] = {
     "averaged_inverted_cdf": lambda gamma, index: np.where(gamma == 0, 0.5, 1.0),
     "midpoint": lambda gamma, index: np.where(index % 1 == 0, 0.0, 0.5),
 }
-"""How much of the upper neighbour counts, where that is not the fraction of the place."""
+"""The weight of the upper neighbour, if it is not the fraction of the position."""
 
 _EXACT_PLACES = frozenset({"inverted_cdf", "closest_observation", "lower", "higher", "nearest", "linear"})
-"""Methods that take an entry as it is where its place is an integer."""
+"""Methods that take a single entry if its position is an integer."""
 
 
 def _hyndman_fan(n: Any, q: Any, alpha: float, beta: float) -> Any:
@@ -56,7 +56,7 @@ def _hyndman_fan(n: Any, q: Any, alpha: float, beta: float) -> Any:
 
 
 def _boundary(index: Any, stays: Callable[[Any, Any], Any]) -> Any:
-    """The entry below the place where `stays` says so, else the one above."""
+    """The entry below the position where `stays` is true, otherwise the one above."""
     below = np.floor(index)
     chosen = np.where(stays(index - below, index), below, below + 1).astype(np.intp)
     return np.maximum(chosen, 0)
@@ -66,7 +66,7 @@ def _boundary(index: Any, stays: Callable[[Any, Any], Any]) -> Any:
 
 
 def sorted_lines(x: Value) -> Value:
-    """The entries of the last axis in rising order, NaN last."""
+    """The entries of the last axis in ascending order, NaN last."""
     (ordered,) = bind_all("sort", x, axis=x.ndim - 1, num_keys=1, descending=False)
     return ordered
 
@@ -77,7 +77,7 @@ def _entries(ordered: Value, place: Any) -> Any:
 
 
 def _entries_of_each(ordered: Value, place: Any) -> Any:
-    """Entries of the last axis at places that differ between lines: the last axes of `place` are the lines."""
+    """Entries of the last axis at positions that differ between lines: the last axes of `place` are the lines."""
     lines = ordered.shape[:-1]
     extra = place.shape[: place.ndim - len(lines)]
     flat = np.moveaxis(np.reshape(place, (math.prod(extra), *lines)), 0, -1)
@@ -92,7 +92,7 @@ def _present(x: Value) -> Any:
 
 
 def _or_nan(result: Any, ordered: Value) -> Any:
-    """NaN for the lines that have one."""
+    """NaN for the lines that contain one."""
     if not is_inexact(ordered.dtype):
         return result
     last = wrap(ordered)[..., -1]
@@ -103,7 +103,7 @@ def _or_nan(result: Any, ordered: Value) -> Any:
 
 
 def _interpolated(line: Value, q: Any, method: str, weak: bool) -> Any:
-    """Quantiles along the last axis, which disappears; the axes of q come first."""
+    """Quantiles along the last axis, which is removed; the axes of q come first."""
     length = line.shape[-1]
     ordered = sorted_lines(line)
     place = as_known_or_traced(_PLACES[method](length, q))
@@ -117,7 +117,7 @@ def _interpolated(line: Value, q: Any, method: str, weak: bool) -> Any:
 
 
 def _interpolated_present(line: Value, q: Any, method: str, weak: bool) -> Any:
-    """As `_interpolated` over the entries that are not NaN, whose number differs between lines."""
+    """Like `_interpolated`, over the entries that are not NaN, whose number differs between lines."""
     ordered = sorted_lines(line)
     count = _present(line)
     q = np.reshape(as_array(q), (*np.shape(q), *(1,) * (line.ndim - 1)))
@@ -143,7 +143,7 @@ def _is_integer(method: str, place: Any) -> bool:
 
 
 def _neighbours(place: Any, top: Any) -> tuple[Any, Any]:
-    """The entries below and above a place, both the last or the first one outside."""
+    """The entries below and above a position; outside, both are the last or the first one."""
     below = np.floor(place)
 
     def clipped(index: Any) -> Any:
@@ -158,7 +158,8 @@ def _share(method: str, place: Any, below: Any) -> Any:
 
 
 def _lerp(a: Any, b: Any, share: Any, weak: bool) -> Any:
-    """Linear interpolation, from the nearer end. A share that came from a Python number keeps the dtype of a and b."""
+    """Linear interpolation from the nearer end. A fraction that came from a Python number keeps the dtype of a and
+    b."""
     if weak:
         share = share.astype(a.dtype if a.dtype.kind == "f" else np.float64)
     gap = b - a
@@ -166,7 +167,7 @@ def _lerp(a: Any, b: Any, share: Any, weak: bool) -> Any:
 
 
 def _weighted(line: Value, weights: Value, q: Any, ignore_nan: bool) -> Any:
-    """The first entry at which the cumulative weight reaches q of the total."""
+    """The first entry at which the cumulative weight reaches q times the total."""
     x: Any = wrap(line)
     w: Any = wrap(weights)
     if ignore_nan and is_inexact(line.dtype):
@@ -251,7 +252,7 @@ def _quantiles_last(result: TracedArray, quantile_axes: int) -> TracedArray:
 def _with_kept_axes(
     result: Any, quantile_axes: int, x: Value, axes: Axes, out: Any, keepdims: Any, casting: str = "unsafe"
 ) -> TracedArray:
-    """Axes of the quantiles in front, then those of x that are left, or all with length 1."""
+    """Axes of the quantiles first, then the remaining axes of x, or all with length 1."""
     if keeps_axes(keepdims):
         kept = (1 if axis in axes else dim for axis, dim in enumerate(x.shape))
         result = np.reshape(result, (*result.shape[:quantile_axes], *kept))
@@ -270,7 +271,7 @@ for _name, _scale in (("quantile", 1), ("percentile", 100)):
 def median(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
 ) -> TracedArray:
-    """The mean of the middle entry, or of the two."""
+    """The mean of the middle entry, or of the two middle entries."""
     x = as_value(a)
     axes = axes_or_all(axis, x.ndim)
     line = in_one_axis(x, axes)

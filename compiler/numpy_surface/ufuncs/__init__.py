@@ -1,1 +1,1 @@
-"""ufuncs and their methods, reductions, operators, and the functions made of them."""
+"""ufuncs and their methods, reductions, operators, and functions built on them."""

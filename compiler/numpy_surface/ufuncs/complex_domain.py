@@ -1,4 +1,4 @@
-"""`numpy.emath`: functions that give complex numbers where real ones have no value."""
+"""`numpy.emath`: functions that return complex numbers where real ones have no value."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from .ufunc_calls import as_array
 
 
 def _widened(x: Any, name: str, outside: Any) -> Any:
-    """The array as complex if an entry lies outside of the real domain, which must be known while tracing."""
+    """The array as complex if an entry is outside the real domain, which must be known while tracing."""
     array: Any = as_array(x)
     if is_complex(array.dtype):
         return array

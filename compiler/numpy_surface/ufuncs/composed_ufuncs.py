@@ -1,4 +1,4 @@
-"""The ufuncs that are more than one op. Their operands come in the dtypes of NumPy's loop."""
+"""The ufuncs that consist of several ops. Their operands have the dtypes of NumPy's loop."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def divmod_(x: TracedArray, y: TracedArray) -> Pair:
 
 
 def _logical(name: str) -> None:
-    """Truth of numbers: compare with zero first."""
+    """Truth values of numbers: compare with zero first."""
 
     @implements_ufunc(getattr(np, name))
     def logical(*operands: TracedArray) -> TracedArray:
@@ -74,7 +74,7 @@ for _name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
 
 
 def _extremum(name: str, comparison: Any, *, keeps_nan: bool) -> None:
-    """maximum and the like; complex numbers are ordered by real, then by imaginary part."""
+    """maximum and similar ufuncs; complex numbers are ordered by real, then by imaginary part."""
 
     @implements_ufunc(getattr(np, name))
     def extremum(x: TracedArray, y: TracedArray) -> TracedArray:
@@ -103,7 +103,7 @@ def clip(x: TracedArray, low: TracedArray, high: TracedArray) -> Any:
 
 @implements_ufunc(np.modf)
 def modf(x: TracedArray) -> Pair:
-    """Fraction and whole part, both with the sign of x; an infinity has the fraction 0.
+    """Fraction and integer part, both with the sign of x; an infinity has the fraction 0.
 
     Not by `copysign`, which has derivative 0 at 0, where the fraction is x itself.
     """
@@ -138,8 +138,8 @@ def _power_of_two(exponent: Value, dtype: Any) -> Value:
 def scaled_by_power_of_two(x: Value, exponent: Value) -> Value:
     """x · 2^exponent, rounded once.
 
-    Three factors, so that none overflows. Downwards the first two keep a distance of one mantissa from
-    the denormal numbers, so that only the last product is rounded (the method of musl's scalbn).
+    Three factors, so that none overflows. For negative exponents the first two stay one mantissa above the denormal
+    numbers, so that only the last product is rounded (the method of musl's scalbn).
     """
     if x.dtype.itemsize == 2:
         return convert(scaled_by_power_of_two(convert(x, FLOAT32), exponent), x.dtype)

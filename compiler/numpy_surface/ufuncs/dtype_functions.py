@@ -1,4 +1,4 @@
-"""Questions that the type of a traced array answers: shape, ndim, size, result_type, can_cast."""
+"""Queries that the type of a traced array answers: shape, ndim, size, result_type, can_cast."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 def promoted(x: Any) -> Any:
-    """What takes part in promotion for this operand: its dtype, or a Python number if it is weak."""
+    """The operand's contribution to promotion: its dtype, or a Python number if it is weak."""
     if not is_traced(x):
         return x
     return x.dtype if x.weak is None else x.weak(0)
@@ -57,7 +57,7 @@ def common_type(*arrays: Any) -> Any:
 
 @implements(np.min_scalar_type)
 def min_scalar_type(a: Any, /) -> Any:
-    """Depends on the value of a number, so that one must be known."""
+    """Depends on the value of a number, which must be known."""
     array: TracedArray = as_array(a)
     if array.ndim:
         return array.dtype

@@ -1,7 +1,7 @@
-"""``scipy.special.logsumexp`` on traced arrays, with derivatives that are right where entries tie or would overflow.
+"""``scipy.special.logsumexp`` on traced arrays, with derivatives that are right for equal entries and large ones.
 
-SciPy takes the largest entries out of the sum and counts them. A count has no derivative, so that what SciPy's formula
-gives for equal entries has the wrong second derivatives.
+SciPy takes the largest entries out of the sum and counts them. A count has no derivative, so SciPy's formula has
+wrong second derivatives for equal entries.
 """
 
 import math
@@ -17,14 +17,14 @@ from ...tracing.registry import stands_in_for
 from ...tracing.traced_array import as_value, wrap
 
 _LARGEST_EXPONENT = {"float16": 10.0, "float64": 700.0, "complex128": 700.0}
-"""By dtype: e to that power is finite. 80 for the others, which have the exponents of f32."""
+"""By dtype: e to this power is finite. 80 for the others, which have the exponents of f32."""
 
 
 @stands_in_for("logsumexp")
 def logsumexp(
     a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
-    """``log(sum(b * exp(a)))`` over `axis`; with `return_sign` the logarithm of its size, and its sign."""
+    """``log(sum(b * exp(a)))`` over `axis`; with `return_sign` the logarithm of its absolute value, and its sign."""
     x = np.atleast_1d(_floating(as_numbers(a)))
     if b is None and not return_sign and x.dtype.kind == "f":
         axes = axes_or_all(axis, x.ndim)
@@ -49,7 +49,7 @@ def logsumexp(
 
 
 def log_of_weighted_sum(x: Any, weights: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    """``log(sum(weights * exp(x)))`` of arrays of one floating dtype. NaN where a real sum is negative."""
+    """``log(sum(weights * exp(x)))`` of arrays of one floating-point dtype. NaN where a real sum is negative."""
     scale, most, rest = _scaled_parts(x, weights, axes)
     result = _log_of_parts(most, rest) + scale
     is_finite = np.isfinite(result)
@@ -58,11 +58,11 @@ def log_of_weighted_sum(x: Any, weights: Any, axes: tuple[int, ...], keepdims: b
 
 
 def _scaled_parts(x: Any, weights: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """The largest exponent that has a weight, 0 if it is infinite; the sum of its terms and that of the other terms,
-    both divided by e to that power."""
+    """The largest exponent with a weight, 0 if it is infinite; the sum of its terms and that of the other terms, both
+    divided by e to that power."""
     scale = np.max(np.where(weights == 0, -math.inf, np.real(x)), axis=axes, keepdims=True, initial=-math.inf)
     scale = np.where(np.isfinite(scale), scale, np.zeros_like(scale))
-    # A term of weight 0 keeps its exponential, which is the derivative by its weight, as far as that is finite.
+    # A term of weight 0 keeps its exponential, which is the derivative by its weight, if it is finite.
     none = np.full_like(x, -math.inf)
     exponent = np.where((weights == 0) & ~np.isfinite(x), none, x) - scale
     bound = _LARGEST_EXPONENT.get(x.dtype.name, 80.0)
@@ -75,7 +75,7 @@ def _scaled_parts(x: Any, weights: Any, axes: tuple[int, ...]) -> tuple[Any, Any
 
 
 def _sum_where_infinite(is_finite: Any, x: Any, weights: Any, axes: tuple[int, ...]) -> Any:
-    """``sum(weights * exp(x))``, on whose special values SciPy's result depends; 1 where the result is finite."""
+    """``sum(weights * exp(x))``, which determines SciPy's special values; 1 where the result is finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         terms = np.where(is_finite, 1, weights) * np.exp(np.where(is_finite, 0, x))
         return np.where(is_finite, 1, np.sum(terms, axis=axes, keepdims=True))
@@ -87,7 +87,7 @@ def _quiet_log(x: Any) -> Any:
 
 
 def _direction(x: Any) -> Any:
-    """``x / abs(x)``, or 0 where `x` is 0. Unlike `numpy.sign`, NaN for infinite complex numbers, as SciPy has it."""
+    """``x / abs(x)``, or 0 where `x` is 0. Unlike `numpy.sign`, NaN for infinite complex numbers, as in SciPy."""
     if x.dtype.kind != "c":
         return np.sign(x)
     size = np.abs(x)
@@ -95,7 +95,7 @@ def _direction(x: Any) -> Any:
 
 
 def _log_of_parts(most: Any, rest: Any) -> Any:
-    """``log(most + rest)``, which keeps its digits where `most` is 1 and `rest` far below it."""
+    """``log(most + rest)``, which stays accurate if `most` is 1 and `rest` is much smaller."""
     with np.errstate(divide="ignore", invalid="ignore"):
         if most.dtype.kind == "c":
             return np.log(most + rest)

@@ -1,4 +1,4 @@
-"""Comparing arrays, and asking what kind of numbers they hold."""
+"""Comparing arrays, and testing what kind of numbers they contain."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Mathematical functions that are more than one ufunc: rounding, clipping, parts of complex numbers."""
+"""Mathematical functions that consist of several ufuncs: rounding, clipping, parts of complex numbers."""
 
 import operator
 from typing import Any
@@ -77,7 +77,7 @@ def clip(
     if x.dtype.kind == "f" and (low is None or high is None):
         if _is_zero(high if low is None else low) and x.dtype != np.float16:
             x = np.add(x, 0.0)  # with one bound NumPy takes the maximum, where a −0 becomes the bound
-        # On the bound the derivative is 1, as with two of them; maximum would share it.
+        # On the bound the derivative is 1, as with two bounds; maximum would share it.
         low, high = -np.inf if low is None else low, np.inf if high is None else high
     if low is None:
         return apply(np.minimum, x, high, out=out, **kwargs)
@@ -92,7 +92,7 @@ def _is_zero(bound: Any) -> bool:
 
 @implements(np.nan_to_num)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """Numbers in place of NaN and infinities; in place of them in `x` itself without ``copy``."""
+    """Replaces NaN and infinities by numbers; in `x` itself without ``copy``."""
     array: Any = as_array(x)
     if not is_inexact(array.dtype):
         array = wrap(array.value) if copy else array

@@ -1,4 +1,4 @@
-"""Python's operators on traced arrays: each is the ufunc of its meaning, in place where written so."""
+"""Python's operators on traced arrays: each is the corresponding ufunc; augmented assignments work in place."""
 
 import operator
 from typing import Any
@@ -51,7 +51,7 @@ _SUPPORTED_OPERANDS = (
 
 
 def operate(ufunc: Any, x: Any, y: Any) -> Any:
-    """A binary operator. Python numbers among themselves stay weak, as they would outside."""
+    """A binary operator. Two Python numbers give a weak one, as outside."""
     if not all(isinstance(operand, _SUPPORTED_OPERANDS) for operand in (x, y)):
         return NotImplemented
     if (
@@ -74,13 +74,13 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
 
 
 def _as_weak(x: TracedArray) -> TracedArray:
-    """The number as a Python number; what is bool stays as it is."""
+    """The number as a Python number; bools do not change."""
     kinds: dict[str, type] = {"i": int, "f": float, "c": complex}
     return x if x.dtype == BOOL else wrap(x.value, weak=kinds[x.dtype.kind])
 
 
 def _repeated(sequence: Any, count: TracedArray) -> Any:
-    """``[x, y] * n``, which repeats the list where `n` is a scalar of NumPy's, too."""
+    """``[x, y] * n``, which also repeats the list if `n` is a NumPy scalar."""
     if count.dtype.kind not in "iu":
         raise ArgumentTypeError(
             f"a {type(sequence).__name__} times a scalar repeats it, and {count.type} is not an integer. "
@@ -91,7 +91,7 @@ def _repeated(sequence: Any, count: TracedArray) -> Any:
 
 
 def _fast_power(x: TracedArray, exponent: float) -> Any:
-    """ndarray's own shortcuts for ``x ** 2`` and the like, whose rounding, or dtype, is not that of `np.power`."""
+    """ndarray's own shortcuts for ``x ** 2`` and similar powers, whose rounding, or dtype, differs from `np.power`."""
     if x.dtype.kind in "fc":
         shortcuts = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
         function = shortcuts.get(exponent)
@@ -118,7 +118,7 @@ def _unary(ufunc: Any, x: TracedArray) -> TracedArray:
 
 
 def _in_place(ufunc: Any, x: TracedArray, other: Any) -> Any:
-    """``x += y`` writes through the views of x; a scalar is rebound instead, as NumPy's are."""
+    """``x += y`` writes through the views of x; a scalar is rebound instead, as in NumPy."""
     if x.is_scalar:
         return operate(ufunc, x, other)
     if not isinstance(other, _SUPPORTED_OPERANDS):

@@ -1,4 +1,4 @@
-"""Reductions over axes, and running sums: NumPy's dtype rules, ``out=``, ``initial=``, ``where=``, ``keepdims=``."""
+"""Reductions over axes, and cumulative sums: NumPy's dtype rules, ``out=``, ``initial=``, ``where=``, ``keepdims=``."""
 
 import math
 from functools import cache
@@ -39,19 +39,19 @@ Axes = tuple[int, ...]
 
 
 def some_axes(axis: Any, ndim: int) -> Axes:
-    """The axes that ``axis=`` names: all for None, one for an int, those of a tuple. A 0-d array may have axis 0."""
+    """The axes in ``axis=``: all for None, one for an int, those of a tuple. A 0-d array may have axis 0."""
     if axis is None or (ndim == 0 and axis in (0, -1)):
         return tuple(range(ndim))
     return normalize_axes(axis, ndim)
 
 
 def count_along(shape: Shape, axes: Axes) -> int:
-    """How many entries a reduction over `axes` sees."""
+    """How many entries a reduction over `axes` combines."""
     return math.prod(shape[axis] for axis in axes)
 
 
 def kept(result: Value, shape: Shape, axes: Axes) -> Value:
-    """A reduced value with its axes back as axes of length 1."""
+    """A reduced value with its axes restored as axes of length 1."""
     return reshape(result, tuple(1 if axis in axes else dim for axis, dim in enumerate(shape)))
 
 
@@ -68,7 +68,7 @@ def deliver(
     keepdims: Any = False,
     casting: str = "unsafe",
 ) -> TracedArray:
-    """The result of a reduction of an array of `shape`, with the axes that ``keepdims=`` keeps, in ``out=``.
+    """The result of a reduction of an array of `shape`, with the axes that ``keepdims=`` keeps, stored in ``out=``.
 
     As in NumPy, ``out=`` must have the shape of the result, and a reduction casts to any dtype.
     """
@@ -84,7 +84,7 @@ def deliver(
 
 
 def masked(x: Value, where: Any, fill: complex) -> Value:
-    """`x` with `fill` where the mask of ``where=`` does not hold; the two are broadcast."""
+    """`x` with `fill` where the mask of ``where=`` is false; the two are broadcast."""
     if where is True or where is NO_VALUE:
         return x
     mask = as_value(where)
@@ -94,7 +94,7 @@ def masked(x: Value, where: Any, fill: complex) -> Value:
 
 
 def root_of_squares(squares: Value) -> Value:
-    """The root of a sum of squares. All derivatives at 0 are 0 instead of infinite or NaN."""
+    """The square root of a sum of squares. All derivatives at 0 are 0 instead of infinite or NaN."""
     return elementwise("sqrt" if squares.dtype.kind == "c" else "root_of_squares", squares)
 
 
@@ -103,7 +103,7 @@ def root_of_squares(squares: Value) -> Value:
 
 @cache
 def summed_dtype(ufunc: Any, dtype: DType) -> DType:
-    """The dtype in which NumPy adds or multiplies up entries of `dtype`."""
+    """The dtype in which NumPy sums or multiplies entries of `dtype`."""
     if dtype.name == "bfloat16":
         return dtype
     chosen: DType = ufunc.reduce(np.zeros(1, dtype)).dtype
@@ -135,14 +135,15 @@ def _folded(name: str, ufunc: Any, identity: int) -> Any:
 
 
 def fold_all(name: str, x: Value, axes: Axes) -> Value:
-    """Sum or product; of booleans that are any and all."""
+    """Sum or product; for booleans these are any and all."""
     if x.dtype == BOOL:
         name = {"sum": "any", "prod": "all"}[name]
     return bind(name, x, axes=axes) if axes else x
 
 
 def accumulator(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
-    """The dtype of a running or total sum: ``dtype=``, else one for the entries and ``out=``, else NumPy's choice."""
+    """The dtype of a cumulative or total sum: ``dtype=``, otherwise one for the entries and ``out=``, otherwise
+    NumPy's choice."""
     if dtype is not None:
         requested: DType = np.dtype(dtype)
         return requested
@@ -152,7 +153,7 @@ def accumulator(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
 
 
 def out_dtype(out: Any) -> DType:
-    """The dtype of what is given as ``out=``, alone or in a tuple."""
+    """The dtype of ``out=``, given alone or in a tuple."""
     dtype: DType = (out[0] if isinstance(out, tuple) else out).dtype
     return dtype
 
@@ -173,7 +174,7 @@ def _running(name: str, ufunc: Any) -> Any:
 
 
 def run_along(name: str, x: Value, axis: int) -> Value:
-    """A running sum or product; of booleans through integers, where they are running any and all."""
+    """A cumulative sum or product; booleans are converted to integers, for which these are cumulative any and all."""
     if x.dtype != BOOL:
         return bind(name, x, axis=axis, reverse=False)
     return convert(bind(name, convert(x, np.dtype(np.int64)), axis=axis, reverse=False), BOOL)
@@ -250,7 +251,7 @@ def extreme(name: str, x: Value, axes: Axes) -> Value:
 
 
 def _first_marked(x: Value, mark: Value, axes: Axes) -> Value:
-    """The first entry along `axes` (in row-major order) that is marked, if one is."""
+    """The first marked entry along `axes` (in row-major order), if there is one."""
     x, mark = in_one_axis(x, axes), in_one_axis(mark, axes)
     place = expand_dims(bind("argmax", mark, axis=x.ndim - 1), -1)
     is_there = equal(bind("iota", length=x.shape[-1], dtype=place.dtype), place)
@@ -259,7 +260,7 @@ def _first_marked(x: Value, mark: Value, axes: Axes) -> Value:
 
 
 def in_one_axis(x: Value, axes: Axes) -> Value:
-    """The array with `axes` moved to the end and joined into one."""
+    """The array with `axes` moved to the end and merged into one."""
     rest = tuple(axis for axis in range(x.ndim) if axis not in axes)
     shape = (*(x.shape[axis] for axis in rest), count_along(x.shape, axes))
     return reshape(transpose(x, (*rest, *sorted(axes))), shape)

@@ -55,7 +55,7 @@ _LANCZOS = (
 
 
 def _lanczos(x: Any) -> Any:
-    """Γ(x) for x ≥ 1/2. The power is taken in two halves, so that it overflows no earlier than Γ."""
+    """Γ(x) for x ≥ 1/2. The power is computed as a square, so that it overflows no earlier than Γ."""
     y = x - 1
     series = _LANCZOS[0] + 0 * y
     for k, coefficient in enumerate(_LANCZOS[1:], 1):
@@ -87,7 +87,7 @@ def gamma(x: Any) -> Any:
 
 
 def _reflected(x: Any) -> tuple[Any, Any]:
-    """x or 1 − x, whichever is at least 1/2, and where it is the latter. Bounded, since Γ overflows at 172."""
+    """x or 1 − x, whichever is at least 1/2, and where it is the latter. Limited, since Γ overflows at 172."""
     small = x < 0.5
     return np.minimum(np.where(small, 1 - x, x), 180.0), small
 

@@ -38,7 +38,7 @@ from ...tracing.traced_array import (
 from ...value_ops import broadcast_to, convert, full, reshape, where
 
 _OP_OF = {"fabs": "absolute", "true_divide": "divide", "float_power": "power"}
-"""ufuncs that are an op of another name, once their operands have the loop's dtype."""
+"""ufuncs that are an op with another name, once their operands have the loop's dtype."""
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 
@@ -46,7 +46,7 @@ METHODS_OF_UFUNCS: dict[str, Callable[..., Any]] = {}
 """Name of a ufunc's method (``reduce``, ``at`` …) -> what it does."""
 
 BY_NAME: dict[str, Callable[..., Any]] = {}
-"""Functions for ufuncs of other packages, which are not imported for it, by the ufunc's name."""
+"""Functions for ufuncs of other packages, which need not be imported, by the ufunc's name."""
 
 
 def call_ufunc(ufunc: Any, method_name: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -73,7 +73,7 @@ def apply(
     signature: Any = None,
     **gufunc_options: Any,
 ) -> Any:
-    """``ufunc(*inputs)``: one op of the ufunc's name, or the function registered for it."""
+    """``ufunc(*inputs)``: one op with the ufunc's name, or the function registered for it."""
     if ufunc.types and all(set(loop) <= set("O->") for loop in ufunc.types):
         raise UnsupportedFunctionError(
             f"{ufunc_name(ufunc)} cannot be traced: it calls Python for every element; "
@@ -124,7 +124,7 @@ def _one_op(ufunc: Any, operands: Sequence[Value]) -> Value:
 
 
 def ufunc_name(ufunc: Any) -> str:
-    """How the user spells the ufunc, as far as it can be told."""
+    """The user's spelling of the ufunc, if it can be found."""
     return f"np.{ufunc.__name__}" if _is_numpys(ufunc) else f"the ufunc {ufunc.__name__}"
 
 
@@ -141,7 +141,7 @@ def _refuse_negative_power(x: Value, y: Value) -> None:
 
 
 def compared(op: str, x: Value, y: Value) -> Value:
-    """A comparison. Between int64 and uint64 it is exact, as NumPy's: a negative number is less than all others."""
+    """A comparison. Between int64 and uint64 it is exact, as in NumPy: a negative number is less than all others."""
     if x.dtype == y.dtype:
         return bind(op, x, y)
     if x.dtype.kind == "u":
@@ -161,7 +161,7 @@ def compared(op: str, x: Value, y: Value) -> Value:
 
 
 def as_array(x: Any) -> TracedArray:
-    """Anything array-like as a traced array."""
+    """Any array-like object as a traced array."""
     if is_traced(x):
         return x  # type: ignore[no-any-return]
     is_row_major = not is_numpy_array(x) or x.flags.c_contiguous
@@ -171,7 +171,7 @@ def as_array(x: Any) -> TracedArray:
 def resolve(
     ufunc: Any, inputs: Sequence[Any], signature: tuple[Any, ...] | None, casting: str
 ) -> tuple[list[Value], tuple[DType, ...]]:
-    """The operands in the dtypes of NumPy's loop, and all dtypes of the loop, results included."""
+    """The operands in the dtypes of NumPy's loop, and all dtypes of the loop, including results."""
     if ufunc.__name__ in _COMPARISONS:
         inputs = _widened_for_comparison(inputs)
     values = [None if is_weak(x) else as_value(x) for x in inputs]
@@ -206,7 +206,7 @@ def _as_wide_integer(x: Any, other: Any) -> Any:
 
 
 def is_weak(x: Any) -> bool:
-    """Whether an operand is a Python number, which takes the dtype of the array it meets."""
+    """Whether an operand is a Python number, which takes the dtype of the array that it is combined with."""
     if is_traced(x):
         return x.weak is not None
     if isinstance(x, SymbolicSize):
@@ -223,7 +223,7 @@ def _weak_type(x: Any) -> Any:
 
 
 def loop_signature(ufunc: Any, dtype: Any, signature: Any) -> tuple[Any, ...] | None:
-    """``dtype=`` and ``signature=`` as a tuple with one entry per operand and result; None leaves it open."""
+    """``dtype=`` and ``signature=`` as a tuple with one entry per operand and result; None means unspecified."""
     if signature is None and dtype is None:
         return None
     if signature is not None and dtype is not None:
@@ -277,7 +277,7 @@ def _delivered(
     order: str,
     is_direct: bool,
 ) -> TracedArray:
-    """A result in the loop's dtype, written into ``out=`` where the mask of ``where=`` holds."""
+    """A result in the loop's dtype, written to ``out=`` where the mask of ``where=`` is true."""
     value = convert(value, dtype)
     if out is not None:
         return write_out(out, wrap(value), mask, casting)
@@ -289,7 +289,7 @@ def _delivered(
 def ufunc_layout(
     shape: Shape, operands: Sequence[Layout], order: str, *, is_direct: bool = False
 ) -> Layout | None:
-    """The layout of a ufunc's result for ``order=``. `is_direct` says that operands need no conversion."""
+    """The layout of a ufunc's result for ``order=``. `is_direct` means that operands need no conversion."""
     if order in ("K", "k"):
         return (direct_layout if is_direct else elementwise_layout)(shape, operands)
     if order in ("A", "a"):
@@ -303,8 +303,8 @@ def ufunc_layout(
 def are_direct(inputs: Sequence[Any], dtypes: Sequence[DType], layouts: Sequence[Layout]) -> bool:
     """Whether operands are numbers, and arrays of one shape and of the dtypes of the loop.
 
-    NumPy then runs along all elements at once, if they are contiguous. That only counts if there are axes with a single
-    entry, which a result of its iterator has elsewhere: without them this is False.
+    Then NumPy runs over all elements at once if they are contiguous. This only matters if there are axes with a
+    single entry, whose position differs in a result of its iterator; without such axes this is False.
     """
     if not layouts or not any(is_one(dim) for dim in layouts[0].shape):
         return False
@@ -315,7 +315,7 @@ def are_direct(inputs: Sequence[Any], dtypes: Sequence[DType], layouts: Sequence
 
 
 def _layouts_of_stacks(ufunc: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> list[Layout]:
-    """What orders the axes of stacks in the result of a generalized ufunc, whose other axes are the last ones."""
+    """The layout for the stack axes of a generalized ufunc's result; its other axes come last."""
     if options:
         return []
     inner, outer = _core_axes(ufunc.signature)
@@ -327,7 +327,7 @@ def _layouts_of_stacks(ufunc: Any, inputs: Sequence[Any], options: Mapping[str, 
 
 
 def layouts_of(arrays: Sequence[Any], least_axes: int = 2) -> list[Layout]:
-    """The layouts of arrays with at least `least_axes` axes. Vectors rarely decide on the order of a result."""
+    """The layouts of arrays with at least `least_axes` axes. Vectors rarely determine the order of a result."""
     traced = [x.layout for x in arrays if is_traced(x) and len(x.type.shape) >= least_axes]
     return traced + [layout_of(x) for x in arrays if is_numpy_array(x) and x.ndim >= least_axes]
 
@@ -365,7 +365,7 @@ def _refuse_cast(found: DType, target: DType, casting: str) -> None:
 
 
 def target_of(x: Any) -> TracedArray:
-    """What is written to: a traced array, or a NumPy array that the function closes over, sharing its memory."""
+    """The target of a write: a traced array, or a NumPy array that the function closes over, sharing its memory."""
     if is_traced(x):
         return x  # type: ignore[no-any-return]
     if not isinstance(x, (np.ndarray, ForeignMemory)):
@@ -409,7 +409,7 @@ def _generalized(
 
 
 def _without_leading_axes(result: TracedArray, ndim: int) -> TracedArray:
-    """The result as `out=` of `ndim` axes takes it, which may lack axes of length 1 in front."""
+    """The result in the form for an `out=` with `ndim` axes, which may lack leading axes of length 1."""
     value = result.value
     while value.ndim > ndim and is_known(value.shape[0] == 1):
         value = reshape(value, value.shape[1:])
@@ -417,7 +417,7 @@ def _without_leading_axes(result: TracedArray, ndim: int) -> TracedArray:
 
 
 def _core_axes(signature: str) -> tuple[list[int], int]:
-    """How many axes each operand and the result of a gufunc has: ``(n,k),(k,m)->(n,m)`` is [2, 2] and 2."""
+    """The number of axes of each operand and of the result of a gufunc: ``(n,k),(k,m)->(n,m)`` is [2, 2] and 2."""
     left, right = signature.split("->")
     operands = [part.strip("()") for part in left.split("),")]
     return [len(part.split(",")) for part in operands], len([n for n in right.strip("()").split(",") if n])

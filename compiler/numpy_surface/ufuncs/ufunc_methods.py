@@ -42,7 +42,7 @@ _ASSOCIATIVE = frozenset(
         "logaddexp2",
     ]
 )
-"""Binary ufuncs whose operands may be grouped in any way; the others go one entry at a time, from the left."""
+"""Binary ufuncs whose operands may be grouped in any way; the others combine one entry at a time, from the left."""
 
 _SAME_FUNCTION: dict[str, Any] = {
     "add": np.sum,
@@ -130,7 +130,7 @@ def reduce(
 
 
 def _start(ufunc: Any, x: Value, initial: Any, mask: Any) -> Value | None:
-    """What the reduction starts with: ``initial=``, else the identity where it is needed."""
+    """The start value of the reduction: ``initial=``, otherwise the identity if it is needed."""
     if initial is None:
         return None
     if initial is NO_VALUE:
@@ -152,7 +152,7 @@ def _chosen(mask: Any, x: Value, fill: Value | None) -> Value:
 
 
 def _fold(ufunc: Any, line: Value) -> Value:
-    """The entries of the last axis combined; NumPy combines the first with 0 where that changes one entry alone."""
+    """The combined entries of the last axis. NumPy combines the first with 0 if that only changes one entry."""
     if ufunc in (np.hypot, np.gcd) and not is_known(line.shape[-1] >= 2):
         return _combine(ufunc, full(line.shape[:-1], 0, line.dtype), _combined(ufunc, line))
     return _combined(ufunc, line)
@@ -258,7 +258,7 @@ def reduceat(ufunc: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = N
 
 
 def _pieces(bounds: Sequence[int], length: int) -> Iterator[tuple[int, int]]:
-    """From each index to the next; a single entry where the next is not larger."""
+    """From each index to the next; a single entry if the next one is not larger."""
     for index, following in zip(bounds, [*bounds[1:], length], strict=True):
         if not 0 <= index < length:
             raise OutOfBoundsError(f"index {index} is out of bounds for reduceat along an axis of {length}")
@@ -266,7 +266,7 @@ def _pieces(bounds: Sequence[int], length: int) -> Iterator[tuple[int, int]]:
 
 
 def _reduce_pieces(mode: str, lines: Value, pieces: Sequence[tuple[int, int]]) -> Value:
-    """Every piece at once: each starts with its first entry, the others are scattered into it."""
+    """All pieces at once: each starts with its first entry, and the others are scattered into it."""
     firsts = constant([a for a, _ in pieces], INT64)
     others = np.concatenate([np.arange(a + 1, b) for a, b in pieces]).astype(np.int64)
     owners = np.repeat(np.arange(len(pieces)), [b - a - 1 for a, b in pieces])
@@ -299,7 +299,7 @@ def outer(ufunc: Any, x: Any, y: Any, **kwargs: Any) -> Any:
 
 @_method
 def at(ufunc: Any, target: Any, index: Any, *operands: Any) -> None:
-    """Update in place, where an index that occurs twice counts twice.
+    """Update in place; an index that occurs twice counts twice.
 
     As in NumPy, a Python number has its own dtype here, and each result is cast to the dtype of the array.
     """
@@ -307,7 +307,7 @@ def at(ufunc: Any, target: Any, index: Any, *operands: Any) -> None:
     items = index_items(index)
     updates = [as_value(operand) for operand in operands]
     loop = loop_dtypes(ufunc, (array.dtype, *(update.dtype for update in updates)), None, "same_kind")
-    if not any(isinstance(item, Value) for item in items):  # integers and slices: no place occurs twice
+    if not any(isinstance(item, Value) for item in items):  # integers and slices: no position occurs twice
         array[index] = apply(ufunc, array[index], *map(wrap, updates))
         return
     mode = _SCATTERED.get(ufunc.__name__)
@@ -353,7 +353,7 @@ def _scattered_dtype(ufunc: Any, own: DType, loop: DType, update: Value) -> DTyp
 
 
 def _holds(dtype: DType, known: Array | None) -> bool:
-    """Whether the dtype has all of these numbers; False if they are not known."""
+    """Whether the dtype can hold all of these numbers; False if they are not known."""
     if known is None:
         return False
     with np.errstate(all="ignore"):
@@ -365,7 +365,7 @@ def _holds(dtype: DType, known: Array | None) -> bool:
 def _at_known_places(
     ufunc: Any, array: TracedArray, items: list[Any], operands: Sequence[Value], why: str
 ) -> None:
-    """Any ufunc, in rounds: round k updates the places that occur for the k-th time."""
+    """Any ufunc, in rounds: round k updates the positions that occur for the k-th time."""
     known = [_known_item(item, ufunc, why) for item in items]
     places = np.arange(operator.index(array.size)).reshape(array.shape)[tuple(known)]
     flat = np.ravel(places)

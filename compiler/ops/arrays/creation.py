@@ -1,4 +1,4 @@
-"""Arrays out of nothing."""
+"""Creating arrays."""
 
 import numpy as np
 

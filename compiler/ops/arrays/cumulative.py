@@ -1,4 +1,4 @@
-"""Running sums, products, extrema and log-sums along an axis, from the front or, reversed, from the back."""
+"""Cumulative sums, products, extrema and log-sums along an axis, from the front or, reversed, from the back."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ Forward = Callable[[Value, Value, Value, int], Value]
 
 
 def _from_the_front(rule: Forward) -> JvpRule:
-    """A JVP rule for both directions: a scan from the back is one from the front of the array turned over."""
+    """A JVP rule for both directions: a scan from the back is a scan from the front of the reversed array."""
 
     def jvp(
         inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value], axis: int, reverse: bool
@@ -99,7 +99,7 @@ def _cumprod_numpy(x: Any, axis: Any, reverse: Any) -> Any:
 
 
 def _parts(x: Value, step: int, axis: int) -> tuple[Value, Value, Value]:
-    """The entries with nothing `step` before them; the others; and for each of those the one before."""
+    """The entries with nothing `step` before them; the others; and for each of these the one before."""
     length = x.shape[axis]
     return (
         slice_axis(x, 0, step, axis),
@@ -109,7 +109,7 @@ def _parts(x: Value, step: int, axis: int) -> tuple[Value, Value, Value]:
 
 
 def _cumprod_tangent(x: Value, dx: Value, out: Value, axis: int) -> Value:
-    """Pairs of a product and its tangent, joined by the product rule in log n doubling steps.
+    """Pairs of a product and its tangent, combined by the product rule in log n doubling steps.
 
     Nothing is divided, so entries that are 0 are exact.
     """
@@ -146,7 +146,7 @@ def _cummin_numpy(x: Any, axis: Any, reverse: Any) -> Any:
 
 
 def _extremum_tangent(x: Value, dx: Value, out: Value, axis: int) -> Value:
-    """The tangent of the entry that attained the extremum first: where the output changed last."""
+    """The tangent of the entry that first attained the extremum: where the output last changed."""
     length = x.shape[axis]
     if is_known(length < 2):
         return dx
@@ -179,8 +179,8 @@ def _cumlogsumexp_numpy(x: Any, axis: Any, reverse: Any) -> Any:
 def _cumlogsumexp_tangent(x: Value, dx: Value, out: Value, axis: int) -> Value:
     """Σ exp(xⱼ − outᵢ) dxⱼ over j ≤ i, in doubling steps.
 
-    What was summed up to j is worth exp(outⱼ − outᵢ) ≤ 1 at i, so nothing overflows. Where
-    the sum is still 0 (out = −∞) the derivative is 0.
+    A sum up to j contributes with exp(outⱼ − outᵢ) ≤ 1 at i, so nothing overflows. If the sum is still 0 (out = −∞),
+    the derivative is 0.
     """
     safe = where(equal(out, -np.inf), 0, out)
     total = multiply(dx, exp(subtract(x, safe)))

@@ -1,4 +1,4 @@
-"""Reading and writing a part of an array that begins at a place known only at run time.
+"""Reading and writing a part of an array whose start is only known at run time.
 
 A part that would reach beyond an end is moved so that it fits.
 """
@@ -63,7 +63,7 @@ def _dynamic_slice_transpose(cotangents: tuple[Value], inputs: Any, sizes: Shape
 def _mapped_window(
     shape: Shape, starts: Sequence[Value], mapped: Sequence[bool], size: int, sizes: Shape
 ) -> tuple[list[Value], list[int]]:
-    """The window of each example as indices, with the batch axis in front, and the axes that they index.
+    """The window of each example as indices, with the batch axis first, and the axes that they index.
 
     Axes that the window fills are not indexed. No indices mean that all windows start at the same place.
     """
@@ -79,7 +79,7 @@ def _mapped_window(
 
 
 def _same_starts(shape: Shape, starts: Sequence[Value], sizes: Shape) -> list[Value]:
-    """Starts for all examples at once: along the batch axis, and where the window fills its axis, 0."""
+    """Starts for all examples at once, along the batch axis; 0 where the window fills its axis."""
     zero = constant(0, INT64)
     inner = [
         zero if is_known(dim == size) else start

@@ -1,8 +1,8 @@
 """Discrete Fourier transforms along an axis: `fft`, `ifft`, and `rfft`, `irfft` of real signals.
 
-`norm` is NumPy's: where the factor 1/n goes ("backward": into the inverse transforms, "forward": into the
-direct ones, "ortho": its root into both). A real signal of n entries has n // 2 + 1 coefficients; the others
-are complex conjugates of these. A transform over several axes is one call for each.
+`norm` is NumPy's: where the factor 1/n goes ("backward": into the inverse transforms, "forward": into the direct
+ones, "ortho": its square root into both). A real signal of n entries has n // 2 + 1 coefficients; the others are
+complex conjugates of these. A transform over several axes is one call per axis.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from ...value_ops import conjugate, constant, equal, iota, logical_or, multiply,
 FAMILY = "fft"
 
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
-"""The norm with which an inverse transform has the factor of the direct one."""
+"""The norm for which an inverse transform has the factor of the direct one."""
 
 
 def _check(name: str, x: ArrayType, axis: int, norm: str, *, is_complex: bool) -> None:
@@ -118,9 +118,9 @@ def _irfft_numpy(x: Any, axis: Any, length: Any, norm: Any = "backward") -> Any:
 
 
 def _twins_scaled(x: Value, axis: int, length: int, factor: float) -> Value:
-    """The coefficients of a real signal, those with a conjugate twin that is left out times `factor`.
+    """The coefficients of a real signal; those that also represent an omitted conjugate are multiplied by `factor`.
 
-    The first has no twin, nor has the last if the length of the signal is even.
+    The first has no conjugate; neither has the last if the length of the signal is even.
     """
     count = length // 2 + 1
     if isinstance(length, SymbolicSize):
@@ -139,8 +139,8 @@ def _twins_scaled(x: Value, axis: int, length: int, factor: float) -> Value:
 def _rfft_transpose(cotangents: tuple[Value], inputs: Any, axis: int, norm: str = "backward") -> Value:
     """The pairing Re Σₖ cₖ Σⱼ xⱼ wʲᵏ, with w = exp(−2πi/n), has the derivative Re Σₖ cₖ wʲᵏ by xⱼ.
 
-    That is the real signal of the coefficients conj(cₖ)/2 with their twins, and of Re cₖ where there is no twin,
-    of which `irfft` takes the real part anyway. Its factor must be that of the direct transform.
+    That is the real signal of the coefficients conj(cₖ)/2 with their conjugates, and of Re cₖ where there is none;
+    `irfft` takes the real part of those anyway. Its factor must be that of the direct transform.
     """
     length = inputs[0].shape[axis]
     halved = _twins_scaled(conjugate(cotangents[0]), axis, length, 0.5)
@@ -150,7 +150,8 @@ def _rfft_transpose(cotangents: tuple[Value], inputs: Any, axis: int, norm: str 
 def _irfft_transpose(
     cotangents: tuple[Value], inputs: Any, axis: int, length: int, norm: str = "backward"
 ) -> Value:
-    """The pairing Σⱼ cⱼ Re Σₖ mₖ xₖ w⁻ʲᵏ has the derivative mₖ Σⱼ cⱼ w⁻ʲᵏ by xₖ, where mₖ counts xₖ and its twin.
+    """The pairing Σⱼ cⱼ Re Σₖ mₖ xₖ w⁻ʲᵏ has the derivative mₖ Σⱼ cⱼ w⁻ʲᵏ by xₖ, where mₖ counts xₖ and its
+    conjugate.
 
     That is mₖ times the conjugate of the direct transform, because c is real.
     """

@@ -1,4 +1,4 @@
-"""`check_index`: the program's promise to raise if an index that was computed lies outside its axis."""
+"""`check_index`: makes the program raise if a computed index is outside its axis."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,8 @@ def _type(index: ArrayType, *, length: int, axis: int, function: str = "") -> tu
 
 
 def _check(index: Any, length: Any, axis: Any, function: Any = "") -> Any:
-    """Raise for the largest index beyond the end, else for the smallest before the beginning, in NumPy's words."""
+    """Raise for the largest index beyond the end, otherwise for the smallest before the beginning, with NumPy's
+    message."""
     if index.size:
         low, high = int(index.min()), int(index.max())
         least = 0 if function else -length

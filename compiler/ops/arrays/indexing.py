@@ -1,7 +1,7 @@
-"""Reading and writing at places that are known only at run time: gather and scatter.
+"""Reading and writing at positions that are only known at run time: gather and scatter.
 
-Indices are expected in [0, length). A read outside that takes the nearest entry, a write outside is dropped.
-``unique=True`` is the caller's promise that no two entries of the indices name the same place.
+Indices are expected in [0, length). A read outside takes the nearest entry, and a write outside is dropped.
+``unique=True`` is the caller's promise that no two entries of the indices are equal.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ from ..parallel_prefix import prefix_strides
 
 FAMILY = "indexing"
 MODES = {"set": "biufc", "add": "biufc", "multiply": "biufc", "minimum": "biuf", "maximum": "biuf"}
-"""How a write combines with what is there, and for which kinds of dtypes."""
+"""How a write combines with the old value, and for which kinds of dtypes."""
 
 
 # ---- what all rules ask of indices --------------------------------------------------------------
@@ -73,7 +73,7 @@ def _check_indices(op: str, x: ArrayType, indices: Sequence[ArrayType], axes: Se
 
 
 def clamped(index: Value, last: int) -> Value:
-    """`index` moved into [0, last]; itself where it is known to lie there."""
+    """`index` clipped to [0, last]; `index` itself if it is known to be in range."""
     if isinstance(last, SymbolicSize):
         return index if _lies_within(index, last + 1) else elementwise("clip", _wide(index), 0, last)
     if isinstance(index, Constant):
@@ -83,7 +83,7 @@ def clamped(index: Value, last: int) -> Value:
 
 
 def _lies_within(index: Value, length: int) -> bool:
-    """Whether all entries of a constant are known to lie in [0, length)."""
+    """Whether all entries of a constant are known to be in [0, length)."""
     if not isinstance(index, Constant):
         return False
     entries = index.array.reshape(-1)
@@ -91,7 +91,7 @@ def _lies_within(index: Value, length: int) -> bool:
 
 
 def _wide(index: Value) -> Value:
-    """An index in a dtype that every length fits."""
+    """An index in a dtype that can hold every length."""
     return index if index.dtype.itemsize == INT64.itemsize else convert(index, INT64)
 
 
@@ -100,7 +100,7 @@ def _clamped_to(shape: Shape, indices: Sequence[Value], axes: Sequence[int]) -> 
 
 
 def _inside(shape: Shape, indices: Sequence[Value], axes: Sequence[int]) -> Value | None:
-    """Which entries of the broadcast indices lie inside an array of `shape`; None if all are known to."""
+    """Which entries of the broadcast indices are inside an array of `shape`; None if all are known to be."""
     checks: list[Value] = []
     for index, axis in zip(indices, axes, strict=True):
         length = shape[axis]
@@ -124,7 +124,7 @@ def _inside(shape: Shape, indices: Sequence[Value], axes: Sequence[int]) -> Valu
 
 
 def _beside(mask: Value, ndim: int) -> Value:
-    """A mask over the index axes, aligned with an array that has further axes behind them."""
+    """A mask over the index axes, aligned with an array that has further axes after them."""
     return reshape(mask, (*mask.shape, *(1,) * (ndim - mask.ndim)))
 
 
@@ -133,7 +133,7 @@ def _index_ndim(indices: Sequence[Value]) -> int:
 
 
 def batch_index(size: int, ndim: int) -> Value:
-    """Each example's number, along the first of `ndim` axes."""
+    """The number of each example, along the first of `ndim` axes."""
     return reshape(iota(size, INT64), (size, *(1,) * (ndim - 1)))
 
 
@@ -175,7 +175,7 @@ def _gather_numpy(x: Any, *indices: Any, axes: Any, unique: Any = False) -> Any:
 def _gather_transpose(
     cotangents: tuple[Value], inputs: Any, axes: Shape, unique: bool = False
 ) -> tuple[Value | None, ...]:
-    """Add each cotangent to the entry that was read, which for an index outside is the nearest one."""
+    """Add each cotangent to the entry that was read; for an index outside, this is the nearest one."""
     (ct,), (x, *indices) = cotangents, inputs
     places = _clamped_to(x.shape, indices, axes)
     return scatter(zeros_like(x), ct, places, axes, "add", unique=unique), *(None for _ in indices)
@@ -243,7 +243,7 @@ def _scatter_numpy(x: Any, updates: Any, *indices: Any, axes: Any, mode: Any, un
     for index, axis in zip(indices, axes, strict=True):
         inside = inside & (index >= 0) & (index < x.shape[axis])
         flat = flat * x.shape[axis] + index.astype(np.intp, copy=False)
-    # In memory in row-major order, so that the last of several writes to one place is the last in that order.
+    # The last of several writes to one position is the last one in row-major order.
     flat = np.ascontiguousarray(np.broadcast_to(flat, updates.shape[:count])).reshape(-1)
     new = np.ascontiguousarray(updates).reshape(flat.size, width)
     if not inside.all():
@@ -292,7 +292,7 @@ def _product_jvp(
     axes: Shape,
     unique: bool,
 ) -> Value:
-    """x ∏ u: exact also for several updates of one place and for zeros, as it never divides."""
+    """x ∏ u: exact also for several updates of one position and for zeros, as it never divides."""
     terms: list[Value] = []
     if dx is not None:
         terms.append(
@@ -306,10 +306,10 @@ def _product_jvp(
 
 
 def _product_of_others(shape: Shape, updates: Value, indices: list[Value], axes: Shape) -> Value:
-    """For each update the product of all others of its place.
+    """For each update the product of all others at its position.
 
-    Sorted by place, the updates of one place are neighbours; exclusive scans from both sides that stop
-    at the borders give the products before and after (method of Hillis and Steele, 1986).
+    Sorted by position, the updates of one position are adjacent; exclusive scans from both sides that stop at the
+    borders give the products before and after (method of Hillis and Steele, 1986).
     """
     places = broadcast_shapes("scatter", [index.type for index in indices])
     count = ArrayType(INT64, places).size
@@ -326,7 +326,7 @@ def _product_of_others(shape: Shape, updates: Value, indices: list[Value], axes:
 
 
 def _place_numbers(shape: Shape, indices: Sequence[Value], axes: Shape, places: Shape) -> Value:
-    """One integer per place; −1 for those outside."""
+    """One integer per position; −1 for those outside."""
     number: Value | None = None
     for index, axis in zip(indices, axes, strict=True):
         index = convert(index, INT64)
@@ -399,16 +399,16 @@ def _scatter_transpose(
             effective = _inside(x.shape, indices, axes)
         if effective is not None:
             dupdates = where(_beside(effective, dupdates.ndim), dupdates, 0)
-    if isinstance(x, Linear):  # last, so that it can erase in the memory of ct
+    if isinstance(x, Linear):  # last, so that it can overwrite ct in place
         erased = mode == "set"
         dx = scatter(ct, zeros_like(updates), indices, axes, "set", unique=unique) if erased else ct
     return dx, dupdates, *(None for _ in indices)
 
 
 def _winners(shape: Shape, indices: Sequence[Value], axes: Shape) -> Value | None:
-    """Which entries of the indices have their update in the result: not outside, and the last of their place.
+    """Which entries of the indices have their update in the result: inside, and the last at their position.
 
-    Each entry writes its number; it has won where its number is read back.
+    Each entry writes its number; it is the last one if its number is read back.
     """
     places = broadcast_shapes("scatter", [index.type for index in indices])
     count = ArrayType(INT64, places).size

@@ -44,7 +44,7 @@ FAMILY = "layout"
 
 
 def _jvp(name: str) -> JvpRule:
-    """Moving elements is linear: the tangents move along."""
+    """Moving elements is linear: the tangents move in the same way."""
     return lambda inputs, tangents, outputs, **params: bind(name, tangents[0], **params)
 
 
@@ -157,7 +157,7 @@ def _slice_numpy(x: Any, start: Any, stop: Any, step: Any) -> Any:
 
 
 def _slice_transpose(cotangents: Any, inputs: Any, start: Shape, stop: Shape, step: Shape) -> Value:
-    """Put the cotangent back among zeros."""
+    """Surround the cotangent with zeros."""
     (ct,), (x,) = cotangents, inputs
     if any(is_known(n == 0) for n in ct.shape):
         return zeros_like(x)

@@ -1,4 +1,4 @@
-"""`raise_if`: the program's promise to raise an exception of the user's where a condition holds."""
+"""`raise_if`: makes the program raise a user's exception if a condition holds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ def _type(condition: ArrayType, *, error: str) -> tuple[ArrayType, ...]:
 
 
 def _raise(condition: Any, error: Any) -> Any:
-    """`RuntimeError` with the name of the error, in whose place the interpreter raises that."""
+    """`RuntimeError` with the name of the error; the interpreter raises that error instead."""
     if np.any(condition):
         raise RuntimeError(error)
     return ()

@@ -44,7 +44,7 @@ def _random_bits_numpy(key: Any, counter: Any, shape: Any, dtype: Any) -> Any:
     c0, c1, c2, c3 = (counter[..., i, None].astype(np.uint64) for i in range(4))
 
     out = np.empty((*lead, blocks, 4), np.uint32)
-    chunk = 8192  # what a core keeps in its cache
+    chunk = 8192  # what fits into a core's cache
     for first in range(0, blocks, chunk):
         last = min(first + chunk, blocks)
         count = (c0 | (c1 << by_32)) + np.arange(first, last, dtype=np.uint64)
@@ -65,7 +65,7 @@ def _random_bits_numpy(key: Any, counter: Any, shape: Any, dtype: Any) -> Any:
 def _random_bits_batch(
     inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, shape: Shape, dtype: DType
 ) -> Value:
-    """Keys and counters may have axes in front; an unmapped one serves all examples."""
+    """Keys and counters may have leading axes; an unmapped one serves all examples."""
     return bind("random_bits", *align_ranks(inputs, mapped), shape=shape, dtype=dtype)
 
 

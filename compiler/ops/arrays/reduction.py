@@ -1,4 +1,4 @@
-"""Reductions over axes, which disappear: sum, prod, max, min, any, all, argmax, argmin, trace."""
+"""Reductions over axes, which are removed: sum, prod, max, min, any, all, argmax, argmin, trace."""
 
 import math
 from collections.abc import Callable
@@ -33,7 +33,7 @@ FAMILY = "reduction"
 
 
 def keep_dims(x: Value, shape: Shape, axes: tuple[int, ...]) -> Value:
-    """A reduced value with its axes back as axes of length 1, next to an array of `shape`."""
+    """A reduced value with its axes restored as axes of length 1, to broadcast against an array of `shape`."""
     return reshape(x, tuple(1 if axis in axes else dim for axis, dim in enumerate(shape)))
 
 
@@ -100,7 +100,7 @@ def product_of_others(x: Value, axis: int) -> Value:
 
 
 def _prod_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: Any, axes: tuple[int, ...]) -> Value:
-    """The reduced axes become one in front, so that one scan serves any number of them."""
+    """The reduced axes are merged into the first axis, so that one scan serves any number of them."""
     (x,), (dx,) = inputs, tangents
     if not axes:
         return dx
@@ -140,7 +140,7 @@ def _check_trace(x: ArrayType, offset: int, axes: tuple[int, int]) -> None:
 
 
 def _trace(x: Value, offset: int, axes: tuple[int, int]) -> Value:
-    """The diagonal of the square block that it spans: every (n + 1)th of its n² entries."""
+    """The diagonal of the square block that it spans: every (n + 1)-th of its n² entries."""
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     x = transpose(x, (*axes, *rest))
     rows, columns = x.shape[:2]

@@ -1,4 +1,4 @@
-"""Ordering along an axis: sort of several operands in step, and the k largest entries.
+"""Ordering along an axis: sorting several operands together, and the k largest entries.
 
 The order is NumPy's: NaN is larger than everything, complex numbers compare by their real, then their
 imaginary parts. Equal entries keep their order, also when descending.
@@ -39,7 +39,7 @@ def _sort_numpy(*operands: Any, axis: Any, num_keys: Any, descending: Any) -> An
         ordered = np.sort(keys[0], axis=axis, kind="stable" if keys[0].dtype == np.float16 else "quicksort")
         ordered = ordered.astype(operands[0].dtype, copy=False)
         return (np.flip(ordered, axis) if descending else ordered,)
-    if descending:  # turned over twice, so that equal entries keep their order
+    if descending:  # reversed twice, so that equal entries keep their order
         keys = [np.flip(key, axis) for key in keys]
     if num_keys == 1:
         order = np.argsort(keys[0], axis=axis, kind="stable")
@@ -58,7 +58,7 @@ def _sort_jvp(
     axis: int,
     **params: Any,
 ) -> Rebuilt:
-    """The tangents follow their entries, whose numbers are sorted with them: all is sorted once."""
+    """The tangents follow their entries, whose numbers are sorted with them, so everything is sorted once."""
     numbers = positions(inputs[0].shape, axis)
     *ordered, order = bind_all("sort", *inputs, numbers, axis=axis, **params)
     moved = (None if t is None else take_along_axis(t, order, axis, unique=True) for t in tangents)
@@ -101,7 +101,7 @@ def _top_k_type(x: ArrayType, k: int, axis: int) -> tuple[ArrayType, ArrayType]:
 
 def _top_k_numpy(x: Any, k: Any, axis: Any) -> Any:
     key = x.astype(np.float32) if x.dtype.kind == "V" else x
-    # Turned over twice, so that of equal entries the first comes first.
+    # Reversed twice, so that the first of equal entries comes first.
     order = np.argsort(np.flip(key, axis), axis=axis, kind="stable")
     order = x.shape[axis] - 1 - np.flip(order, axis)
     order = order[(slice(None),) * axis + (slice(0, k),)]

@@ -1,4 +1,4 @@
-"""`switch`: one of several graphs, chosen when the program runs."""
+"""`switch`: one of several graphs, chosen at run time."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -80,14 +80,14 @@ def _switch_jvp(
 def _with_shared_residuals(
     split: Sequence[tuple[Graph, Graph]], count: int
 ) -> tuple[tuple[Graph, ...], tuple[Graph, ...], list[int]]:
-    """Branches that give residuals of the same types, their linear parts, and the operands that those need, too.
+    """Branches that return residuals of the same types, their linear parts, and the operands that those need, too.
 
-    Each type of residual gets as many slots as the branch with the most of them fills; a branch leaves
-    zeros in the others. A residual that is an operand needs no slot.
+    Each type of residual has as many slots as the branch with the most of them needs; a branch fills the others with
+    zeros. A residual that is an operand needs no slot.
     """
     slots: list[ArrayType] = []
-    filled: list[dict[int, Value]] = []  # per branch: what it puts into a slot
-    operands: list[dict[int, Value]] = []  # per branch: by place, the operand that is a residual
+    filled: list[dict[int, Value]] = []  # per branch: the values of the slots
+    operands: list[dict[int, Value]] = []  # per branch: by position, the operand that is a residual
     for forward, linear in split:
         places = {value: place for place, value in enumerate(forward.inputs)}
         mine: dict[int, Value] = {}
@@ -116,7 +116,7 @@ def _with_shared_residuals(
 
 
 def _filling(forward: Graph, count: int, slots: Sequence[ArrayType], mine: dict[int, Value]) -> Graph:
-    """A branch that returns its own residuals in their slots, zeros in the others."""
+    """A branch that returns its own residuals in their slots, and zeros in the others."""
     with recording(Builder()) as builder:
         residuals = [mine[i] if i in mine else full(t.shape, 0, t.dtype) for i, t in enumerate(slots)]
     calls = (*forward.calls, *builder.calls)
@@ -163,9 +163,10 @@ def _switch_batch(
 def _select_branch(
     index: Value, operands: Sequence[Value], mapped: Sequence[bool], branches: Sequence[Graph]
 ) -> tuple[Value, ...]:
-    """Each example its own branch: every branch that some example takes runs for all, then each gets its own.
+    """Each example has its own branch: every branch that some example takes runs for all, and each example then gets
+    its own result.
 
-    The graph says so: it has one `switch` per branch, between ``…_for_all`` and ``…_for_none``.
+    The graph shows this: it has one `switch` per branch, between ``…_for_all`` and ``…_for_none``.
     """
     if index.dtype == BOOL and len(branches) == 2:
         takes = [logical_not(index), index]
@@ -205,7 +206,7 @@ register(
         _switch_transpose,
         _switch_batch,
         spelling=None,
-        effect=None,  # that of the calls in the branches
+        effect=None,  # the calls in the branches have their own
         doc="The outputs of ``branches[index]`` on the operands; an index beyond either end chooses the last there. "
         "A bool chooses between two.",
     )

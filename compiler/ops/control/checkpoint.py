@@ -1,8 +1,8 @@
-"""`checkpoint`: a call whose derivative computes again what it needs; and names for what need not be.
+"""`checkpoint`: a call whose derivative recomputes its residuals, and names for values to store.
 
-The method is that of Griewank and Walther, "Algorithm 799: revolve" (2000), with one level: the forward pass
-keeps the inputs of a call, and the backward pass is one call, too, that runs the forward pass within itself.
-Because it is opaque, no pass can share what it computes with what was computed before.
+The method is that of Griewank and Walther, "Algorithm 799: revolve" (2000), with one level: the forward pass stores
+the inputs of a call. The backward pass is also one call, and runs the forward pass inside itself. Because this call
+is opaque, no pass can share its computations with those of the forward pass.
 """
 
 from collections.abc import Sequence
@@ -52,9 +52,9 @@ def _checkpoint_jvp(
 def _recomputation(
     forward: Graph, linear: Graph, count: int, save_ops: Names = (), save_names: Names = ()
 ) -> tuple[Graph, set[Value], tuple[Value, ...]]:
-    """The linear part with what makes its residuals in front of it: ``(inputs, saved, tangents) -> tangents``.
+    """The linear part after the computation of its residuals: ``(inputs, saved, tangents) -> tangents``.
 
-    Also which inputs of `forward` it takes, and what is saved for it, as values of `forward`.
+    Also returns which inputs of `forward` it takes, and what is saved for it, as values of `forward`.
     """
     residuals = forward.outputs[count:]
     kept = _kept(forward.calls, save_ops, save_names)
@@ -77,7 +77,7 @@ def _recomputation(
 
 
 def silent(calls: Sequence[Call]) -> list[Call]:
-    """The calls without those that print or check, also in nested graphs: the forward pass has done that."""
+    """The calls without those that print or check, also in nested graphs: the forward pass has done this."""
     return [
         replace(call, params={name: _silenced(param) for name, param in call.params.items()})
         if any(has_effect(call, effect) for effect in DONE_ONCE)
@@ -94,7 +94,7 @@ def _silenced(param: Param) -> Param:
 
 
 def _kept(calls: Sequence[Call], save_ops: Names, save_names: Names) -> dict[Value, None]:
-    """What a policy would save. Of a named value it is the value itself, which its own derivative may use."""
+    """The values that a policy saves. For a named value it is the value itself, which its own derivative may use."""
     kept: dict[Value, None] = {}
     made: set[Value] = set()
     for call in calls:
@@ -122,7 +122,7 @@ register(
         transposed_call("checkpoint"),
         batched_call("checkpoint"),
         spelling=None,
-        effect=None,  # that of the calls in the graph
+        effect=None,  # the calls in the graph have their own
         doc="The outputs of a nested graph, whose derivative computes again what it needs, but for the results "
         "of `save_ops` and what `checkpoint_name` calls by one of `save_names`.",
     )
@@ -133,7 +133,7 @@ register(
 
 
 def require_name(name: Any) -> None:
-    """`TransformTypeError` unless a checkpoint's policy can know something by this name."""
+    """Raises `TransformTypeError` unless this is a valid name for a checkpoint policy."""
     if not isinstance(name, str) or not name:
         raise TransformTypeError(
             f"the name of a checkpoint must be a string that is not empty, not {shown(name)}"

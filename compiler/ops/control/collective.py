@@ -1,9 +1,9 @@
-"""What the examples of a batch compute together: sums, extremes and exchanges over a mapped axis.
+"""Operations on all examples of a batch: sums, extrema and exchanges over a mapped axis.
 
-The first input of each is the *lane*, the number of the example, an i64[]. Mapping the lane's axis is what makes the
-examples known to each other: then the batch rule computes with all of them, and the call is gone. Mapping any other
-axis leaves the call as it is, on more entries. So no pass knows of names: a name stands for a lane while a function
-is traced. On its own, without the batch, a call means what it gives where all examples are alike.
+The first input of each call is the index of the example in its batch, an i64[]. If the axis of this index is mapped,
+the batch rule computes with all examples, and the call disappears. Mapping any other axis keeps the call, with more
+entries. So passes know no axis names: while a function is traced, a name stands for such an index. Outside any batch,
+a call returns what it would return if all examples were equal.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,8 @@ from ...value_ops import (
 FAMILY = "collective"
 
 WithAll: TypeAlias = Callable[..., "Value | Unmapped"]
-"""``with_all(x, **params)`` for the x of all examples, in front; `Unmapped` if the result is one for all."""
+"""``with_all(x, **params)`` for the x of all examples, with the batch first; `Unmapped` if all examples share the
+result."""
 
 
 def _type_of(name: str, kinds: str, result: Callable[..., Shape]) -> Callable[..., ArrayType]:
@@ -47,7 +48,7 @@ def _type_of(name: str, kinds: str, result: Callable[..., Shape]) -> Callable[..
 
 
 def _batch_of(name: str, with_all: WithAll, in_place: tuple[int, int]) -> Callable[..., "Value | Unmapped"]:
-    """The batch rule; `in_place` are the axes of x and of the result that another batch axis goes behind."""
+    """The batch rule; `in_place` are the axes of x and of the result that come before another batch axis."""
 
     def batch(
         inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
@@ -109,7 +110,7 @@ _collective(
 def _extreme_tangent(
     inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: tuple[Value, ...], **params: Any
 ) -> Value | None:
-    """Examples that share the extreme share the derivative."""
+    """Examples that attain the extremum share the derivative."""
     (lane, x), tangent = inputs, tangents[1]
     assert tangent is not None
     is_there = convert(equal(x, outputs[0]), x.dtype)

@@ -1,9 +1,9 @@
-"""Calls of nested graphs and of the user's Python, and a stop for derivatives.
+"""Calls of nested graphs and of the user's Python functions, and `stop_gradient`.
 
-`call` and `callback` run a graph or a Python function, which NumPy has no word for: a backend prints them
-itself and does not quote their meaning.
+`call` and `callback` run a graph or a Python function, for which NumPy has no spelling: a backend prints them itself
+and does not quote their definition.
 
-`DifferentiateGraph` in `compiler.op` says how the rules of `call` reach the passes.
+`DifferentiateGraph` in `compiler.op` says how the rules of `call` get the passes.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,11 +33,11 @@ register_call("call", FAMILY, "The outputs of a nested graph.")
 
 Types: TypeAlias = tuple[tuple[DType, Shape], ...]
 Loops: TypeAlias = tuple[tuple[int, tuple[bool, ...]], ...]
-"""Per loop around the function, outermost first: its length, and which inputs it runs over."""
+"""Per loop around the function, outermost first: its length, and the inputs over which it runs."""
 
 METHODS = ("sequential", "expand_dims", "broadcast_all")
-"""What a batch of calls becomes: a loop, or one call that has it as the first axis of all inputs and outputs. What is
-not mapped has a first axis of size 1 then, or all of its copies."""
+"""What a batch of calls becomes: a loop, or one call with the batch as the first axis of all inputs and outputs.
+Unmapped inputs then have a first axis of size 1, or are repeated."""
 
 
 def _function_name(function: Any) -> str:
@@ -62,7 +62,7 @@ def _callback_type(
 
 
 def _as_result(result: Any, dtype: DType, shape: Shape, what: str) -> Any:
-    """One result of the user's function, if it has the promised type. Python numbers take the dtype."""
+    """One result of the user's function, if it has the declared type. Python numbers take the dtype."""
     if isinstance(result, (bool, int, float, complex)) and not isinstance(result, np.generic):
         result = np.asarray(result, dtype if np.result_type(result, dtype) == dtype else None)
     array = np.asarray(result)
@@ -102,7 +102,7 @@ def _callback_numpy(
     loops: Loops = (),
     method: str = "sequential",
 ) -> Any:
-    """The function must not write into its arguments: other calls use them, too."""
+    """The function must not write to its arguments: other calls use them, too."""
     lengths = tuple(length for length, _ in loops)
     outs = tuple(np.empty((*lengths, *shape), dtype) for dtype, shape in types)
     for index in np.ndindex(*lengths):

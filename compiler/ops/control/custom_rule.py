@@ -1,7 +1,7 @@
-"""Calls of functions whose derivative, batching or transpose the user has written down.
+"""Calls of functions with a user-defined derivative, batching or transpose.
 
-Rules are Python functions. What a call holds are makers: called when a transform meets the call, they trace the
-user's function and give its graph, so that a rule that nothing needs is never run.
+Rules are Python functions. A call holds functions that trace them when a transform needs their graph, so an unused
+rule never runs.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,28 +26,29 @@ Batched: TypeAlias = Callable[..., Graph]
 
 
 class Reverse(NamedTuple):
-    """What a user's forward and backward function become."""
+    """The graphs of a user's forward and backward function."""
 
     forward: Graph
     """``inputs -> (*outputs, *residuals)``."""
     backward: Graph
-    """``(*residuals, *cotangents) -> cotangents`` of the floating outputs, then of the differentiable inputs."""
+    """``(*residuals, *cotangents) -> cotangents`` of the floating-point outputs, then of the differentiable inputs."""
     linear: Graph | None
     """``(*residuals, *tangents) -> tangents``, the transpose of `backward`; None if that is not linear."""
     residuals: int
 
 
 MakeJvp: TypeAlias = Callable[[], Graph]
-"""``(*inputs, *tangents) -> (*outputs, *tangents)``: of the differentiable inputs, then of the floating outputs."""
+"""``(*inputs, *tangents) -> (*outputs, *tangents)``: of the differentiable inputs, then of the floating-point
+outputs."""
 
 MakeReverse: TypeAlias = Callable[[], Reverse]
 
 MakeBatch: TypeAlias = Callable[[Marks, int], Graph | None]
-"""For which inputs are mapped and the size: the outputs, all with the batch in front. None if the rule is not for
-such a batch."""
+"""Given which inputs are mapped and the size: the outputs, all with the batch first. None if the rule is not for such
+a batch."""
 
 MakeTranspose: TypeAlias = Callable[[], Graph]
-"""``(*inputs that are not differentiable, *cotangents) -> cotangents`` of the inputs that are."""
+"""``(*non-differentiable inputs, *cotangents) -> cotangents`` of the differentiable inputs."""
 
 
 # ---- custom_rule -------------------------------------------------------------------------------------
@@ -141,7 +142,7 @@ def _beside(pushed: Graph, count: int, reverse: Reverse) -> tuple[Graph, Graph]:
 
 
 def _applied(graph: Graph, differentiable: Marks) -> Graph:
-    """A function that is linear in its differentiable inputs, with the others in front; floating outputs only."""
+    """A function that is linear in its differentiable inputs, with the others first; floating-point outputs only."""
     marked = list(zip(graph.inputs, differentiable, strict=True))
     inputs = (*(v for v, mark in marked if not mark), *(v for v, mark in marked if mark))
     outputs = tuple(v for v in graph.outputs if is_inexact(v.dtype))
@@ -158,7 +159,7 @@ def _custom_transpose(
     recurse: Callable[..., Graph],
     **rules: Any,
 ) -> tuple[Value | None, ...]:
-    """Of a call within a linear graph, such as that of another function's rule."""
+    """For a call inside a linear graph, such as that of another function's rule."""
     linear = [isinstance(x, Linear) for x in inputs]
     marked = [m for m, is_linear in zip(differentiable, linear, strict=True) if is_linear]
     if transpose is None or not all(marked):
@@ -201,7 +202,7 @@ def _given(**rules: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Mapping:
-    """A batch of calls: how their rules are mapped."""
+    """How the rules of a batch of calls are mapped."""
 
     differentiable: Marks
     mapped: Marks
@@ -209,7 +210,7 @@ class _Mapping:
     vmap: Batched
 
     def axes(self, *, differentiable: bool) -> list[int | None]:
-        """The batch axes of the inputs that are differentiable, or that are not."""
+        """The batch axes of the differentiable inputs, or of the others."""
         pairs = zip(self.mapped, self.differentiable, strict=True)
         return [0 if is_mapped else None for is_mapped, mark in pairs if mark == differentiable]
 
@@ -217,7 +218,7 @@ class _Mapping:
         return self.vmap(graph, in_axes=in_axes, size=self.size, out_axes=[0] * len(graph.outputs))
 
     def pulled(self, graph: Graph, in_axes: Sequence[int | None]) -> Graph:
-        """The same for a graph that gives cotangents: those of an input that all examples share are summed."""
+        """The same for a graph that returns cotangents: those of inputs that all examples share are summed."""
         batched = self(graph, in_axes)
         with recording(Builder()) as builder:
             builder.calls += batched.calls
@@ -274,7 +275,7 @@ register(
         _custom_transpose,
         _custom_batch,
         spelling=None,
-        effect=None,  # that of the calls in the graph
+        effect=None,  # the calls in the graph have their own
         doc="The outputs of a nested graph, for which rules of the user's stand where derivatives with respect to "
         "the inputs marked `differentiable`, a batch, or the transpose are needed.",
     )
@@ -294,7 +295,7 @@ def _linear_type(*inputs: ArrayType, graph: Graph | None, transposed: Graph) -> 
 
 
 def pushing(graph: Graph | None, transposed: Graph) -> Graph:
-    """The graph of a linear call; an error where there is only a transpose that is not linear."""
+    """The graph of a linear call; an error if there is only a transpose that is not linear."""
     if graph is None:
         raise NotDifferentiableError(
             f"{transposed.name}, a backward rule, is not linear in its cotangents, so that it cannot be turned "
@@ -343,7 +344,7 @@ def _linear_batch(
     transposed: Graph,
     recurse: Batched,
 ) -> tuple[Value, ...]:
-    """All tangents get the batch, which transposes to the sum of their cotangents where they had none."""
+    """All tangents get the batch axis. Its transpose sums the cotangents of those that had none."""
     known = len(inputs) - len(transposed.outputs)
     given = [
         x if is_mapped or place < known else broadcast_to(x, (size, *x.shape))

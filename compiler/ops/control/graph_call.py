@@ -1,4 +1,4 @@
-"""What ops share that run one graph of theirs once: `call`, `checkpoint`, `custom_rule`, `kernel`."""
+"""Shared code of ops that run their graph once: `call`, `checkpoint`, `custom_rule`, `kernel`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from ..nested_graphs import spread
 
 
 def result_types(op: str, graph: Graph, inputs: tuple[ArrayType, ...]) -> tuple[ArrayType, ...]:
-    """The types that `graph` gives; `ShapeError` unless it takes these."""
+    """The types of the outputs of `graph`; raises `ShapeError` unless it takes these inputs."""
     expected = tuple(value.type for value in graph.inputs)
     if inputs != expected:
         given, wanted = (", ".join(map(str, types)) for types in (inputs, expected))
@@ -27,13 +27,13 @@ class Differentiation(NamedTuple):
     wrt: list[bool]
     """The inputs that have one."""
     of: list[bool]
-    """The outputs that get one: they are floating and depend on those inputs."""
+    """The outputs that get one: they are floating-point and depend on those inputs."""
     given: list[Value]
     """The tangents, without those that are zero."""
 
 
 def differentiation(graph: Graph, tangents: Sequence[Value | None]) -> Differentiation:
-    """What a JVP rule hands to ``recurse``."""
+    """The arguments of ``recurse`` in a JVP rule."""
     wrt = [tangent is not None for tangent in tangents]
     reached = depends_on(graph, wrt)
     of = [value in reached and is_inexact(value.dtype) for value in graph.outputs]
@@ -41,7 +41,7 @@ def differentiation(graph: Graph, tangents: Sequence[Value | None]) -> Different
 
 
 def differentiated_call(op: str) -> JvpRule:
-    """The JVP rule: the op again, on the graph of outputs and tangents, or on one for each."""
+    """The JVP rule: the op again, on a joint graph of outputs and tangents, or on two separate ones."""
 
     def jvp(
         inputs: tuple[Value, ...],
@@ -64,7 +64,7 @@ def differentiated_call(op: str) -> JvpRule:
 
 
 def register_call(name: str, family: str, doc: str) -> None:
-    """Register an op that does nothing but run its graph, as `call` and `kernel` do."""
+    """Register an op that only runs its graph, such as `call` and `kernel`."""
 
     def type_rule(*inputs: ArrayType, graph: Graph) -> tuple[ArrayType, ...]:
         return result_types(name, graph, inputs)
@@ -79,7 +79,7 @@ def register_call(name: str, family: str, doc: str) -> None:
             transposed_call(name),
             batched_call(name),
             spelling=None,
-            effect=None,  # that of the calls in the graph
+            effect=None,  # the calls in the graph have their own
             doc=doc,
         )
     )
@@ -122,6 +122,6 @@ def batched_call(op: str) -> BatchRule:
 
 
 def batched_graph(graph: Graph, mapped: Sequence[bool], size: int, vmap: Callable[..., Graph]) -> Graph:
-    """`graph` for a batch that is in front of the inputs marked in `mapped`, and of all outputs."""
+    """`graph` for a batch that is the first axis of the inputs marked in `mapped`, and of all outputs."""
     in_axes = [0 if is_mapped else None for is_mapped in mapped]
     return vmap(graph, in_axes=in_axes, size=size, out_axes=[0] * len(graph.outputs))

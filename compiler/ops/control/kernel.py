@@ -1,4 +1,4 @@
-"""A fused kernel: a call that holds the graph of what one generated loop nest computes."""
+"""A fused kernel: a call that holds the graph computed by one generated loop nest."""
 
 from .graph_call import register_call
 

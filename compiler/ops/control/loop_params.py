@@ -6,7 +6,7 @@ from ...ir import Call, Dim, Graph
 
 
 class ScanParams(NamedTuple):
-    """Of ``scan``. Its inputs are constants, what is carried, and stacks; its outputs what is carried, and stacks."""
+    """For ``scan``. Its inputs are constants, the carry, and stacks; its outputs are the carry and stacks."""
 
     graph: Graph
     length: Dim
@@ -17,7 +17,7 @@ class ScanParams(NamedTuple):
 
 
 class WhileParams(NamedTuple):
-    """Of ``while_loop``. Its inputs are constants, and what is carried, which are its outputs, too."""
+    """For ``while_loop``. Its inputs are constants and the carry; its outputs are the carry."""
 
     cond: Graph
     body: Graph

@@ -1,4 +1,4 @@
-"""`debug_print`: what a program says while it runs."""
+"""`debug_print`: prints values while a program runs."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ FAMILY = "printing"
 _SPEC: Final = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?[0-9]{0,3}[,_]?(?:\.[0-9]{1,3})?[a-zA-Z%]?", re.DOTALL)
 
 Loops: TypeAlias = tuple[tuple[int, tuple[bool, ...]], ...]
-"""Per loop around the call, outermost first: its length, and which inputs it runs over."""
+"""Per loop around the call, outermost first: its length, and the inputs over which it runs."""
 
 
 def _type(*inputs: ArrayType, text: str, loops: Loops = ()) -> tuple[ArrayType, ...]:
@@ -41,7 +41,7 @@ def _type(*inputs: ArrayType, text: str, loops: Loops = ()) -> tuple[ArrayType, 
 
 
 def _check_fields(text: str) -> None:
-    """A field is the number of an input with a short format: an array's attributes are nothing that is printed."""
+    """A field is the number of an input with a short format: attributes of arrays cannot be printed."""
     for _, field, spec, conversion in Formatter().parse(text):
         if field is None:
             continue

@@ -1,7 +1,7 @@
 """`scan`: a loop of known length that carries values from step to step, reads slices and stacks results.
 
-Its derivative is a scan, too. What the steps need of the forward pass is stacked; what all steps share, because it
-depends on the loop's constants alone, is computed once and not stacked.
+Its derivative is also a scan. The residuals of the steps are stacked. Residuals that depend only on the loop's
+constants are shared by all steps, and are computed once instead of being stacked.
 """
 
 from collections.abc import Callable, Sequence
@@ -152,7 +152,7 @@ def _split(
     residuals = forward.outputs[count:]
     varying = depends_on(forward, [False] * consts + [True] * (len(inputs) - consts))
     shared = [value for value in residuals if value not in varying]
-    # What is stacked anyway, and what is sliced, need not be stacked for the derivative.
+    # Values that are stacked or sliced anyway need not be stacked again for the derivative.
     known = dict(zip(forward.inputs[consts + carried :], inputs[consts + carried :], strict=True))
     stacked = [value for value in residuals if value in varying and value not in known]
     ys = forward.outputs[carried:count]
@@ -188,7 +188,7 @@ def _split(
 
 
 def _computed_once(graph: Graph, values: Sequence[Value], consts: Sequence[Value]) -> tuple[Value, ...]:
-    """Record outside of the loop what depends on its constants alone."""
+    """Record the calls that depend only on the loop's constants outside the loop."""
     inputs = graph.inputs[: len(consts)]
     part = Graph(graph.name, inputs, needed_calls(graph, values), tuple(values))
     return inline(part, consts)
@@ -204,9 +204,9 @@ def _scan_transpose(
     reverse: bool = False,
     **loop: Any,
 ) -> tuple[Value | None, ...]:
-    """The loop backwards: it carries the cotangents of what was carried, and the sums of those of the constants.
+    """The loop backwards: it carries the cotangents of the carry and the sums of the cotangents of the constants.
 
-    What it carries that is not linear, such as the number of the step, a loop of its own finds out first.
+    Carried values that are not linear, such as the number of the step, are first computed by a loop of their own.
     """
     given = [isinstance(x, Linear) for x in inputs]
     linear = spreading(graph, given, *counts, inexact=False)
@@ -250,7 +250,7 @@ def _scan_transpose(
 
 
 def _known_part(graph: Graph, linear: Sequence[bool], counts: Counts) -> Graph:
-    """The step of what is carried and not linear, which gives out what it was before the step, too."""
+    """The step for the carried values that are not linear, which also returns their values before the step."""
     inputs = [(v, n) for v, n, m in zip(graph.inputs, graph.input_names, linear, strict=True) if not m]
     _, carries, _ = _parts(list(zip(graph.inputs, linear, strict=True)), counts)
     before = [value for value, is_linear in carries if not is_linear]
@@ -272,7 +272,7 @@ def _scan_batch(
     recurse: Callable[..., Graph],
     **loop: Any,
 ) -> tuple[Value, ...]:
-    """The batch is behind the axis of the loop; what is carried has it as soon as a step gives it one."""
+    """The batch axis comes after the axis of the loop. A carried value has a batch axis if a step gives it one."""
     marks = spreading(graph, mapped, *counts, inexact=False)
     carries = _parts(marks, counts)[1]
     reached = depends_on(graph, marks)
@@ -307,7 +307,7 @@ register(
         _scan_transpose,
         _scan_batch,
         spelling=None,
-        effect=None,  # that of the calls in the step
+        effect=None,  # the calls in the step have their own
         doc="`length` steps of a graph ``(*constants, *carried, *slices) -> (*carried, *results)``, from the last "
         "slice to the first if `reverse`: what was carried at last, then the stacked results. ``counts`` says how "
         "many inputs are constants, and how many are carried.",

@@ -1,7 +1,8 @@
-"""Tiles: a call that holds the graph of one part, which runs for one part of the inputs after the other.
+"""Tiles: a call whose graph computes one part, and runs for one part of the inputs after another.
 
-An axis of symbolic length is cut into tiles of a fixed number of rows, too, as many as leave something for ``rest``:
-one row, or up to as many as a tile has. Their count is an expression, 0 for short arrays::
+An axis of symbolic length is also split into tiles of a fixed number of rows. There are as many tiles as leave a
+remainder for ``rest``: at least one row and at most the rows of a tile. Their count is an expression, 0 for short
+arrays::
 
     def f(x: f32[B]) -> f32[]:  # B in 1..
         def part(x: f32[64]) -> f32[1]: ...
@@ -9,7 +10,7 @@ one row, or up to as many as a tile has. Their count is an expression, 0 for sho
         tiled_1: f32[(B + 63) // 64] = tiled(x, graph=part, rest=part_2, …, count=(B + 63) // 64 - 1)
         sum_1: f32[] = sum(tiled_1, axes=(0,))
 
-A graph called ``whole`` computes all at once: for arrays that are too small for tiles.
+A graph called ``whole`` computes everything at once: for arrays that are too small for tiles.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ Cuts = tuple[int | None, ...]
 
 
 def rows_of(graph: Graph, cuts: Cuts) -> Dim:
-    """How long the axis is that is cut, within one tile."""
+    """The length of the split axis within one tile."""
     return next(value.shape[cut] for value, cut in zip(graph.inputs, cuts, strict=True) if cut is not None)
 
 
@@ -41,7 +42,7 @@ def _part(length: Dim, shape: Shape, axis: int) -> Shape:
 
 
 def _check(inputs: Sequence[ArrayType], graph: Graph, cuts: Cuts, length: Dim, rows: Dim) -> None:
-    """That all inputs are those of `graph`, but for the axis that is cut, which has this length."""
+    """Checks that all inputs are those of `graph`, except for the split axis, which has this length."""
     fits = len(inputs) == len(cuts) == len(graph.inputs)
     for given, value, cut in zip(inputs, graph.inputs, cuts, strict=False):
         wanted = value.type

@@ -1,8 +1,8 @@
-"""`while_loop`: steps as long as a condition holds.
+"""`while_loop`: steps that run as long as a condition holds.
 
-How many steps there will be is not known, so reverse mode has no room to keep what they compute. With a limit it goes
-through scans: blocks of steps, of which those after the end are skipped, and of which the backward pass runs one at a
-time again. Without one it keeps a few places, and computes what lies between them again.
+The number of steps is not known in advance, so reverse mode has no arrays of fixed size for its residuals. With a
+limit, it uses scans: blocks of steps, of which those after the end are skipped; the backward pass runs one block at a
+time again. Without a limit, it stores the state at a few steps and recomputes the states in between.
 """
 
 from collections.abc import Callable, Sequence
@@ -111,7 +111,8 @@ def _while_jvp(
         found = inline(head, inputs)
         results, pushed = found[: len(outputs)], inline(tail, (*found[len(outputs) :], *given))
     else:
-        # The tangents come from a loop that runs the values again: it is linear in them, and forward mode is done.
+        # The tangents come from a loop that recomputes the values: it is linear in the tangents, and forward mode is
+        # done.
         results = bind_all("while_loop", *inputs, **loop)
         _, pushed = _joint(inputs, given, _joined(forward, linear, len(outputs)), wrt, loop)
     return Rebuilt(results, spread(iter(pushed), of))
@@ -132,7 +133,7 @@ def _joined(forward: Graph, linear: Graph, count: int) -> Graph:
 def _joint(
     inputs: Sequence[Value], given: Sequence[Value], joint: Graph, wrt: Sequence[bool], loop: dict[str, Any]
 ) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
-    """One loop that carries values and tangents, and goes on as long as the loop of the values."""
+    """One loop that carries values and tangents, and runs as long as the loop of the values."""
     consts, cond = loop["consts"], loop["cond"]
     count, also = len(inputs), sum(wrt[:consts])
     order = [*range(consts), *range(count, count + also), *range(consts, count)]
@@ -149,7 +150,8 @@ def _joint(
 
 
 def _as_scans(types: Sequence[ArrayType], cond: Graph, body: Graph, consts: int, max_steps: int) -> Graph:
-    """The same loop as scans: blocks of about the root of the most steps, then the steps left over."""
+    """The same loop as scans: blocks of about the square root of the maximum number of steps, then the remaining
+    steps."""
     every = max(1, isqrt(max_steps))
     blocks, left = divmod(max_steps, every)
     counts = (consts, len(types) - consts)
@@ -186,12 +188,12 @@ def _while_transpose(
     recurse: Callable[..., Graph],
     **limit: Any,
 ) -> tuple[Value | None, ...]:
-    """The steps backwards, of which a loop of the known values alone finds out first how many there are.
+    """The steps backwards. A loop of the known values first finds out how many there are.
 
-    What is known before each step is computed again, from the last place before it that was kept. The places halve the
-    distance again and again, so that there are as many as the logarithm of the number of steps, and as often is a step
-    repeated: Griewank, "Achieving logarithmic growth of temporal and spatial complexity in reverse automatic
-    differentiation", 1992.
+    The known values before each step are recomputed from the last stored step before it. The distances between stored
+    steps are halved repeatedly, so that their number, and the number of times that a step is repeated, is the
+    logarithm of the number of steps: Griewank, "Achieving logarithmic growth of temporal and spatial complexity in
+    reverse automatic differentiation", 1992.
     """
     given = [isinstance(x, Linear) for x in inputs]
     linear = spreading(body, given, consts, len(inputs) - consts, inexact=False)
@@ -237,11 +239,11 @@ def _while_transpose(
 
 
 _PLACES: Final = 34
-"""Where values are kept while steps are run backwards, and one more: enough for 2**32 steps."""
+"""The number of stored states while steps run backwards, plus one: enough for 2**32 steps."""
 
 
 def _known_part(graph: Graph, linear: Sequence[bool], outputs_are_linear: Sequence[bool]) -> Graph:
-    """The part of a condition or a step that has to do with what is not linear alone."""
+    """The part of a condition or a step that only involves values that are not linear."""
     inputs = [(v, n) for v, n, m in zip(graph.inputs, graph.input_names, linear, strict=True) if not m]
     outputs = tuple(out for out, m in zip(graph.outputs, outputs_are_linear, strict=True) if not m)
     values, names = zip(*inputs, strict=True)
@@ -249,7 +251,7 @@ def _known_part(graph: Graph, linear: Sequence[bool], outputs_are_linear: Sequen
 
 
 def _count(known: Sequence[Value], own: int, goes_on: Graph, step: Graph, limit: dict[str, Any]) -> Value:
-    """How many steps there are."""
+    """The number of steps."""
     types = [*(x.type for x in known), ArrayType(INT64, ())]
     return bind_all(
         "while_loop",
@@ -265,7 +267,8 @@ def _count(known: Sequence[Value], own: int, goes_on: Graph, step: Graph, limit:
 def _advanced(
     mine: Sequence[Value], at: Value, top: Value, places: Value, kept: Sequence[Value], step: Graph
 ) -> tuple[Value, Value, Sequence[Value], Sequence[Value]]:
-    """What is known before step `at`: from the last place that is kept, keeping some of those in between."""
+    """The known values before step `at`, computed from the last stored step; some of the states in between are
+    stored."""
     own, base = len(mine), _entry(places, top)
     begin = [*mine, at, base, base, top, places, *kept, *(_entry(slot, top) for slot in kept)]
     types = [value.type for value in begin]
@@ -275,7 +278,7 @@ def _advanced(
         goal, place, low, last, spots = values[own : own + 5]
         slots, now = values[own + 5 : own + 5 + count], values[own + 5 + count :]
         new, place, free = inline(step, (*values[:own], *now)), add(place, 1), add(last, 1)
-        # What lies above the last place is free, so to write there what is not kept does no harm.
+        # The rows above the last stored step are free, so writing unneeded values there does no harm.
         spots = bind("dynamic_update_slice", spots, reshape(place, (1,)), free)
         written = [_put(slot, x, free) for slot, x in zip(slots, new, strict=True)]
         middle = add(low, bind("right_shift", add(subtract(goal, low), 1), constant(1, INT64)))
@@ -297,7 +300,7 @@ def _row(x: Value) -> Value:
 
 
 def _at(place: "int | Value", ndim: int) -> list[Value]:
-    """The start of a row along each axis: its place, then zeros for its `ndim` axes."""
+    """The start of a row along each axis: its position, then zeros for its `ndim` axes."""
     first = constant(place, INT64) if isinstance(place, int) else place
     return [first, *(constant(0, INT64) for _ in range(ndim))]
 
@@ -358,9 +361,9 @@ def _until_all_are_done(
     body: Graph,
     limit: dict[str, Any],
 ) -> tuple[Value, ...]:
-    """Steps for all examples as long as one of them goes on; those that are done keep their values.
+    """Steps run for all examples as long as one of them continues; those that are done keep their values.
 
-    The loop also carries which examples go on. The graph says so: its steps are ``…_until_all_are_done``.
+    The loop also carries which examples continue. The graph shows this: its steps are ``…_until_all_are_done``.
     """
     if not size:
         return tuple(carry)
@@ -397,7 +400,7 @@ register(
         _while_transpose,
         _while_batch,
         spelling=None,
-        effect=None,  # that of the calls in the graphs
+        effect=None,  # the calls in the graphs have their own
         doc="What is carried after steps of `body`, ``(*constants, *carried) -> carried``, as long as `cond` of the "
         "same inputs holds, and at most `max_steps`. The first `consts` inputs are constants.",
     )

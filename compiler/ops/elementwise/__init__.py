@@ -1,1 +1,1 @@
-"""Ops that compute each element from the elements at the same place."""
+"""Ops that compute each element from the elements at the same position."""

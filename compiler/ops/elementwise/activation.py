@@ -1,6 +1,6 @@
 """Activations of neural networks, entry by entry: relu, elu, sigmoid and its logarithm, softplus, silu, gelu.
 
-Their derivatives are given, not those of the stable formulas, which have corners that the functions have not.
+Their derivatives are given separately, because their stable formulas have kinks where the functions have none.
 """
 
 import math
@@ -43,10 +43,10 @@ def _activation(
     *,
     doc: str,
 ) -> None:
-    """An op with one operand. ``derivative(output, input, **params)``, or None if that of the decomposition is it."""
+    """An op with one operand. ``derivative(output, input, **params)``; None to use that of the decomposition."""
     of_its_shape = elementwise_type(name, 1, "f", same_dtype)
 
-    @wraps(decomposed)  # which says the types of the parameters
+    @wraps(decomposed)  # which has the types of the parameters
     def check(*types: ArrayType, **params: Param) -> object:
         return of_its_shape(*types)
 

@@ -124,7 +124,7 @@ def _power_dx(out: Value, x: Value, y: Value) -> Value:
 
 
 def _power_dy(out: Value, x: Value, y: Value) -> Value:
-    """x^y·log x, and 0 at x = 0 where x^y is 0 for all y > 0."""
+    """x^y·log x, and 0 at x = 0 if x^y is 0 for all y > 0."""
     at_zero = equal(x, 0) if is_complex(x.dtype) else logical_and(equal(x, 0), greater(y, 0))
     return where(at_zero, 0, multiply(out, log(where(at_zero, 1, x))))
 
@@ -138,7 +138,7 @@ _binary("power", *POWER_DERIVATIVES, "pow{f}({0}, {1})", "libdevice.pow({0}, {1}
 
 
 def _share(larger: Value, tie: Value, like: Value) -> Value:
-    """1 where this operand is the result, 1/2 on a tie, else 0."""
+    """1 if this operand is the result, 1/2 on a tie, else 0."""
     one, half = constant(1, like.dtype), constant(0.5, like.dtype)
     return where(larger, one, where(tie, half, constant(0, like.dtype)))
 
@@ -228,7 +228,7 @@ _unary("spacing", None, "tm_spacing_{t}({0})", "tm_spacing({0})", kinds="f",
 
 
 def _jvp_absolute(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value]) -> Value:
-    """sign(x)·t; for complex x the rate of |x|, which is Re(conj(sign x)·t)."""
+    """sign(x)·t; for complex x the rate of change of |x|, which is Re(conj(sign x)·t)."""
     direction = multiply(tangents[0], conjugate(sign(inputs[0])))
     return real(direction) if is_complex(inputs[0].dtype) else direction
 
@@ -243,7 +243,7 @@ elementwise(
 
 
 def _jvp_sign(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value]) -> Value | None:
-    """0, also at 0; for complex x the turn of x / |x|, which is (t − s·Re(conj(s)·t)) / |x|."""
+    """0, also at 0; for complex x the rotation of x / |x|, which is (t − s·Re(conj(s)·t)) / |x|."""
     (x,), (tangent,), (direction,) = inputs, tangents, outputs
     if not is_complex(x.dtype):
         return None
@@ -263,7 +263,7 @@ elementwise(
 
 def _clip(x: Any, low: Any, high: Any) -> Any:
     if x.dtype == np.float16 or (np.ndim(low) == np.ndim(high) == 0 and x.dtype.kind != "V"):
-        return np.clip(x, low, high)  # which makes bfloat16 longer
+        return np.clip(x, low, high)  # which widens bfloat16
     return np.minimum(high, np.maximum(low, x))
 
 

@@ -1,4 +1,4 @@
-"""What all elementwise ops share: broadcasting, one derivative per input, batching by alignment."""
+"""Shared code of all elementwise ops: broadcasting, one derivative per input, batching by aligning axes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -26,13 +26,13 @@ from ...symbolic_size import joint_shape
 from ...value_ops import add, broadcast_to, multiply, negative, unbroadcast
 
 Derivative: TypeAlias = Callable[..., "Value | int"]
-"""``derivative(output, *inputs)``: d output / d input, elementwise; the numbers 1 and −1 stand for themselves."""
+"""``derivative(output, *inputs)``: d output / d input, elementwise; it may return the number 1 or −1."""
 
 ResultDType: TypeAlias = Callable[[DType], DType]
 
 
 def broadcast_shapes(op: str, types: Sequence[ArrayType]) -> Shape:
-    """The common shape of operands aligned from the right; `ShapeError` if there is none."""
+    """The common shape of operands aligned from the right; raises `ShapeError` if there is none."""
     shape = joint_shape(*[t.shape for t in types])
     if shape is None:
         raise ShapeError(f"{op} of {' and '.join(map(str, types))}: shapes do not broadcast")
@@ -48,7 +48,7 @@ def bool_dtype(dtype: DType) -> DType:
 
 
 def elementwise_type(op: str, arity: int, kinds: str, result: ResultDType) -> Callable[..., ArrayType]:
-    """Operands of one dtype of the given kinds, broadcast. `result` may refuse a dtype by a `DTypeError`."""
+    """Operands of one dtype of the given kinds, broadcast. `result` may refuse a dtype with a `DTypeError`."""
 
     def rule(*types: ArrayType) -> ArrayType:
         if len(types) != arity:
@@ -63,7 +63,7 @@ def elementwise_type(op: str, arity: int, kinds: str, result: ResultDType) -> Ca
 
 
 def scale(tangent: Value, factor: "Value | int") -> Value:
-    """``tangent * factor``, where the numbers 1 and −1 cost nothing or a negation."""
+    """``tangent * factor``; the numbers 1 and −1 cost nothing or a negation."""
     if isinstance(factor, int):
         return tangent if factor == 1 else negative(tangent)
     return multiply(tangent, factor)
@@ -86,7 +86,7 @@ def jvp_of(derivatives: Sequence[Derivative | None]) -> JvpRule:
 
 
 def batch_elementwise(op: str) -> BatchRule:
-    """Align the operands behind the batch axis; broadcasting does the rest."""
+    """Align the operands after the batch axis; broadcasting does the rest."""
 
     def rule(inputs: Sequence[Value], mapped: Sequence[bool], size: int, **params: Any) -> Value:
         return bind(op, *align_ranks(inputs, mapped), **params)
@@ -109,7 +109,7 @@ def elementwise(
     doc: str,
     aliasing: Aliasing = Aliasing.NONE,
 ) -> Op:
-    """Register an elementwise op: with `derivatives`, or a `jvp` rule, or else piecewise constant."""
+    """Register an elementwise op with `derivatives` or a `jvp` rule; otherwise it is piecewise constant."""
     if jvp is None:
         jvp = zero_derivative if derivatives is None else jvp_of(derivatives)
     return register(
@@ -130,7 +130,7 @@ def elementwise(
 
 
 def check_order(op: str, order: int, lowest: int, highest: int, instead: str = "") -> None:
-    """`DTypeError` for an order that `op` is not defined for, or that would take a formula of unreasonable length."""
+    """Raises `DTypeError` for an order for which `op` is not defined, or whose formula would be unreasonably long."""
     if order < lowest:
         raise DTypeError(f"{op} of order {order} is not defined: orders start from {lowest}{instead}")
     if order > highest:
@@ -138,7 +138,7 @@ def check_order(op: str, order: int, lowest: int, highest: int, instead: str = "
 
 
 def transpose_of(*factors: Callable[[Value], Value]) -> TransposeRule:
-    """The transpose of an op that is linear in all its inputs at once: a function of the cotangent per input."""
+    """The transpose of an op that is linear in all its inputs together: a function of the cotangent per input."""
 
     def rule(cotangents: tuple[Value], inputs: tuple[Value | Linear, ...]) -> tuple[Value | None, ...]:
         return tuple(
@@ -154,7 +154,7 @@ def identity(x: Value) -> Value:
 
 
 def ufunc_spelling(name: str, c: str, triton: str, **kinds: str) -> dict[str, str]:
-    """Spellings of an op that is the ufunc ``np.name``, with those of kinds of operands that C writes otherwise."""
+    """Spellings of an op that is the ufunc ``np.name``, and those for kinds of operands that C spells differently."""
     return {"numpy": f"np.{name}", "c": c, "triton": triton, **kinds}
 
 

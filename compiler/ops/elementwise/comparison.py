@@ -1,4 +1,4 @@
-"""Comparison, logic, bits, and choosing by a condition."""
+"""Comparison, logic, bits, and selection by a condition."""
 
 from typing import Any
 

@@ -46,7 +46,7 @@ register(
         spelling={
             "numpy": "{0}.astype({dtype})",
             "c": "(({result}){0})",
-            "c_bool_real": "({0} ? ({result})1 : ({result})0)",  # a cast of bools to floats runs on no vectors
+            "c_bool_real": "({0} ? ({result})1 : ({result})0)",  # a cast from bools to floats is not vectorised
             "c_real_int": "tm_convert_{t}_{r}({0})",
             "c_complex_int": "tm_convert_{t}_{r}({0})",
             "triton": "{0}.to({result})",
@@ -91,7 +91,7 @@ register(
 
 
 def _linear_jvp(name: str) -> Any:
-    """The derivative of a function that is linear over the reals is itself."""
+    """The derivative of a function that is linear over the reals is the function itself."""
     return lambda inputs, tangents, outputs: bind(name, tangents[0])
 
 

@@ -37,7 +37,8 @@ def _row(
     triton: str = "",
     doc: str,
 ) -> None:
-    """A function of one variable, called the same in NumPy, in C's math.h and in libdevice unless said otherwise."""
+    """A function of one variable, with the same name in NumPy, in C's math.h and in libdevice unless stated
+    otherwise."""
     c = c or f"{name}{{f}}({{0}})"
     spelling = ufunc_spelling(name, c, triton or f"libdevice.{name}({{0}})", c_complex=c_complex or f"c{c}")
     elementwise(
@@ -96,7 +97,8 @@ _row(
     doc="log(1 + x), accurate near 0.",
 )
 _row("sin", lambda out, x: cos(x), doc="Sine of radians.")
-# x + 0 has the same cosine. Without it gcc makes one call of sine and cosine of a number, which runs on no vectors.
+# x + 0 has the same cosine. Without it, gcc merges sine and cosine of a number into one call, which is not
+# vectorised.
 _row(
     "cos",
     lambda out, x: negative(sin(x)),
@@ -142,7 +144,7 @@ def _over_squared_length(x: Value, y: Value) -> Value:
 
 
 def _weights(base: float) -> tuple[Derivative, Derivative]:
-    """What each operand of a logarithm of a sum contributes: the logistic function of x − y, and of y − x."""
+    """The contribution of each operand of a logarithm of a sum: the logistic function of x − y, and of y − x."""
 
     def weight(x: Value, other: Value) -> Value:
         apart = _difference(x, other)

@@ -1,7 +1,7 @@
-"""Quotients whose numerator vanishes where their denominator does, such as (e^x − 1) / x.
+"""Quotients whose numerator is zero where their denominator is, such as (e^x − 1) / x.
 
-A choice between the quotient and its limit has the right value and the wrong derivatives: that of the limit at 0, and
-one without digits near 0. Here the derivative of each order is an op: near 0 its Taylor series, elsewhere
+Selecting between the quotient and its limit gives the right value but wrong derivatives: that of the limit at 0, and
+one without correct digits near 0. Here the derivative of each order is an op: near 0 its Taylor series, elsewhere
 f⁽ⁿ⁾ = (g⁽ⁿ⁾ − n f⁽ⁿ⁻¹⁾) / x, which follows from x·f = g.
 """
 
@@ -42,7 +42,7 @@ FAMILY = "quotients"
 
 
 def quotient(name: str, x: Value, order: int = 0) -> Value:
-    """The derivative of that order of the quotient of that name."""
+    """The derivative of that order of the named quotient."""
     return bind(name, x, order=order)
 
 
@@ -131,7 +131,7 @@ _quotient(
 )  # fmt: skip
 _quotient(
     "log1prel", _log1prel, _log1p_derivative, lambda k: (-1.0) ** k / (k + 1),
-    lambda order: min(0.1 * (order + 1), 0.6),  # the series ends below 1 only
+    lambda order: min(0.1 * (order + 1), 0.6),  # the series only ends below 1
     kinds="f", doc="log(1 + x) / x, 1 at 0.",
 )  # fmt: skip
 _quotient(

@@ -1,4 +1,4 @@
-"""Sums of products: `dot`, the one contraction that matmul, tensordot, einsum and inner become."""
+"""Sums of products: `dot`, the one contraction to which matmul, tensordot, einsum and inner are reduced."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -29,7 +29,7 @@ register(
     Op(
         "det", FAMILY, _det_type,
         lambda x: np.linalg.det(x),
-        # Jacobi's formula: tr(adj(X) dX), which holds where X is singular, too.
+        # Jacobi's formula: tr(adj(X) dX), which also holds for singular X.
         lambda inputs, tangents, outputs: inner(_cofactors(inputs[0]), tangents[0]),
         not_linear, batch_stacks("det"), spelling=None, effect=None,
         doc="The determinant.",
@@ -38,7 +38,8 @@ register(
 
 
 def _cofactors(x: Value) -> Value:
-    """The transposed adjugate. Up to three rows it is written out: a polynomial, with all its derivatives everywhere.
+    """The transposed adjugate. For up to three rows it is an explicit polynomial, with all its derivatives
+    everywhere.
 
     The minor of row i and column j has the rows i + 1, i + 2 and columns j + 1, j + 2, which wrap around.
     """
@@ -96,7 +97,7 @@ def _adjugate_numpy(x: Any, *directions: Any) -> Any:
         return out.astype(x.dtype, copy=False)
     except np.linalg.LinAlgError:
         pass
-    # Near a singular matrix: a polynomial in t, of which the roots of unity give each coefficient.
+    # Near a singular matrix: a polynomial in t, whose coefficients come from its values at roots of unity.
     nodes = max(size, 2) if count else 1
     roots = np.exp(2j * np.pi * np.arange(nodes) / nodes)
     length = np.max(np.sum(np.abs(x), -1, keepdims=True), -2, keepdims=True, initial=0.0)
@@ -122,7 +123,7 @@ def _adjugate_numpy(x: Any, *directions: Any) -> Any:
 
 
 def _adjugate_jvp(inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: Any) -> Value:
-    """One direction more for dX; linear in each direction."""
+    """One more direction for dX; linear in each direction."""
     terms = [bind("adjugate", *inputs, tangents[0])] if tangents[0] is not None else []
     for place, tangent in enumerate(tangents[1:], 1):
         if tangent is not None:
@@ -131,7 +132,7 @@ def _adjugate_jvp(inputs: tuple[Value, ...], tangents: tuple[Value | None, ...],
 
 
 def _adjugate_transpose(cotangents: tuple[Value], inputs: tuple[Any, ...]) -> tuple[Value | None, ...]:
-    """tr(C·adj(X; E, …)) is the derivative of det X along C, E, …, in any order: C and E change places."""
+    """tr(C·adj(X; E, …)) is the derivative of det X along C, E, …, in any order: C and E can be swapped."""
     (place,) = (i for i, x in enumerate(inputs) if isinstance(x, Linear))
     turned = [matrix_transpose(cotangents[0]) if i == place else x for i, x in enumerate(inputs)]
     back = matrix_transpose(bind("adjugate", *turned))

@@ -49,8 +49,8 @@ def _cholesky_type(x: ArrayType) -> ArrayType:
 def _cholesky_jvp(inputs: Any, tangents: tuple[Value], outputs: tuple[Value]) -> Value:
     """dL = L Φ(L⁻¹ dX L⁻ᴴ), where Φ takes the lower triangle and half of the diagonal.
 
-    I. Murray, "Differentiation of the Cholesky decomposition" (2016). dX is that of the Hermitian matrix
-    which the lower triangle stands for, because the op reads nothing else.
+    I. Murray, "Differentiation of the Cholesky decomposition" (2016). dX is that of the Hermitian matrix given by the
+    lower triangle, because the op reads nothing else.
     """
     (dx,), (factor,) = tangents, outputs
     left = solve_triangle(factor, hermitian(dx), lower=True)
@@ -78,7 +78,7 @@ def _lu_type(x: ArrayType) -> tuple[ArrayType, ArrayType]:
 
 
 def _lu_numpy(x: Any) -> Any:
-    # Crout's order: each column and each row is computed once, from the finished ones, by products.
+    # Crout's order: each column and each row is computed once, from the finished ones, by matrix products.
     packed = x.copy()
     lead, (rows, columns) = x.shape[:-2], x.shape[-2:]
     places = np.broadcast_to(np.arange(rows), (*lead, rows)).copy()

@@ -1,4 +1,4 @@
-"""Least squares: the pseudo-inverse, and the solution of least norm.
+"""Least squares: the pseudo-inverse, and the solution with the smallest norm.
 
 Their derivatives are those of G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least
 squares problems whose variables separate" (1973). They need no singular vectors, so they are finite where singular
@@ -94,7 +94,7 @@ def _lstsq_numpy(a: Any, b: Any, rcond: Any) -> Any:
 
 
 def _cut(a: Value, rcond: float | None) -> Value:
-    """What `rcond` says, as a number. LAPACK reads a negative one as its precision."""
+    """The value of `rcond` as a number. LAPACK takes a negative one as its precision."""
     real = real_dtype(a.dtype)
     if rcond is None:
         most: Any = max_expr(*a.shape[-2:])
@@ -109,8 +109,8 @@ def _lstsq_jvp(
     outputs: tuple[Value, Value, Value],
     rcond: float | None,
 ) -> tuple[Value, None, Value | None]:
-    """The derivative of P b, with that of the pseudo-inverse P (see `pinv`), without forming products of P and Pᴴ
-    with matrices where products with columns will do."""
+    """The derivative of P b, from that of the pseudo-inverse P (see `pinv`), with products of P and Pᴴ with columns
+    instead of matrices where possible."""
     (a, b), (da, db), (x, _, _) = inputs, tangents, outputs
     p = bind("pinv", a, broadcast_to(_cut(a, rcond), a.shape[:-2]))
     if da is None:

@@ -28,8 +28,8 @@ def _expm_type(x: ArrayType, *directions: ArrayType) -> ArrayType:
 
 
 def _expm_numpy(x: Any, *directions: Any) -> Any:
-    # The derivative of f at A along E is the corner of f([[A, E], [0, A]]), and so on for more directions.
-    # It is linear in E, which is scaled to norm 1 so that it does not decide how often A is squared.
+    # The derivative of f at A along E is the corner of f([[A, E], [0, A]]), and so on for more directions. It is
+    # linear in E, which is scaled to norm 1 so that it does not affect how often A is squared.
     size, factor = x.shape[-1], np.ones((), x.real.dtype)
     for number, direction in enumerate(directions):
         length = np.max(np.sum(np.abs(direction), -2, keepdims=True), -1, keepdims=True, initial=0.0)
@@ -68,7 +68,7 @@ def _expm_numpy(x: Any, *directions: Any) -> Any:
 
 
 def _expm_jvp(inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: Any) -> Value:
-    """One direction more for dX; linear in each direction."""
+    """One more direction for dX; linear in each direction."""
     terms = [bind("expm", *inputs, tangents[0])] if tangents[0] is not None else []
     for place, tangent in enumerate(tangents[1:], 1):
         if tangent is not None:

@@ -1,4 +1,4 @@
-"""Stacks of matrices as values, shape (…, m, n): what the rules of linear algebra are written with."""
+"""Stacks of matrices as values, with shape (…, m, n): the vocabulary of the rules of linear algebra."""
 
 import math
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from ...value_ops import (
 )
 
 LINALG_DTYPES = ("float32", "float64", "complex64", "complex128")
-"""What LAPACK has routines for."""
+"""The dtypes for which LAPACK has routines."""
 
 
 # ---- types -------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def matmul(x: Value, y: Value) -> Value:
 
 
 def matrix_transpose(x: Value) -> Value:
-    """The last two axes exchanged."""
+    """Swap the last two axes."""
     return transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
@@ -149,7 +149,7 @@ def unit_lower_triangle(x: Value) -> Value:
 
 
 def hermitian(x: Value, *, lower: bool = True) -> Value:
-    """The Hermitian matrix of which `x` holds one triangle: what LAPACK takes `x` for.
+    """The Hermitian matrix of which `x` holds one triangle, as LAPACK reads `x`.
 
     The other triangle is not read, nor is the imaginary part of the diagonal.
     """

@@ -59,8 +59,8 @@ def _polar_factor_type(x: ArrayType) -> ArrayType:
 
 
 def _polar_factor_numpy(x: Any) -> Any:
-    # Vectors of singular values that are 0 but for rounding are any basis. Without them the result is the smallest
-    # subgradient of the nuclear norm: 0 for the matrix 0.
+    # Vectors of singular values that are zero up to rounding are an arbitrary basis. Without them the result is the
+    # smallest subgradient of the nuclear norm: 0 for the matrix 0.
     u, s, vh = np.linalg.svd(x, full_matrices=False)
     smallest = max(x.shape[-2:]) * np.finfo(s.dtype).eps * np.max(s, -1, keepdims=True, initial=0.0)
     return np.matmul(u * (s > smallest)[..., None, :], vh)
@@ -68,7 +68,7 @@ def _polar_factor_numpy(x: Any) -> Any:
 
 def _polar_factor_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value]) -> Value:
     """With X = P H, H = Pᴴ X: dP = P Ω + (1 − P Pᴴ) dX H⁻¹, where H Ω + Ω H = Pᴴ dX − dXᴴ P; the second term is for a
-    tall X. A wide one is turned around."""
+    tall X. A wide one is transposed."""
     (x,), (dx,), (factor,) = inputs, tangents, outputs
     rows, columns = dx.shape[-2:]
     if columns > rows:

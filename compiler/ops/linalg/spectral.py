@@ -1,11 +1,11 @@
 """Eigenvalues and singular values, with their vectors, of stacks of matrices.
 
-Vectors are defined up to a phase. The derivatives of those of `eig` follow LAPACK's choice; those of `eigh` and
-`svd` have vᴴ dv = 0 (eigenvectors, right singular vectors), so what is computed from them should not depend on the
-phase. Derivatives of vectors need distinct values: where two are equal they are infinite or NaN. Sources:
-M. B. Giles, "Collected matrix derivative results" (2008); C. Boeddeker, P. Hanebrink, L. Drude, J. Heymann and
-R. Haeb-Umbach, "On the computation of complex-valued gradients with application to statistically optimum
-beamforming" (2017); J. Townsend, "Differentiating the singular value decomposition" (2016).
+Vectors are defined up to a phase. The derivatives of those of `eig` follow LAPACK's choice; those of `eigh` and `svd`
+have vᴴ dv = 0 (eigenvectors, right singular vectors), so results should not depend on the phase. Derivatives of
+vectors need distinct values: if two are equal, they are infinite or NaN. Sources: M. B. Giles, "Collected matrix
+derivative results" (2008); C. Boeddeker, P. Hanebrink, L. Drude, J. Heymann and R. Haeb-Umbach, "On the computation
+of complex-valued gradients with application to statistically optimum beamforming" (2017); J. Townsend,
+"Differentiating the singular value decomposition" (2016).
 """
 
 from typing import Any
@@ -136,8 +136,8 @@ def _eig_numpy(x: Any) -> Any:
 
 
 def _eig_jvp(inputs: Any, tangents: tuple[Value], outputs: tuple[Value, Value]) -> tuple[Value, Value]:
-    """With C = V⁻¹ dX V: dλ = diag(C), and dV = V K with Kᵢⱼ = Cᵢⱼ / (λⱼ − λᵢ), plus what keeps LAPACK's choice:
-    columns of length 1 whose largest entry is real."""
+    """With C = V⁻¹ dX V: dλ = diag(C), and dV = V K with Kᵢⱼ = Cᵢⱼ / (λⱼ − λᵢ), plus a term for LAPACK's
+    normalisation: columns of length 1 whose largest entry is real."""
     (dx,), (values, vectors) = tangents, outputs
     change = bind("solve", vectors, matmul(as_complex(dx), vectors))
     moved = matmul(vectors, multiply(_reciprocal_gaps(values), change))
@@ -145,7 +145,7 @@ def _eig_jvp(inputs: Any, tangents: tuple[Value], outputs: tuple[Value, Value]) 
     if not vectors.shape[rows]:
         return diagonal(change), moved
     stretch = sum_(real(multiply(conjugate(vectors), moved)), (rows,))
-    # LAPACK has made the largest entry real, to the bit. Of entries of equal size it may be any.
+    # LAPACK makes the largest entry exactly real. If entries have equal size, it may be any of them.
     size = where(equal(imag(vectors), 0), absolute(real(vectors)), -1)
     largest = expand_dims(bind("argmax", size, axis=rows), rows)
     entry, entry_moved = (take_along_axis(x, largest, rows, unique=True) for x in (vectors, moved))
@@ -198,7 +198,7 @@ def _svd_jvp(
     """With C = Uᴴ dX V, Fᵢⱼ = 1 / (σⱼ² − σᵢ²): dσ = Re diag(C), dU = U (F ∘ (C Σ + Σ Cᴴ)) and
     dV = V (F ∘ (Σ C + Cᴴ Σ)), plus what moves them out of their range where X is tall or wide.
 
-    i Im diag(C) / Σ turns U, and nothing turns V.
+    i Im diag(C) / Σ rotates U, and nothing rotates V.
     """
     (dx,), (u, s, vh) = tangents, outputs
     rows, columns = dx.shape[-2:]

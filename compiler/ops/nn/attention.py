@@ -1,4 +1,4 @@
-"""Attention: means of values by how well keys answer queries.
+"""Attention: means of values, weighted by how well keys match queries.
 
 A. Vaswani et al., "Attention is all you need" (2017).
 """
@@ -62,7 +62,7 @@ def _leading(types: Sequence[ArrayType]) -> Shape:
 
 
 def attention_scores(query: Value, key: Value, *mask: Value, scale: float, causal: bool) -> Value:
-    """How well keys answer queries, of one batch: −∞ where a key is not seen."""
+    """The scores of keys for queries, for one batch: −∞ for masked keys."""
     last = query.ndim - 1
     front = tuple(range(last - 1))
     scores = dot(multiply(query, scale), key, ((last,), (last,)), (front, front))
@@ -85,11 +85,11 @@ def _with_weights(
     last = query.ndim - 1
     scores = attention_scores(query, key, *mask, scale=scale, causal=causal)
     if mask:
-        # A row that sees nothing has weights 0, by scores that give no NaN on the way.
+        # A fully masked row has weights 0, computed from scores that cause no NaN on the way.
         sees = logical_not(bind("all", equal(scores, -math.inf), axes=(last,)))
         sees = reshape(sees, (*scores.shape[:-1], 1))
         weights = where(sees, bind("softmax", where(sees, scores, 0), axis=last), 0)
-    else:  # every query sees a key: in the causal order, the first
+    else:  # every query sees at least one key: in the causal order, the first
         weights = bind("softmax", scores, axis=last)
     front = tuple(range(last - 1))
     return dot(weights, value, ((last,), (last - 1,)), (front, front)), weights
@@ -100,7 +100,7 @@ def _attention(query: Value, key: Value, value: Value, *mask: Value, scale: floa
 
 
 def _seen(mask: Sequence[Value], rows: int, columns: int, causal: bool) -> Value | None:
-    """Which keys a query may see, by a mask of booleans and by the causal order; None if all."""
+    """Which keys a query may see, by a boolean mask and by the causal order; None for all."""
     seen = mask[0] if mask and mask[0].dtype == BOOL else None
     if not causal:
         return seen
@@ -111,7 +111,7 @@ def _seen(mask: Sequence[Value], rows: int, columns: int, causal: bool) -> Value
 def _attention_jvp(
     inputs: tuple[Value, ...], tangents: Sequence[Value | None], outputs: Any, scale: float, causal: bool
 ) -> Rebuilt:
-    """The derivative needs the weights, so the call is one that gives them, too."""
+    """The derivative needs the weights, so the call returns them as well."""
     out, weights = bind_all("attention_with_weights", *inputs, scale=scale, causal=causal)
     wrt = tuple(place for place, tangent in enumerate(tangents) if tangent is not None)
     moving = [tangent for tangent in tangents if tangent is not None]
@@ -120,7 +120,7 @@ def _attention_jvp(
 
 
 def _batch_of(name: str) -> BatchRule:
-    """The batch is one more axis in front, as broadcasting has it; a mask alone gives no axes to the result."""
+    """The batch is one more leading axis, as for broadcasting; a mask alone adds no axes to the result."""
 
     def batch(
         inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any

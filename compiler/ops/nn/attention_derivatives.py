@@ -1,4 +1,4 @@
-"""The derivative of attention by its weights, and the transpose of that, each as one op."""
+"""The derivative of attention through its weights, and its transpose, each as one op."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -40,7 +40,7 @@ def _check_tangent(*types: ArrayType, scale: float, wrt: tuple[int, ...]) -> Non
 
 
 def _tangent(*values: Value, scale: float, wrt: tuple[int, ...]) -> Value:
-    """What moves the scores moves the weights; the result moves with these and with the values."""
+    """A change of the scores changes the weights; the result changes with the weights and the values."""
     *tangents, query, key, value, weights = values
     query, key, value = in_one_batch(query, key, value)
     moving = {
@@ -131,7 +131,7 @@ def _gradient_batch(
     wrt: tuple[int, ...],
     mask_shape: Shape,
 ) -> tuple[Value, ...]:
-    """Each example has a cotangent of its own, also of what all examples share."""
+    """Each example has its own cotangent, also of inputs that all examples share."""
     known = all_leading(inputs, mapped, size)
     aligned = align_ranks(known, [True] * len(known))
     rank = aligned[0].ndim - 1

@@ -1,4 +1,4 @@
-"""Attention with the sums by which its weights are found again, for targets that do not store weights.
+"""Attention with the sums from which its weights can be recomputed, for targets that do not store weights.
 
 T. Dao, "FlashAttention-2" (2023).
 """
@@ -17,7 +17,7 @@ FAMILY = "attention_sums"
 
 
 def _kept(x: Value) -> Value:
-    """With one more axis behind."""
+    """With one more axis at the end."""
     return reshape(x, (*x.shape, 1))
 
 

@@ -1,12 +1,12 @@
 """`conv`: windows of a signal times kernels, summed over channels; its derivatives are convolutions, too.
 
-``x: [G, N, C, *S]`` and ``w: [G, O, C, *K]`` give ``[G, N, O, *T]``: G groups that do not meet, N examples, C
-channels in and O out. Like the batch axes of `dot`, the group axis makes the rules close: what other libraries
-call feature groups and batch groups, and a batch over both operands, are groups here.
+``x: [G, N, C, *S]`` and ``w: [G, O, C, *K]`` give ``[G, N, O, *T]``: G independent groups, N examples, C input
+channels and O output channels. Like the batch axes of `dot`, the group axis makes the set of rules closed: feature
+groups, batch groups, and a batch over both operands are all groups here.
 
-Along each spatial axis x gets ``input_dilation − 1`` zeros between its entries, then ``padding`` (low, high)
-zeros around them, or loses entries where that is negative; the kernel's entries lie ``kernel_dilation`` apart,
-and its windows ``strides`` apart. The kernel is not flipped: this is a correlation, as in all networks.
+Along each spatial axis, x gets ``input_dilation − 1`` zeros between its entries, then ``padding`` (low, high) zeros
+around them; negative padding removes entries. The kernel's entries are ``kernel_dilation`` apart, and its windows
+``strides`` apart. The kernel is not flipped: this is a correlation, as in all networks.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ LEAD = 3
 
 
 def dilated(length: int, dilation: int) -> int:
-    """How far `length` entries reach that lie `dilation` apart."""
+    """The extent of `length` entries that are `dilation` apart."""
     if dilation == 1:
         return length
     return (length - 1) * dilation + 1 if length else 0
@@ -68,13 +68,13 @@ def _conv_type(
 
 
 def _windows(length: int, reach: int, stride: int) -> int:
-    """How many windows of this reach there are."""
+    """The number of windows of this extent."""
     return (length - reach) // stride + 1 if reach <= length else 0
 
 
 def _conv_numpy(x: Any, w: Any, strides: Any, padding: Any, input_dilation: Any, kernel_dilation: Any) -> Any:
     dtype, rank = x.dtype, x.ndim - 3
-    if dtype.itemsize == 2 and dtype.kind in "fV":  # sums of f16 and bf16 in f32, which BLAS has
+    if dtype.itemsize == 2 and dtype.kind in "fV":  # f16 and bf16 are summed in f32, which BLAS supports
         x, w = x.astype(np.float32), w.astype(np.float32)
     groups, count, channels, *lengths = x.shape
     _, kernels, _, *taps = w.shape
@@ -89,8 +89,8 @@ def _conv_numpy(x: Any, w: Any, strides: Any, padding: Any, input_dilation: Any,
         return out.astype(dtype, copy=False)
     entries, places, reach = int(np.prod(lengths)), int(np.prod(sizes)), int(np.prod(taps))
     if all(s == 1 for s in strides) and kernels * entries < channels * places:
-        # Every entry times every kernel, then each product to its place: here these are fewer than the windows'
-        # entries, and zeros between the entries of x cost nothing. A cache's worth of examples at a time.
+        # Multiply every entry by every kernel, then add each product at its position: there are fewer products than
+        # window entries here, and zeros between the entries of x cost nothing. A cache's worth of examples at a time.
         left = np.moveaxis(w, (1, 2), (-2, -1)).reshape(groups, 1, reach * kernels, channels)
         chunk = max(1, 2**20 // (reach * kernels * entries))
         for start in range(0, count, chunk):
@@ -101,7 +101,7 @@ def _conv_numpy(x: Any, w: Any, strides: Any, padding: Any, input_dilation: Any,
             for number, at in enumerate(np.ndindex(*taps)):
                 source, target = [slice(None)] * 3, [slice(None)] * 3
                 for k, size, (n, _, _, (low, _), d, e) in zip(at, sizes, axes):
-                    first = max(0, -((low - k * e) // d))  # the first entry whose product has a place
+                    first = max(0, -((low - k * e) // d))  # the first entry whose product has a position
                     stop = max(first, min(n, -((low - k * e - size) // d)))
                     source.append(slice(first, stop))
                     target.append(
@@ -112,7 +112,7 @@ def _conv_numpy(x: Any, w: Any, strides: Any, padding: Any, input_dilation: Any,
                 target[1] = slice(start, start + taken)
                 out[tuple(target)] += products[:, :, number][tuple(source)]
         return out.astype(dtype, copy=False)
-    # The signal with its zeros: the entries lie `input_dilation` apart, from `low` on.
+    # The signal with its zeros: the entries are `input_dilation` apart, starting at `low`.
     signal = np.zeros((groups, count, channels, *(max(0, length) for length in padded)), x.dtype)
     source, target = [slice(None)] * 3, [slice(None)] * 3
     for length, (n, _, _, (low, _), d, _) in zip(padded, axes):
@@ -121,7 +121,7 @@ def _conv_numpy(x: Any, w: Any, strides: Any, padding: Any, input_dilation: Any,
         source.append(slice(first, stop))
         target.append(slice(low + first * d, low + stop * d, d) if stop > first else slice(0))
     signal[tuple(target)] = x[tuple(source)]
-    # All windows as a view [groups, channels, *taps, count, *sizes]; then one product of matrices per group.
+    # All windows as a view [groups, channels, *taps, count, *sizes]; then one matrix product per group.
     steps = signal.strides
     windows = np.lib.stride_tricks.as_strided(
         signal,
@@ -152,7 +152,7 @@ def _conv_jvp(
 
 
 def swapped(x: Value) -> Value:
-    """The second and the third axis exchanged: examples, kernels and channels take each other's parts."""
+    """The second and the third axis swapped: examples, kernels and channels exchange roles."""
     return transpose(x, (0, 2, 1, *range(LEAD, x.ndim)))
 
 
@@ -164,10 +164,11 @@ def _conv_transpose(
     input_dilation: Shape,
     kernel_dilation: Shape,
 ) -> tuple[Value | None, Value | None]:
-    """In Σ ct[n, o, t] x[n, c, i] w[o, c, k] the places satisfy stride t = low + input_dilation i − kernel_dilation k.
+    """In Σ ct[n, o, t] x[n, c, i] w[o, c, k] the positions satisfy stride t = low + input_dilation i −
+    kernel_dilation k.
 
-    Solved for i that is a convolution of ct with the flipped kernel, solved for k one of x with ct; strides and
-    dilations change their parts, and the padding makes the first and the last place fit.
+    Solved for i, this is a convolution of ct with the flipped kernel; solved for k, one of x with ct. Strides and
+    dilations are exchanged, and the padding makes the first and the last position fit.
     """
     (ct,), (x, w) = cotangents, inputs
     lengths = [

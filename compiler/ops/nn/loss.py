@@ -1,4 +1,4 @@
-"""Losses: how far predictions are from targets, and the backward op of the one that reads by class."""
+"""Losses: how far predictions are from targets, and the backward op of the loss that reads by class."""
 
 import math
 from collections.abc import Sequence
@@ -119,7 +119,7 @@ composite(
 
 
 def class_axis(x: Any) -> int:
-    """Where the classes are: axis 1 of a batch, axis 0 of one example."""
+    """The axis of the classes: axis 1 of a batch, axis 0 of one example."""
     return 0 if x.ndim == 1 else 1
 
 
@@ -158,7 +158,7 @@ def _weights(
 
 
 def _reduced(losses: Value, total: Value, reduction: str) -> Value:
-    """The losses, their sum, or that divided by the total weight."""
+    """The losses, their sum, or the sum divided by the total weight."""
     if reduction == "none":
         return losses
     whole = sum_(losses, range(losses.ndim))
@@ -261,7 +261,7 @@ def _cross_entropy(
 
 
 def _share(of: float, classes: int, dtype: DType) -> Value:
-    """What each of the classes has of a number, rounded once."""
+    """The share of a number that each of the classes gets, rounded once."""
     if isinstance(classes, SymbolicSize):
         return convert(divide(constant(of, FLOAT64), at_least_one(classes, FLOAT64)), dtype)
     return constant(of / max(classes, 1), dtype)

@@ -32,13 +32,13 @@ FAMILY = "normalization"
 
 
 def _mean(x: Value, axes: Sequence[int]) -> Value:
-    """The mean over `axes`, which stay with length 1; 0 of nothing."""
+    """The mean over `axes`, which are kept with length 1; 0 for empty arrays."""
     count = math.prod(x.shape[axis] for axis in axes)
     return keep_dims(divide(sum_(x, axes), at_least_one(count, x.dtype)), x.shape, tuple(axes))
 
 
 def _scaled(x: Value, affine: Sequence[Value], weight: bool, bias: bool, shape: Shape) -> Value:
-    """``x * weight + bias``, those of the two that there are, reshaped to `shape`."""
+    """``x * weight + bias``, with those of the two that are given, reshaped to `shape`."""
     given = [reshape(one, shape) for one in affine]
     if weight:
         x = multiply(x, given[0])
@@ -46,7 +46,7 @@ def _scaled(x: Value, affine: Sequence[Value], weight: bool, bias: bool, shape: 
 
 
 def _check_inputs(name: str, types: Sequence[ArrayType], expected: Sequence[Shape]) -> None:
-    """The inputs have these shapes."""
+    """Checks that the inputs have these shapes."""
     if [t.shape for t in types] != list(expected):
         given, wanted = ", ".join(map(str, types)), ", ".join(map(str, expected))
         raise ShapeError(f"{name} of {given}: the shapes must be {wanted}")
@@ -202,7 +202,7 @@ def _channels(name: str, x: ArrayType) -> int:
 
 
 def _per_channel(x: Value, ndim: int) -> Value:
-    """A value per channel next to an array of so many axes."""
+    """A value per channel, reshaped to broadcast against an array with this many axes."""
     return reshape(x, (1, x.shape[0], *(1,) * (ndim - 2)))
 
 

@@ -1,4 +1,4 @@
-"""Exponentials relative to their sum: logsumexp, softmax, log_softmax, and what turns cotangents of these around."""
+"""Exponentials relative to their sum: logsumexp, softmax, log_softmax, and their backward ops."""
 
 import math
 from collections.abc import Sequence
@@ -36,18 +36,18 @@ def _kept(shape: Shape, axes: Sequence[int]) -> Shape:
 
 
 def sum_kept(x: Value, axes: Sequence[int]) -> Value:
-    """The sum over `axes`, which stay with length 1."""
+    """The sum over `axes`, which are kept with length 1."""
     return reshape(sum_(x, axes), _kept(x.shape, axes))
 
 
 def _finite_maximum(x: Value, axes: Sequence[int]) -> Value:
-    """The largest entry, or 0 if that is infinite, so that subtracting it never gives NaN."""
+    """The largest entry, or 0 if it is infinite, so that subtracting it never gives NaN."""
     top = reshape(bind("max", x, axes=tuple(axes)), _kept(x.shape, axes))
     return where(elementwise("isfinite", top), top, 0)
 
 
 def _along_axes(name: str, operands: int) -> Check:
-    """So many floating arrays of one shape, which has the axes ``axis`` or ``axes``."""
+    """Checks for this many floating-point arrays of one shape, which has the axes ``axis`` or ``axes``."""
     floating = floating_operands(name)
 
     def check(*types: ArrayType, axis: int | None = None, axes: tuple[int, ...] = ()) -> None:
@@ -68,7 +68,7 @@ def _logsumexp(x: Value, axes: tuple[int, ...]) -> Value:
     shape = tuple(dim for axis, dim in enumerate(x.shape) if axis not in axes)
     if any(x.shape[axis] == 0 for axis in axes):
         return full(shape, -math.inf, x.dtype)
-    # The largest terms are 1 and are counted. What the others add can be far below 1, so it is kept for log1p.
+    # The largest terms are 1 and are counted. The sum of the others can be far below 1, so it is kept for log1p.
     top = _finite_maximum(x, axes)
     is_top = equal(x, top)
     others = sum_(where(is_top, 0, exp(subtract(x, top))), axes)
@@ -79,7 +79,7 @@ def _logsumexp(x: Value, axes: tuple[int, ...]) -> Value:
 def _logsumexp_jvp(
     inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value], axes: tuple[int, ...]
 ) -> Value:
-    """The mean of the tangents by weight; what is e^−∞ has none, also where nothing else is in the sum."""
+    """The mean of the tangents by weight; e^−∞ has none, even if nothing else is in the sum."""
     (x,), (dx,) = inputs, tangents
     share = exp(subtract(x, reshape(outputs[0], _kept(x.shape, axes))))
     return sum_(multiply(dx, where(equal(x, -math.inf), 0, share)), axes)
@@ -119,7 +119,7 @@ def _log_softmax(x: Value, axis: int) -> Value:
 
 
 def _softmax_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value], axis: int) -> Value:
-    """The Jacobian is symmetric: pushing a tangent forward is pulling a cotangent back."""
+    """The Jacobian is symmetric: pushing a tangent forward is the same as pulling a cotangent back."""
     return bind("softmax_backward", tangents[0], outputs[0], axis=axis)
 
 

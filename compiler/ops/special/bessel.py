@@ -1,8 +1,8 @@
 """Bessel functions of orders 0 and 1, and higher orders in terms of them.
 
-Meanings compute in f64 and round once. The coefficients are of Chebyshev series, interpolated at the
-Chebyshev nodes of the named interval with 60 digits, truncated below 2e-18, and summed by Clenshaw's method.
-Near zeros of the functions the error is some 1e-16 of their amplitude.
+NumPy definitions compute in f64 and round once. The coefficients are of Chebyshev series, interpolated at the
+Chebyshev nodes of the named interval with 60 digits, truncated below 2e-18, and summed by Clenshaw's method. Near
+zeros of the functions, the error is about 1e-16 of their amplitude.
 """
 
 from typing import Any
@@ -332,7 +332,8 @@ def _by_series(x: Value, order: int, sign: int, reach: float) -> Value:
 
 
 def _bessel_j(x: Value, order: int) -> Value:
-    """Near 0 by the series, elsewhere upwards from orders 0 and 1, which loses nothing where |x| > n."""
+    """Near 0 by the series, elsewhere by recurrence upwards from orders 0 and 1, which loses no accuracy for |x| >
+    n."""
     reach = order + 1.0
     near = less(absolute(x), reach)
     divisor = where(near, 1, x)
@@ -343,7 +344,8 @@ def _bessel_j(x: Value, order: int) -> Value:
 
 
 def _bessel_ie(x: Value, order: int) -> Value:
-    """Near 0 by the series, elsewhere upwards from orders 0 and 1, which loses a digit or two for small n."""
+    """Near 0 by the series, elsewhere by recurrence upwards from orders 0 and 1, which loses a digit or two for small
+    n."""
     reach = 2.0 * order + 2.0
     size = absolute(x)
     near = less(size, reach)

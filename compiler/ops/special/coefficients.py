@@ -1,6 +1,6 @@
-"""Coefficients of series that several meanings sum, the last one first.
+"""Coefficients of series that several NumPy definitions sum, the last one first.
 
-A meaning names one in ``for c in STIRLING:``, and generated NumPy holds the numbers in its place.
+A definition names one in ``for c in STIRLING:``, and generated NumPy contains the numbers instead.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
-"""Special functions by themselves: error functions, sinc, entropies.
+"""Special functions: error functions, sinc, entropies.
 
-Meanings compute in f64 and round once. The coefficients marked "interpolated" are of polynomials through
-the Chebyshev nodes of the named interval, computed with 60 digits and truncated below 2e-18.
+NumPy definitions compute in f64 and round once. The coefficients marked "interpolated" are of polynomials through the
+Chebyshev nodes of the named interval, computed with 60 digits and truncated below 2e-18.
 """
 
 import math
@@ -74,7 +74,7 @@ def _hazard(out: Value, x: Value) -> Value:
 def _erf(x: Any) -> Any:
     z = np.positive(x, dtype=np.float64)
     # erf(a) = 1 − exp(−a·h(a)), where h(a) = −log(erfc(a)) / a on [0, 5.95] by a minimax quotient, whose error is
-    # weighted by what it does to erf: less than 2e-18. All coefficients are positive, so that nothing cancels.
+    # weighted by its effect on erf: less than 2e-18. All coefficients are positive, so nothing cancels.
     a = np.clip(np.abs(z), 0.0, 5.95)
     above = a * 0.00011825386167432129 + 0.003366444118148635
     for c in (

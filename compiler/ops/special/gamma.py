@@ -1,8 +1,8 @@
 """The gamma family: log |Γ| and its derivatives.
 
-Meanings compute in f64 and round once. The coefficients marked "interpolated" are of polynomials through
-the Chebyshev nodes of the named interval, computed with 60 digits and truncated below 2e-18. DLMF is the
-NIST Digital Library of Mathematical Functions, https://dlmf.nist.gov.
+NumPy definitions compute in f64 and round once. The coefficients marked "interpolated" are of polynomials through the
+Chebyshev nodes of the named interval, computed with 60 digits and truncated below 2e-18. DLMF is the NIST Digital
+Library of Mathematical Functions, https://dlmf.nist.gov.
 """
 
 from typing import Any

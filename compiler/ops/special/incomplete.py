@@ -1,7 +1,7 @@
-"""The incomplete gamma and beta functions, as the distribution functions that they are.
+"""The incomplete gamma and beta functions, in the form of distribution functions.
 
-Meanings compute in f64 and round once; their loops run until the last term adds nothing, some √a times for
-large a. Derivatives are with respect to x alone: those with respect to the parameters have no closed form.
+NumPy definitions compute in f64 and round once. Their loops run until the last term adds nothing, about √a times for
+large a. Derivatives are with respect to x only: those with respect to the parameters have no closed form.
 """
 
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""Programs made of loops over elements and numbers, against Numba and hand-written C."""
+"""Programs with loops over elements and numbers, compared with Numba and hand-written C."""

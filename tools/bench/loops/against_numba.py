@@ -20,10 +20,10 @@ ABOUT: str = (
     "Loops as people write them: Numba's time over Tracemill's on C, and the first call with all compiling"
 )
 SCALE: float = 1.0
-"""What the sizes of all cases are multiplied by."""
+"""The factor by which the sizes of all cases are multiplied."""
 TURNS: Final = 10_000
 HERE: Final = __name__.rpartition(".")[0]
-"""Where the programs are, which is not a module of the user's."""
+"""Where the programs are; this is not a module of the user's."""
 WIDTH: Final = 1000
 
 
@@ -76,7 +76,7 @@ def _leaves(result: Any) -> tuple[Any, ...]:
 
 
 def relaxed(x: Any, target: Any, turns: int) -> Any:
-    """A `while` loop whose every turn computes a whole array."""
+    """A `while` loop in which every iteration computes a whole array."""
     i = 0
     while i < turns:
         x = x + 0.001 * (target - x)
@@ -115,7 +115,7 @@ def _beside_plain_loops(rounds: int) -> Iterator[Measurement]:
 
 
 def _by_hand() -> Callable[[Any, Any, int], Any]:
-    """The loop in C, with the flags of our own programs."""
+    """The loop in C, with the flags of generated programs."""
     loaded = LoadedLibrary(toolchain().compile(BY_HAND), None)
     function = loaded.library.relaxed
 

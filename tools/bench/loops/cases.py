@@ -1,4 +1,4 @@
-"""The programs of loops with arguments on which each takes milliseconds."""
+"""The loop programs, with arguments for which each takes milliseconds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

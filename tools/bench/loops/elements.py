@@ -1,4 +1,4 @@
-"""Programs that loop over the elements of arrays, as people write them in plain NumPy."""
+"""Programs that loop over the elements of arrays, in ordinary plain NumPy."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def levinson(r: Any, order: int) -> Any:
 
 
 def edit_distance(a: Any, b: Any) -> Any:
-    """Levenshtein's distance of two sequences, by the whole table."""
+    """Levenshtein's distance of two sequences, with the full table."""
     n, m = len(a), len(b)
     table = np.zeros((n + 1, m + 1), dtype=np.int64)
     for i in range(n + 1):
@@ -92,7 +92,7 @@ def edit_distance(a: Any, b: Any) -> Any:
 
 
 def cusum(x: Any, drift: float) -> Any:
-    """A recurrence over prefixes: the cumulative sums of a control chart, which start anew where they are negative."""
+    """A recurrence over prefixes: the cumulative sums of a control chart, which restart where they are negative."""
     n = x.shape[0]
     high = np.zeros(n)
     total = peak = 0.0
@@ -106,7 +106,7 @@ def cusum(x: Any, drift: float) -> Any:
 
 
 def floyd_warshall(lengths: Any) -> Any:
-    """The shortest paths between all pairs, and a place on each."""
+    """The shortest paths between all pairs, and an intermediate node of each."""
     d = lengths.copy()
     n = d.shape[0]
     via = np.zeros((n, n), dtype=np.int64)
@@ -120,7 +120,7 @@ def floyd_warshall(lengths: Any) -> Any:
 
 
 def sieve(is_prime: Any) -> Any:
-    """Eratosthenes: ones that are cleared at multiples."""
+    """Eratosthenes: multiples are cleared."""
     is_prime = is_prime.copy()
     n = is_prime.shape[0]
     is_prime[0] = 0

@@ -1,4 +1,4 @@
-"""Programs that loop over numbers, with at most a look into an array, as people write them in plain NumPy."""
+"""Programs that loop over numbers with few array accesses, in ordinary plain NumPy."""
 
 from typing import Any
 
@@ -89,7 +89,7 @@ def newton(values: Any) -> Any:
 
 
 def mandelbrot(re: Any, im: Any, limit: int) -> Any:
-    """How many steps the points take together to leave the disc of radius 2."""
+    """The total number of steps that the points take to leave the disc of radius 2."""
     total = 0
     for i in range(re.shape[0]):
         x, y, steps = 0.0, 0.0, 0
@@ -101,7 +101,7 @@ def mandelbrot(re: Any, im: Any, limit: int) -> Any:
 
 
 def random_walk(seed: int, steps: int) -> Any:
-    """How far a walk gets that a linear congruential generator drives."""
+    """How far a walk driven by a linear congruential generator gets."""
     state, place, furthest = seed, 0, 0
     for _ in range(steps):
         state = (1103515245 * state + 12345) % 2147483648
@@ -114,7 +114,7 @@ def random_walk(seed: int, steps: int) -> Any:
 
 
 def binary_search(table: Any, wanted: Any) -> Any:
-    """The sum of the places at which sorted numbers would be inserted."""
+    """The sum of the positions at which sorted numbers would be inserted."""
     total = 0
     for i in range(wanted.shape[0]):
         x, low, high = wanted[i], 0, table.shape[0]
@@ -129,7 +129,7 @@ def binary_search(table: Any, wanted: Any) -> Any:
 
 
 def fibonacci(n: int, modulus: int) -> Any:
-    """A Fibonacci number by a modulus."""
+    """A Fibonacci number modulo a number."""
     a, b = 0, 1
     while n > 0:
         a, b = b, (a + b) % modulus

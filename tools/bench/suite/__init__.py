@@ -1,1 +1,1 @@
-"""Tracemill against other compilers: the same functions, in turns, each in a process of its own."""
+"""Tracemill compared with other compilers: the same functions, in turns, each in its own process."""

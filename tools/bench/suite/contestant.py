@@ -1,4 +1,4 @@
-"""The parent's side of a contestant: its process, with so many threads."""
+"""The parent's side of a contestant: its process and its number of threads."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 from ..asked_process import AskedProcess
 
 PATIENCE: float = 600.0
-"""Seconds after which a contestant that does not answer is ended."""
+"""A contestant that does not answer within this many seconds is killed."""
 
 _POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 _WORKER = f"{__package__}.worker"
@@ -25,7 +25,7 @@ class Contestant(AskedProcess):
 
 
 def environment(threads: int, folder: Path) -> dict[str, str]:
-    """So many threads for every pool, the CPU alone, and caches of compiled programs that start empty."""
+    """The environment: this many threads for every pool, only the CPU, and empty caches of compiled programs."""
     return {
         **os.environ,
         **dict.fromkeys(_POOLS, str(threads)),
@@ -40,7 +40,7 @@ def environment(threads: int, folder: Path) -> dict[str, str]:
 
 
 def on_cores(threads: int, program: str) -> list[str]:
-    """The command that runs a program on the first so many cores, which is all that XLA heeds."""
+    """The command that runs a program on the first cores, the only limit that XLA obeys."""
     pinned = ""
     if sys.platform == "linux":
         pinned = f"import os\nos.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[:threads]})\n"

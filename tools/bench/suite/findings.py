@@ -1,4 +1,4 @@
-"""What was measured, as data: cases with the numbers of every contestant, and what follows from them."""
+"""The measurements as data: cases with the numbers of every contestant, and derived results."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,11 +21,11 @@ class Case:
     unit: str
     """"s" or "bytes"."""
     group: str = ""
-    """Of a row: whose aims it has."""
+    """For a row: the group with its goals."""
     size: float = 0.0
-    """Where on a curve this point lies: nodes, or elements."""
+    """The position of this point on a curve: nodes, or elements."""
     values: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-    """Every number that was measured, by contestant."""
+    """All measured numbers, by contestant."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
     """Why a contestant has no number, or one that does not count."""
 
@@ -40,14 +40,14 @@ class Case:
         return min((name for name in medians if name in PEERS), key=medians.__getitem__, default=None)
 
     def speedup(self, contestant: str) -> float | None:
-        """How many times less a contestant needs than the best peer."""
+        """How many times faster, or smaller, a contestant is than the best peer."""
         peer, medians = self.best_peer, self.medians
         if peer is None or contestant not in medians:
             return None
         return medians[peer] / medians[contestant]
 
     def aim(self, contestant: str) -> float | None:
-        """The speedup that the row's group demands of a backend of ours."""
+        """The goal of the row's group for the speedup of a Tracemill backend."""
         backend = contestant.removeprefix(OURS)
         return GROUPS[self.group].aims.get(backend) if self.group else None
 
@@ -63,13 +63,13 @@ class Summary:
     worst: float
     worst_row: str
     met: int
-    """Rows that reach the aim."""
+    """Rows that reach the goal."""
     rows: int
     aim: float
 
 
 def summaries(cases: Iterable[Case], ours: Iterable[str]) -> Iterator[Summary]:
-    """Per group and backend, where there is anything to compare."""
+    """Per group and backend, if there is anything to compare."""
     rows = [case for case in cases if case.table == "rows"]
     for group in GROUPS:
         for contestant in ours:

@@ -1,4 +1,4 @@
-"""How each contestant turns a row into something to call: NumPy, Tracemill with a backend, JAX, and torch."""
+"""How each contestant turns a row into a callable: NumPy, Tracemill with a backend, JAX, and torch."""
 
 import time
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from .rows import Arrays, Row
 
 Function = Callable[..., Any]
 Program = Callable[[], Any]
-"""Runs to completion and returns results of the framework's own kind."""
+"""Runs to completion and returns results of the framework's own type."""
 
 
 class Framework(Protocol):
     """A contestant."""
 
     def program(self, row: Row, arrays: Arrays) -> Program:
-        """What computes a row. May compile now, at the first call, or never."""
+        """The callable for a row. May compile now, at the first call, or never."""
         ...
 
     def to_numpy(self, result: Any) -> list[np.ndarray[Any, Any]]:
@@ -32,7 +32,7 @@ class Framework(Protocol):
 
 
 class NumPy:
-    """The functions as they are written."""
+    """The functions as written."""
 
     def program(self, row: Row, arrays: Arrays) -> Program:
         function = repeated(applied(row.function, np), row.repeat)
@@ -59,7 +59,7 @@ class Tracemill(NumPy):
 
 
 def transformed(row: Row, arrays: Arrays) -> tuple[Function, Arrays]:
-    """The function of NumPy that computes a row, for `compile`, and its arguments."""
+    """The NumPy function of a row, for `compile`, and its arguments."""
     plain = repeated(applied(row.function, np), row.repeat)
     match row.task:
         case "backward":
@@ -114,7 +114,7 @@ class Torch:
     def program(self, row: Row, arrays: Arrays) -> Program:
         import torch
 
-        torch._dynamo.reset()  # each row anew, or the limit of recompilations is met
+        torch._dynamo.reset()  # reset for each row, or the limit of recompilations is reached
         once = applied(row.function, torch)
         own = [torch.from_numpy(array.copy()) for array in arrays]
         if row.repeat > 1 or row.task == "value":  # unrolled, torch would compile a long loop for minutes
@@ -177,7 +177,7 @@ def _compiled(function: Function) -> Function:
 PEERS: dict[str, Callable[[], Framework]] = {"jax": Jax, "torch": Torch}
 PLAIN: str = "as written"
 OURS: str = "tracemill "
-"""What the names of our contestants start with; the backend follows."""
+"""The prefix of the names of Tracemill's contestants; the backend follows."""
 
 
 def framework(contestant: str) -> Framework:
@@ -194,7 +194,7 @@ def is_installed(contestant: str) -> bool:
 
 
 def version_of(contestant: str) -> str:
-    """What to quote beside a number."""
+    """The versions to show beside a number."""
     distribution = contestant if contestant in PEERS else "numpy" if contestant == PLAIN else "tracemill"
     return version(distribution)
 
@@ -234,7 +234,7 @@ def weighted(xp: Any, function: Function) -> Function:
 
 
 def value_first(function: Function) -> Function:
-    """A function of gradient and value as one of value and gradient."""
+    """Converts a function that returns gradient and value into one that returns value and gradient."""
 
     def swapped(*arrays: Any) -> Any:
         gradient, value = function(*arrays)
@@ -244,7 +244,7 @@ def value_first(function: Function) -> Function:
 
 
 def shifted(argnums: tuple[int, ...]) -> tuple[int, ...]:
-    """The positions behind one argument more."""
+    """The positions after one additional argument."""
     return tuple(number + 1 for number in argnums)
 
 

@@ -14,13 +14,14 @@ from .rows import CALLS, ROWS, Row
 NODES = (10, 30, 100, 300, 1000, 3000, 10_000)
 ELEMENTS = (10**3, 10**4, 10**5, 10**6, 10**7, 10**8)
 TOO_LONG = 30.0
-"""Seconds to compile after which a contestant is spared the larger sizes."""
+"""If compiling takes a contestant more seconds than this, it skips larger sizes."""
 
 _TOLERANCE = {"f": 1e-3, "d": 1e-8}
 
 
 def race(row: Row, contestants: Iterable[Contestant], *, rounds: int, table: str, size: int = 0) -> Case:
-    """A row: everyone computes it, results are compared, then turns are timed, every other round backwards."""
+    """A row: every contestant computes it, results are compared, then turns are timed; every other round runs
+    backwards."""
     case = Case(table, row.name, row.about, "s", group=row.group.name if table == "rows" else "")
     ready: dict[Contestant, int] = {}
     expected: list[np.ndarray[Any, Any]] = []
@@ -47,7 +48,7 @@ def race(row: Row, contestants: Iterable[Contestant], *, rounds: int, table: str
 
 
 def compile_times(contestants: list[Contestant], *, rounds: int) -> Iterator[Case]:
-    """The first call of functions of so many operations, after one that loads what compiling needs."""
+    """The first call of functions with this many operations, after one that loads the compiler's modules."""
     for contestant in contestants:
         contestant.ask("compile", nodes=2)
     spared: set[str] = set()
@@ -67,11 +68,11 @@ def compile_times(contestants: list[Contestant], *, rounds: int) -> Iterator[Cas
 
 
 def memory(contestants: list[Contestant]) -> Iterator[Case]:
-    """Bytes held beyond the arguments, against the number of elements."""
+    """Bytes used in addition to the arguments, against the number of elements."""
     for elements in ELEMENTS:
         case = Case("memory", f"{elements:,} f32", "GELU: peak beyond its argument", "bytes", size=elements)
         for contestant in contestants:
-            contestant.stop()  # a process whose memory nothing else has touched
+            contestant.stop()  # a process whose memory nothing else has used
             _take(case, contestant.name, contestant.ask("memory", row="gelu", size=elements), "bytes")
             contestant.stop()
         yield case
@@ -83,12 +84,12 @@ def calls(contestants: list[Contestant], *, rounds: int) -> Iterator[Case]:
 
 
 def rows(names: Iterable[str], contestants: list[Contestant], *, rounds: int) -> Iterator[Case]:
-    """The rows of these names, one by one."""
+    """The named rows, one by one."""
     return (race(ROWS[name], contestants, rounds=rounds, table="rows") for name in names)
 
 
 def difference(found: list[np.ndarray[Any, Any]], expected: list[np.ndarray[Any, Any]]) -> str:
-    """How results differ by more than rounding explains; empty if they do not."""
+    """How results differ by more than rounding; empty if they do not."""
     if [array.shape for array in found] != [array.shape for array in expected]:
         return "results of other shapes"
     for ours, theirs in zip(found, expected, strict=True):

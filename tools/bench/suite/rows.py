@@ -1,4 +1,4 @@
-"""The rows of the suite: which functions on which arrays, what is asked of them, and how fast they should be."""
+"""The rows of the suite: which functions on which arrays, what is computed, and the goals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ Arrays = tuple[np.ndarray[Any, Any], ...]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows with one aim: how many times faster than the fastest peer, per backend."""
+    """Rows with one goal: how many times faster than the fastest peer, per backend."""
 
     name: str
     aims: dict[str, float]
@@ -33,12 +33,12 @@ GROUPS = {group.name: group for group in (ELEMENTWISE, REDUCTIONS, PAIRWISE, PRO
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One function, on arrays of one size, and what is asked of it."""
+    """One function on arrays of one size, and what is computed."""
 
     name: str
     group: Group
     function: Callable[..., Any]
-    """Of a namespace and the arrays."""
+    """A function of a namespace and the arrays."""
     arrays: Callable[[np.random.Generator, int], Arrays]
     """The arguments for a size."""
     size: int
@@ -47,7 +47,7 @@ class Row:
     about: str
     task: Task = "value"
     argnums: tuple[int, ...] = (0,)
-    """What gradients are taken of."""
+    """The arguments with respect to which gradients are computed."""
     mapped: tuple[int, ...] = ()
     """The arguments that hold one example per row, for gradients per sample."""
     repeat: int = 1
@@ -59,7 +59,7 @@ class Row:
 
     @property
     def has_numpy(self) -> bool:
-        """Whether plain NumPy can do it: it takes no derivatives."""
+        """Whether plain NumPy can compute it: it has no derivatives."""
         return self.task == "value"
 
 
@@ -260,4 +260,4 @@ CALLS: dict[str, Row] = {
         )
     )
 }
-"""Calls that cost next to nothing but the call."""
+"""Functions that cost little more than their call."""

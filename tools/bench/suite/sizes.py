@@ -1,4 +1,4 @@
-"""What one program for every size costs, beside one for each: to compile, to call, and to run."""
+"""The cost of one program for all sizes compared with one per size: to compile, to call, and to run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -21,7 +21,7 @@ COMPILED = (30, 300, 3000)
 """Nodes of graphs."""
 BATCHES = 1000
 SECONDS = 0.02
-"""For which calls in a row are timed."""
+"""The numbers of consecutive calls that are timed."""
 PAIRS = 5
 """How often both programs for a row are timed in each round."""
 
@@ -76,7 +76,7 @@ def _calling(rounds: int) -> Measurement:
 
 
 def _asking(x: Any, y: Any, z: Any) -> Any:
-    """Asks five questions about the sizes of three arrays."""
+    """Makes five comparisons of the sizes of three arrays."""
     if x.shape[0] > 8 and x.shape[0] % 6 == 0:
         x = x + 1
     if y.shape[1] > 3 * z.shape[0] and y.shape[1] <= 4096 and z.shape[1] // 2 % 5 == 0:
@@ -85,7 +85,7 @@ def _asking(x: Any, y: Any, z: Any) -> Any:
 
 
 def _checking(rounds: int) -> Iterator[Measurement]:
-    """The checks of a call alone, without what calls them and what comes of them."""
+    """The checks of a call, without the call itself."""
     arrays = np.ones((12, 3)), np.ones((7, 30)), np.ones((5, 20))
     functions = [
         compile(_asking, backend="numpy", dynamic=False),
@@ -102,7 +102,7 @@ def _checking(rounds: int) -> Iterator[Measurement]:
 
 
 def _check(signature: Signature) -> Callable[..., Any]:
-    """The beginning of the entry of a variant: whether a call fits."""
+    """The start of the entry of a variant: whether a call fits."""
     writer = CheckWriter(signature)
     writer.write()
     names = {**writer.names, "MISS": MISS}
@@ -127,7 +127,7 @@ def _running(row: Row, backend: str, rounds: int) -> Measurement:
 def _both(
     function: Callable[..., Any], arguments: tuple[Any, ...], others: Sequence[tuple[Any, ...]], backend: str
 ) -> tuple[CompiledFunction, CompiledFunction]:
-    """The function compiled for these arguments; and as it is by default, after calls with two other sizes."""
+    """The function compiled for these arguments; and compiled by default, after calls with two other sizes."""
     static = compile(function, backend=backend, dynamic=False)
     symbolic = compile(function, backend=backend, on_recompile="ignore")
     static(*arguments)

@@ -1,4 +1,4 @@
-"""A small gradient in a fresh process: with empty caches of compiled programs, and with what that run left there."""
+"""A small gradient in a fresh process: with empty caches of compiled programs, and with the caches of that run."""
 
 import subprocess
 import time
@@ -38,18 +38,18 @@ gradient = tm.compile(tm.grad(lambda x: np.sum(np.sin(x) ** 2)), backend={backen
 
 
 def program(contestant: str) -> str:
-    """What runs: the last line that it prints is the seconds of the first call."""
+    """The program: its last line of output is the seconds of the first call."""
     own = _PROGRAMS.get(contestant) or _OURS.format(backend=contestant.removeprefix(OURS))
     return own + _TIMED
 
 
 def starts(contestants: list[str], *, rounds: int, threads: int, folder: Path) -> list[Case]:
-    """From the start of a process to its result, cold; and the first call after the imports, warm."""
+    """Cold: from the start of a process to its result. Warm: the first call after the imports."""
     cold = Case("starts", "cold", "process start to a small gradient, caches empty", "s")
     warm = Case("starts", "warm", "first call after import, caches filled", "s")
     for number in range(rounds):
         for contestant in contestants:
-            caches = folder / f"{number}_{contestant.split()[-1]}"  # a compiler of torch minds blanks
+            caches = folder / f"{number}_{contestant.split()[-1]}"  # torch's compiler does not accept blanks
             caches.mkdir()
             whole, _ = _run(contestant, threads, caches)
             _, first = _run(contestant, threads, caches)
@@ -62,7 +62,7 @@ def starts(contestants: list[str], *, rounds: int, threads: int, folder: Path) -
 
 
 def _run(contestant: str, threads: int, folder: Path) -> tuple[float, float] | tuple[str, str]:
-    """Seconds of the process, and of the first call in it; or what went wrong, twice."""
+    """Seconds of the process, and of its first call; or the error, twice."""
     started = time.perf_counter()
     ran = subprocess.run(
         on_cores(threads, program(contestant)),

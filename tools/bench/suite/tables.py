@@ -1,4 +1,4 @@
-"""What was measured, as tables for the terminal and for a page."""
+"""The measurements as tables for the terminal and for a page."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ NARROW = "\N{NO-BREAK SPACE}"
 
 
 def table_of(cases: Sequence[Case], contestants: Sequence[str]) -> Table:
-    """A line per case, a column per contestant; for ours, how many times faster than the best peer."""
+    """A line per case and a column per contestant; for Tracemill, also the speedup over the best peer."""
     table = _table()
     header, *lines = cells(cases, contestants)
     table.add_column(header[0], no_wrap=True)
@@ -26,14 +26,15 @@ def table_of(cases: Sequence[Case], contestants: Sequence[str]) -> Table:
 
 
 def markdown(cases: Sequence[Case], contestants: Sequence[str]) -> str:
-    """The same table for a page."""
+    """The same table in Markdown."""
     header, *lines = cells(cases, contestants)
     rule = ["---", *["---:"] * (len(header) - 1)]
     return "".join(f"| {' | '.join(line)} |\n" for line in (header, rule, *lines))
 
 
 def cells(cases: Sequence[Case], contestants: Sequence[str]) -> list[list[str]]:
-    """The header, then a line of text per case, and one before each group. Who took no part has no column."""
+    """The header, then a line of text per case, with a line before each group. Contestants without results have no
+    column."""
     contestants = [c for c in contestants if any(c in case.values or c in case.problems for case in cases)]
     ours = [name for name in contestants if name.startswith(OURS)]
     if all(case.best_peer is None for case in cases):
@@ -53,7 +54,7 @@ def cells(cases: Sequence[Case], contestants: Sequence[str]) -> list[list[str]]:
 
 
 def verdict(case: Case, contestant: str) -> str:
-    """How many times faster than the best peer, and whether that is enough."""
+    """The speedup over the best peer, and whether it reaches the goal."""
     speedup, aim = case.speedup(contestant), case.aim(contestant)
     if speedup is None:
         return MISSING
@@ -86,7 +87,7 @@ def summary_table(summaries: Sequence[Summary]) -> Table:
 
 
 def problems_of(cases: Sequence[Case]) -> list[str]:
-    """Why numbers are missing, each reason once with the rows that it is about."""
+    """Why numbers are missing: each reason once, with its rows."""
     about: dict[str, list[str]] = {}
     for case in cases:
         for contestant, reason in case.problems.items():

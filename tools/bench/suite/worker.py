@@ -17,18 +17,18 @@ from .frameworks import Framework, Program, framework
 from .rows import CALLS, ROWS, Row
 
 TURN = 0.05
-"""Seconds that a turn of calls should take."""
+"""The number of seconds that a turn of calls should take."""
 
 
 class Worker:
-    """Does what the parent process asks for."""
+    """Handles the parent's requests."""
 
     def __init__(self, contestant: Framework) -> None:
         self.contestant = contestant
         self.program: Program = lambda: None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Call the method that the request names; what goes wrong is an answer, too."""
+        """Call the method that the request names; an error becomes an answer, too."""
         actions: dict[str, Callable[..., dict[str, Any]]] = {
             "prepare": self.prepare,
             "turn": self.turn,
@@ -43,8 +43,8 @@ class Worker:
             return {"problem": f"{type(error).__name__}: {lines[0]}"}
 
     def prepare(self, row: str, size: int, file: str) -> dict[str, Any]:
-        """Make a row ready, write its result to a file, and say how many calls make a turn."""
-        self.program = lambda: None  # so that the arrays of the last row go first
+        """Prepare a row, write its result to a file, and return how many calls make a turn."""
+        self.program = lambda: None  # so that the arrays of the last row are freed first
         wanted = (ROWS | CALLS)[row]
         self.program = self.contestant.program(wanted, wanted.arguments(size))
         result = self.contestant.to_numpy(self.program())
@@ -54,27 +54,27 @@ class Worker:
         return {"calls": max(1, int(TURN / max(_seconds(self.program, 1), 1e-7)))}
 
     def turn(self, calls: int) -> dict[str, Any]:
-        """Seconds of one call, the mean of so many, after one that wakes threads and caches."""
+        """Seconds of one call: the mean of this many, after one that warms up threads and caches."""
         self.program()
         return {"seconds": _seconds(self.program, calls) / calls}
 
     def compile(self, nodes: int) -> dict[str, Any]:
-        """Seconds of the first call of a function that records so many operations."""
+        """Seconds of the first call of a function with this many operations."""
         row = _chain_row(nodes)
         started = time.perf_counter()
         self.contestant.program(row, row.arguments(row.size))()
         return {"seconds": time.perf_counter() - started}
 
     def memory(self, row: str, size: int) -> dict[str, Any]:
-        """Bytes that a call holds at most beyond its arguments, results among them."""
+        """The maximum number of bytes that a call uses in addition to its arguments; results count."""
         wanted = ROWS[row]
-        self.contestant.program(wanted, wanted.arguments(wanted.small))()  # loads what compiling needs
+        self.contestant.program(wanted, wanted.arguments(wanted.small))()  # loads the compiler's modules
         program = self.contestant.program(wanted, wanted.arguments(size))
         _trim()
         before = _status("VmRSS")
         program()
         _trim()
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts anew
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak is measured from here on
         program()
         return {"bytes": max(0, _status("VmHWM") - before)}
 
@@ -103,20 +103,20 @@ def _seconds(program: Program, calls: int) -> float:
 
 
 def _trim() -> None:
-    """Give freed memory back to the system, so that what is resident is what is held."""
+    """Return freed memory to the system, so that the resident memory is the memory in use."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
 
 
 def _status(field: str) -> int:
-    """A number of bytes that Linux tells about this process."""
+    """A number of bytes that Linux reports for this process."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     (kibibytes,) = (line.split()[1] for line in lines if line.startswith(field + ":"))
     return 1024 * int(kibibytes)
 
 
 def main(contestant: str) -> None:
-    """Answer until the requests end. What libraries print goes to the standard error."""
+    """Answer until the requests end. The output of libraries goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     worker = Worker(framework(contestant))

@@ -1,7 +1,7 @@
 """The functions that the suite times, written once for every library whose arrays work like NumPy's.
 
-``xp`` is ``numpy``, ``jax.numpy`` or ``torch``. Each function is what a user of NumPy would write, and nothing is
-tuned for any of them.
+``xp`` is ``numpy``, ``jax.numpy`` or ``torch``. Each function is ordinary NumPy code, and nothing is tuned for any of
+them.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def _normal_cdf(xp: Any, x: Any) -> Any:
 
 
 def _erf(xp: Any, x: Any) -> Any:
-    """The one function here that is not in the three namespaces."""
+    """The one function here that is not in all three namespaces."""
     if xp.__name__ == "torch":
         return xp.erf(x)
     if xp.__name__ == "jax.numpy":
@@ -47,7 +47,7 @@ def softmax(xp: Any, x: Any) -> Any:
 
 
 def column_statistics(xp: Any, x: Any, scale: Any, shift: Any) -> Any:
-    """What batch normalisation does while training."""
+    """Batch normalisation in training."""
     mean = xp.mean(x, axis=0)
     variance = xp.mean((x - mean) ** 2, axis=0)
     return (x - mean) / xp.sqrt(variance + 1e-5) * scale + shift
@@ -72,7 +72,7 @@ def n_body(xp: Any, positions: Any, masses: Any) -> Any:
 
 
 def kernel_sums(xp: Any, x: Any, y: Any) -> Any:
-    """Sums of an exponential kernel: every point of one set against every point of another."""
+    """Sums of an exponential kernel: every point of one set with every point of another."""
     squares = xp.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=-1)
     return xp.sum(xp.exp(-xp.sqrt(squares)), axis=1)
 
