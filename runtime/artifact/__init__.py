@@ -1,1 +1,1 @@
-"""Programs in files: exporting functions ahead of time, and loading them where their Python code is not."""
+"""Programs in files: exporting functions ahead of time, and loading them without their Python code."""

@@ -1,4 +1,4 @@
-"""`Artifact`: a function that was traced ahead of time, as it is stored in files."""
+"""`Artifact`: a function that was traced ahead of time, in the form in which files store it."""
 
 import os
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from .loaded_function import LoadedFunction
 
 @dataclass(frozen=True)
 class Artifact(Contents):
-    """A function that was exported: its program, with all arrays that it needs. Made by `export`.
+    """An exported function: its program, with all arrays that it needs. Made by `export`.
 
     >>> import numpy as np, tracemill as tm
     >>> artifact = tm.export(np.hypot, "f64[3]", "f64[3]")
@@ -24,11 +24,11 @@ class Artifact(Contents):
     """
 
     def function(self, *, backend: str = "auto") -> LoadedFunction:
-        """The function, compiled when it is first called. `backend` is that of `compile`."""
+        """The function, compiled on its first call. `backend` is that of `compile`."""
         return LoadedFunction(self, backend)
 
     def save(self, path: str | os.PathLike[str], format: str = "bundle", *, overwrite: bool = False) -> Path:
-        """Write a file in one step: no other process sees half of it.
+        """Write a file in one step: no other process sees a partial file.
 
         Args:
             path: where. A link to a file is followed, and stays a link.

@@ -1,4 +1,4 @@
-"""Export as C: a program through the passes of the C backend, and printed as files."""
+"""Export as C: runs the passes of the C backend and prints the program as files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ def as_c(
     paths: Sequence[str] | None = None,
     fast_math: bool = False,
 ) -> Mapping[str, str]:
-    """The C files of a traced program by their names: a header, sources, and a Makefile.
+    """The C files of a traced program by name: a header, sources, and a Makefile.
 
     Args:
         program: what was traced; what it captured has become constants of its graph.

@@ -69,11 +69,11 @@ def export(
     constraints: str | Comparison | Iterable[str | Comparison] = (),
     **kwargs: Any,
 ) -> Artifact:
-    """Trace a function ahead of time, for arguments that are described, and keep it as an artifact.
+    """Trace a function ahead of time, for described arguments, and keep it as an artifact.
 
-    An artifact needs neither the function's Python code nor the arrays that it closes over: these become constants,
-    with the values that they have now. It can be saved, loaded elsewhere with `load`, called, compiled, and still be
-    transformed. Of the code, its docstring and the lines that made each call stand in the file, to be read by people.
+    An artifact needs neither the function's Python code nor the arrays that it closes over: these become constants
+    with their current values. You can save it, load it elsewhere with `load`, call it, compile it, and still
+    transform it. The file also contains the docstring and the source lines of the calls, for people to read.
 
     Args:
         function: what is exported: a function of NumPy arrays, what `compile` made of one, whose settings (static and
@@ -144,7 +144,7 @@ def export(
 
 
 def _compile_as_c(artifact: Artifact) -> None:
-    """Put the program into the disk cache; with named sizes, as it is for those that are likely."""
+    """Put the program into the disk cache; for named sizes, with likely values."""
     signature, settings = artifact.signature, artifact.settings
     target = target_of("c", settings.fast_math)
     donated = donated_inputs(signature, settings.donate_argnums)
@@ -180,7 +180,7 @@ def _signature(
     static: tuple[frozenset[int], frozenset[str]],
     sizes: Sizes,
 ) -> tuple[Signature, tuple[Any, ...], dict[str, Any]]:
-    """The signature of the call that is described, and its arguments with specs for leaves."""
+    """The signature of the described call, and its arguments with specs as leaves."""
     nameless: list[Any] = []
     named = NamedArguments()
     for number, given in enumerate(args):
@@ -208,10 +208,10 @@ def _signature(
 def _with_defaults(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments with those that are not described as settings, if a file can hold their defaults.
+    """The arguments, with the defaults of those that are not described as settings, if a file can hold them.
 
-    Only of functions as they are written: a transform says by position which argument it means, and other callables
-    may see whether an argument is given.
+    Only for plain functions: a transform names arguments by position, and other callables may check whether an
+    argument is given.
     """
     if not _is_written(function):
         return args, kwargs
@@ -249,19 +249,20 @@ def _is_literal(default: Any) -> bool:
 
 
 def _parsed(given: Any, is_static: bool, sizes: Sizes) -> tuple[str, Any]:
-    """The name, if there is one, and what is described: a text in a static place is one, but "n = 3" says which."""
+    """The name, if there is one, and the description: a string in a static position is the value itself, but "n = 3"
+    is a description."""
     if not isinstance(given, str) or (is_static and not re.fullmatch(r"\s*\w+\s*=.*", given, re.DOTALL)):
         return "", _described(given, is_static, sizes)
     return parse_spec(given, sizes)
 
 
 def _signed(leaves: list[Any], tree: Any) -> tuple[Spec, ...]:
-    """What examples are; a spec is hashable, and so would be a setting."""
+    """Types of examples; a spec is hashable, and so would be a setting."""
     return sign(leaves, tree).specs
 
 
 def _described(given: Any, is_static: bool, sizes: Sizes) -> Any:
-    """An argument with specs in the place of texts; a static one as one leaf."""
+    """An argument with specs in place of strings; a static one is a single leaf."""
     if is_static:
         return given if isinstance(given, StaticSpec) else StaticLeaf(given)
     try:
@@ -276,7 +277,7 @@ def _described(given: Any, is_static: bool, sizes: Sizes) -> Any:
 
 
 def _check_sizes(name: str, signature: Signature, sizes: Sizes) -> None:
-    """Named sizes stand in shapes, and can be read off them."""
+    """Named sizes must occur in shapes, from which they can be read."""
     stray = sizes.keys() - {repr(dim) for dim in signature.sizes.dims}
     if stray:
         raise DimSpecError(
@@ -303,7 +304,7 @@ def _check_effects(name: str, graph: Graph) -> None:
 
 
 def _closed(name: str, program: Program) -> Program:
-    """The program with what it captured as constants of its graph."""
+    """The program with its captured arrays as constants of its graph."""
     count = len(program.arguments)
     for index, _ in program.mutated:
         if index >= count:
@@ -344,7 +345,7 @@ def _readable(name: str, interface: Interface) -> Interface:
 
 
 def _check_kept(name: str, signature: Signature, program: Program) -> None:
-    """Containers, settings and results can be stored."""
+    """Check that containers, settings and results can be stored."""
 
     def setting(number: int) -> None:
         spec = signature.specs[number]

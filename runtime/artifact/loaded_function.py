@@ -1,4 +1,4 @@
-"""`LoadedFunction`: a function whose Python code is not there, called, compiled and transformed by its graph."""
+"""`LoadedFunction`: a function without its Python code, which is called, compiled and transformed by its graph."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -49,11 +49,11 @@ _VARIANTS = 32
 
 
 class LoadedFunction(CompiledFunction):
-    """A function from an artifact. Made by `load`, and by `Artifact.function`; call it as the function it was.
+    """A function from an artifact. Made by `load`, and by `Artifact.function`; call it like the original function.
 
     It has the name, docstring and parameters of that function, takes arguments of the shapes and dtypes for which it
-    was exported, and can be transformed and compiled as a part of others. What it updated is updated, and its results
-    have the same types.
+    was exported, and can be transformed and compiled as a part of other functions. It updates the same arguments, and
+    its results have the same types.
 
     >>> import numpy as np, tracemill as tm
     >>> f = tm.export(lambda x: np.sum(x**3), "x: f64[2]").function()
@@ -90,7 +90,7 @@ class LoadedFunction(CompiledFunction):
         return type(self), (self.artifact, self._options.backend)
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-        """The leaves of a call in the structure that was exported, settings as such."""
+        """The leaves of a call in the exported structure, settings as such."""
         leaves = self._replay.checked(args, kwargs)
         specs = self.artifact.signature.specs
         return [
@@ -99,7 +99,7 @@ class LoadedFunction(CompiledFunction):
         ], self.artifact.signature.tree
 
     def _signed(self, leaves: list[Any], tree: Any, kwargs: dict[str, Any]) -> Signature:
-        """Dicts stand for one with their keys in the order that was exported, so theirs does not matter."""
+        """A dict may have its keys in any order; they are put in the exported order."""
         return sign(leaves, tree)
 
     def _compiled(self, called: Signature, stale: Variant | None) -> Variant:
@@ -114,7 +114,7 @@ class LoadedFunction(CompiledFunction):
             raise
 
     def _symbolic(self, called: Signature) -> SymbolicCall | None:
-        """The call with the named sizes of the artifact, if it has some."""
+        """The call with the named sizes of the artifact, if it has any."""
         signature = self.artifact.signature
         if not signature.dims or not self._names_sizes(called):
             return None
@@ -129,7 +129,7 @@ class LoadedFunction(CompiledFunction):
 
 
 class _Replay(StandIn):
-    """The graph as a function of Python, which can be traced: it checks its arguments and computes."""
+    """The graph as a Python function that can be traced: it checks its arguments and computes."""
 
     def __init__(self, artifact: Contents) -> None:
         super().__init__(artifact.interface)
@@ -149,7 +149,7 @@ class _Replay(StandIn):
         )
         self._has_ordered = _has_ordered(artifact.signature.tree)
         self._fixed: dict[tuple[int, ...], Graph] = {}
-        """The graph for the sizes of calls that were traced."""
+        """The graph for the sizes of traced calls."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         program, specs = self.artifact.program, self.artifact.signature.specs
@@ -170,14 +170,14 @@ class _Replay(StandIn):
 
     @cached_property
     def likely_sizes(self) -> Mapping[str, int] | None:
-        """Those for which the program may be in the disk cache, where it was exported for C."""
+        """Sizes for which the program may be in the disk cache, where it was exported for C."""
         try:
             return self.artifact.likely_sizes
         except DimSpecError:
             return None
 
     def read_sizes(self, shapes: Sequence[Shape]) -> dict[str, int]:
-        """What the named sizes are for arrays of these shapes. `DimMismatchError` for others than were exported for."""
+        """The named sizes for arrays of these shapes. Raises `DimMismatchError` if they were not exported."""
         try:
             return self.reader.read(shapes)
         except DimMismatchError as error:
@@ -185,7 +185,7 @@ class _Replay(StandIn):
             raise
 
     def _graph_for(self, leaves: Sequence[Any]) -> Graph:
-        """The graph for arguments that have been checked, of these sizes: what is traced may have names for its own."""
+        """The graph for checked arguments of these sizes; traced code may have its own names for sizes."""
         graph = self._graph
         if not self.reader.dims:
             return graph
@@ -204,7 +204,7 @@ class _Replay(StandIn):
         return [as_seen_inside(leaf).shape for leaf, spec in pairs if isinstance(spec, ArraySpec)]
 
     def checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
-        """What stands in the places of the leaves, if that is what it was exported for. A setting may be a container.
+        """The leaves, if they are what was exported. A setting may be a container.
 
         Raises:
             ArgumentMismatchError: it is not.
@@ -235,7 +235,7 @@ class _Replay(StandIn):
         return found
 
     def _check_orders(self, tree: Any, given: Any) -> None:
-        """Where an OrderedDict was exported, keys come in its order."""
+        """If an OrderedDict was exported, its keys must be in its order."""
         if tree.is_leaf() or tree.type is NoneType:
             return
         if issubclass(tree.type, dict):
@@ -252,7 +252,7 @@ class _Replay(StandIn):
             self._check_orders(child, part)
 
     def _check_sizes(self, leaves: Sequence[Any]) -> None:
-        """Those of arrays whose sizes are known."""
+        """The shapes of arrays with known sizes."""
         shapes = self._shapes(leaves)
         if all(isinstance(size, int) for shape in shapes for size in shape):
             self.read_sizes(shapes)
@@ -268,7 +268,7 @@ class _Replay(StandIn):
                 )
 
     def _check_setting(self, leaf: Any, spec: StaticSpec, name: str) -> None:
-        """A setting must be the one that the graph was made for."""
+        """A setting must be the one for which the graph was made."""
         if is_array(leaf) or identity_of(leaf) != spec.identity:
             raise ArgumentMismatchError(
                 f"{describe(self)}: {name} is {leaf!r:.60}, and it was exported with {name} = {spec.value!r:.60}:"
@@ -298,7 +298,7 @@ class _Replay(StandIn):
         )
 
     def _check_order(self, x: Any, index: int) -> None:
-        """In another order, what the function writes to would be other views and copies."""
+        """In another order, the function's writes would reach different views and copies."""
         if is_array(x) and not x.flags.c_contiguous:
             raise ArgumentMismatchError(
                 f"{describe(self)} writes through views of {self.artifact.program.graph.input_names[index]} that are"
@@ -306,7 +306,7 @@ class _Replay(StandIn):
             )
 
     def _check_can_be_updated(self, inputs: Sequence[Any], index: int) -> None:
-        """An argument that is updated is an array whose memory is its own."""
+        """An updated argument must be an array that owns its memory."""
         name = self.artifact.program.graph.input_names[index]
         x = inputs[index]
         if not is_array(x):
@@ -322,14 +322,14 @@ class _Replay(StandIn):
 
 
 def _fits(found: Shape, wanted: Shape) -> bool:
-    """Whether a shape has the axes that are wanted, and their sizes where these have no names."""
+    """Whether a shape has the right axes, and the right sizes where these have no names."""
     return len(found) == len(wanted) and all(
         isinstance(size, SymbolicSize) or other == size for other, size in zip(found, wanted, strict=True)
     )
 
 
 def _has_ordered(tree: Any) -> bool:
-    """Whether an OrderedDict is in a structure."""
+    """Whether a structure contains an OrderedDict."""
     return tree.type is OrderedDict or any(map(_has_ordered, tree.children()))
 
 
@@ -340,7 +340,8 @@ def _share(x: Any, other: Any) -> bool:
 
 
 def _returned(x: Any, leaf: ArrayOutput) -> Any:
-    """A computed array as the function returned it: without axes, an array, a scalar, or a number of Python's."""
+    """A computed array in the form in which the function returned it: without axes, it is an array, a scalar, or a
+    Python number."""
     if x.ndim:
         return x
     if is_traced(x):

@@ -21,7 +21,7 @@ from .reading import artifact_in
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a file is read, as `load` explains it."""
+    """How a file is read; `load` explains the options."""
 
     types: tuple[type[Any], ...] = ()
     max_bytes: int | None = None
@@ -44,7 +44,7 @@ def load(
     """The function in a file that `Artifact.save` wrote.
 
     All of the file is checked before it is used: sizes, digests, the graph and its types. Nothing in it is executed,
-    imported, or unpacked to disk: code is made anew from the graph, or found in the disk cache. `trust_code` alone
+    imported, or unpacked to disk: code is generated from the graph, or found in the disk cache. Only `trust_code`
     changes that.
 
     Args:
@@ -98,7 +98,7 @@ def _check_steps(given: Any) -> None:
 
 
 def load_artifact(path: str | os.PathLike[str], reading: Reading = USUAL) -> Artifact:
-    """The artifact in a file, checked. Raises as `load` does."""
+    """The artifact in a file, checked. Raises like `load`."""
     try:
         with opened(path) as file:
             return _read(file, reading)
@@ -107,7 +107,7 @@ def load_artifact(path: str | os.PathLike[str], reading: Reading = USUAL) -> Art
 
 
 def artifact_of(content: bytes, types: Iterable[type[Any]] = ()) -> Artifact:
-    """The artifact in the bytes of a file, checked. `ArtifactError` as of `load`."""
+    """The artifact in the bytes of a file, checked. Raises `ArtifactError` like `load`."""
     try:
         return _read(io.BytesIO(content), Reading(tuple(types)))
     except DamageError as damage:

@@ -1,4 +1,4 @@
-"""Calls of functions with rules of their own, without these rules: they are Python, which a file does not hold."""
+"""Calls of functions with custom rules, without these rules: they are Python, which a file cannot hold."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -13,7 +13,7 @@ _DERIVATIVES: Final = ("jvp", "vjp", "transpose")
 
 
 def lost_rule() -> Any:
-    """In the place of a rule: what asks for it gets an error."""
+    """Stands in for a rule: using it raises an error."""
     raise NotDifferentiableError(
         "a function with a derivative of its own (custom_rule) was exported, and the rule is Python code, which an"
         " artifact does not hold: export the derivative itself, as in tm.export(tm.grad(f), …)"
@@ -21,11 +21,11 @@ def lost_rule() -> Any:
 
 
 LOST: Final[Mapping[str, Callable[..., Any]]] = {f"{lost_rule.__module__}:lost_rule": lost_rule}
-"""What the text of an artifact's graph may name."""
+"""The names that the text of an artifact's graph may contain."""
 
 
 def without_rules(graph: Graph) -> Graph:
-    """Replace rules by one that says that they are lost; what batches a function is derived from the function."""
+    """Replace rules by one that says that they are lost; batch rules are derived from the function."""
     return transformed(_without_rules, graph)
 
 

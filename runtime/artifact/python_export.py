@@ -1,4 +1,4 @@
-"""Export as Python: a program through the passes of the NumPy backend, and printed as files."""
+"""Export as Python: runs the passes of the NumPy backend and prints the program as files."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from ..programs.optimize import optimize_in_stages
 
 
 def as_python(function: TracedFunction) -> Mapping[str, str | bytes]:
-    """A traced function as files by name: ``NAME.py``, which needs NumPy alone, and ``NAME.npz`` with large constants.
+    """A traced function as files by name: ``NAME.py``, which needs only NumPy, and ``NAME.npz`` with large constants.
 
     Raises:
         ExportError: the function needs more than NumPy; the message says what.

@@ -1,4 +1,4 @@
-"""Reading bundles: every part is checked before it is used, and nothing is executed, imported or unpacked to disk."""
+"""Reads bundles: every part is checked before it is used, and nothing is executed, imported or unpacked to disk."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
@@ -43,16 +43,16 @@ from .lost_rules import LOST
 LARGEST_MANIFEST: Final = 1 << 22
 LARGEST_GRAPH: Final = 1 << 22
 LARGEST_TEXT: Final = 1 << 16
-"""Bytes of a text that is for people alone, and not of a target's files."""
+"""Maximum bytes of a text that is only for people and not one of a target's files."""
 
 MOST_FACTS: Final = 64
-"""Of named sizes."""
+"""The maximum number of named sizes."""
 
 TEXTS: Final = "src/"
 """The folder of texts for people."""
 
 _NEVER_TRACED: Final = frozenset({"callback", "kernel", "tiled"})
-"""Ops that no exported graph has: they call Python, or are made by passes alone."""
+"""Ops that no exported graph contains: they call Python, or only passes create them."""
 _RULES: Final = frozenset({"graph", "differentiable", "jvp", "vjp", "transpose", "batch"})
 
 
@@ -82,7 +82,7 @@ def artifact_in(archive: Archive, types: Iterable[type[Any]] = ()) -> Artifact:
 
 
 class _Members:
-    """The manifest of a bundle, and the members for which it vouches."""
+    """The manifest of a bundle, and the members that it lists."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -116,13 +116,13 @@ class _Members:
                 raise DamageError(name, f"it has {archive.size(name)} bytes, and {MANIFEST} says {size}")
 
     def size(self, name: str) -> int:
-        """How long a member is; `DamageError` if there is none."""
+        """The length of a member; raises `DamageError` if it does not exist."""
         if name not in self._known:
             raise DamageError(MANIFEST, f"it names {name!r:.80}, which is not a member")
         return self._known[name][0]
 
     def read(self, name: str) -> bytes:
-        """A member with the digest that the manifest says. It is named once, so that no file is read many times."""
+        """A member with the digest from the manifest. It may be named only once, so that no file is read many times."""
         self.size(name)
         if name in self._read:
             raise DamageError(MANIFEST, f"it names {name!r:.80} more than once")
@@ -133,7 +133,7 @@ class _Members:
         return content
 
     def check_rest(self) -> None:
-        """The members that nobody has read are texts for people, which have the digests that the manifest says."""
+        """The members that have not been read are texts for people; they are compared with their digests."""
         for name in sorted(self._known.keys() - self._read):
             if not name.startswith(TEXTS):
                 raise DamageError(name, f"nothing in {MANIFEST} says what it is for")
@@ -164,7 +164,7 @@ def _graph(members: _Members) -> Graph:
 
 
 def _code(members: _Members, graph: Graph) -> dict[str, dict[str, bytes]]:
-    """The files for GPUs, which are looked through: plans, machine code, and its parameters."""
+    """The files for GPUs, which are checked: plans, machine code, and its parameters."""
     code: dict[str, dict[str, bytes]] = {}
     targets = members.manifest.take("code", dict)
     if not targets:
@@ -285,7 +285,7 @@ def _dtype(fields: Fields) -> Any:
 
 
 def _program(manifest: Fields, signature: Signature, graph: Graph, types: Iterable[type[Any]]) -> Program:
-    """The graph with what is returned of it, which must fit the arguments."""
+    """The graph with its returned outputs, which must fit the arguments."""
     arguments = tuple(x for x in arguments_for(signature) if not isinstance(x, Static))
     if tuple(x.type for x in arguments) != tuple(value.type for value in graph.inputs):
         raise DamageError(GRAPH, "its inputs are not the arguments that the manifest describes")

@@ -1,6 +1,7 @@
-"""How much of a program's results is rounding: where numbers cancel, another order gives others, and neither is wrong.
+"""How much of a program's results is rounding error: if numbers cancel, another order of operations gives other
+results, and neither is wrong.
 
-Every intermediate result is rounded at random, as in Monte Carlo arithmetic: D. S. Parker, B. Pierce and P. R. Eggert,
+Every intermediate result is rounded randomly, as in Monte Carlo arithmetic: D. S. Parker, B. Pierce and P. R. Eggert,
 "Monte Carlo arithmetic: how to gamble with floating point and win" (2000).
 """
 
@@ -17,11 +18,11 @@ from ..gpu_programs.agreement import wide
 
 RUNS: Final = 6
 MARGIN: Final = 4.0
-"""How many times the largest deviation that these few runs show counts as rounding."""
+"""A deviation up to this many times the largest in these few runs counts as rounding."""
 
 
 class _Rounding(Interpreter):
-    """Computes with each result off by up to a unit in its last place."""
+    """Computes with each result off by up to one unit in its last place."""
 
     def __init__(self, graph: Graph, rng: np.random.Generator) -> None:
         super().__init__(graph)
@@ -38,7 +39,7 @@ class _Rounding(Interpreter):
 
 
 def rounding_noise(graph: Graph, inputs: Sequence[Array], expected: Sequence[Array]) -> list[float]:
-    """For each output, how far from what is expected it may be by rounding alone. It is 0 for whole numbers.
+    """For each output, how far it may be from the expected value because of rounding. It is 0 for integers.
 
     >>> import numpy as np, tracemill as tm
     >>> graph = tm.export(lambda x: (x + 1) - x, "f64[1]").graph

@@ -1,4 +1,4 @@
-"""Writing artifacts to disk in each format, all at once or not at all."""
+"""Writes artifacts to disk in each format, completely or not at all."""
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -23,7 +23,7 @@ EXTENSION: Final = ".tmill"
 
 
 def save_artifact(artifact: Contents, path: Path, format: str, *, overwrite: bool) -> Path:
-    """Write a file, or the files of a folder. Raises as `Artifact.save` does."""
+    """Write a file, or the files of a folder. Raises like `Artifact.save`."""
     if format == BUNDLE:
         write_output(path, bundle_bytes(artifact), overwrite=overwrite)
         return path
@@ -52,7 +52,9 @@ def _python(artifact: Contents) -> dict[str, bytes]:
     if signature.dims:
         call = SymbolicCall(signature, artifact.likely_sizes)
         with call.answering():
-            as_python(function)  # what printing assumes of sizes is a fact that the file checks
+            as_python(
+                function
+            )  # assumptions about sizes made while printing become facts that the file checks
             files = dict(as_python(function))
     else:
         files = dict(as_python(function))

@@ -1,4 +1,4 @@
-"""Checking artifacts as a whole: what reading them checks, and what they compute."""
+"""Checks of whole artifacts: those of reading them, and of what they compute."""
 
 import os
 from collections.abc import Iterator
@@ -31,13 +31,13 @@ class Check:
     name: str
     is_good: bool
     found: str
-    """What was found, in words."""
+    """The finding, in words."""
 
 
 def verified(path: str | os.PathLike[str], reading: Reading = USUAL) -> Iterator[Check]:
-    """The checks of a file, one after the other; none follows on one that makes the rest meaningless.
+    """The checks of a file, one after another; it stops at a failure that makes the rest meaningless.
 
-    `reading` says how the file is read, as the arguments of `load` do.
+    `reading` are the arguments of `load` for the file.
     """
     try:
         artifact = load_artifact(path, reading)
@@ -50,13 +50,13 @@ def verified(path: str | os.PathLike[str], reading: Reading = USUAL) -> Iterator
     yield Check("graph", True, f"{artifact}, {len(graph.calls)} calls, well formed")
     for target, files in artifact.code.items():
         yield Check(target, True, f"{len(files)} files, machine code and parameters as the manifest says")
-    with np.errstate(all="ignore"):  # in a stricter state it would not be the compiled program that runs
+    with np.errstate(all="ignore"):  # in a stricter state the compiled program would not run
         run = _run(artifact)
     yield run
 
 
 def _run(artifact: Artifact) -> Check:
-    """Compiled on random inputs, against the meanings of the ops."""
+    """Compiled and run on random inputs, compared with the NumPy definitions of the ops."""
     name = "run"
     if any(has_effect(call) for call in artifact.graph.calls):
         return Check(name, True, "left out, as it would print")
@@ -70,7 +70,7 @@ def _run(artifact: Artifact) -> Check:
     arrays = random_inputs([value.type for value in graph.inputs], positive=True)
     try:
         expected = evaluate(graph, *(array.copy() for array in arrays))
-    except np.linalg.LinAlgError as error:  # as of a matrix that is not positive definite
+    except np.linalg.LinAlgError as error:  # for example for a matrix that is not positive definite
         return Check(name, True, f"left out, as NumPy says of random inputs: {error}")
     except (TracemillError, ArithmeticError, ValueError, MemoryError) as error:
         return Check(name, False, _reason(error))
@@ -92,7 +92,7 @@ def _run(artifact: Artifact) -> Check:
         np.asarray(made[index]).astype(wanted.dtype, copy=False) for index, wanted in enumerate(expected)
     ]
     if not all(map(agree, found, expected)):
-        noise = rounding_noise(graph, arrays, expected)  # takes some runs, and is seldom needed
+        noise = rounding_noise(graph, arrays, expected)  # takes some runs, and is rarely needed
         for index, is_good in enumerate(map(agree, found, expected, noise)):
             if not is_good:
                 return Check(name, False, f"output {index} is not what the meanings of the operations give")

@@ -1,4 +1,4 @@
-"""`tracemill.autograd`, the imperative face: arrays that record what is done to them, and its derivatives.
+"""`tracemill.autograd`, the imperative interface: arrays that record operations, and derivatives of the recordings.
 
 >>> import numpy as np, tracemill as tm
 >>> x = tm.autograd.variable(np.array([1.0, 2.0]))

@@ -1,4 +1,4 @@
-"""`grad` and `backward` of `tracemill.autograd`: derivatives of what was recorded."""
+"""`grad` and `backward` of `tracemill.autograd`: derivatives of recorded operations."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ from .recorded_graph import Arithmetic, OnArrays, OnValues, Producer, Pullback, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientEdge:
-    """The place where a value was made. Made by `gradient_edge`.
+    """The place where a value was computed. Made by `gradient_edge`.
 
     >>> import numpy as np, tracemill as tm
     >>> tm.autograd.gradient_edge(np.sin(tm.autograd.variable(2.0)))
@@ -49,7 +49,8 @@ class GradientEdge:
 
 
 def gradient_edge(x: Any) -> GradientEdge:
-    """The place where the current value of `x` was made: an output or input of `grad` that outlives updates of `x`.
+    """The place where the current value of `x` was computed: an output or input of `grad` that survives updates of
+    `x`.
 
     >>> import numpy as np, tracemill as tm
     >>> x = tm.autograd.variable(np.ones(2))
@@ -74,7 +75,7 @@ def grad(
     *,
     safe_where: bool = False,
 ) -> Any:
-    """The sum of the gradients of `outputs` with respect to `inputs`, of what was recorded.
+    """The sum of the gradients of recorded `outputs` with respect to `inputs`.
 
     Args:
         outputs: a variable or a sequence of them, or of edges (`gradient_edge`).
@@ -147,7 +148,7 @@ def backward(
     *,
     safe_where: bool = False,
 ) -> None:
-    """Add the gradients of `tensors` to ``.grad`` of the variables that they were computed from.
+    """Add the gradients of `tensors` to ``.grad`` of the variables from which they were computed.
 
     Args:
         tensors: a variable or a sequence of them.
@@ -193,7 +194,7 @@ def _backward_of_a_traced_array(x: Any, *args: Any, **kwargs: Any) -> None:
 
 
 class _Derivative:
-    """Outputs, inputs, and the way back between them."""
+    """Outputs, inputs, and the backward pass between them."""
 
     def __init__(self, where: str, outputs: Any, inputs: Sequence[Value]) -> None:
         self.where = where
@@ -242,7 +243,7 @@ class _Derivative:
         warn_of_masked_nan(self.where, graph, [found[i] for i in used], lambda: [again()[i] for i in used])
 
     def release(self) -> None:
-        """Let go of what was recorded; not in a trace, where it is the graph."""
+        """Release the recording; in a trace it is kept, because it is the graph."""
         for call in self.pullback.calls:
             for value in call.outputs:
                 if isinstance(value, Recorded) and value.maker is not None:
@@ -251,7 +252,7 @@ class _Derivative:
 
 @contextmanager
 def _computing(create_graph: bool) -> Generator[Arithmetic]:
-    """How gradients are computed: recorded in the trace that is going on, or on the tape, or at once."""
+    """How gradients are computed: recorded in the current trace, or on the tape, or at once."""
     if not on_tape():
         yield OnValues()
     elif create_graph:
@@ -263,7 +264,7 @@ def _computing(create_graph: bool) -> Generator[Arithmetic]:
 
 
 def _producer(inputs: Sequence[Value]) -> Producer:
-    """What made a value, on the way from `inputs`."""
+    """The calls on the way from `inputs` to a value."""
     with joined() as trace:
         return trace.producer_towards(inputs) if isinstance(trace, Tape) else trace.producer
 
@@ -294,7 +295,7 @@ def _flat_inputs(given: Any) -> tuple[list[Any], Any]:
 
 
 def _value(x: Any, path: str, *, is_input: bool) -> Value:
-    """The value that stands for an output or input; `NotRecordedError` if nothing was recorded of it."""
+    """The value of an output or input; raises `NotRecordedError` if nothing was recorded for it."""
     if isinstance(x, GradientEdge):
         return x.value
     if not is_traced(x):
@@ -345,7 +346,7 @@ def _leaves_behind(outputs: Sequence[Value]) -> list[Leaf]:
 
 
 def _array(x: Any) -> Any:
-    """An array that is computed with at once."""
+    """An array with which to compute at once."""
     return array_of(x.value) if is_traced(x) else array_of(x) if isinstance(x, Constant) else x
 
 

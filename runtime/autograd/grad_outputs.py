@@ -1,4 +1,4 @@
-"""The cotangents that `tracemill.autograd` starts with: `grad_outputs`, checked against the outputs."""
+"""The initial cotangents of `tracemill.autograd`: `grad_outputs`, checked against the outputs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ from ..derivatives.differentiated_call import fitting
 def cotangents(
     where: str, name: str, given: Any, types: Sequence[ArrayType], *, is_batched: bool
 ) -> tuple[list[Any], int | None]:
-    """One cotangent per output, ones where none is needed, and the size of the batch.
+    """One cotangent per output, ones if none is needed, and the size of the batch.
 
     Args:
         where: the function that was called, for messages.
@@ -56,7 +56,7 @@ def cotangents(
 
 
 def _ones(where: str, place: int, type: ArrayType, batch: int | None) -> Constant:
-    """What stands for None: allowed where the output is one real number."""
+    """The meaning of None: allowed if the output is one real number."""
     if type.shape:
         raise NonScalarOutputError(
             f"{where}: output {place} has shape {type.shape}: only for one number may grad_outputs be left "

@@ -1,4 +1,4 @@
-"""`gradcheck` and `gradgradcheck`: derivatives held against central differences."""
+"""`gradcheck` and `gradgradcheck`: compare derivatives with central differences."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -117,7 +117,7 @@ def gradgradcheck(
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What `gradcheck` and `gradgradcheck` are told."""
+    """The options of `gradcheck` and `gradgradcheck`."""
 
     eps: float
     atol: float
@@ -128,7 +128,8 @@ class _Options:
     fast: bool
 
     def require_sizes(self, where: str) -> None:
-        """`TransformArgumentError` unless the step and the tolerances are finite numbers that are not negative."""
+        """Raises `TransformArgumentError` unless the step and the tolerances are finite numbers that are not
+        negative."""
         sizes: dict[str, Any] = {"eps": self.eps, "atol": self.atol, "rtol": self.rtol}
         for name, given in sizes.items():
             is_number = isinstance(given, (int, float, np.integer, np.floating)) and np.isfinite(given)
@@ -138,7 +139,7 @@ class _Options:
 
 
 class _Check:
-    """A function of the arrays that are differentiated, which gives a list of the floating arrays of its result."""
+    """A function of the differentiated arrays, which returns a list of the floating-point arrays of its result."""
 
     def __init__(self, where: str, func: Callable[..., Any], inputs: Any) -> None:
         require_function(where, func)
@@ -156,7 +157,7 @@ class _Check:
             )
 
     def warn_of_low_precision(self) -> None:
-        """A `LowPrecisionWarning` at the user's call for each input of less than double precision."""
+        """A `LowPrecisionWarning` at the user's call for each input below double precision."""
         for array, path in zip(self.primals, self.paths, strict=True):
             if real_dtype(array.dtype).itemsize < 8:
                 warnings.warn(
@@ -167,7 +168,7 @@ class _Check:
                 )
 
     def passes(self, options: _Options) -> bool:
-        """True if the derivatives are right; else False, or a `GradcheckError`, by `options`."""
+        """True if the derivatives are right; otherwise False, or a `GradcheckError`, according to `options`."""
         options.require_sizes(self.where)
         directions = _directions(self, fast=options.fast)
         changes = _differences(self, directions, options.eps)
@@ -182,7 +183,7 @@ class _Check:
         return True
 
     def flat(self, *primals: Any) -> list[Any]:
-        """The floating outputs for these arrays, which may be written to."""
+        """The floating-point outputs for these arrays, which may be overwritten."""
         leaves = list(self._leaves)
         for place, primal in zip(self._places, primals, strict=True):
             leaves[place] = primal
@@ -196,7 +197,7 @@ class _Check:
 
     @cached_property
     def output_paths(self) -> list[str]:
-        """How they are reached."""
+        """Their paths."""
         args, _ = optree.tree_unflatten(self._tree, [_own(leaf) for leaf in self._leaves])
         with np.errstate(all="ignore"):
             result: Any = self.func(*args)
@@ -209,7 +210,7 @@ class _Check:
         return [x.astype(np.complex128 if is_complex(x.dtype) else np.float64) for x in self.primals]
 
     def at(self, primals: Sequence[Array]) -> list[Array]:
-        """The result at a point; the arrays are the caller's."""
+        """The result at a point; the arrays belong to the caller."""
         with np.errstate(all="ignore"):
             outputs = [np.array(detach(y)) for y in self.flat(*(x.copy() for x in primals))]
         if not outputs:
@@ -219,7 +220,7 @@ class _Check:
         return outputs
 
     def message(self, mode: str, output: int, place: int, derivative: Array, difference: Array) -> str:
-        """What is wrong, with both Jacobians."""
+        """The error message, with both Jacobians."""
         parts = any(is_complex(x.dtype) for x in (self.outputs[output], self.primals[place]))
         note = ", real parts before imaginary ones" if parts else ""
         return (
@@ -231,10 +232,10 @@ class _Check:
 
 @dataclass(frozen=True, slots=True)
 class _Directions:
-    """Along what the derivatives are compared: all entries, or one random direction in each array."""
+    """The directions along which derivatives are compared: all entries, or one random direction in each array."""
 
     steps: list[Array]
-    """For each input the directions in it, stacked."""
+    """For each input, its directions, stacked."""
     seeds: list[Array]
     """The same for the outputs."""
 
@@ -245,7 +246,7 @@ def _directions(check: _Check, *, fast: bool) -> _Directions:
 
 
 Changes: TypeAlias = list[list[Array]]
-"""For each input, for each output: a matrix, a column per direction in the input."""
+"""For each input and each output: a matrix with a column per direction in the input."""
 
 
 def _differences(check: _Check, directions: _Directions, eps: float) -> Changes:
@@ -282,7 +283,7 @@ def _pushed(check: _Check, directions: _Directions, *, mapped: bool) -> Changes:
 
 
 def _pulled(check: _Check, directions: _Directions, *, mapped: bool) -> list[list[Array]]:
-    """By reverse mode: for each output, for each input a matrix, a row per direction in the output."""
+    """By reverse mode: for each output and each input a matrix with a row per direction in the output."""
     outputs, pull = vjp(check.flat, *check.primals)
     rows: list[list[Array]] = []
     for place, seeds in enumerate(directions.seeds):
@@ -301,7 +302,7 @@ def _only(place: int, count: int, cotangent: Any) -> list[Any]:
 
 
 def _columns(changes: Sequence[Sequence[Any]], like: Sequence[Array]) -> list[Array]:
-    """One list of arrays per direction as one matrix per array, with a column per direction."""
+    """One list of arrays per direction, converted to one matrix per array with a column per direction."""
     return [
         np.array([_parts(change[i]) for change in changes]).reshape(len(changes), _parts(x).size).T
         for i, x in enumerate(like)
@@ -316,7 +317,7 @@ def _matrix(along: Array, like: Array) -> Array:
 def _compare(
     check: _Check, directions: _Directions, changes: Changes, *, forward: bool, batched: bool
 ) -> Iterator[tuple[str, int, int, Array, Array]]:
-    """``(mode, output, input, derivative, difference)`` for each pair and each way to compute it."""
+    """``(mode, output, input, derivative, difference)`` for each pair and each mode."""
     steps = [_matrix(along, x) for along, x in zip(directions.steps, check.primals, strict=True)]
     seeds = [_matrix(along, y).T for along, y in zip(directions.seeds, check.outputs, strict=True)]
     pairs = [(output, place) for output in range(len(seeds)) for place in range(len(steps))]
@@ -337,7 +338,7 @@ def _compare(
 
 
 def _entries(x: Array) -> Array:
-    """The unit arrays of the shape of `x`, stacked; for complex ones then those of the imaginary parts."""
+    """The unit arrays of the shape of `x`, stacked; for complex ones, those of the imaginary parts follow."""
     units = np.eye(x.size, dtype=x.dtype).reshape(x.size, *x.shape)
     return np.concatenate([units, 1j * units]).astype(x.dtype) if is_complex(x.dtype) else units
 
@@ -354,7 +355,7 @@ def _random(x: Array, rng: np.random.Generator) -> Array:
 
 
 def _parts(x: Any) -> Array:
-    """An array as a flat real one: of a complex array all real parts, then all imaginary ones."""
+    """An array as a flat real one: for a complex array all real parts, then all imaginary parts."""
     flat = np.asarray(x).reshape(-1)
     return np.concatenate([np.real(flat), np.imag(flat)]) if is_complex(flat.dtype) else flat
 

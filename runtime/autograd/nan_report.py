@@ -31,9 +31,9 @@ _COLUMNS = ("line", "what", "op", "becomes", "elements", "first at", "examples")
 
 @dataclass(frozen=True, slots=True)
 class NanReport:
-    """The first operation of each line that made NaN or infinity of finite numbers, in the order of computing.
+    """The first operation of each line that turns finite numbers into NaN or infinity, in the order of computation.
 
-    Prints as plain text, and as a table of rich's.
+    Prints as plain text, and as a rich table.
     """
 
     function: str
@@ -76,7 +76,7 @@ class NanReport:
 
 
 def nan_report(func: Callable[..., Any], *args: Any, **kwargs: Any) -> NanReport:
-    """Run ``func(*args, **kwargs)`` and tell which lines make NaN or infinity of finite numbers.
+    """Run ``func(*args, **kwargs)`` and report which lines turn finite numbers into NaN or infinity.
 
     Args:
         func: a function of arrays; transformed and compiled ones show their derivatives, too. What it writes to
@@ -121,6 +121,6 @@ def nan_report(func: Callable[..., Any], *args: Any, **kwargs: Any) -> NanReport
                 found.setdefault((new.location, new.is_derivative, kind), new)
 
     arrays = as_arrays(inputs_of(program, [leaf for leaf in leaves if is_array_like(leaf)]))
-    with watching(note), np.errstate(all="ignore"):  # what would raise is in the report
+    with watching(note), np.errstate(all="ignore"):  # errors that would be raised are in the report
         evaluate(program.graph, *arrays)
     return NanReport(program.graph.name, tuple(found.values()))

@@ -1,4 +1,5 @@
-"""What was recorded between two places, cut out as a graph and pulled back: the reverse mode of `tm.autograd`."""
+"""The recorded operations between two places, extracted as a graph and differentiated: reverse mode of
+`tm.autograd`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,11 +18,11 @@ from ..eager.run import run, transformed
 from ..eager.tape import Forgotten, array_of
 
 Producer: TypeAlias = Callable[[Value], Call | None]
-"""Gives the call that made a value, None where recording begins."""
+"""Returns the call that computed a value, None where recording begins."""
 
 
 def history(producer: Producer, values: Sequence[Value], stops: Sequence[Value]) -> list[Call]:
-    """The calls that `values` were made by, in an order in which they can run; `stops` are taken as given."""
+    """The calls that computed `values`, in an order in which they can run; `stops` are taken as given."""
     done: set[Value] = set(stops)
     begun: dict[Value, Call] = {}
     order: list[Call] = []
@@ -43,10 +44,11 @@ def history(producer: Producer, values: Sequence[Value], stops: Sequence[Value])
 
 
 class Arithmetic(Protocol):
-    """How gradients are computed: with arrays at once, or with values in a trace, to be differentiated again."""
+    """How gradients are computed: with arrays at once, or with values in a trace, so that they can be differentiated
+    again."""
 
     def known(self, value: Value) -> Any:
-        """What stands for a recorded value."""
+        """The current value of a recorded value."""
         ...
 
     def run(self, graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]: ...
@@ -82,7 +84,7 @@ class OnValues:
 
 
 class Pullback:
-    """The way back from `outputs` to `inputs`, through what `producer` knows."""
+    """The backward pass from `outputs` to `inputs`, through the calls that `producer` knows."""
 
     def __init__(self, producer: Producer, outputs: Sequence[Value], inputs: Sequence[Value]) -> None:
         self.outputs, self.inputs = outputs, inputs
@@ -90,7 +92,7 @@ class Pullback:
         self.used = list(self._segments[0].used)
         """Whether the outputs depend on each input."""
         self._through: list[int] = []
-        """The inputs that are computed from other inputs, the last made first."""
+        """The inputs that are computed from other inputs, the last one first."""
         for place in self._made_last_first(producer):
             if not self.used[place]:
                 continue
@@ -117,9 +119,10 @@ class Pullback:
     def pull(
         self, cotangents: Sequence[Any], arithmetic: Arithmetic, batch: int | None, *, safe: bool
     ) -> list[Any | None]:
-        """One gradient per input, None where the outputs do not depend on it. With `batch`, all have it in front.
+        """One gradient per input, None if the outputs do not depend on it. With `batch`, it is the first axis of all
+        of them.
 
-        `safe` as of `passes.transforms.vjp`.
+        `safe` as in `passes.transforms.vjp`.
         """
         first, *others = self._segments
         gradients = first.pull(cotangents, arithmetic, batch, safe=safe)
@@ -181,20 +184,20 @@ class _Segment:
 
 
 def _without(call: Call, given: set[Value]) -> Call:
-    """A call that does not make what is given: another value takes its place."""
+    """A call that does not compute given values: other values take their places."""
     if not any(v in given for v in call.outputs):
         return call
     return replace(call, outputs=tuple(Value(v.type) if v in given else v for v in call.outputs))
 
 
 def _used_from_outside(calls: Sequence[Call], given: set[Value]) -> list[Value]:
-    """What calls use that is neither constant, nor given, nor made by one of them."""
+    """Values that calls use and that are neither constants, nor given, nor computed by one of them."""
     made = {v for call in calls for v in call.outputs} | given
     return [v for call in calls for v in call.inputs if v not in made and not isinstance(v, Constant)]
 
 
 def _what_is_not_known(forward: Graph, recorded: Graph) -> Graph:
-    """The residuals of `forward` as a function of the values of `recorded`, none of which is computed again."""
+    """The residuals of `forward` as a function of the values of `recorded`, none of which is recomputed."""
     made = (v for call in recorded.calls for v in call.outputs if not isinstance(v, Forgotten))
     known = {*recorded.inputs, *made}
     residuals = forward.outputs[len(recorded.outputs) :]

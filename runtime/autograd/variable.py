@@ -1,4 +1,4 @@
-"""`variable`: a NumPy array that records what is done to it."""
+"""`variable`: a NumPy array that records operations on it."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -31,7 +31,7 @@ from .backward import backward
 
 
 class Variable(TracedArray):
-    """An array with its values that records what is done to it. Made by `variable`, and by NumPy from others.
+    """An array with values that records operations on it. Made by `variable`, and by NumPy operations on variables.
 
     >>> x = variable(2.0)
     >>> type(x * 3) is Variable, x.is_leaf, (x * 3).is_leaf
@@ -49,7 +49,7 @@ class Variable(TracedArray):
         is_scalar: bool = False,
         weak: Any = None,
     ) -> None:
-        """A variable has a dtype of its own, also where it stands for a Python number."""
+        """A variable has its own dtype, even if it represents a Python number."""
         super().__init__(storage, type, views, is_scalar=is_scalar)
 
     @property
@@ -85,12 +85,12 @@ class Variable(TracedArray):
 
     @property
     def place(self) -> Value:
-        """What the variable stands for as an input of `grad`: its start, or what it was computed as."""
+        """What the variable stands for as an input of `grad`: its initial value, or the computed value."""
         return self._leaf or self.value if on_tape() else self.value
 
     @property
     def requires_grad(self) -> bool:
-        """Whether derivatives with respect to this variable can be asked for."""
+        """Whether you can ask for derivatives with respect to this variable."""
         return is_recorded(self.value) if on_tape() else True
 
     @requires_grad.setter
@@ -115,12 +115,12 @@ class Variable(TracedArray):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the variable was made by the user rather than computed from others that require gradients."""
+        """Whether the user created the variable, instead of computing it from others that require gradients."""
         return self._leaf is not None or not self.requires_grad
 
     @property
     def grad(self) -> Any:
-        """What `backward` has added up so far; None before, and for variables that are not leaves."""
+        """The sum of the gradients from `backward`; None before, and for variables that are not leaves."""
         return None if self._leaf is None else self._leaf.gradient.array
 
     @grad.setter
@@ -150,13 +150,13 @@ class Variable(TracedArray):
         backward(self, gradient, retain_graph, create_graph, inputs, safe_where=safe_where)
 
     def detach(self) -> Any:
-        """The values, as an array of NumPy's that records nothing."""
+        """The values, as a NumPy array that records nothing."""
         return detach(self)
 
     # ---- Python's questions --------------------------------------------------------------------------
 
     def _array(self) -> Array:
-        """The values now, not to be written to."""
+        """The current values, read-only."""
         known: Array = array_of(self.value) if on_tape() else self._need("looking at it")
         return known
 
@@ -210,10 +210,10 @@ Tape.array_class = Variable
 
 
 def variable(array: Any, requires_grad: bool = True) -> Any:
-    """An array that records what is done to it, so that `grad` and `backward` can differentiate it.
+    """An array that records operations on it, so that `grad` and `backward` can differentiate them.
 
-    It has its values and does what a NumPy array does: print, ``float(x)``, ``if x > 0``, NumPy's functions, views,
-    in-place updates. What is computed from it is a variable, too.
+    It behaves like a NumPy array: it prints, and supports ``float(x)``, ``if x > 0``, NumPy's functions, views and
+    in-place updates. Results computed from it are variables, too.
 
     Args:
         array: an array, a number, or nested lists of numbers; it is copied.
@@ -254,7 +254,7 @@ def _started(array: Any, requires_grad: bool) -> Variable:
 
 
 def _in_a_trace(array: Any) -> TracedArray:
-    """An array of its own: what is done to `array` elsewhere does not count for it."""
+    """A separate array: later changes of `array` do not affect it."""
     value = as_value(array)
     is_scalar = array.is_scalar if is_traced(array) else not is_numpy_array(array)
     return wrap(bind("reshape", value, shape=value.shape), is_scalar=is_scalar and not value.ndim)
@@ -270,9 +270,9 @@ def _require_inexact(array: Array) -> None:
 
 
 def detach(x: Any) -> Any:
-    """The values of a variable, as an array (or scalar) of NumPy's that records nothing. All else stays as it is.
+    """The values of a variable, as a NumPy array (or scalar) that records nothing. Other objects do not change.
 
-    Inside of a traced function this is `stop_gradient`.
+    Inside a traced function this is `stop_gradient`.
 
     >>> detach(variable(2.0) * 3)
     np.float64(6.0)

@@ -1,4 +1,4 @@
-"""`BatchArguments`: what a mapped function is called with, and along which axis each array has its batch."""
+"""`BatchArguments`: the arguments of a mapped function, and the batch axis of each array."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -90,7 +90,7 @@ class BatchArguments:
                 )
 
     def _spread_in_dims(self, in_dims: Any, kw_dims: Mapping[str, Any]) -> list[Any]:
-        """What `in_dims` and `kw_dims` say of each leaf of the arguments."""
+        """The entries of `in_dims` and `kw_dims` for each leaf of the arguments."""
         args, kwargs = self.tree.children()
         per_argument = tuple(in_dims) if isinstance(in_dims, list) else in_dims
         per_name = {name: kw_dims.get(name) for name in kwargs.entries()}
@@ -140,7 +140,7 @@ class BatchArguments:
         return known if isinstance(known, SymbolicSize) else int(known)
 
     def arguments(self) -> "list[Argument | Static]":
-        """A mapped array enters as one example of it; an unmapped one as it is; anything else unchanged."""
+        """A mapped array enters as one example; an unmapped one as it is; anything else does not change."""
         return [
             _example(leaf, name, dim) if is_array(leaf) else Static(leaf)
             for leaf, name, dim in zip(self.leaves, self.names, self.dims, strict=True)
@@ -156,7 +156,7 @@ def _is_size(size: Any) -> bool:
 
 
 def spread_dims(dims: Any, tree: Any, what: str) -> list[Any]:
-    """A tree of dims that is a prefix of `tree`, as one dim per leaf."""
+    """A tree of dims that is a prefix of `tree`, expanded to one dim per leaf."""
     try:
         return spread(
             dims, tree, lambda part, _: optree.tree_is_leaf(part, none_is_leaf=True, namespace=NAMESPACE)
@@ -166,7 +166,7 @@ def spread_dims(dims: Any, tree: Any, what: str) -> list[Any]:
 
 
 def _example(leaf: Any, name: str, dim: Dim) -> Argument:
-    """One example of an array; a slice of a 1-d array is a scalar, as in the loop."""
+    """One example of an array; a slice of a 1-d array is a scalar, as in a loop."""
     whole = as_argument(leaf, name, known=dim is None)
     if dim is None:
         return whole

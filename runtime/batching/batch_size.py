@@ -1,4 +1,4 @@
-"""The size of the batch that cotangents have in front."""
+"""The size of the batch that is the first axis of cotangents."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How many examples of a batch run at once: all, a number of them, or what fits into a limit of memory."""
+"""How many examples of a batch run at once: all, a given number, or as many as fit into a memory limit."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from .memory_limit import parse_bytes
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """The choice made when wrapping a function. At most one is given."""
+    """The choice made when wrapping a function. At most one option is given."""
 
     length: int | None = None
     """The number of examples in a chunk."""
@@ -57,11 +57,11 @@ class Chunking:
     def _run_within(
         self, limit: int, where: str, mapped: MappedGraph, inputs: Sequence[Any], *, named: bool
     ) -> list[Any]:
-        """The largest chunk whose peak fits. The peak grows with the chunk, so halving finds it."""
+        """The largest chunk whose peak fits. The peak grows with the chunk, so bisection finds it."""
         whole = mapped.batched()
         mapped = replace(
             mapped, size=index(mapped.size)
-        )  # what fits is known for the sizes of this call alone
+        )  # what fits is only known for the sizes of this call
         if mapped.size == 0 or peak_memory(whole) <= limit:
             return _run_whole(whole, inputs, named=named)
         chunks = Chunks(mapped)
@@ -82,7 +82,7 @@ def _run_whole(graph: Graph, inputs: Sequence[Any], *, named: bool) -> list[Any]
 
 
 def chunking(where: str, chunk_size: Any = None, memory_limit: Any = None) -> Chunking:
-    """The choice that these two options of a transform make; `TransformArgumentError` for wrong ones."""
+    """The choice of these two options of a transform; raises `TransformArgumentError` for wrong ones."""
     if chunk_size is not None and memory_limit is not None:
         raise TransformArgumentError(f"{where}: chunk_size and memory_limit exclude each other: give one")
     if memory_limit is not None:
@@ -91,7 +91,7 @@ def chunking(where: str, chunk_size: Any = None, memory_limit: Any = None) -> Ch
 
 
 def positive(where: str, name: str, given: Any) -> int:
-    """A number of examples or chunks; `TransformArgumentError` unless it is a positive int."""
+    """A number of examples or chunks; raises `TransformArgumentError` unless it is a positive int."""
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
         raise TransformArgumentError(f"{where}: {name} must be a positive int, not {given!r}")
     return int(given)

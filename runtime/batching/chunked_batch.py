@@ -25,7 +25,7 @@ from ..eager.tape import is_recording, joined
 
 
 class Chunks:
-    """A mapped graph cut in two: what is the same for all examples, computed once, and what runs per chunk."""
+    """A mapped graph split in two: the part shared by all examples, computed once, and the part that runs per chunk."""
 
     def __init__(self, mapped: MappedGraph) -> None:
         graph = mapped.graph
@@ -49,7 +49,7 @@ class Chunks:
 
     @staticmethod
     def _refuse_collectives(graph: Graph, reached: set[Value], size: int) -> None:
-        """A chunk knows nothing of the examples of another."""
+        """A chunk cannot use the examples of another one."""
         for call in graph.calls:
             nested = (inner for held in called((call,)) for inner in collective_calls(held))
             own = (call,) if call.op in COLLECTIVES and call.inputs[0] in reached else ()
@@ -61,7 +61,7 @@ class Chunks:
                 )
 
     def peak(self, length: int) -> int:
-        """The bytes that `run` allocates at most: the result, what is shared, and what one chunk needs."""
+        """The maximum number of bytes that `run` allocates: the result, the shared part, and what one chunk needs."""
         chunk = self._each.batched(length)
         held = sum(value.type.nbytes for value in self._shared.outputs)
         result = sum(value.type.nbytes // max(length, 1) * self.size for value in chunk.outputs)
@@ -81,7 +81,8 @@ class Chunks:
         return [next(each if varies else fixed) for varies in self.varies]
 
     def _parts(self, length: int) -> Iterator[tuple[Graph, int, int]]:
-        """The graph for each chunk and where it begins and ends: one graph for all, one for a shorter last one."""
+        """The graph for each chunk and where it begins and ends: one graph for all, and one for a shorter last
+        chunk."""
         whole = self._each.batched(length)
         for start in range(0, self.size, length):
             stop = min(start + length, self.size)
@@ -102,7 +103,7 @@ class Chunks:
     def _compute_part(
         self, graph: Graph, inputs: Sequence[Array], places: Sequence[Any], results: Sequence[Array]
     ) -> None:
-        """Run one chunk and write it to its place. What it needs for that is free again afterwards."""
+        """Run one chunk and write its result. Its workspace is freed afterwards."""
         for result, place, output in zip(results, places, evaluate(graph, *inputs), strict=True):
             result[place] = output
 
@@ -113,7 +114,8 @@ class Chunks:
         return np.empty(shape, value.dtype)
 
     def _record(self, known: Sequence[Any], mapped: Sequence[Any], length: int) -> list[Any]:
-        """A loop over the whole chunks, which holds one graph however many there are, and the rest of the batch."""
+        """A loop over the whole chunks, which contains one graph for any number of them, and the remainder of the
+        batch."""
         shared = list(map(as_value, known))
         xs = [moveaxis(as_value(x), axis, 0) for x, axis in zip(mapped, self._in_axes, strict=True)]
         count, whole = self.size // length, self.size // length * length
@@ -129,7 +131,7 @@ class Chunks:
 
     @property
     def _leading(self) -> MappedGraph:
-        """What runs per chunk, with the batch in front everywhere."""
+        """The part that runs per chunk, with the batch as the first axis everywhere."""
         in_axes = [None if axis is None else 0 for axis in self._each.in_axes]
         return replace(self._each, in_axes=in_axes, out_axes=[0] * len(self._out_axes))
 

@@ -1,4 +1,4 @@
-"""Named axes: what the examples of `vmap(axis_name=…)` compute together, as `psum` over the axis."""
+"""Named axes: operations on all examples of `vmap(axis_name=…)`, such as `psum` over the axis."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -46,7 +46,8 @@ def psum(x: Any, axis_name: AxisNames) -> Any:
 
 
 def pmean(x: Any, axis_name: AxisNames) -> Any:
-    """The mean of `x` over the examples of a mapped axis; of integers in float64. Arguments and errors as of `psum`.
+    """The mean of `x` over the examples of a mapped axis; for integers in float64. Arguments and errors as for
+    `psum`.
 
     >>> import numpy as np
     >>> from tracemill import vmap
@@ -57,7 +58,7 @@ def pmean(x: Any, axis_name: AxisNames) -> Any:
 
 
 def pmax(x: Any, axis_name: AxisNames) -> Any:
-    """The maximum of `x` over the examples of a mapped axis; NaN wins. Arguments and errors as of `psum`.
+    """The maximum of `x` over the examples of a mapped axis; NaN wins. Arguments and errors as for `psum`.
 
     Examples that share the maximum share its derivative.
 
@@ -70,7 +71,7 @@ def pmax(x: Any, axis_name: AxisNames) -> Any:
 
 
 def pmin(x: Any, axis_name: AxisNames) -> Any:
-    """The minimum of `x` over the examples of a mapped axis, as `pmax`.
+    """The minimum of `x` over the examples of a mapped axis, like `pmax`.
 
     >>> import numpy as np
     >>> from tracemill import vmap
@@ -121,7 +122,7 @@ def ppermute(x: Any, axis_name: str, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def axis_index(axis_name: AxisNames) -> Any:
-    """The number of this example on a mapped axis, an int64; of several axes, the first counts slowest.
+    """The index of this example on a mapped axis, an int64; for several axes, the first one varies slowest.
 
     >>> import numpy as np
     >>> from tracemill import vmap
@@ -152,7 +153,7 @@ def axis_size(axis_name: AxisNames) -> int:
 
 
 def _axes(function: str, names: Any) -> list[MappedAxis]:
-    """The innermost mapped axes of these names."""
+    """The innermost mapped axes with these names."""
     wanted = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, (tuple, list)) else ()
     if not wanted or not all(isinstance(name, str) for name in wanted) or len(set(wanted)) != len(wanted):
         raise TransformArgumentError(
@@ -205,7 +206,7 @@ def _reduced(op: str, tree: Any, names: Any) -> Any:
 
 
 def _mean(tree: Any, names: Any) -> Any:
-    """In the dtypes of `numpy.mean`, which adds up integers in float64 and halves in float32."""
+    """In the dtypes of `numpy.mean`, which sums integers in float64 and float16 in float32."""
     _axes("pmean", names)
 
     def mean(x: Any) -> Any:
@@ -258,7 +259,7 @@ def _permuted(tree: Any, name: Any, perm: Any) -> Any:
 
 
 def _sources(perm: Any, size: int) -> tuple[int, ...]:
-    """Whom each example receives from, −1 for nobody."""
+    """The example from which each example receives, −1 for none."""
     try:
         pairs = [list(map(operator.index, pair)) for pair in perm]
     except TypeError:

@@ -21,7 +21,7 @@ UNITS = {
 
 
 def parse_bytes(where: str, given: Any, name: str = "memory_limit") -> int:
-    """A number of bytes; `TransformArgumentError` for what is none.
+    """A number of bytes; raises `TransformArgumentError` for anything else.
 
     >>> parse_bytes("vmap", "1.5kB"), parse_bytes("vmap", "2 GiB"), parse_bytes("vmap", 4096)
     (1500, 2147483648, 4096)

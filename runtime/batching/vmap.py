@@ -1,4 +1,4 @@
-"""`vmap`: a function of one example becomes a function of a batch."""
+"""`vmap`: turns a function of one example into a function of a batch."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ def vmap(
     axis_name: str | None = None,
     convert: Convert = None,
 ) -> Callable[..., Any]:
-    """Map `func` over an axis of its arguments, as a loop over the slices would, without the loop.
+    """Map `func` over an axis of its arguments, like a loop over the slices, but without the loop.
 
     Args:
         func: a function of arrays (or pytrees of them) for one example.
@@ -90,9 +90,10 @@ def chunk_vmap(
     *,
     convert: Convert = None,
 ) -> Callable[..., Any]:
-    """As `vmap`, with the batch in so many chunks that run one after the other, each of ceil(size / chunks) examples.
+    """Like `vmap`, with the batch in this many chunks that run one after another, each of ceil(size / chunks)
+    examples.
 
-    `convert` is that of `grad`.
+    `convert` as in `grad`.
 
     Raises:
         TransformArgumentError: (a ValueError) `chunks` is not a positive int; and the errors of `vmap`.
@@ -190,7 +191,7 @@ class _Mapping:
         return program.result(outputs)
 
     def _out_axes(self) -> list[Dim]:
-        """Where the batch goes in each output of the graph."""
+        """The batch axis of each output of the graph."""
         program = self.program
         axes: list[Dim] = [None] * len(self.graph.outputs)
         dims = spread_dims(self.batch.out_dims, program.out_tree, f"{self.where}: out_dims")
@@ -218,7 +219,7 @@ class _Mapping:
         return int(dim) % ndim
 
     def _check_mutation(self, index: int) -> None:
-        """Examples may write to their own slices only: a loop would run into what earlier examples wrote."""
+        """Examples may write to their own slices only: a loop would read what earlier examples wrote."""
         axis, target = self.in_axes[index], self.inputs[index]
         name = self.names[index]
         if axis is None:
@@ -239,7 +240,7 @@ def _share_memory(x: Any, y: Any) -> bool:
 
 
 def _looped_callbacks(graph: Graph, reached: set[Value]) -> list[Call]:
-    """The calls of the user's Python that depend on a mapped value, also those in nested graphs."""
+    """The callbacks that depend on a mapped value, also those in nested graphs."""
     found: list[Call] = []
     for call in graph.calls:
         if any(v in reached for v in call.inputs):

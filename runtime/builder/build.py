@@ -1,6 +1,6 @@
-"""From a traced graph to a function that runs: look it up, else optimize, print, compile, store; then load.
+"""From a traced graph to a function that runs: look it up, or optimise, print, compile and store it; then load it.
 
-What is on disk is loaded without the passes and printers, which take as long to import as all else together.
+A program on disk is loaded without the passes and printers, which take as long to import as everything else together.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from .raised_errors import raising
 def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Observed | None = None) -> Build:
     """Make `graph` runnable, from the disk cache if it is there; results may overwrite the `donated` inputs.
 
-    The `scope` is asked about named sizes, and knows afterwards what the program assumes of them.
+    The `scope` answers questions about named sizes, and afterwards contains the assumptions of the program.
     """
     sites = check_sites(inline_rules(graph)) if has_checks(graph) else ()
     built = _build(canonicalize(graph, target.backend), target, donated, scope)
@@ -37,7 +37,7 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Obse
 
 
 def _build(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:
-    """As `build`, of a canonical graph."""
+    """Like `build`, for a canonical graph."""
     if target.backend == "triton":
         return _build_for_gpu(graph, target, donated, scope)
     try:
@@ -50,7 +50,7 @@ def _build(graph: Graph, target: Target, donated: Sequence[int], scope: Observed
 
 
 def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:
-    """With Triton; by a program of the host if there is no Triton, and the target says that this will do."""
+    """With Triton; or a program of the host, if there is no Triton and the target allows it."""
     from ..gpu.device import gpu
     from ..gpu.host_program import REASONS, HostProgram, say_once
     from ..gpu_programs.build import GpuStrategy, build_ahead_of_time
@@ -86,19 +86,19 @@ def _build_by(strategy: Strategy, graph: Graph, donated: Sequence[int], scope: O
     folder = None
     if key is not None:
         if scope is None:
-            key = strategy.key(text, donated, "")  # where kernels were measured, with what was chosen of them
+            key = strategy.key(text, donated, "")  # if kernels were measured, with the choices made for them
         members = {**printed.members, GRAPH: text.encode()}
         if scope is not None:
             members[GUARDS] = guards_text(scope.assumed[known:]).encode()
         about = {"function": graph.name, "backend": strategy.backend, **printed.about}
         folder = cache.store(key, members, about)
         if scope is not None and folder is not None and not holds(cache, key, members):
-            folder = None  # another process was first, with a program that was made for other sizes
+            folder = None  # another process was first, with a program made for other sizes
         log_store(cache, key, graph.name, stored=folder is not None)
     with stage("load"):
         try:
             return printed.load(folder)
-        except CompilerError:  # the compiler may have made garbage, which nobody must find again
+        except CompilerError:  # the compiler may have produced garbage, which must not be found again
             if key is not None:
                 cache.remove(key)
             raise
@@ -118,7 +118,7 @@ def _found(
 def why_cached(
     graph: Graph, target: Target, donated: Sequence[int] = (), scope: Observed | None = None
 ) -> str:
-    """Whether a program of the host would come from the disk cache, and why not: a line. Nothing is made."""
+    """Whether a program of the host would come from the disk cache, and if not, why: one line. Nothing is compiled."""
     graph, strategy = canonicalize(graph, target.backend), HostStrategy(target)
     text, cache = str(graph), default_cache()
     key, found = None, False

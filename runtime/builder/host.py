@@ -1,4 +1,4 @@
-"""Programs of the host: a module of NumPy, which calls a library of C functions if the target has a compiler."""
+"""Programs of the host: a NumPy module, which calls a library of C functions if the target has a compiler."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,17 +17,17 @@ from ..programs.strategy import Printed
 from ..stage_times import stage
 
 _ENTRY: Final = "entry"
-"""What an entry of the disk cache says of a program: the name of its function."""
+"""The contents of an entry of the disk cache: the name of the program's function."""
 _PYTHON: Final = "program.py"
 _C: Final = "program.c"
 
 _SHARED: dict[str, Any] = {"threads": get_num_threads, "pools": {}}
-"""What modules that compute tiles find in the place of their own: how many threads there are, and these."""
+"""Replacements in modules that compute tiles: the number of threads, and the threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostStrategy:
-    """Of the NumPy and C backends."""
+    """For the NumPy and C backends."""
 
     target: Target
 
@@ -53,7 +53,8 @@ class HostStrategy:
         return Build(function, source, entry.folder / _PYTHON, from_disk=True, c_source=c_source)
 
     def printed(self, graph: Graph, donated: Sequence[int]) -> Printed:
-        # Imported here: a program from disk needs no printers, which take as long to import as all else together.
+        # Imported here: a program from disk needs no printers, which take as long to import as everything else
+        # together.
         from ...compiler.backends.numpy.printer import callbacks, entry_name
         from ..programs.print_program import print_program
 

@@ -1,4 +1,4 @@
-"""Raising what the checks of a program found."""
+"""Raising the errors that the checks of a program found."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ Function = Callable[..., tuple[Any, ...]]
 
 
 def raising(function: Function, sites: Sequence[Site]) -> Function:
-    """A program without its last output, which says what the checks found: it raises that instead."""
+    """A program without its last output, which has the findings of the checks: it raises their error instead."""
     count = len(sites)
 
     def run(*inputs: Any) -> tuple[Any, ...]:

@@ -1,7 +1,8 @@
-"""Zip files as we write them, and reading no others: every size is known and bounded before anything is unpacked.
+"""Writes zip files in one fixed form and reads only that form: every size is known and limited before anything is
+unpacked.
 
-A bundle is a zip file without surprises: its members lie one after another without gaps, by plain names that differ,
-stored or deflated, with no extra fields, comments, or encryption. Nothing of it is written to disk.
+A bundle is a simple zip file: its members follow one another without gaps and have distinct plain names. They are
+stored or deflated, without extra fields, comments, or encryption. Nothing of it is written to disk.
 """
 
 import io
@@ -18,15 +19,15 @@ from .damage import DamageError
 MOST_MEMBERS: Final = 4096
 LARGEST_DIRECTORY: Final = 1 << 20
 LARGEST_TOTAL: Final = (1 << 32) - (1 << 20)
-"""Bytes of all members together, in any file."""
+"""Maximum bytes of all members together, in any file."""
 USUAL_TOTAL: Final = 256_000_000
-"""Bytes of all members together that are unpacked of any file, however small it is."""
+"""Bytes of all members together that are unpacked from any file, however small it is."""
 USUAL_GROWTH: Final = 4
-"""How many times as large as the file the members may be together, where that is more."""
+"""How many times as large as the file all members together may be, if that is more."""
 LARGEST_RATIO: Final = 100
-"""By how much a member may shrink: what shrinks more is stored as it is."""
+"""The maximum compression ratio of a member: one that would shrink more is stored uncompressed."""
 WHOLE: Final = "the file"
-"""Stands for the member where all of the file is wrong."""
+"""Used in place of a member's name if the whole file is wrong."""
 
 _NAME: Final = re.compile(r"[a-z0-9_]{1,80}(?:/[a-z0-9_]{1,80})?(?:\.[a-z0-9]{1,8})", re.ASCII)
 _END: Final = struct.Struct("<4s4H2LH")
@@ -40,9 +41,9 @@ _CHUNK: Final = 1 << 20
 
 
 def archive_bytes(members: Mapping[str, bytes]) -> bytes:
-    """A zip file with these members, in order: the same ones give the same bytes.
+    """A zip file with these members, in order: the same members give the same bytes.
 
-    It is read without `max_bytes`: if the members are large together, none of them shrinks by more than that allows.
+    It can be read without `max_bytes`: if the members are large together, none of them shrinks by more than allowed.
     """
     is_large = sum(map(len, members.values())) > USUAL_TOTAL
     ratio = USUAL_GROWTH if is_large else LARGEST_RATIO
@@ -57,18 +58,19 @@ def archive_bytes(members: Mapping[str, bytes]) -> bytes:
 
 
 def _shrinks(content: bytes, ratio: int) -> bool:
-    """Whether deflating is worth it, and by no more than `ratio`, which would be suspicious."""
+    """Whether deflating is worth it, and not by more than `ratio`, which would look suspicious."""
     packed = len(zlib.compress(content))
     return packed < 0.9 * len(content) <= 0.9 * ratio * packed
 
 
 class Archive:
-    """A zip file that is open, whose members have been looked through."""
+    """An open zip file, whose members have been checked."""
 
     def __init__(self, file: IO[bytes], max_bytes: int | None = None) -> None:
-        """Raises `DamageError` unless this is a file as `archive_bytes` writes it, of at most `max_bytes` unpacked.
+        """Raises `DamageError` unless this is a file in the form of `archive_bytes`, with at most `max_bytes`
+        unpacked.
 
-        By default that is 256 MB, or 4 times the size of the file if that is more. Nothing is unpacked here.
+        By default, the limit is 256 MB, or 4 times the size of the file if that is more. Nothing is unpacked here.
         """
         size = _check_end(file)
         try:
@@ -100,11 +102,11 @@ class Archive:
         return tuple(self._members)
 
     def size(self, name: str) -> int:
-        """How long a member is."""
+        """The length of a member."""
         return self._members[name].file_size
 
     def read(self, name: str) -> bytes:
-        """A member, which has as many bytes as it says, and the checksum that it says."""
+        """A member; its length and its checksum are compared with those in the file."""
         info = self._members[name]
         try:
             with self._archive.open(info) as member:

@@ -1,4 +1,4 @@
-"""Arrays as ``.npy`` files, written in one way only, so that reading compares the header instead of trusting it."""
+"""Arrays as ``.npy`` files in exactly one form, so that reading compares the header instead of trusting it."""
 
 from typing import Final
 
@@ -12,18 +12,18 @@ _ALIGNED: Final = 64
 
 
 def array_file(array: Array) -> bytes:
-    """An array as ``np.save`` writes it: little-endian, in row-major order."""
+    """An array in the format of ``np.save``: little-endian, in row-major order."""
     stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return _header(array.dtype, array.shape) + stored.tobytes()
 
 
 def file_bytes(type: ArrayType) -> int:
-    """How long the file of an array of this type is."""
+    """The length of the file of an array with this type."""
     return len(_header(type.dtype, type.shape)) + type.nbytes
 
 
 def array_in(content: bytes, type: ArrayType) -> Array:
-    """The array of a file, which must be of this type; ValueError if it is not."""
+    """The array in a file, which must have this type; ValueError if it does not."""
     header = _header(type.dtype, type.shape)
     if not content.startswith(header):
         raise ValueError(f"its header is not that of {type}")

@@ -1,4 +1,4 @@
-"""`Contents`: what an artifact holds, which is what its files say and what its function runs."""
+"""`Contents`: what an artifact contains, both for its files and for running its function."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,22 +21,22 @@ class Settings:
 
 @dataclass(frozen=True)
 class Contents:
-    """A program with its signature and settings, which needs neither the function that was exported nor files."""
+    """A program with its signature and settings, which needs neither the exported function nor files."""
 
     interface: Interface
     """Name, docstring and parameters."""
     signature: Signature
     """The arguments that it takes."""
     program: Program
-    """What it computes. It captures nothing."""
+    """The graph of the program. It captures nothing."""
     settings: Settings
     code: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict[str, Mapping[str, bytes]])
-    """What it was compiled to ahead of time: the files of each target for GPUs, by name."""
+    """Its code compiled ahead of time: the files of each target for GPUs, by name."""
     trusts_code: bool = field(default=True, compare=False)
-    """Whether that code is run. If not, as for files unless `load` is told otherwise, code is made of the graph."""
+    """Whether that code may run. If not, as by default for files, code is generated from the graph."""
 
     max_steps: int | None = field(default=None, compare=False)
-    """How many steps each loop of the function may take in a call, as `load` was told; None for any number."""
+    """The maximum number of steps of each loop of the function in a call, from `load`; None for no limit."""
 
     @property
     def graph(self) -> Graph:
@@ -45,19 +45,19 @@ class Contents:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """What it was made for: ``("cpu", "cuda:sm_90")``."""
+        """Its targets: ``("cpu", "cuda:sm_90")``."""
         return (CPU, *self.code)
 
     @property
     def paths(self) -> list[str]:
-        """How Python reaches each input of the graph, by the parameters' names: ``weights['w']``."""
+        """The Python expression for each input of the graph, by the parameters' names: ``weights['w']``."""
         names = argument_names(self.signature.tree)
         shown = [users_name(self.interface.stand_in, name) for name in names]
         return [name for name, spec in zip(shown, self.signature.specs, strict=True) if spec.is_traced]
 
     @property
     def likely_sizes(self) -> Mapping[str, int]:
-        """Values of the named sizes with which it can be tried. `DimSpecError` if none are found."""
+        """Values of the named sizes with which it can be tried. Raises `DimSpecError` if none are found."""
         known = self.signature.sizes
         return likely_sizes(known.dims, known.assumptions.relations)
 

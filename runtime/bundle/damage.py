@@ -6,7 +6,7 @@ GET_ANEW: Final = "Get the file again from where it came, or export the function
 
 
 class DamageError(Exception):
-    """A member of a file that is not as it should be."""
+    """A member of a file is not valid."""
 
     def __init__(self, member: str, reason: str, remedy: str = GET_ANEW) -> None:
         super().__init__(f"{member}: {reason}")

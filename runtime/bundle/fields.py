@@ -1,4 +1,4 @@
-"""`Fields`: the parts of a JSON document, each asked for by name and kind."""
+"""`Fields`: the parts of a JSON document, each accessed by name and type."""
 
 import json
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ _KINDS: Final[Mapping[type[Any], str]] = {
 }
 _LONGEST_NUMBER: Final = 20
 _DEEPEST: Final = 400
-"""Containers in containers: far from where Python gives up, wherever it is asked."""
+"""The maximum nesting depth: far below Python's own limit."""
 
 
 def json_document(member: str, content: bytes) -> "Fields":
-    """The object that a member says in JSON; `DamageError` for anything else, and for names that come twice."""
+    """The object in a member's JSON; raises `DamageError` for anything else, and for duplicate names."""
     try:
         found = json.loads(
             content.decode("utf-8"),
@@ -67,19 +67,19 @@ def _is_deep(found: dict[str, Any]) -> bool:
 
 
 class Fields:
-    """An object of a document: what it is a part of, and its own parts."""
+    """An object of a document: its path, and its own parts."""
 
     def __init__(self, member: str, what: str, found: Mapping[str, Any]) -> None:
         self.member, self.what, self.found = member, what, found
 
     def take(self, name: str, kind: type[Any]) -> Any:
-        """A part of this kind; `DamageError` if it is missing, or of another."""
+        """A part of this type; raises `DamageError` if it is missing or has another type."""
         if name not in self.found:
             raise DamageError(self.member, f"{self.what} has no {name!r}")
         return self.checked(name, self.found[name], kind)
 
     def count(self, name: str, below: int) -> int:
-        """A whole number from 0 on."""
+        """A non-negative integer."""
         number: int = self.take(name, int)
         if not 0 <= number < below:
             raise DamageError(
@@ -100,11 +100,11 @@ class Fields:
         ]
 
     def items(self, name: str, kind: type[Any]) -> list[Any]:
-        """A list of parts of this kind."""
+        """A list of parts of this type."""
         return [self.checked(name, item, kind) for item in self.take(name, list)]
 
     def checked(self, name: str, found: Any, kind: type[Any]) -> Any:
-        """What was found, if it is of this kind."""
+        """The part, if it has this type."""
         if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
             raise DamageError(
                 self.member, f"{name!r:.80} of {self.what} is {found!r:.60}, and should be {_KINDS[kind]}"

@@ -1,4 +1,4 @@
-"""`Interface`: how a function is called, which stands for its Python signature where its code is not."""
+"""`Interface`: how a function is called; it replaces the Python signature if the code is not available."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -30,17 +30,17 @@ class Interface:
     name: str
     doc: str | None
     signature: inspect.Signature
-    """The parameters, but those not described whose defaults are arrays or objects: these are part of the program."""
+    """The parameters, without undescribed ones whose defaults are arrays or objects: those are part of the program."""
 
     @property
     def stand_in(self) -> "StandIn":
-        """Something with the function's name and parameters, which is not called."""
+        """An object with the function's name and parameters, which is not called."""
         return StandIn(self)
 
     def bound(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments in the order and form of those that were described.
+        """Arguments in the order and form of the described ones.
 
         Raises:
             ArgumentMismatchError: they are too many or too few, or have other names.
@@ -54,7 +54,7 @@ class Interface:
 
 
 class StandIn:
-    """What Python's `inspect` takes for the function."""
+    """The signature for Python's `inspect`."""
 
     __signature__: inspect.Signature
 
@@ -70,7 +70,7 @@ class StandIn:
 def interface_of(
     function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Interface:
-    """The interface of a function for arguments of this form; a setting has the value that is described as default."""
+    """The interface of a function for arguments of this form; a setting has its described value as the default."""
     doc = inspect.getdoc(function)
     try:
         known = list(inspect.signature(function).parameters.values())
@@ -96,7 +96,7 @@ def interface_of(
 
 
 def _default(parameter: Parameter | None, given: Any) -> Any:
-    """A setting's value, else what the function has where a number is wanted."""
+    """A setting's value, otherwise the function's own default if a number is expected."""
     if isinstance(given, StaticSpec):
         return given.value
     default = Parameter.empty if parameter is None else parameter.default
@@ -105,7 +105,7 @@ def _default(parameter: Parameter | None, given: Any) -> Any:
 
 
 def _without_gaps(parameters: list[Parameter]) -> list[Parameter]:
-    """After a positional parameter with a default, all need one: the default in front goes."""
+    """After a positional parameter with a default, all need one: the earlier default is removed."""
     kept: list[Parameter] = []
     is_needed = False
     for parameter in reversed(parameters):
@@ -118,7 +118,7 @@ def _without_gaps(parameters: list[Parameter]) -> list[Parameter]:
 
 
 def interface_document(interface: Interface) -> dict[str, Any]:
-    """An interface as what JSON can hold."""
+    """An interface in a form that JSON can hold."""
     parameters: list[dict[str, Any]] = []
     for parameter in interface.signature.parameters.values():
         stored: dict[str, Any] = {"name": parameter.name, "kind": _NAMES[parameter.kind]}
@@ -129,7 +129,7 @@ def interface_document(interface: Interface) -> dict[str, Any]:
 
 
 def interface_from(document: Mapping[str, Any]) -> Interface:
-    """The interface that a document describes; ValueError if it describes none."""
+    """The interface in a document; ValueError if it is invalid."""
     name, doc, parameters = document["name"], document["doc"], document["parameters"]
     if not isinstance(parameters, list) or len(parameters) > MOST_PARAMETERS:
         raise ValueError(f"the parameters are not a list of at most {MOST_PARAMETERS}")
@@ -157,7 +157,7 @@ def _identifier(name: Any) -> str:
 
 
 def is_text(text: str) -> bool:
-    """Whether UTF-8 can hold a text: JSON also speaks of halves of characters."""
+    """Whether UTF-8 can encode a string: JSON also allows lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

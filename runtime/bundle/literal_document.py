@@ -1,4 +1,4 @@
-"""Settings as JSON, exactly: None, bools, numbers, texts, dtypes, and tuples of these."""
+"""Settings as exact JSON: None, bools, numbers, strings, dtypes, and tuples of these."""
 
 import re
 from typing import Any, Final
@@ -13,7 +13,7 @@ _REAL: Final = re.compile(r"-?(?:0x[01]\.[0-9a-f]{0,13}p[+-][0-9]{1,4}|inf|nan)"
 
 
 def literal_document(value: Any, depth: int = 0) -> Any:
-    """A value as what JSON can hold; ValueError for one that it cannot.
+    """A value in a form that JSON can hold; ValueError if it has none.
 
     >>> literal_document((1, -0.0, "x", None))
     {'tuple': [{'int': '1'}, {'float': '-0x0.0p+0'}, 'x', None]}
@@ -36,7 +36,7 @@ def literal_document(value: Any, depth: int = 0) -> Any:
 
 
 def literal_of(document: Any, depth: int = 0) -> Any:
-    """The value that a document of `literal_document` describes; ValueError for others.
+    """The value in a document of `literal_document`; ValueError for others.
 
     >>> literal_of({"tuple": [{"int": "1"}, "x"]})
     (1, 'x')

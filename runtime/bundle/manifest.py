@@ -1,4 +1,4 @@
-"""The manifest of a bundle: what its members are, and how the function is called. Plain JSON.
+"""The manifest of a bundle: its members, and how the function is called. Plain JSON.
 
 format      2; a file of a greater one is refused, and those of format 1 have all of a target in a folder of its name
 id          the digest of all the rest, and so of all members
@@ -45,7 +45,7 @@ NUMBERS: Final[Mapping[str, type[Any]]] = {"int": int, "float": float, "complex"
 def manifest_of(
     artifact: Contents, constants: Mapping[str, tuple[str, ArrayType]], members: Mapping[str, bytes]
 ) -> dict[str, Any]:
-    """The manifest of an artifact with these other members; `constants` says which arrays lie in which."""
+    """The manifest of an artifact with these other members; `constants` says which array is in which member."""
     program = artifact.program
     code = {target: sorted(files) for target, files in artifact.code.items()}
     document: dict[str, Any] = {
@@ -80,7 +80,7 @@ def manifest_id(document: Mapping[str, Any]) -> str:
 
 
 def file_of(digest: str) -> str:
-    """The file of a program for GPUs that holds the array of a digest; one of the graph's is not stored twice."""
+    """The file of a GPU program that holds the array with this digest; arrays of the graph are not stored twice."""
     return f"{digest.rpartition(':')[2]}.bin"
 
 

@@ -1,4 +1,4 @@
-"""What artifacts are made for: this machine's processor, and GPUs that need not be there."""
+"""The targets of artifacts: this machine's processor, and GPUs that this machine need not have."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,14 +10,14 @@ from ..machine.target import GRAPH
 
 CPU: Final = "cpu"
 CPU_C: Final = "cpu-c"
-"""The processor of this machine, by its C compiler: in the disk cache, since files hold no code of processors."""
+"""The processor of this machine, through its C compiler: only in the disk cache, since files contain no CPU code."""
 _FOLDERS: Final = {"cubin": "kernels", "ptx": "kernels", "py": "src", "bin": "consts"}
-"""Where in a bundle files for GPUs lie, by their kind."""
+"""The folders of files for GPUs in a bundle, by their type."""
 _CUDA: Final = re.compile(r"cuda:(sm_([0-9]{2,3}))")
 
 
 def check_targets(targets: object) -> tuple[str, ...]:
-    """The targets, each once; `ArgumentValueError` for what is none."""
+    """The targets, each once; raises `ArgumentValueError` for an unknown one."""
     given: list[object] = (
         [*targets] if isinstance(targets, Iterable) and not isinstance(targets, str) else [targets]
     )
@@ -32,7 +32,7 @@ def check_targets(targets: object) -> tuple[str, ...]:
 
 
 def code_for(graph: Graph, targets: Sequence[str], *, fast_math: bool) -> Mapping[str, Mapping[str, bytes]]:
-    """The files of each target for GPUs. Raises what Triton does."""
+    """The files of each target for GPUs. Raises Triton's errors."""
     wanted = [target for target in targets if target not in (CPU, CPU_C)]
     if not wanted:
         return {}
@@ -42,7 +42,7 @@ def code_for(graph: Graph, targets: Sequence[str], *, fast_math: bool) -> Mappin
 
 
 def member_of(target: str, file: str, format: int) -> str:
-    """The member of a bundle that holds a file of a target's. ValueError if there is no such target.
+    """The member of a bundle that holds a file of a target. ValueError if there is no such target.
 
     >>> member_of("cuda:sm_90", "kernel_0.cubin", 2), member_of("cuda:sm_90", "kernel_0.cubin", 1)
     ('kernels/sm_90_kernel_0.cubin', 'sm_90/kernel_0.cubin')

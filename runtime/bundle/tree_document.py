@@ -1,4 +1,4 @@
-"""Containers of arguments and results as JSON, and back: tuples, lists, dicts, objects of classes that are named."""
+"""Containers of arguments and results as JSON, and back: tuples, lists, dicts, objects of named classes."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ DEEPEST: Final = 64
 MOST_NODES: Final = 1 << 16
 
 _GENERATOR: Final = "tracemill.runtime.random.generator:Generator"
-"""The one object of ours that need not be given."""
+"""The one class of Tracemill's own that need not be given."""
 
 _NUMPYS: Final[tuple[type[Any], ...]] = (EigResult, EighResult, QRResult, SVDResult, SlogdetResult)
 """NumPy's named tuples, which need not be given either."""
@@ -31,14 +31,14 @@ class MissingClassError(ValueError):
 
 
 def class_name(cls: type[Any]) -> str:
-    """How a class is named in a file: ``module:Class``. It is never imported from there."""
+    """The name of a class in a file: ``module:Class``. It is never imported."""
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def tree_document(tree: Any, leaf: Callable[[int], Any]) -> Any:
-    """A structure as what JSON can hold, with ``leaf(number)`` in the place of each leaf.
+    """A structure in a form that JSON can hold, with ``leaf(number)`` in place of each leaf.
 
-    ValueError says which container is none that can be stored.
+    ValueError says which container cannot be stored.
     """
     numbered = optree.tree_unflatten(tree, [_Leaf(number) for number in range(tree.num_leaves)])
     return _written(numbered, leaf, 0)
@@ -88,7 +88,7 @@ class TreeReader:
         self._nodes = 0
 
     def read(self, document: Any, depth: int = 0) -> Any:
-        """The containers with their leaves; ValueError for what is not a document of them or has unknown classes."""
+        """The containers with their leaves; ValueError for an invalid document or unknown classes."""
         self._nodes += 1
         if depth > DEEPEST or self._nodes > MOST_NODES:
             raise ValueError(f"containers are nested more than {DEEPEST} deep, or more than {MOST_NODES}")
@@ -139,7 +139,7 @@ class TreeReader:
         children = tuple(self.read(item, depth + 1) for item in items)
         try:
             return UNFLATTEN[cls](literal_of(metadata), children)
-        except Exception as error:  # the class is the user's, and what it gets is from the file
+        except Exception as error:  # the class is the user's, and its arguments come from the file
             raise ValueError(f"{name} cannot be made of what is stored: {error}") from error
 
     def _class(self, name: str) -> type[Any]:

@@ -1,4 +1,4 @@
-"""Writing bundles: the same artifact gives the same bytes."""
+"""Writes bundles: the same artifact gives the same bytes."""
 
 import json
 
@@ -13,7 +13,7 @@ from .targets import member_of
 
 
 def bundle_bytes(artifact: Contents) -> bytes:
-    """The zip file that holds an artifact. `ExportError` if it would be larger than what is read."""
+    """The zip file of an artifact. Raises `ExportError` if it would be too large to read."""
     graph = artifact.program.graph
     members = {GRAPH: to_text(graph).encode()}
     constants: dict[str, tuple[str, ArrayType]] = {}

@@ -1,6 +1,6 @@
 """The disk cache: generated programs as private folders of plain files, `<cache folder>/<key>/program.py`.
 
-Losing the cache costs time, never correctness: what cannot be read is a miss, what cannot be written is
+Losing the cache costs time, never correctness: an entry that cannot be read is a miss, one that cannot be written is
 not stored, and neither raises. Any number of threads and processes may share a folder.
 """
 
@@ -52,28 +52,28 @@ _MINUTE = 60.0
 
 
 class CacheWarning(UserWarning):
-    """The disk cache cannot be used as it should. Results are right all the same; compiling takes longer.
+    """The disk cache cannot be used normally. Results are right, but compiling takes longer.
 
-    - *An entry is damaged* (a full disk, a power cut, an edit): it is ignored, and replaced when the
-      program has been compiled anew. If it returns, ``tracemill cache verify`` finds all such entries.
-    - *The folder is not private*: whoever can write to it could make you run their code. Empty it and
-      run ``chmod 700`` on it, or set ``TRACEMILL_CACHE_DIR`` to a folder of your own.
-    - *Others can exchange the folder*, because a folder above it belongs to another user, or can be
-      written by others and has no sticky bit. Run ``chmod go-w`` on that, or set ``TRACEMILL_CACHE_DIR``.
-    - *An entry cannot be stored*: the disk is full or read-only. Free some space, or set
-      ``TRACEMILL_CACHE_DIR`` to a folder that you can write to.
+    - *An entry is damaged* (a full disk, a power cut, an edit): it is ignored, and replaced when the program has been
+      compiled again. If this repeats, ``tracemill cache verify`` finds all such entries.
+    - *The folder is not private*: others who can write to it could make you run their code. Empty it and run ``chmod
+      700`` on it, or set ``TRACEMILL_CACHE_DIR`` to your own folder.
+    - *Others can replace the folder*, because a folder above it belongs to another user, or is writable by others
+      without the sticky bit. Run ``chmod go-w`` on that, or set ``TRACEMILL_CACHE_DIR``.
+    - *An entry cannot be stored*: the disk is full or read-only. Free some space, or set ``TRACEMILL_CACHE_DIR`` to a
+      folder that you can write to.
 
-    ``TRACEMILL_CACHE=0`` turns the cache off, and with it this warning.
+    ``TRACEMILL_CACHE=0`` turns off the cache and this warning.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a cache has done in this process."""
+    """The activity of a cache in this process."""
 
     hits: int = 0
-    misses: int = 0  # those for a bad entry included
-    stores: int = 0  # those that another process or thread had made first are left out
+    misses: int = 0  # including those because of a bad entry
+    stores: int = 0  # without those that another process or thread stored first
     bad: int = 0
 
 
@@ -103,10 +103,10 @@ class EntryInfo:
 
 
 class DiskCache:
-    """Programs on disk by key, in a folder that belongs to this user alone.
+    """Programs on disk by key, in a folder that belongs only to this user.
 
-    `folder` is the user's cache folder by default. `max_bytes` bounds the sum of all files' sizes, give
-    or take what other processes have stored meanwhile. `off` says why the cache is not to be used, if so.
+    `folder` is the user's cache folder by default. `max_bytes` limits the sum of all files' sizes, approximately if
+    other processes store entries as well. `off` says why the cache must not be used, if so.
     """
 
     def __init__(
@@ -115,14 +115,14 @@ class DiskCache:
         self.folder = default_folder() if folder is None else Path(folder)
         self.max_bytes = max_bytes
         self._off = off
-        self._lock = threading.RLock()  # a signal handler may come in the middle of a block
+        self._lock = threading.RLock()  # a signal handler may run in the middle of a block
         self._counts: dict[str, int] = dict.fromkeys(("hits", "misses", "stores", "bad"), 0)
         self._warned: set[str] = set()
         self._room: int | None = None  # bytes that may be stored before the folder is measured again
 
     @property
     def statistics(self) -> Statistics:
-        """How often this object has hit, missed, stored, and met a bad entry."""
+        """How many hits, misses, stored and bad entries this object has seen."""
         return Statistics(**self._counts)
 
     def path_of(self, key: str) -> Path:
@@ -132,7 +132,7 @@ class DiskCache:
         return self.folder / key
 
     def load(self, key: str) -> Entry | None:
-        """The entry of a key, or None if there is none that can be trusted."""
+        """The entry of a key, or None if there is no trusted one."""
         folder = self.path_of(key)
         before = _identity(folder) if self._is_usable() else None
         if before is None:
@@ -142,7 +142,7 @@ class DiskCache:
             entry = read_entry(folder, key)
         except BadEntryError as error:
             self._count("misses")
-            if _identity(folder) == before:  # else another process has just evicted or replaced it
+            if _identity(folder) == before:  # otherwise another process has just evicted or replaced it
                 self._count("bad")
                 self._warn(f"ignored a bad entry of Tracemill's disk cache: {error}. It will be made anew")
             return None
@@ -153,9 +153,9 @@ class DiskCache:
         return entry
 
     def store(self, key: str, members: Mapping[str, bytes], about: Mapping[str, str]) -> Path | None:
-        """Stores a program's files, and what they were made for ("function", "backend", …).
+        """Stores a program's files and its metadata ("function", "backend", …).
 
-        Returns the entry's folder, also when another process was first; None if it could not be stored.
+        Returns the entry's folder, also if another process was first; None if it could not be stored.
         """
         folder = self.path_of(key)
         check_members(members)
@@ -166,7 +166,7 @@ class DiskCache:
         try:
             if self._is_usable():
                 make_private(self.folder)
-            if not self._is_usable():  # looks again: another user may have been faster to make it
+            if not self._is_usable():  # checks again: another user may have created it first
                 return None
             if self._build(folder, key, members, about):
                 self._count("stores")
@@ -177,7 +177,7 @@ class DiskCache:
         return folder
 
     def remove(self, key: str) -> None:
-        """Deletes an entry, if it is there and can be deleted."""
+        """Deletes an entry, if it exists and can be deleted."""
         if self._is_usable():
             with contextlib.suppress(OSError):
                 discard(self.path_of(key))
@@ -188,14 +188,14 @@ class DiskCache:
         return self._off or problem_of(self.folder)
 
     def info(self) -> CacheInfo:
-        """The cache as a whole: where, whether it is used and why not, how many entries, how large."""
+        """The cache as a whole: where it is, whether it is used and why not, how many entries, how large."""
         why_not = self.why_not
         stored = list(stored_entries(self.folder))
         total = sum(entry.bytes for entry in stored)
         return CacheInfo(self.folder, why_not is None, why_not, len(stored), total, self.max_bytes)
 
     def entries(self) -> list[EntryInfo]:
-        """The entries whose manifest can be read, the last used first."""
+        """The entries with readable manifests, the most recently used first."""
         found: list[EntryInfo] = []
         for stored in stored_entries(self.folder):
             key = stored.folder.name
@@ -207,18 +207,18 @@ class DiskCache:
         return sorted(found, key=lambda entry: (-entry.last_used, entry.key))
 
     def verify(self) -> list[BadEntryError]:
-        """Reads every entry whole, and returns what is wrong. Changes nothing."""
+        """Reads every entry completely, and returns what is wrong. Changes nothing."""
         wrong: list[BadEntryError] = []
         for stored in stored_entries(self.folder):
             try:
                 read_entry(stored.folder, stored.folder.name)
             except BadEntryError as error:
-                if os.path.lexists(stored.folder):  # else it was evicted meanwhile
+                if os.path.lexists(stored.folder):  # otherwise it was evicted meanwhile
                     wrong.append(error)
         return wrong
 
     def clear(self) -> int:
-        """Deletes all entries; returns how many. Programs that are running are not disturbed."""
+        """Deletes all entries; returns how many. Running programs are not affected."""
         return self._evict(0)
 
     def prune(self, max_bytes: int | None = None) -> int:
@@ -227,7 +227,7 @@ class DiskCache:
 
     @property
     def _low_water(self) -> int:
-        """What is left after an eviction, so that not every store is followed by one."""
+        """The size after an eviction, so that not every store causes one."""
         return self.max_bytes * 7 // 8
 
     def _is_usable(self) -> bool:
@@ -253,7 +253,7 @@ class DiskCache:
             delete(built)
 
     def _keep_below_cap(self, stored_bytes: int) -> None:
-        """Measures the folder and evicts, but only when what was stored since could have filled it."""
+        """Measures the folder and evicts, but only if the stored bytes could have filled it."""
         with self._lock:
             if self._room is None:
                 self._room = self.max_bytes // 64 if was_measured_lately(self.folder) else 0
@@ -266,7 +266,7 @@ class DiskCache:
             self._evict(self._low_water)
             total = self._low_water
         with self._lock:
-            self._room = (self.max_bytes - total) // 4  # other processes store too
+            self._room = (self.max_bytes - total) // 4  # other processes also store entries
         note_measured(self.folder)
 
     def _evict(self, target: int) -> int:
@@ -295,7 +295,7 @@ class DiskCache:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from the one that replaced it; None if there is none."""
+    """Distinguishes a folder from the one that replaced it; None if it does not exist."""
     try:
         status = os.lstat(folder)
     except OSError:
@@ -312,7 +312,7 @@ class _Shared:
 
 
 def _in_child() -> None:
-    """Another thread of the parent may have had these locks, and is not in the child to release them."""
+    """Another thread of the parent may have held these locks, and does not exist in the child to release them."""
     _Shared.lock = threading.RLock()
     for cache in _caches.values():
         cache._lock = threading.RLock()
@@ -323,7 +323,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def default_cache() -> DiskCache:
-    """The cache that the environment asks for at this moment; the same object for the same settings.
+    """The cache for the current environment; the same object for the same settings.
 
     `TRACEMILL_CACHE=0` turns it off, `TRACEMILL_CACHE_DIR` moves it.
     """

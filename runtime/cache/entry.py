@@ -1,9 +1,9 @@
-"""One cache entry on disk: a folder with `entry.json`, which vouches for the members beside it.
+"""One cache entry on disk: a folder with `entry.json`, which has the digests of the other members.
 
     <key>/entry.json    format, key, when, what for, each member's size and sha256, and a checksum of all that
     <key>/program.py    a member
 
-Nothing in an entry is believed before its digest is compared, and nothing is ever unpickled.
+Nothing in an entry is used before its digest is compared, and nothing is ever unpickled.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 _MEMBER_NAME = re.compile(r"\w(?:[\w.-]{0,98}\w)?", re.ASCII)
 _SAFE_TO_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links, no waiting for pipes
 _HAS_DESCRIPTORS: Final = os.open in os.supports_dir_fd  # for folders, which Windows lacks
-_OCCUPIED = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}  # what rename says when the name is taken
+_OCCUPIED = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}  # rename's errors if the name is taken
 
 
 class BadEntryError(Exception):
@@ -44,7 +44,7 @@ class BadEntryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A program from the cache: its files by name, and what it was made for."""
+    """A program from the cache: its files by name, and its metadata."""
 
     key: str
     folder: Path
@@ -59,7 +59,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What entry.json says: the sizes and digests of the members, and what the entry was made for."""
+    """The contents of entry.json: the sizes and digests of the members, and the entry's metadata."""
 
     members: Mapping[str, tuple[int, str]]
     about: Mapping[str, str]
@@ -67,12 +67,12 @@ class Manifest:
 
 
 def is_key(name: str) -> bool:
-    """Whether a name is a key, as `cache_key` makes them."""
+    """Whether a name is a key in the form of `cache_key`."""
     return _KEY.fullmatch(name) is not None
 
 
 def check_members(members: Mapping[str, bytes]) -> None:
-    """Raises ValueError unless the names are plain file names that differ on every file system."""
+    """Raises ValueError unless the names are plain file names that are distinct on every file system."""
     for name in members:
         if not _MEMBER_NAME.fullmatch(name) or name.lower() == MANIFEST:
             raise ValueError(
@@ -85,7 +85,7 @@ def check_members(members: Mapping[str, bytes]) -> None:
 def write_entry(folder: Path, key: str, members: Mapping[str, bytes], about: Mapping[str, str]) -> None:
     """Writes an entry into an empty folder.
 
-    Without fsync: after a power cut an entry may be torn, which its digests show, and is then made anew.
+    Without fsync: after a power cut an entry may be torn, which its digests show; it is then generated again.
     """
     for name, content in members.items():
         _write_private(folder / name, content)
@@ -102,13 +102,13 @@ def write_entry(folder: Path, key: str, members: Mapping[str, bytes], about: Map
 
 
 def _write_private(path: Path, content: bytes) -> None:
-    """Make a file that nobody else can write to, whatever the process's umask is."""
+    """Create a file that nobody else can write to, whatever the process's umask is."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
 
 
 def delete_members(folder: Path, members: Iterable[str]) -> None:
-    """Deletes the folder of an entry that could not be written as a whole."""
+    """Deletes the folder of an entry that could not be written completely."""
     for name in (*members, MANIFEST):
         with contextlib.suppress(OSError):
             os.unlink(folder / name)
@@ -117,7 +117,7 @@ def delete_members(folder: Path, members: Iterable[str]) -> None:
 
 
 def mark_used(folder: Path) -> None:
-    """Notes in the manifest's file time, in nanoseconds, that the entry was used now."""
+    """Records in the manifest's file time, in nanoseconds, that the entry was used now."""
     now = time.time_ns()
     os.utime(folder / MANIFEST, ns=(now, now))
 
@@ -128,7 +128,7 @@ def last_used(folder: Path) -> float:
 
 
 def install(built: Path, final: Path, key: str) -> bool:
-    """Renames a built entry to its place. False if another process was first with a good one."""
+    """Renames a finished entry to its place. False if another process was first with a good one."""
     for _ in range(3):
         try:
             os.rename(built, final)
@@ -148,9 +148,9 @@ def install(built: Path, final: Path, key: str) -> bool:
 
 
 def read_entry(folder: Path, key: str) -> Entry:
-    """Reads an entry and compares all its digests; BadEntryError if anything is not as it was stored.
+    """Reads an entry and compares all its digests; raises BadEntryError if anything is not as it was stored.
 
-    All files are reached through one descriptor of the folder: they lie in the one that was checked.
+    All files are opened through one descriptor of the folder, so they are in the folder that was checked.
     """
     with _opened_folder(folder) as descriptor:
         manifest = _read_manifest(folder, descriptor, key)
@@ -169,7 +169,7 @@ def read_entry(folder: Path, key: str) -> Entry:
 
 
 def read_manifest(folder: Path, key: str) -> Manifest:
-    """Reads an entry's manifest alone."""
+    """Reads only an entry's manifest."""
     with _opened_folder(folder) as descriptor:
         return _read_manifest(folder, descriptor, key)
 
@@ -210,7 +210,8 @@ def _manifest_of(document: dict[str, Any]) -> Manifest:
 
 @contextmanager
 def _opened_folder(folder: Path) -> Generator[int | None]:
-    """A descriptor of an entry's folder, which is this user's alone; None where there are none for folders."""
+    """A descriptor of an entry's folder, which belongs only to this user; None if the system has no descriptors for
+    folders."""
     if not _HAS_DESCRIPTORS:
         _check_folder(folder, os.lstat)
         yield None
@@ -245,8 +246,8 @@ def _unreadable(folder: Path, error: OSError) -> BadEntryError:
 
 
 def _read_file(path: Path, folder: int | None, limit: int) -> bytes:
-    """The content of a regular file of this user, of at most `limit` bytes; `folder` is a descriptor of its folder."""
-    if folder is None and path.is_symlink():  # elsewhere O_NOFOLLOW says so without a race
+    """The content of a regular file of this user with at most `limit` bytes; `folder` is a descriptor of its folder."""
+    if folder is None and path.is_symlink():  # elsewhere O_NOFOLLOW detects it without a race
         raise BadEntryError(path, "is a symbolic link")
     try:
         with _opened(path, folder) as file:

@@ -1,4 +1,4 @@
-"""What lies in the cache's folder, and making room in it: the least recently used entries go first."""
+"""The contents of the cache's folder, and eviction: the least recently used entries go first."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ _LEFTOVER_AGE = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """An entry as it lies on disk, good or bad."""
+    """An entry on disk, good or bad."""
 
     folder: Path
     bytes: int
@@ -39,9 +39,9 @@ def stored_entries(folder: Path) -> Iterator[StoredEntry]:
 
 
 def evict(folder: Path, target: int) -> int:
-    """Discards entries until at most `target` bytes are left, for 0 all; returns how many.
+    """Discards entries until at most `target` bytes are left, or all for 0; returns how many.
 
-    One process at a time; if another is at it, this one leaves it to that. Raises OSError.
+    Only one process at a time evicts; others skip it. Raises OSError.
     """
     import filelock
 
@@ -56,13 +56,13 @@ def evict(folder: Path, target: int) -> int:
 
 
 def note_measured(folder: Path) -> None:
-    """Notes for other processes that the folder has just been measured."""
+    """Records for other processes that the folder has just been measured."""
     with contextlib.suppress(OSError):
         (folder / _LOCK).touch()
 
 
 def was_measured_lately(folder: Path) -> bool:
-    """Whether any process has measured the folder within ten minutes."""
+    """Whether any process has measured the folder in the last ten minutes."""
     try:
         return abs(time.time() - os.stat(folder / _LOCK).st_mtime) < _LATELY
     except OSError:
@@ -95,7 +95,7 @@ def _discard_oldest(folder: Path, target: int) -> int:
 
 
 def _delete_leftovers(folder: Path) -> None:
-    """Deletes what processes left behind that were killed while they stored or discarded."""
+    """Deletes the remains of processes that were killed while they stored or discarded entries."""
     for path in folder.glob(".tmp-*"):
         with contextlib.suppress(OSError):
             if time.time() - os.lstat(path).st_mtime > _LEFTOVER_AGE:

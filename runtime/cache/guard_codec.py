@@ -1,4 +1,4 @@
-"""What making a program assumed of named sizes, as a text that is stored with it."""
+"""The assumptions of a program about named sizes, as text that is stored with it."""
 
 import json
 from pathlib import Path
@@ -11,12 +11,12 @@ from ...compiler.shapes.guards import Guard, Guards
 
 
 def guards_text(guards: tuple[Guard, ...]) -> str:
-    """Each guard, the user's line that asked, with the name of its file alone, and why it did, as JSON."""
+    """Each guard, the user's line that caused it with the base name of its file, and the reason, as JSON."""
     return json.dumps([[repr(one.comparison), _line(one.location), one.because] for one in guards], indent=1)
 
 
 def guards_read(text: str, graph: Graph) -> Guards:
-    """The guards that `guards_text` wrote, of the sizes of the graph. Texts are read by their grammar."""
+    """The guards in a text of `guards_text`, about the sizes of the graph. Texts are parsed with their grammar."""
     sizes = {repr(size): size for found in sizes_in_graph(graph) for size in cast("Dim", found).sizes}
     return Guards(
         tuple(

@@ -1,4 +1,4 @@
-"""Entries of the disk cache that were made for some sizes: the one that serves a call, if there is one."""
+"""Entries of the disk cache for some sizes: the one that serves a call, if there is one."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -10,7 +10,7 @@ from .entry import Entry
 from .guard_codec import guards_read
 
 GUARDS: Final = "guards.json"
-"""The member of an entry that says what making the program assumed of named sizes."""
+"""The member of an entry with the program's assumptions about named sizes."""
 
 
 def guarded_entry(
@@ -18,9 +18,9 @@ def guarded_entry(
 ) -> tuple[str, Entry | None]:
     """The entry that serves the call, and its key; if there is none, the key under which to store one.
 
-    With named sizes it is one that was made ahead of time, or for sizes of the same `coarse` classes. What making it
-    assumed of sizes is known from the entry alone: where that does not hold for this call, the next key says so.
-    `key_of` gives the key of what is known of sizes.
+    With named sizes, the entry was made ahead of time, or for sizes of the same `coarse` classes. Only the entry
+    contains its assumptions about sizes: if they do not hold for this call, the search continues with the next key.
+    `key_of` returns the key for known facts about sizes.
     """
     if scope is None:
         key = key_of("")
@@ -47,6 +47,6 @@ def guarded_entry(
 
 
 def holds(cache: DiskCache, key: str, members: Mapping[str, bytes]) -> bool:
-    """Whether an entry has just these files."""
+    """Whether an entry has exactly these files."""
     entry = cache.load(key)
     return entry is not None and entry.members == members

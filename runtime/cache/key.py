@@ -1,4 +1,4 @@
-"""The key of a cache entry: a digest of everything that decides which code is generated."""
+"""The key of a cache entry: a digest of everything that affects the generated code."""
 
 import contextlib
 import functools
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 _PACKAGE = Path(__file__).resolve().parent.parent.parent
-_GENERATORS = ("compiler", "passes", "runtime")  # the folders whose code decides what is generated
+_GENERATORS = ("compiler", "passes", "runtime")  # the folders whose code affects the generated code
 
 
 def cache_key(
@@ -23,10 +23,10 @@ def cache_key(
     options: Mapping[str, str | int | bool] | None = None,
     versions: Mapping[str, str] | None = None,
 ) -> str:
-    """The sha256 (64 hexadecimal digits) of a graph's text and of all that turns it into code.
+    """The sha256 (64 hexadecimal digits) of a graph's text and of everything that turns it into code.
 
-    `versions` says what generates the code and what runs it; by default `versions_in_use()`. The order
-    of options and versions does not matter; `True`, `1` and `"1"` are different options.
+    `versions` names the generators and the environment of the code; the default is `versions_in_use()`. The order of
+    options and versions does not matter; `True`, `1` and `"1"` are different options.
     """
     parts = {
         "ir": ir,
@@ -50,9 +50,9 @@ def versions_in_use() -> Mapping[str, str]:
 
 
 def _fingerprint(package: Path) -> str:
-    """A digest of the package's sources by name, size and time, as Python itself judges its bytecode.
+    """A digest of the package's sources by name, size and time, as Python itself checks its bytecode.
 
-    A version number would serve stale code to whoever edits a pass or installs from a branch.
+    With a version number, anyone who edits a pass or installs from a branch would get stale code.
     """
     lines: list[str] = []
     for folder in _GENERATORS:
@@ -61,7 +61,7 @@ def _fingerprint(package: Path) -> str:
 
 
 def _sources(folder: str, name: str) -> Iterator[str]:
-    """A line for each source below a folder called `name`: there are hundreds, asked for in the cheapest way."""
+    """A line for each source below a folder called `name`: there are hundreds, so they are read in the cheapest way."""
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:

@@ -7,13 +7,13 @@ from .disk_cache import BadEntryError, DiskCache
 from .entry import read_entry
 
 _SHOWN = 12
-"""Characters of a key that tell entries apart."""
+"""Characters of a key that identify an entry."""
 GRAPH = "graph.txt"
-"""The member of an entry that is the text by which a program is known."""
+"""The member of an entry with the text that identifies a program."""
 
 
 def log_load(cache: DiskCache, key: str | None, name: str, backend: str, text: str, *, found: bool) -> None:
-    """Say whether a program came from disk, and why not; `key` is None for one that is never stored."""
+    """Log whether a program came from disk, and if not, why; `key` is None for one that is never stored."""
     log = logger("cache")
     if log is not None:
         log.info("%s", load_text(cache, key, name, backend, text, found=found))
@@ -29,7 +29,7 @@ def load_text(cache: DiskCache, key: str | None, name: str, backend: str, text: 
 
 
 def log_store(cache: DiskCache, key: str, name: str, *, stored: bool) -> None:
-    """Say whether a program that was made is on disk now."""
+    """Log whether a generated program is on disk now."""
     log = logger("cache")
     if log is None:
         return
@@ -40,7 +40,7 @@ def log_store(cache: DiskCache, key: str, name: str, *, stored: bool) -> None:
 
 
 def _why(cache: DiskCache, name: str, backend: str, text: str) -> str:
-    """Why there is no entry, from what others of the same function hold."""
+    """Why there is no entry, from the contents of others of the same function."""
     if cache.why_not is not None:
         return f"the cache is off: {cache.why_not}"
     others = [entry for entry in cache.entries() if (entry.function, entry.backend) == (name, backend)]

@@ -59,13 +59,13 @@ if TYPE_CHECKING:
 
 OnRecompile: TypeAlias = Literal["warn", "error", "ignore"] | Callable[[str], object]
 MANY: Final = 8
-"""Programs for calls that differ in sizes alone, from which on it is worth a warning."""
+"""From this many programs for calls that differ only in sizes, a warning is given."""
 NEVER: Final = Dynamic(False)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `compile` was asked for, checked."""
+    """The options of `compile`, checked."""
 
     backend: str
     fast_math: bool
@@ -74,13 +74,13 @@ class Options:
     max_variants: int
     donate_argnums: tuple[int, ...] = ()
     lock: Path | None = None
-    """The file with what is chosen of kernels on GPUs, if they are to be measured."""
+    """The file with the choices for GPU kernels, if they are to be measured."""
     dynamic: Dynamic = NEVER
     on_recompile: OnRecompile = "ignore"
     check_bounds: bool | None = None
-    """Whether indices are checked when the program runs; None for what the environment says."""
+    """Whether indices are checked at run time; None to follow the environment."""
     convert: bool | tuple[str, ...] = True
-    """Whether functions are converted before they are traced; names of libraries whose functions are, too."""
+    """Whether functions are converted before they are traced; or the names of libraries whose functions are, too."""
 
 
 class CompiledFunction:
@@ -111,7 +111,7 @@ class CompiledFunction:
         self._function = function
         self._options = options
         self._code: Mapping[str, Mapping[str, bytes]] = {}
-        """What was compiled ahead of time, as in `CompileSpec`."""
+        """Programs that were compiled ahead of time, as in `CompileSpec`."""
         self._static_argnums, self._static_argnames = static_arguments(
             function, options.static_argnums, options.static_argnames
         )
@@ -135,7 +135,7 @@ class CompiledFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if is_idle():
-            if error_state() is DEFAULT or not is_strict():  # else `Variant.run` runs op by op
+            if error_state() is DEFAULT or not is_strict():  # otherwise `Variant.run` runs op by op
                 result = self._entry(args, kwargs)
                 if result is not MISS:
                     return result
@@ -153,7 +153,7 @@ class CompiledFunction:
         return f"<compiled {describe(self._function)}: {len(self._variants)} variants>"
 
     def __reduce__(self) -> Any:
-        """Pickled by name where the name leads here, else by the wrapped function and the options."""
+        """Pickled by name if the name leads here, otherwise by the wrapped function and the options."""
         module = sys.modules.get(getattr(self, "__module__", ""))
         found: Any = module
         for part in getattr(self, "__qualname__", "").split("."):
@@ -185,7 +185,7 @@ class CompiledFunction:
         return result if leave is None else leave(result)
 
     def _call_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Inside a trace, and on variables, the function is interpreted, with its arguments unknown as ever."""
+        """Inside a trace, and on variables, the function is interpreted, with unknown values as arguments as usual."""
         leaves, tree = self._flatten(args, kwargs)
         given: list[Any] = [
             StaticLeaf(x) if isinstance(x, SymbolicSize) or type(x) is int else x for x in leaves
@@ -196,7 +196,7 @@ class CompiledFunction:
             numbers = {k for k, x in enumerate(given) if is_traced(x) and x.weak is int}
             if not numbers:
                 raise
-            # What encloses the call is made again for their values, or knows them.
+            # The surrounding function is traced again for their values, or knows them.
             given = [StaticLeaf(operator.index(x)) if k in numbers else x for k, x in enumerate(given)]
             program, traced = self._interpreted(given, tree)
         inputs = inputs_of(program, traced)
@@ -251,7 +251,7 @@ class CompiledFunction:
         return function, *called
 
     def _takes_by_value(self, tree: Any, numbers: frozenset[int]) -> bool:
-        """Have the values of arguments that tracing needs be part of the signature; False if they are already."""
+        """Make the values of arguments that tracing needs part of the signature; False if they are already."""
         known = self._by_value.get(tree, frozenset())
         self._by_value[tree] = known | numbers
         return not numbers <= known
@@ -270,7 +270,7 @@ class CompiledFunction:
         return wrapped, {k: StaticLeaf(v) if k in self._static_argnames else v for k, v in kwargs.items()}
 
     def _variant(self, called: Signature) -> Variant:
-        """The variant for a call, compiled now if there is none, or a stale one."""
+        """The variant for a call, compiled now if there is none or if it is stale."""
         variant = self._variants.find(called)
         if variant is not None and not variant.is_stale:
             return variant
@@ -281,7 +281,7 @@ class CompiledFunction:
         return variant
 
     def _compiled(self, called: Signature, stale: Variant | None) -> Variant:
-        """A new variant, which is kept: in the place of a stale one, or of the oldest."""
+        """A new variant, which is kept: in place of a stale one, or of the oldest."""
         symbolic = self._symbolic(called)
         why = self._why(called, stale)
         if stale is None and len(self._variants):
@@ -309,13 +309,13 @@ class CompiledFunction:
         return variant
 
     def _symbolic(self, called: Signature) -> SymbolicCall | None:
-        """The call with names for sizes, where the function is to be compiled for many."""
+        """The call with names for sizes, if the function is to be compiled for many."""
         seen = self._variants.family(called).observations()
         named = self._options.dynamic.named(self._function, called, seen)
         return SymbolicCall(*named) if named is not None and self._names_sizes(called) else None
 
     def _names_sizes(self, called: Signature) -> bool:
-        """Whether one program may serve many sizes, as far as the options say and the backend can."""
+        """Whether one program may serve many sizes, according to the options and the backend."""
         if self._options.dynamic == NEVER:
             return False
         return takes_symbolic_sizes(self._spec.target(gpu_of(called, ())).backend)
@@ -323,7 +323,8 @@ class CompiledFunction:
     def _made(
         self, called: Signature, symbolic: SymbolicCall | None, why: Recompilation
     ) -> tuple[Variant, Recompilation]:
-        """A variant for many sizes if that can be, else for those of the call; with why it is for no more."""
+        """A variant for many sizes if possible, otherwise for those of the call; with the reason if it is not for
+        more."""
         family = self._variants.family(called)
         given_up = why.for_one_size(
             *(f"sizes get no names any more, after: {reason}" for reason in family.why_given_up),
@@ -337,7 +338,7 @@ class CompiledFunction:
             if checking():
                 raise
             failure = SymbolicFallback.of(error)
-            variant = self._watched(called, None)  # an error of the user's is raised here, too
+            variant = self._watched(called, None)  # a user's error is raised here, too
             why = why.for_one_size(
                 f"no program for many sizes could be made: {failure.what}", fix=failure.fix
             )
@@ -354,7 +355,7 @@ class CompiledFunction:
         )
 
     def _fixed(self, variant: Variant) -> list[str]:
-        """Note that names were of no use, and say why."""
+        """Record that names were of no use, and say why."""
         self._variants.note_fixed(variant)
         notes = [f"compiled for these sizes alone: {guard}" for guard in variant.guards.described()]
         if self._variants.family(variant.called).given_up:
@@ -364,7 +365,7 @@ class CompiledFunction:
     def _check_recompilation(
         self, called: Signature, why: Recompilation, symbolic: SymbolicCall | None
     ) -> None:
-        """Do what is to be done where a function is compiled again: the step to names for sizes is none."""
+        """React to a recompilation; the step to named sizes does not count."""
         family, wanted = self._variants.family(called), self._options.on_recompile
         is_step = symbolic is not None and family.compiled > 0 and family.is_named_further_by(symbolic.called)
         if wanted == "error" and not is_step:
@@ -385,7 +386,7 @@ class CompiledFunction:
 
     @property
     def _spec(self) -> CompileSpec:
-        """How the next variant is made."""
+        """How the next variant is compiled."""
         options = self._options
         check_bounds = usual_check_bounds() if options.check_bounds is None else options.check_bounds
         return CompileSpec(
@@ -400,7 +401,7 @@ class CompiledFunction:
 
     @property
     def _checks_inside(self) -> bool | None:
-        """Whether indices are checked in a function that is compiled already: as it does, unless this one says."""
+        """Whether a function that is already compiled checks indices: like the outer one, unless this one sets it."""
         if current_trace() is not None and self._options.check_bounds is None:
             return None
         return self._spec.check_bounds
@@ -437,7 +438,8 @@ class CompiledFunction:
     # ---- looking inside ------------------------------------------------------------------------------
 
     def signatures(self) -> tuple[Signature, ...]:
-        """What the function has been compiled for, oldest first: with names for sizes where one program serves many."""
+        """The signatures for which the function has been compiled, oldest first: with named sizes if one program
+        serves many."""
         own = [variant.served for variant in self._variants]
         return (*own, *(one for function in self._of_sizes.values() for one in function.signatures()))
 
@@ -459,9 +461,9 @@ class CompiledFunction:
         return self.lower(*args, **kwargs).html(self.explain_recompile())
 
     def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
-        """The stages that a call with these arguments goes through: traced graph, passes, generated source.
+        """The stages of a call with these arguments: traced graph, passes, generated source.
 
-        Sizes have names where the call is served by a program for many, or would be.
+        Sizes have names if a program for many sizes serves the call, or would.
         """
         leaves, tree = self._flatten(args, kwargs)
         if self._by_value and (found := self._with_sizes(leaves, tree)) is not None:
@@ -486,7 +488,7 @@ def _check_count(option: str, given: Any) -> None:
 
 
 def _lock_file(autotune: Any, backend: str) -> Path | None:
-    """Where choices are kept; None if nothing is to be measured."""
+    """Where choices are stored; None if nothing is to be measured."""
     if not isinstance(autotune, bool | str | os.PathLike):
         raise TransformTypeError(f"autotune must be True, False or the path of a lock file, not {autotune!r}")
     if autotune is False:
@@ -554,9 +556,10 @@ def compile(
     check_bounds: bool | None = None,
     convert: bool | str | Iterable[str] = True,
 ) -> Any:
-    """Compile a NumPy function: the first call with new shapes or dtypes traces it, later calls run generated code.
+    """Compile a NumPy function: the first call with new shapes or dtypes traces it, and later calls run generated
+    code.
 
-    One program serves arrays of many sizes: where a second size is seen at an axis, that axis gets a name.
+    One program serves arrays of many sizes: when an axis has a second size, it gets a name.
 
     Works as ``@tm.compile`` and ``@tm.compile(...)``, on functions, methods and ``functools.partial`` objects.
 

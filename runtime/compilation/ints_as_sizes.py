@@ -1,7 +1,7 @@
-"""`of_sizes`: a function whose whole numbers, such as the `n` of ``range(n)``, are sizes: one program serves many.
+"""`of_sizes`: a function whose ints, such as the `n` of ``range(n)``, are sizes: one program serves many.
 
-An array without memory of its own, as long as the number says, stands for the number. All that is known of sizes holds
-for it then: names, guards, and why a program was made again.
+An array without memory, whose length is the number, represents the number. Then everything about sizes applies to it:
+names, guards, and reasons for recompilation.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from ...compiler.frontend.traced_program import flatten_arguments
 
 
 def of_sizes(function: Callable[..., Any], places: Iterable[int]) -> Callable[..., Any]:
-    """The function of arrays in the places of some leaves, which it takes for their lengths."""
+    """The function of arrays in place of some leaves, which uses their lengths."""
 
     @wraps(function)
     def of_lengths(*args: Any, **kwargs: Any) -> Any:
@@ -36,5 +36,5 @@ def sizes_among(leaves: Sequence[Any], numbers: Iterable[int]) -> frozenset[int]
 
 
 def as_length(number: int) -> Array:
-    """The array that stands for a size."""
+    """The array that represents a size."""
     return np.broadcast_to(np.False_, (number,))

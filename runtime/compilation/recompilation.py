@@ -27,14 +27,14 @@ class Recompilation:
     """Why a variant was compiled, or would be."""
 
     name: str
-    """What the function is called."""
+    """The name of the function."""
     reasons: tuple[str, ...] = ()
     """A line for each change; none for the first variant."""
     fix: str = ""
     notes: tuple[str, ...] = ()
-    """What became of it."""
+    """The result."""
     is_fault: bool = False
-    """Whether that is a fault of Tracemill's."""
+    """Whether this is a Tracemill bug."""
 
     @property
     def line(self) -> str:
@@ -42,24 +42,24 @@ class Recompilation:
         return "; ".join(self.reasons)
 
     def text(self, what: str = "was compiled again") -> str:
-        """Reasons and what to do, a line for each."""
+        """Reasons and fixes, a line for each."""
         head = f"{what} because" if self.reasons else "is compiled for these sizes alone because"
         lines = [f"{self.name} {head}", *(f"  {line}" for line in (*self.reasons, *self.notes))]
         return "\n".join([*lines, *([f"fix: {self.fix}"] if self.fix else [])])
 
     def noting(self, *notes: str) -> "Recompilation":
-        """With what became of it."""
+        """With the result."""
         return replace(self, notes=(*self.notes, *notes))
 
     def for_one_size(self, *notes: str, fix: str = "") -> "Recompilation":
-        """With why no program for many sizes came of it, and what to do about that; the same without a note."""
+        """With the reason why there is no program for many sizes, and the fix; the same without a note."""
         each = f"none needed: each size gets a program; for one that serves all, {instead_of(_line(notes))}"
         usual = each if notes and self.fix == _SERVED else self.fix
         return replace(self.noting(*notes), fix=fix or usual)
 
 
 def _line(notes: Iterable[str]) -> str:
-    """The user's line that stands behind the first guard in notes."""
+    """The user's line of the first guard in notes."""
     return next((line for note in notes for _, mark, line in [note.partition("  # ")] if mark), "")
 
 
@@ -87,7 +87,8 @@ def _distance(called: Signature, other: Signature) -> tuple[bool, int]:
 
 
 def _refusal(called: Signature, variant: Variant) -> tuple[str, Guard | None]:
-    """What a call is to a variant for many sizes of these types, and the guard that fails; empty if that is not it."""
+    """How a call differs from a variant for many sizes with these types: the failed guard; empty if something else
+    differs."""
     wanted = variant.signature
     if not wanted.dims or wanted.family != called.family:
         return "", None
@@ -124,7 +125,7 @@ def _fix_of_guard(guard: Guard) -> str:
 
 
 def _leaves_one(guard: Guard) -> bool:
-    """Whether a guard leaves a size one value, rather than relate sizes, or ask what divides them."""
+    """Whether a guard fixes a size to one value, rather than relating sizes or testing divisibility."""
     known = Assumptions((guard.comparison,))
     bounds = [known.bounds(of_size(size)) for size in sizes_in(guard.comparison.terms)]
     return any(low == high for low, high in bounds)
@@ -168,5 +169,5 @@ def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:
 
 
 def _sizes(signature: Signature) -> list[Any]:
-    """Those of all axes of all arrays."""
+    """The sizes of all axes of all arrays."""
     return [size for shape in signature.shapes for size in shape]

@@ -1,4 +1,5 @@
-"""Why no program for many sizes could be made, where making it raised an error that one for a single size does not."""
+"""Why no program for many sizes could be compiled, if compiling one raised an error that does not occur for a single
+size."""
 
 import os
 from dataclasses import dataclass
@@ -19,21 +20,21 @@ _OURS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SymbolicFallback:
-    """An error that is none of the function's, as it does not come with sizes that are numbers."""
+    """An error that is not the function's own, as it does not occur for concrete sizes."""
 
     what: str
     """The error's class and the first line of its message, and where it was raised."""
     is_ours: bool
-    """Nobody has thought of it: it is not an error of Tracemill's own that says what names cannot do."""
+    """Unexpected: not one of Tracemill's own errors about the limits of named sizes."""
 
     @property
     def fix(self) -> str:
-        """What to do about it, if more is to be said than the message does."""
+        """What to do about it, if the message does not say enough."""
         return _OURS if self.is_ours else ""
 
     @staticmethod
     def of(error: Exception) -> "SymbolicFallback":
-        """What is to be said of it, in a line."""
+        """A summary in one line."""
         message = error.message if isinstance(error, TracemillError) else str(error)
         first = next(iter(message.splitlines()), "")
         what = f"{type(error).__name__}: {first}" if first else type(error).__name__

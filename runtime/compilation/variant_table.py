@@ -12,25 +12,25 @@ from ..variants.signature import ArraySpec, Signature
 from ..variants.variant import Variant
 
 MOST_FIXED: Final = 4
-"""So many programs whose guards left an axis one size, and its sizes get no names any more."""
+"""After this many programs whose guards fixed an axis to one size, the axis gets no names any more."""
 REMEMBERED: Final = 64
-"""Calls of a family by which axes are told apart."""
+"""Calls of a family, by which axes are distinguished."""
 
 
 @dataclass(slots=True)
 class Family:
-    """Variants for calls that differ in sizes alone."""
+    """Variants for calls that differ only in sizes."""
 
     symbolic: tuple[Variant, ...] = ()
     """Those that serve many sizes, the newest first."""
     calls: tuple[Signature, ...] = ()
-    """What variants were compiled for."""
+    """The signatures of variants."""
     fixed: Counter[Place] = field(default_factory=Counter[Place])
-    """How often guards left an axis one size, after all."""
+    """How often guards fixed an axis to one size after all."""
     why_fixed: tuple[str, ...] = ()
-    """What left it that the last time, a line for each guard."""
+    """The guards that fixed it the last time, a line each."""
     fix: str = ""
-    """What to do about it, where that is known."""
+    """What to do about it, if that is known."""
     compiled: int = 0
     kept: int = 0
 
@@ -41,7 +41,7 @@ class Family:
 
     @property
     def why_given_up(self) -> tuple[str, ...]:
-        """What was found the last time before they got none, a line for each reason."""
+        """The reasons found the last time before they lost their names, a line each."""
         return self.why_fixed if self.given_up else ()
 
     def observations(self) -> Observations:
@@ -49,7 +49,7 @@ class Family:
         return Observations(self.calls, self.given_up)
 
     def is_named_further_by(self, symbolic: Signature) -> bool:
-        """Whether it names sizes that had no names in the family, or names apart sizes that had one name together."""
+        """Whether it names sizes that had no names in the family, or gives different names to sizes that shared one."""
         known = {place for variant in self.symbolic for place, _ in _named(variant.symbolic)} | {*self.fixed}
         counts = [len(variant.symbolic.dims) for variant in self.symbolic]
         return any(place not in known for place, _ in _named(symbolic)) or (
@@ -58,11 +58,11 @@ class Family:
 
 
 class Variants:
-    """All that a function was compiled for. Calls may be looked up while another thread adds one."""
+    """All variants of a function. Calls may be looked up while another thread adds one."""
 
     def __init__(self) -> None:
         self._exact: dict[Signature, tuple[Variant, ...]] = {}
-        """Those for one set of sizes; several if they differ in the memory order of arguments."""
+        """The variants for one set of sizes; several if they differ in the memory order of arguments."""
         self._families: dict[Signature, Family] = {}
         self._all: tuple[Variant, ...] = ()
 
@@ -74,7 +74,7 @@ class Variants:
         return iter(self._all)
 
     def find(self, called: Signature) -> Variant | None:
-        """The variant that serves a call: the one that was made for just these sizes, or the newest for many."""
+        """The variant that serves a call: the one for exactly these sizes, or the newest for many."""
         for variant in self._exact.get(called, ()):
             if variant.takes_layouts_of(called):
                 return variant
@@ -85,11 +85,11 @@ class Variants:
         return next((variant for variant in serving if variant.takes_layouts_of(called)), None)
 
     def family(self, called: Signature) -> Family:
-        """What is known of calls that differ from this one in sizes alone."""
+        """What is known about calls that differ from this one only in sizes."""
         return self._families.get(called.family) or Family()
 
     def add(self, variant: Variant) -> None:
-        """Keep a variant that was made just now."""
+        """Keep a new variant."""
         called = variant.called
         family = self._families.setdefault(called.family, Family())
         family.calls = (*(call for call in family.calls if call != called), called)[-REMEMBERED:]
@@ -102,7 +102,7 @@ class Variants:
         self._all = (*self._all, variant)
 
     def note_fixed(self, variant: Variant) -> None:
-        """The guards of a variant leave some sizes of a call one value: it was not worth while to name these."""
+        """The guards of a variant fix some sizes of a call: naming these was not worth it."""
         family = self._families.setdefault(variant.called.family, Family())
         family.why_fixed = tuple(variant.guards.described())
         known = Assumptions(guard.comparison for guard in variant.guards.guards)
@@ -118,7 +118,7 @@ class Variants:
         family.fixed.update({place: MOST_FIXED for place, _ in _named(symbolic)})
 
     def remove(self, variant: Variant) -> None:
-        """Forget one."""
+        """Drop one."""
         self._all = tuple(other for other in self._all if other is not variant)
         exact = tuple(other for other in self._exact.pop(variant.called, ()) if other is not variant)
         if exact:

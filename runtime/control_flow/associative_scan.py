@@ -1,7 +1,7 @@
-"""`associative_scan`: running results of an associative function, in a number of steps that grows as the logarithm.
+"""`associative_scan`: cumulative results of an associative function, in a logarithmic number of steps.
 
-The method is that of Blelloch, "Prefix sums and their applications" (1990): combine neighbours, scan the half as many
-results, and fill in what lies between.
+The method is that of Blelloch, "Prefix sums and their applications" (1990): combine neighbours, scan the resulting
+half, and fill in the entries between.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,8 @@ from ..whole_numbers import joint_length, whole_number
 
 
 def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """``[x0, f(x0, x1), f(f(x0, x1), x2), …]`` for the slices of `xs`, by an `f` that may be bracketed otherwise.
+    """``[x0, f(x0, x1), f(f(x0, x1), x2), …]`` for the slices of `xs`; `f` must be associative, because calls are
+    regrouped.
 
     Args:
         f: an associative function of two trees like `xs` to a third. It gets many slices at a time, along `axis`, and
@@ -36,8 +37,8 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = Fals
     Returns:
         The running results, of the structure, shapes and dtypes of `xs`.
 
-    Where the length is symbolic, a program serves all lengths from above 2ᵏ to 2ᵏ⁺¹, and combines nearly all slices in
-    each of its k + 1 steps. An export serves all lengths up to the maximum that is declared, with the steps of that.
+    For a symbolic length, a program serves all lengths from 2ᵏ + 1 to 2ᵏ⁺¹, and combines nearly all slices in each of
+    its k + 1 steps. An export serves all lengths up to the declared maximum, with the steps for that maximum.
 
     Raises:
         TransformArgumentError: (a ValueError) the lengths differ, or an array has no such axis.
@@ -103,7 +104,7 @@ class _Halving:
         return [_alternating(a, b, axis) for a, b, axis in zip(even, odd, self.axes, strict=True)]
 
     def doubling(self, xs: list[Any], length: Any) -> list[Any]:
-        """Each step adds what lies twice as far back."""
+        """Each step adds entries from twice as far back."""
         for step in prefix_strides(length):
             later = self.combine(self.part(xs, slice(0, length - step)), self.part(xs, slice(step, None)))
             first = self.part(xs, slice(0, step))
@@ -118,7 +119,7 @@ class _Halving:
         return [function(x, axis) for x, axis in zip(xs, self.axes, strict=True)]
 
     def combine(self, left: list[Any], right: list[Any]) -> list[Any]:
-        """What `f` makes of slices beside each other."""
+        """The results of `f` on adjacent slices."""
         result = self.f(optree.tree_unflatten(self.tree, left), optree.tree_unflatten(self.tree, right))
         found, tree = flatten(result)
         if tree != self.tree:

@@ -1,4 +1,4 @@
-"""`Carry`: what a loop hands from step to step, with types that the steps keep."""
+"""`Carry`: the values that a loop passes from step to step, with types that the steps keep."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ from ..trees import flatten, show
 
 
 class Carry:
-    """The initial leaves of what a loop carries, and the types that they settle on."""
+    """The initial leaves of a loop's carry, and their final types."""
 
     def __init__(self, where: str, name: str, init: Any) -> None:
         self.where, self.name = where, name
@@ -45,13 +45,13 @@ class Carry:
         self.weak: list[PythonType | None] = list(map(weak_type, self.leaves))
 
     def behind(self, number: Any, name: str) -> "Carry":
-        """A pair of a number, which takes the dtype of what it meets, and this."""
+        """A number, which takes the dtype of what it is combined with, and its counterpart."""
         pair = Carry(self.where, self.name, (0, optree.tree_unflatten(self.tree, self.leaves)))
         pair.leaves[0], pair.paths = number, [name, *self.paths]
         return pair
 
     def arguments(self) -> list[Argument | Static]:
-        """The leaves as a step gets them: of unknown value, and none shares memory with another."""
+        """The leaves as a step receives them: with unknown values, and without shared memory."""
         return [
             Argument(type_, path, weak, _is_scalar(leaf))
             for leaf, type_, path, weak in zip(self.leaves, self.types, self.paths, self.weak, strict=True)
@@ -60,9 +60,10 @@ class Carry:
     def settle(
         self, trace: Callable[[], NestedFunction], tree_of: Callable[[NestedFunction], Any]
     ) -> NestedFunction:
-        """Trace the step until it gives back what it gets. Python numbers take the type that the step gives them.
+        """Trace the step until it returns the types that it receives. Python numbers take the type that the step
+        returns.
 
-        `tree_of` is the structure of what the step carries on, whose leaves are the first of its result.
+        `tree_of` is the structure of the step's carry, whose leaves are the first of its result.
         """
         while True:
             step = trace()
@@ -100,7 +101,7 @@ class Carry:
         return changed
 
     def initial(self) -> list[Any]:
-        """The initial leaves in the types that they have settled on."""
+        """The initial leaves in their final types."""
         return [
             leaf if type_ == leaf_type(leaf, path) else _converted(leaf, type_)
             for leaf, type_, path in zip(self.leaves, self.types, self.paths, strict=True)

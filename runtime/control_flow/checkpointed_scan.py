@@ -1,8 +1,8 @@
-"""A scan whose backward pass computes its steps again, block by block, instead of keeping what each step made.
+"""A scan whose backward pass recomputes its steps block by block, instead of storing the residuals of each step.
 
-The method is that of Griewank and Walther, "Algorithm 799: revolve" (2000), with two levels: of n steps in blocks of
-k, the forward pass keeps what is carried into each of the n / k blocks, and the backward pass runs one block at a time
-again, keeping its k steps.
+The method is that of Griewank and Walther, "Algorithm 799: revolve" (2000), with two levels. For n steps in blocks of
+k, the forward pass stores the carry at the start of each of the n / k blocks. The backward pass runs one block at a
+time again, and stores its k steps.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,8 @@ from ...compiler.value_ops import concatenate, reshape, slice_axis
 def scan_in_blocks(
     step: Graph, values: Sequence[Value], counts: tuple[int, int], length: int, every: int, **loop: Any
 ) -> tuple[Value, ...]:
-    """Record ``scan(*values, graph=step, …)`` as a scan over blocks of `every` steps, and one over those left over."""
+    """Record ``scan(*values, graph=step, …)`` as a scan over blocks of `every` steps, and one over the remaining
+    steps."""
     start = sum(counts)
     carried = counts[1]
     blocks, left = divmod(length, every)
@@ -44,7 +45,7 @@ def scan_in_blocks(
 def _block(
     step: Graph, values: Sequence[Value], counts: tuple[int, int], every: int, loop: dict[str, Any]
 ) -> Graph:
-    """`every` steps, of which the derivative keeps what they were given."""
+    """`every` steps, of which the derivative stores only the inputs."""
     types = [ArrayType(v.dtype, v.shape[1:]) if i >= sum(counts) else v.type for i, v in enumerate(values)]
     steps = graph_of(
         f"{step.name}_block",

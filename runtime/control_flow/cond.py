@@ -29,12 +29,12 @@ from ..trees import show
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
-    """``true_fun(*operands) if pred else false_fun(*operands)``, also where `pred` is traced.
+    """``true_fun(*operands) if pred else false_fun(*operands)``, also if `pred` is traced.
 
-    Both functions are traced then, and one of them runs. Where `pred` is not traced, such as outside of any
-    transform, the function that it chooses is called and that is all. Under `vmap` with a mapped `pred`, each function
-    that an example takes runs for all examples, and each gets its own result: the printed graph shows
-    ``…_for_all``. The functions may read arrays from outside and write to them.
+    If `pred` is traced, both functions are traced, and one of them runs. If it is not, for example outside any
+    transform, only the chosen function is called. Under `vmap` with a mapped `pred`, each function that some example
+    takes runs for all examples, and each example gets its own result: the printed graph shows ``…_for_all``. The
+    functions may read and write outside arrays.
 
     Args:
         pred: a bool, or a number, which is true unless it is 0; no axes.
@@ -64,7 +64,8 @@ def _cond(pred: Any, true_fun: Any, false_fun: Any, operands: tuple[Any, ...]) -
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """``branches[index](*operands)``, also where `index` is traced; an index beyond an end chooses the last there.
+    """``branches[index](*operands)``, also if `index` is traced; an index beyond an end chooses the last function
+    there.
 
     Args:
         index: an integer without axes; -1 chooses the first branch, as all negative ones do.
@@ -102,7 +103,7 @@ def _switch(index: Any, branches: tuple[Callable[..., Any], ...], operands: tupl
 
 
 def _as_index(index: Value, last: int) -> Value:
-    if index.dtype == np.uint64:  # of which i64 holds the lower half
+    if index.dtype == np.uint64:  # only those below 2^63 fit into i64
         index = minimum(index, last)
     return convert(index, INT64)
 
@@ -119,7 +120,7 @@ def _check_number(what: str, given: Any) -> ArrayType:
 
 
 def _is_known(choice: Any) -> bool:
-    """Whether a choice can be made now; an array from outside may hold something else at the next call."""
+    """Whether a choice can be made now; an outside array may have another value in the next call."""
     return current_trace() is None or not (is_traced(choice) or isinstance(choice, np.ndarray))
 
 
@@ -158,7 +159,7 @@ def record_switch(
 ) -> list[Any]:
     """Record a switch between functions of operands: its results, and what the functions write to arrays.
 
-    `picks` says for each result which leaf each function gives for it; None for one that gives zero.
+    `picks` says for each result which leaf of each function it is; None for a function that returns zero.
     """
     inputs: dict[Hashable, Any] = dict(enumerate(operands))
     count = len(inputs)
@@ -198,7 +199,7 @@ def _as_result(leaves: Sequence[Value], place: int | None, result: Result) -> Va
 
 
 def _agreed(where: str, ways: Sequence[NestedFunction]) -> list[Result]:
-    """What the leaves of the result are, whichever function runs."""
+    """The types of the leaves of the result, whichever function runs."""
     first = ways[0]
     for other in ways[1:]:
         if other.tree != first.tree:

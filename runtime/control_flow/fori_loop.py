@@ -24,10 +24,9 @@ from .while_loop import run_while
 
 
 def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
-    """A loop that does ``carry = body(i, carry)`` for i in ``range(lo, hi)``.
+    """A loop that runs ``carry = body(i, carry)`` for i in ``range(lo, hi)``.
 
-    With bounds that are known it is a `scan`, which can be differentiated in reverse; with traced bounds it is a
-    `while_loop`, which cannot.
+    With known bounds it is a `scan`, which has reverse mode; with traced bounds it is a `while_loop`.
 
     Args:
         lo, hi: integers without axes.
@@ -68,7 +67,7 @@ def _fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> 
 
 
 def _as_size(bound: Any) -> Any:
-    """A symbolic size also if it became a number of the program."""
+    """Also a symbolic size that became a number of the program."""
     found = size_of_value(bound._trace, bound.value) if is_traced(bound) else None
     return bound if found is None else found
 

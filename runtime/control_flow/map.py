@@ -1,4 +1,4 @@
-"""`map`: a function of one slice on all slices of arrays, one after the other or so many at a time."""
+"""`map`: a function of one slice applied to all slices of arrays, one after another or in batches."""
 
 from collections.abc import Callable
 from typing import Any

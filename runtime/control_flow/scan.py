@@ -42,11 +42,11 @@ def scan(
     unroll: int = 1,
     checkpoint_every: "int | str | None" = None,
 ) -> Any:
-    """A loop that does ``carry, y = f(carry, x)`` for the slices x of `xs`, and stacks the y.
+    """A loop that runs ``carry, y = f(carry, x)`` for the slices x of `xs`, and stacks the y.
 
-    `f` is traced once, and compiled the loop is a loop. It works under every transform; the gradient of n steps takes
-    time and memory proportional to n. What `f` writes to arrays from outside of it is kept; what it writes to `carry`
-    and `x` stays inside.
+    `f` is traced once, and the compiled loop is a loop. It works under every transform; the gradient of n steps takes
+    time and memory proportional to n. Writes of `f` to outside arrays are kept; writes to `carry` and `x` stay
+    inside.
 
     Args:
         f: the step, from ``(carry, x)`` to ``(carry, y)``. It must return the carry in the structure, shapes and dtypes
@@ -111,7 +111,7 @@ def _carried_tree(step: NestedFunction) -> Any:
 
 @dataclass(frozen=True)
 class Slices:
-    """The arrays that a loop runs over, and one slice of each as its step gets it."""
+    """The arrays that a loop runs over, and a slice of each as its step receives it."""
 
     leaves: list[Any]
     arguments: list[Argument]
@@ -119,7 +119,7 @@ class Slices:
 
 
 def slices_of(where: str, xs: Any, length: int | None) -> Slices:
-    """The slices of `xs`, checked, and how many there are: as many as `length` says, if it does."""
+    """The slices of `xs`, checked, and how many there are: as many as `length`, if it is given."""
     leaves, tree = flatten(xs)
     arguments: list[Argument] = []
     lengths: dict[str, int] = {}
@@ -158,7 +158,7 @@ def run_loop(
 ) -> tuple[list[Any], list[Any]]:
     """Run or record the loop: the leaves of the last carry, and the stacked ones.
 
-    The step takes ``(carry, slices)``; where it counts, from `first` on, ``(number, carry, slices)``.
+    The step takes ``(carry, slices)``; if it counts, starting at `first`, ``(number, carry, slices)``.
     """
     count = len(carry.leaves)
     outside = Captures.of(step)

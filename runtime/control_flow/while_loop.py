@@ -1,4 +1,4 @@
-"""`while_loop`: steps as long as a condition on what they carry holds."""
+"""`while_loop`: steps as long as a condition on their carry holds."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,11 +22,11 @@ from .carry import Carry
 def while_loop(
     cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, max_steps: int | None = None
 ) -> Any:
-    """A loop that does ``carry = body(carry)`` as long as ``cond(carry)`` holds.
+    """A loop that runs ``carry = body(carry)`` as long as ``cond(carry)`` holds.
 
-    Both functions are traced once, and compiled the loop is a loop. Under `vmap` with a condition that differs between
-    examples it runs until all are done, and those that are done keep their values. `body` may write to arrays from
-    outside of it.
+    Both functions are traced once, and the compiled loop is a loop. Under `vmap`, if the condition differs between
+    examples, it runs until all are done, and those that are done keep their values. `body` may write to outside
+    arrays.
 
     Args:
         cond: from the carry to a bool, or a number, which goes on unless it is 0.

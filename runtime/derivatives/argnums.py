@@ -15,7 +15,7 @@ from ..trees import structure
 
 
 class Argnums:
-    """The choice made when wrapping a function. Wrong types are found here, wrong numbers at the call."""
+    """The choice made when wrapping a function. Wrong types are detected here, wrong numbers at the call."""
 
     def __init__(self, transform: str, argnums: Any, argnames: Any) -> None:
         self.transform = transform
@@ -85,7 +85,7 @@ class Chosen:
         return [is_chosen for is_chosen, part in parts for _ in range(part.num_leaves)]
 
     def check(self, leaf: Any, path: str) -> None:
-        """A leaf that is differentiated must be a floating or complex array or number."""
+        """A differentiated leaf must be a floating-point or complex array or number."""
         dtype = leaf_type(leaf, f"{self.where}: {path}").dtype
         if not is_inexact(dtype):
             raise TransformTypeError(

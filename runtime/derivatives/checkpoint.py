@@ -1,4 +1,4 @@
-"""`checkpoint` and `checkpoint_name`: compute again in the backward pass instead of keeping in memory."""
+"""`checkpoint` and `checkpoint_name`: recompute values in the backward pass instead of storing them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,10 +23,10 @@ from .checkpoint_policies import Policy, nothing
 
 
 def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callable[..., Any]:
-    """`func`, whose derivative keeps the arguments alone and computes the rest again when it needs it.
+    """`func`, whose derivative stores only the arguments and recomputes the rest when it needs it.
 
-    Reverse mode holds every intermediate result until the backward pass has used it. Around the layers of a deep
-    network, `checkpoint` trades one more forward pass for that memory. Values are the same to the last bit.
+    Reverse mode keeps every intermediate result until the backward pass has used it. Around the layers of a deep
+    network, `checkpoint` trades one more forward pass for that memory. Values are bit-identical.
 
     Args:
         func: any function of arrays, numbers and pytrees of them. It may write to its arguments.
@@ -72,7 +72,7 @@ def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callabl
 
 
 def _calling(graph: Graph, policy: Policy) -> Graph:
-    """A graph that does nothing but call `graph`."""
+    """A graph that only calls `graph`."""
     inputs = tuple(Value(value.type) for value in graph.inputs)
     with recording(Builder()) as builder:
         if policy.saves_all:
@@ -85,7 +85,7 @@ def _calling(graph: Graph, policy: Policy) -> Graph:
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """`x`, by a name under which the policy ``checkpoint_policies.named(name)`` saves it.
+    """`x`, with a name under which the policy ``checkpoint_policies.named(name)`` saves it.
 
     Args:
         x: an array, a number, or a pytree of them. Leaves that are not traced are returned as they are.

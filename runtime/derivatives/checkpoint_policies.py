@@ -1,4 +1,4 @@
-"""What `checkpoint` saves for the backward pass, beside its inputs."""
+"""What `checkpoint` saves for the backward pass, besides its inputs."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ __all__ = ["Policy", "everything", "matmuls", "named", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the forward pass saves; all else is computed again.
+    """What the forward pass saves; everything else is recomputed.
 
     >>> named("activations")
     Policy(ops=(), names=('activations',), saves_all=False)
@@ -20,15 +20,15 @@ class Policy:
     names: tuple[str, ...] = ()
     """Names given by `checkpoint_name` to values that are saved."""
     saves_all: bool = False
-    """Save all that the derivative needs."""
+    """Save everything that the derivative needs."""
 
 
 nothing = Policy()
-"""Save the arguments alone: the least memory, the whole forward pass again."""
+"""Save only the arguments: the least memory, and the whole forward pass again."""
 everything = Policy(saves_all=True)
-"""Save all that the derivative needs, as without `checkpoint`."""
+"""Save everything that the derivative needs, as without `checkpoint`."""
 matmuls = Policy(ops=("dot", "conv"))
-"""Save the results of matrix products and convolutions, which are slow to compute again."""
+"""Save the results of matrix products and convolutions, which are slow to recompute."""
 
 
 def named(*names: str) -> Policy:

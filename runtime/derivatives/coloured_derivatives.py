@@ -29,9 +29,10 @@ from .differentiated_call import DifferentiatedCall
 
 
 class Sparsity:
-    """Where a Jacobian may have entries other than 0, for all leaves of its arguments and results, one after another.
+    """Where a Jacobian may have nonzero entries, for all leaves of its arguments and results, one after another.
 
-    Its colours are computed once, when they are first needed: keep it to compute many Jacobians of one structure.
+    Its colours are computed once, when they are first needed: keep it to compute many Jacobians with the same
+    structure.
 
     >>> import numpy as np
     >>> from tracemill import jacobian, sparsity
@@ -60,17 +61,17 @@ class Sparsity:
 
     @cached_property
     def column_colours(self) -> Array:
-        """A colour per column: those of one colour share no row, and are computed by one product."""
+        """A colour per column: columns of one colour share no row, and are computed by one product."""
         return colour_columns(_rows(self.pattern), self.shape[1])
 
     @cached_property
     def row_colours(self) -> Array:
-        """A colour per row: those of one colour share no column."""
+        """A colour per row: rows of one colour share no column."""
         return colour_columns(_rows(self.pattern.T.tocsr()), self.shape[0])
 
     @cached_property
     def symmetric(self) -> "Sparsity":
-        """What is left if the matrix is known to be symmetric."""
+        """The colourings for a matrix that is known to be symmetric."""
         both = self.pattern.multiply(self.pattern.T).astype(np.bool_).tocsr()
         return Sparsity(both, self.without_rule)
 
@@ -101,7 +102,7 @@ def count_of(colours: Array) -> int:
 
 
 def require_scipy(where: str) -> None:
-    """`MissingPackageError` unless SciPy is installed."""
+    """Raises `MissingPackageError` unless SciPy is installed."""
     if not has_scipy():
         raise MissingPackageError(f"{where} needs SciPy, which is not installed: pip install scipy")
 
@@ -114,7 +115,7 @@ def has_scipy() -> bool:
 
 
 class SparseCall:
-    """One call of a function whose derivative at a point is taken apart by colours."""
+    """One call of a function whose derivative at a point is computed colour by colour."""
 
     def __init__(
         self,
@@ -160,7 +161,7 @@ class SparseCall:
         return np.concatenate([np.reshape(out, (count_of(colours), t.size)) for out, t in found], axis=1)
 
     def diagonal(self, colours: Array) -> list[Any]:
-        """Per leaf the diagonal of a square derivative, which is the product's entry at each one of a colour."""
+        """Per leaf the diagonal of a square derivative: entries of the products at the seeds of their colours."""
         if count_of(colours) == _size(self.in_types):  # one each: a number per product is enough
             (found,) = self._mapped(self.linear, self.in_types, colours, _traced)
             ends = np.cumsum([t.size for t in self.in_types]).tolist()
@@ -177,7 +178,7 @@ class SparseCall:
         return np.sum(found)
 
     def _mapped(self, graph: Graph, types: Sequence[ArrayType], colours: Array, keep: Any) -> list[Any]:
-        """What `keep` makes of the seeds of each colour and of what the graph makes of them."""
+        """The results of `keep` on the seeds of each colour and the graph's results for them."""
         count, size = len(self.residuals), count_of(colours)
 
         def each(*inputs: Value) -> Sequence[Value]:

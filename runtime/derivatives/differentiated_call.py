@@ -37,11 +37,11 @@ from .masked_nan import warn_of_masked_nan
 
 
 class DifferentiatedCall:
-    """One call under a differentiating transform: its program, its primals, the result that counts.
+    """One call under a differentiating transform: its program, its primals, and the result to differentiate.
 
-    The values of the arguments are known while tracing, so that Python control flow on them works. The
-    function gets copies: what it writes to its arguments stays inside, what it writes to arrays that it
-    closes over does not; nor does what a random generator among the arguments has drawn.
+    The values of the arguments are known while tracing, so Python control flow on them works. The function gets
+    copies: its writes to arguments stay inside, but writes to closed-over arrays do not, and neither do draws from a
+    random generator among the arguments.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class DifferentiatedCall:
         self.where = chosen.where
         self.has_aux = has_aux
         self.safe_where = safe_where
-        """The derivative must not have NaN because of what a `where` does not choose."""
+        """The derivative must not be NaN because of a branch that a `where` does not choose."""
         self.primal_types: list[ArrayType] = []
-        """The types of the leaves that are differentiated, in order."""
+        """The types of the differentiated leaves, in order."""
         self.primal_paths: list[str] = []
         self.wrt: list[bool] = []
         """Which inputs of the graph these are."""
@@ -86,7 +86,7 @@ class DifferentiatedCall:
         self.out_paths = path_names(self.out_tree, "output")
 
     def _result_tree(self) -> Any:
-        """The structure of the result proper, without aux."""
+        """The structure of the result without aux."""
         tree = self.program.out_tree
         if not self.has_aux:
             return tree
@@ -116,7 +116,7 @@ class DifferentiatedCall:
         return [leaf for leaf in arrays if is_inexact(self.type_of(leaf).dtype)]
 
     def differentiable(self) -> list[ArrayOutput]:
-        """The outputs, all of which must be floating arrays; at least one."""
+        """The outputs, all of which must be floating-point arrays; at least one."""
         if not self.out_leaves:
             raise NotDifferentiableError(
                 f"{self.where}: the function returns {show(self.out_tree)}, which holds no array"
@@ -140,7 +140,7 @@ class DifferentiatedCall:
         )
 
     def check_complex(self, leaves: Sequence[ArrayOutput], *, holomorphic: bool) -> None:
-        """Complex primals and outputs need ``holomorphic=True``, which needs nothing but complex ones."""
+        """Complex primals and outputs need ``holomorphic=True``, which needs only complex ones."""
         dtypes = [type.dtype for type in self.primal_types]
         dtypes += [self.type_of(leaf).dtype for leaf in leaves]
         for dtype, path in zip(dtypes, [*self.primal_paths, *self.out_paths], strict=True):
@@ -167,20 +167,20 @@ class DifferentiatedCall:
     # ---- derivatives ------------------------------------------------------------------------------------
 
     def jvp(self, leaves: Sequence[ArrayOutput]) -> Graph:
-        """The graph that pushes tangents through; see `passes.transforms.jvp`."""
+        """The graph that pushes tangents forward; see `passes.transforms.jvp`."""
         pushed = transformed(partial(jvp, wrt=self.wrt, of=self.marked(leaves)), self.graph)
         return self._masked(pushed, len(self.graph.inputs)) if self.safe_where else pushed
 
     def linearize(self, leaves: Sequence[ArrayOutput]) -> tuple[Graph, Graph]:
-        """The graphs that compute what the derivative needs, and the derivative; see `passes.transforms.linearize`."""
+        """The graphs that compute the residuals, and the derivative; see `passes.transforms.linearize`."""
         forward, linear = transformed(partial(linearize, wrt=self.wrt, of=self.marked(leaves)), self.graph)
         known = len(linear.inputs) - sum(self.wrt)
         return forward, self._masked(linear, known) if self.safe_where else linear
 
     def vjp(self, leaves: Sequence[ArrayOutput], *, safe: bool = False) -> tuple[Graph, Graph]:
-        """The graphs that compute what the backward pass needs, and the backward pass; see `passes.transforms.vjp`.
+        """The graphs that compute the residuals, and the backward pass; see `passes.transforms.vjp`.
 
-        `safe` stands for ``safe_where=True``.
+        `safe` is ``safe_where=True``.
         """
         safe = safe or self.safe_where
         return transformed(partial(vjp, wrt=self.wrt, of=self.marked(leaves), safe=safe), self.graph)
@@ -190,9 +190,9 @@ class DifferentiatedCall:
         return transformed(partial(safe_where, linear=marks), graph)
 
     def warn_of_masked_nan(self, found: Iterable[Any], again: Callable[[], Sequence[Any]]) -> None:
-        """Warn of a NaN in a derivative that ``safe_where=True``, as `again` computes it, would not have.
+        """Warn of a NaN in a derivative that ``safe_where=True``, as computed by `again`, would not have.
 
-        In reverse mode: forward, what is not chosen does not reach the result, whatever it is.
+        In reverse mode: in forward mode, a branch that is not chosen does not reach the result, whatever it is.
         """
         if not self.safe_where:
             warn_of_masked_nan(self.where, self.graph, found, again)
@@ -200,11 +200,11 @@ class DifferentiatedCall:
     # ---- running -----------------------------------------------------------------------------------------
 
     def run_forward(self, forward: Graph) -> tuple[list[Any], list[Any]]:
-        """``(outputs, residuals)`` of a graph that computes what the function does, and then some."""
+        """``(outputs, residuals)`` of a graph that computes the function and more."""
         return self.split(run(forward, self.inputs))
 
     def split(self, results: list[Any]) -> tuple[list[Any], list[Any]]:
-        """The outputs of the function and what follows them; captured arrays get what was written to them."""
+        """The outputs of the function and the others; captured arrays are updated."""
         count = len(self.graph.outputs)
         outputs, rest = results[:count], results[count:]
         for index, output in self.program.mutated:
@@ -213,7 +213,7 @@ class DifferentiatedCall:
         return outputs, rest
 
     def forget_arrays(self) -> None:
-        """Let go of the inputs: what runs later needs the residuals and no other array."""
+        """Release the inputs: later calls need the residuals and no other array."""
         del self.inputs, self.program
 
     def value(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
@@ -245,7 +245,7 @@ class DifferentiatedCall:
 
 
 def fitting(given: Any, type: ArrayType, shape: tuple[int, ...], where: str, *, casting: Any) -> Any:
-    """A tangent or cotangent of exactly this shape, and of this dtype or one that `casting` lets through.
+    """A tangent or cotangent of exactly this shape, and of this dtype or one that `casting` allows.
 
     Python numbers fit every dtype that can hold them.
     """
