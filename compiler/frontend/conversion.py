@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 from ..callers.source_text import future_flags
 from ..callers.user_code import HOOKS, is_users
 from .names import mentioned
+from .operators import OperatorRewriter
 from .reached import note_reached, objects_among
 from .rewriting import Rewriter
 from .sites import Block, Region, Unit
@@ -28,6 +29,14 @@ _FUNCTION: Final = f"{HOOKS}_function"
 
 CONVERTS: ContextVar[bool | tuple[str, ...]] = ContextVar("converts", default=True)
 """Whether functions are converted when they are traced; names of libraries whose functions are, too."""
+
+
+OPERATORS: ContextVar[bool] = ContextVar("operators", default=False)
+"""Whether operators and attributes get hooks, too. That is needed where values decide in a class's own methods."""
+
+
+class OperatorsNeededError(Exception):
+    """Something is only right where operators have hooks; the function is traced once more, with them."""
 
 
 MET: "ContextVar[dict[Conversion, None] | None]" = ContextVar("met", default=None)
@@ -43,8 +52,8 @@ class Conversion:
     callee: ClassVar[Callable[[Any], Any] | None] = None
     """What to call in place of a function of a library. From there as well."""
 
-    def __init__(self, code: CodeType, scope: Scope) -> None:
-        self.unit = Unit(code, _code_of)
+    def __init__(self, code: CodeType, scope: Scope, *, has_operators: bool = False) -> None:
+        self.unit = Unit(code, _code_of, has_operators=has_operators)
         self.tree = _rewritten(self.unit, scope)
         self.code = _compiled(self.unit, self.tree, scope.outer).replace(
             co_name=code.co_name, co_qualname=code.co_qualname
@@ -78,7 +87,7 @@ class _Known:
     found: Conversion | str
 
 
-_conversions: OrderedDict[tuple[int, int, bool], _Known] = OrderedDict()
+_conversions: OrderedDict[tuple[int, int, bool, bool], _Known] = OrderedDict()
 
 
 def converted(function: Any) -> Any:
@@ -117,11 +126,11 @@ def call_converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 def conversion_of(function: FunctionType) -> "Conversion | str":
     """The conversion of a function; a sentence that says why there is none."""
     code, is_named = function.__code__, _is_named(function.__module__)
-    key = id(code), id(function.__globals__), is_named
+    key = id(code), id(function.__globals__), is_named, OPERATORS.get()
     known = _conversions.get(key)
     if known is None:
         scope = source_of(function, is_wanted=is_named or is_users(code.co_filename))
-        found = scope if isinstance(scope, str) else Conversion(code, scope)
+        found = scope if isinstance(scope, str) else Conversion(code, scope, has_operators=OPERATORS.get())
         known = _conversions[key] = _Known(code, found)
         if len(_conversions) > _REMEMBERED:
             _conversions.popitem(last=False)
@@ -141,7 +150,7 @@ def _is_named(module: str | None) -> bool:
 def _code_of(unit: Unit, block: Block) -> CodeType:
     """A function that runs a block on a dict of variables."""
     scope = block.scope
-    body = Rewriter(unit, scope, block.region, block.kept).block(block.statements, ())
+    body = _rewriter(unit, scope, block.region, block.kept).block(block.statements, ())
     names = sorted((mentioned(block.statements) | block.kept) & (scope.own | scope.outer))
     if ITEM in mentioned(block.statements):
         names.append(ITEM)
@@ -159,8 +168,12 @@ def _code_of(unit: Unit, block: Block) -> CodeType:
     return _compiled(unit, around, frozenset()).replace(co_name=scope.name, co_qualname=scope.name)
 
 
+def _rewriter(unit: Unit, scope: Scope, region: Region, kept: frozenset[str] = frozenset()) -> Rewriter:
+    return (OperatorRewriter if unit.has_operators else Rewriter)(unit, scope, region, kept)
+
+
 def _rewritten(unit: Unit, scope: Scope) -> ast.FunctionDef:
-    rewriter, node = Rewriter(unit, scope, Region.FUNCTION), scope.node
+    rewriter, node = _rewriter(unit, scope, Region.FUNCTION), scope.node
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(rewriter.expression(node.body)), node.body)]
     else:

@@ -18,7 +18,7 @@ from .source import ITEM, Scope
 
 N = TypeVar("N")
 
-_COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
+COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
     ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in",
 }  # fmt: skip
@@ -48,8 +48,8 @@ class Rewriter:
         """A statement, and the `rest` up to the end of the region."""
         match node:
             case ast.If() | ast.While() | ast.For() | ast.Return() if self.scope.is_suspended:
-                return [self._rebuilt(node)]
-            case ast.If() if not _is_plain(node.test):
+                return [self.rebuilt(node)]
+            case ast.If() if not self.is_plain(node.test):
                 return self._if(node, rest)
             case ast.If():
                 return [
@@ -65,7 +65,7 @@ class Rewriter:
                 return [self._return(node)]
             case ast.Break() | ast.Continue() if self.region is Region.TURN and not self._left:
                 kind = "broken" if isinstance(node, ast.Break) else "fell"
-                return [ast.Return(_hook(kind, _variables()))]
+                return [ast.Return(hook(kind, _variables()))]
             case ast.FunctionDef():
                 return [self._function(node)]
             case ast.Assign() if any(isinstance(n, ast.Subscript) for t in node.targets for n in _parts(t)):
@@ -75,7 +75,24 @@ class Rewriter:
             case ast.ClassDef() | ast.AsyncFunctionDef():
                 return [node]
             case _:
-                return [self._rebuilt(node)]
+                return [self.rebuilt(node)]
+
+    def is_plain(self, test: ast.expr) -> bool:
+        """Whether a test is never traced."""
+        match test:
+            case ast.Constant():
+                return True
+            case ast.Compare(ops=ops):
+                return all(isinstance(op, ast.Is | ast.IsNot) for op in ops)
+            case ast.Call(func=ast.Name(id=name)):
+                return name in _PLAIN_TESTS
+            case _:
+                return False
+
+    def tested(self, test: ast.expr) -> ast.expr:
+        """The expression of a test."""
+        found: ast.expr = self.expression(test)
+        return found
 
     # ---- statements ----------------------------------------------------------------------------------
 
@@ -89,17 +106,17 @@ class Rewriter:
             sides = (self._part(node.orelse, Region.BRANCH), self._part(node.body, Region.BRANCH))
             blocks = tuple(replace(side, kept=frozenset(names)) for side in sides)
             site = self.unit.site(Site(node, names, blocks, refusal=self._refusal(node)))
-            staged = _assign_state(names, _hook("branch", site, _name(test), _variables()))
-        plain = ast.If(_name(test), self.block(node.body, rest), self.block(node.orelse, rest))
+            staged = _assign_state(names, hook("branch", site, named(test), _variables()))
+        plain = ast.If(named(test), self.block(node.body, rest), self.block(node.orelse, rest))
         return [
-            _assign(test, self.expression(node.test)),
-            ast.If(_hook("is_staged", _name(test)), staged, [ast.copy_location(plain, node)]),
+            assign(test, self.tested(node.test)),
+            ast.If(hook("is_staged", named(test)), staged, [ast.copy_location(plain, node)]),
         ]
 
     def _leave(self, node: ast.If, test: str, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
         """A branch out of which a jump may lead: it goes on to the end of the region."""
         if rest is None:
-            return [ast.Expr(_hook("refuse_jump", ast.Constant(node.lineno)))]
+            return [ast.Expr(hook("refuse_jump", ast.Constant(node.lineno)))]
         region = self._rest_region
         names = (
             tuple(sorted(bound([*node.body, *node.orelse, *rest]) & self.kept))
@@ -108,7 +125,7 @@ class Rewriter:
         )
         blocks = tuple(self._part([*side, *rest], region) for side in (node.orelse, node.body))
         site = self.unit.site(Site(node, names, blocks, refusal=self._refusal(node)))
-        return self._outcome(_hook("leave", site, _name(test), _variables()))
+        return self._outcome(hook("leave", site, named(test), _variables()))
 
     @property
     def _rest_region(self) -> Region:
@@ -120,54 +137,54 @@ class Rewriter:
     def _outcome(self, call: ast.expr) -> list[ast.stmt]:
         """The end of the region by what a hook found; in a loop that Python runs, it goes on from there."""
         if self._left:
-            return [_assign(self._left, call), ast.Break()]
+            return [assign(self._left, call), ast.Break()]
         return [
             ast.Return(ast.Attribute(call, "value", ast.Load()) if self.region is Region.FUNCTION else call)
         ]
 
     def _while(self, node: ast.While, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
         test, is_staged, left = (self.unit.temporary() for _ in range(3))
-        asked = _hook("is_staged", ast.NamedExpr(_stored(test), self.expression(node.test)))
+        asked = hook("is_staged", ast.NamedExpr(stored(test), self.tested(node.test)))
         goes_on = ast.BoolOp(
-            ast.And(), [ast.UnaryOp(ast.Not(), ast.NamedExpr(_stored(is_staged), asked)), _name(test)]
+            ast.And(), [ast.UnaryOp(ast.Not(), ast.NamedExpr(stored(is_staged), asked)), named(test)]
         )
         condition = self._part([ast.copy_location(ast.Return(node.test), node.test)], Region.VALUE)
         names, site = self._loop_parts(node, rest, node.body, (condition,))
-        staged = self._after_loop(node, rest, names, _hook("while_", site, _variables()))
+        staged = self._after_loop(node, rest, names, hook("while_", site, _variables()))
         plain = ast.While(goes_on, self._in_python(node.body, names, left), [])
-        found: list[ast.stmt] = [plain, ast.If(_name(is_staged), staged, [])]
+        found: list[ast.stmt] = [plain, ast.If(named(is_staged), staged, [])]
         if not has_jump(node.body):
             return found
         whole = self.unit.temporary()
-        resumed = self._after_loop(node, rest, names, _hook("resumed", site, _name(left)))
-        found = [_assign(left, ast.Constant(None)), *found, ast.If(_is_not_none(left), resumed, [])]
+        resumed = self._after_loop(node, rest, names, hook("resumed", site, named(left)))
+        found = [assign(left, ast.Constant(None)), *found, ast.If(_is_not_none(left), resumed, [])]
         return [
-            _assign(whole, _hook("tried_while", site, _variables())),
-            ast.If(_is_not_none(whole), self._after_loop(node, rest, names, _name(whole)), found),
+            assign(whole, hook("tried_while", site, _variables())),
+            ast.If(_is_not_none(whole), self._after_loop(node, rest, names, named(whole)), found),
         ]
 
     def _for(self, node: ast.For, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
         over, found, left = (self.unit.temporary() for _ in range(3))
-        item = ast.copy_location(ast.Assign([node.target], _name(ITEM)), node.target)
+        item = ast.copy_location(ast.Assign([node.target], named(ITEM)), node.target)
         names, site = self._loop_parts(node, rest, [item, *node.body])
         body = self._in_python(node.body, names, left)
-        turns, target = _hook("turns", _name(over)), self._rebuilt(node.target)
+        turns, target = hook("turns", named(over)), self.rebuilt(node.target)
         plain: list[ast.stmt] = [ast.For(target, turns, body, [])]
         if has_jump(node.body):
             remaining = self.unit.temporary()
             resumed = self._after_loop(
-                node, rest, names, _hook("resumed", site, _name(left), _name(remaining))
+                node, rest, names, hook("resumed", site, named(left), named(remaining))
             )
             plain = [
-                _assign(left, ast.Constant(None)),
-                _assign(remaining, _hook("iterator", _name(over))),
-                ast.For(target, _name(remaining), body, []),
+                assign(left, ast.Constant(None)),
+                assign(remaining, hook("iterator", named(over))),
+                ast.For(target, named(remaining), body, []),
                 ast.If(_is_not_none(left), resumed, []),
             ]
         return [
-            _assign(over, self.expression(node.iter)),
-            _assign(found, _hook("for_", site, _name(over), _variables())),
-            ast.If(_is_not_none(found), self._after_loop(node, rest, names, _name(found)), plain),
+            assign(over, self.expression(node.iter)),
+            assign(found, hook("for_", site, named(over), _variables())),
+            ast.If(_is_not_none(found), self._after_loop(node, rest, names, named(found)), plain),
         ]
 
     def _loop_parts(
@@ -205,13 +222,13 @@ class Rewriter:
         value = None if node.value is None else self.expression(node.value)
         if self.region in (Region.FUNCTION, Region.VALUE):
             return ast.Return(value)
-        return ast.Return(_hook("returned", value or ast.Constant(None), _variables()))
+        return ast.Return(hook("returned", value or ast.Constant(None), _variables()))
 
     def _function(self, node: ast.FunctionDef) -> ast.stmt:
-        inner = Rewriter(self.unit, self.scope.inner(node), Region.FUNCTION)
+        inner = type(self)(self.unit, self.scope.inner(node), Region.FUNCTION)
         return ast.FunctionDef(
             name=node.name,
-            args=self._rebuilt(node.args),
+            args=self.rebuilt(node.args),
             body=inner.block(node.body, ()),
             decorator_list=[self.expression(one) for one in node.decorator_list],
             returns=node.returns,
@@ -224,11 +241,11 @@ class Rewriter:
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
             return [self._store(node.targets[0], value)]
         given = self.unit.temporary()
-        found: list[ast.stmt] = [_assign(given, value)]
+        found: list[ast.stmt] = [assign(given, value)]
         for target in node.targets:
             parts: list[ast.stmt] = []
             unpacked = self._unpacked(target, parts)
-            found += [ast.Assign([unpacked], _name(given)), *parts]
+            found += [ast.Assign([unpacked], named(given)), *parts]
         return found
 
     def _unpacked(self, target: ast.expr, parts: list[ast.stmt]) -> ast.expr:
@@ -239,27 +256,31 @@ class Rewriter:
             return ast.Starred(self._unpacked(target.value, parts), ast.Store())
         temporary = self.unit.temporary()
         store = (
-            self._store(target, _name(temporary))
+            self._store(target, named(temporary))
             if isinstance(target, ast.Subscript)
-            else ast.Assign([self._rebuilt(target)], _name(temporary))
+            else ast.Assign([self.rebuilt(target)], named(temporary))
         )
         parts.append(store)
-        return _stored(temporary)
+        return stored(temporary)
 
     def _store(self, target: ast.Subscript, value: ast.expr) -> ast.stmt:
-        return ast.Expr(_hook("store", value, self.expression(target.value), self._index(target.slice)))
+        return ast.Expr(hook("store", value, self.expression(target.value), self.index(target.slice)))
 
     def _update_item(self, node: ast.AugAssign) -> list[ast.stmt]:
         """``a[i] += value``, step by step as Python does it."""
         assert isinstance(node.target, ast.Subscript)
         of, index, item = (self.unit.temporary() for _ in range(3))
         return [
-            _assign(of, self.expression(node.target.value)),
-            _assign(index, self._index(node.target.slice)),
-            _assign(item, _hook("item", _name(of), _name(index))),
-            ast.AugAssign(_stored(item), node.op, self.expression(node.value)),
-            ast.Expr(_hook("store", _name(item), _name(of), _name(index))),
+            assign(of, self.expression(node.target.value)),
+            assign(index, self.index(node.target.slice)),
+            assign(item, hook("item", named(of), named(index))),
+            self.updated_item(item, node),
+            ast.Expr(hook("store", named(item), named(of), named(index))),
         ]
+
+    def updated_item(self, item: str, node: ast.AugAssign) -> ast.stmt:
+        """``item op= value`` of an entry that stands in a variable."""
+        return ast.AugAssign(stored(item), node.op, self.expression(node.value))
 
     def _in_python(self, body: Sequence[ast.stmt], names: Sequence[str], left: str) -> list[ast.stmt]:
         """The body of a loop that runs in Python."""
@@ -291,16 +312,16 @@ class Rewriter:
     def expression(self, node: Any) -> Any:
         """An expression, or what stands in one."""
         rule = self._EXPRESSIONS.get(type(node))
-        return self._rebuilt(node) if rule is None else ast.copy_location(rule(self, node), node)
+        return self.rebuilt(node) if rule is None else ast.copy_location(rule(self, node), node)
 
-    def _rebuilt(self, node: N) -> N:
+    def rebuilt(self, node: N) -> N:
         """A node of the same kind with rewritten parts."""
         if not isinstance(node, ast.AST):
             return node
         if isinstance(node, ast.expr_context | ast.operator | ast.cmpop):
             return node
         if isinstance(node, ast.comprehension):
-            tests: N = self._comprehension(node)  # type: ignore[assignment]
+            tests: N = self.comprehension(node)  # type: ignore[assignment]
             return tests
         fields = {name: self._field(value) for name, value in ast.iter_fields(node)}
         new: N = ast.copy_location(type(node)(**fields), node)
@@ -311,7 +332,7 @@ class Rewriter:
             if value and isinstance(value[0], ast.stmt):
                 return self.block(value, None)
             return [self._field(one) for one in value]
-        return self.expression(value) if isinstance(value, ast.expr) else self._rebuilt(value)
+        return self.expression(value) if isinstance(value, ast.expr) else self.rebuilt(value)
 
     def _call(self, node: ast.Call) -> ast.expr:
         match node:
@@ -323,8 +344,8 @@ class Rewriter:
             case _:
                 pass
         arguments = [self.expression(one) for one in node.args]
-        keywords = [self._rebuilt(one) for one in node.keywords]
-        return ast.Call(_hook("callee", self.expression(node.func)), arguments, keywords)
+        keywords = [self.rebuilt(one) for one in node.keywords]
+        return ast.Call(hook("callee", self.expression(node.func)), arguments, keywords)
 
     def _fold(
         self, node: ast.Call, entries: "ast.GeneratorExp | ast.ListComp", rest: list[ast.expr]
@@ -332,88 +353,91 @@ class Rewriter:
         """``sum(x for … if …)``: a function of pairs of a test and a delayed entry."""
         *before, last = entries.generators
         test = last.ifs[0] if len(last.ifs) == 1 else ast.BoolOp(ast.And(), last.ifs)
-        pair = ast.Tuple([self.expression(test), _delayed(self.expression(entries.elt))], ast.Load())
-        loop = ast.comprehension(self._rebuilt(last.target), self.expression(last.iter), [], last.is_async)
-        pairs = ast.GeneratorExp(pair, [*map(self._rebuilt, before), loop])
+        pair = ast.Tuple([self.expression(test), delayed(self.expression(entries.elt))], ast.Load())
+        loop = ast.comprehension(self.rebuilt(last.target), self.expression(last.iter), [], last.is_async)
+        pairs = ast.GeneratorExp(pair, [*map(self.rebuilt, before), loop])
         is_list = ast.Constant(isinstance(entries, ast.ListComp))
         given = [self.expression(node.func), ast.copy_location(pairs, entries), is_list]
-        fold = ast.Attribute(_name(HOOKS), "fold", ast.Load())
+        fold = ast.Attribute(named(HOOKS), "fold", ast.Load())
         return ast.Call(
-            fold, [*given, *map(self.expression, rest)], [self._rebuilt(one) for one in node.keywords]
+            fold, [*given, *map(self.expression, rest)], [self.rebuilt(one) for one in node.keywords]
         )
 
-    def _comprehension(self, node: ast.comprehension) -> ast.comprehension:
+    def comprehension(self, node: ast.comprehension) -> ast.comprehension:
         """A `for` of a comprehension, whose `if` must be known."""
-        tests = [one if _is_plain(one) else _hook("is_kept", self.expression(one)) for one in node.ifs]
-        return ast.comprehension(self._rebuilt(node.target), self.expression(node.iter), tests, node.is_async)
+        tests = [one if self.is_plain(one) else hook("is_kept", self.expression(one)) for one in node.ifs]
+        return ast.comprehension(self.rebuilt(node.target), self.expression(node.iter), tests, node.is_async)
 
     def _bool_op(self, node: ast.BoolOp) -> ast.expr:
-        if self._is_undelayed(node.values[1:]):
-            return self._rebuilt(node)
+        if self.is_undelayed(node.values[1:]):
+            return self.rebuilt(node)
         first, *others = map(self.expression, node.values)
-        return _hook("and_" if isinstance(node.op, ast.And) else "or_", first, *map(_delayed, others))
+        return hook("and_" if isinstance(node.op, ast.And) else "or_", first, *map(delayed, others))
 
-    def _is_undelayed(self, parts: Sequence[ast.expr]) -> bool:
+    def is_undelayed(self, parts: Sequence[ast.expr]) -> bool:
         """Whether parts of an expression bind names, or wait, which no function of their own can do for them."""
         waits = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
         return any(isinstance(n, waits) for one in parts for n in ast.walk(one))
 
     def _not(self, node: ast.UnaryOp) -> ast.expr:
         if not isinstance(node.op, ast.Not):
-            return self._rebuilt(node)
-        return _hook("not_", self.expression(node.operand))
+            return self.rebuilt(node)
+        return hook("not_", self.tested(node.operand))
 
     def _if_exp(self, node: ast.IfExp) -> ast.expr:
-        if self._is_undelayed((node.body, node.orelse)):
-            return self._rebuilt(node)
-        return _hook(
+        if self.is_undelayed((node.body, node.orelse)):
+            return self.rebuilt(node)
+        return hook(
             "choose",
-            self.expression(node.test),
-            _delayed(self.expression(node.body)),
-            _delayed(self.expression(node.orelse)),
+            self.tested(node.test),
+            delayed(self.expression(node.body)),
+            delayed(self.expression(node.orelse)),
         )
 
     def _compare(self, node: ast.Compare) -> ast.expr:
         is_chain = len(node.ops) > 1
         is_seen = is_chain or isinstance(node.ops[0], ast.In | ast.NotIn)
-        if not is_seen or self._is_undelayed(node.comparators):
-            return self._rebuilt(node)
-        names = ast.Tuple([ast.Constant(_COMPARISONS[type(op)]) for op in node.ops], ast.Load())
-        others = [_delayed(self.expression(one)) for one in node.comparators]
-        return _hook("compare", names, self.expression(node.left), *others)
+        if not is_seen or self.is_undelayed(node.comparators):
+            return self.rebuilt(node)
+        names = ast.Tuple([ast.Constant(COMPARISONS[type(op)]) for op in node.ops], ast.Load())
+        others = [delayed(self.expression(one)) for one in node.comparators]
+        return hook("compare", names, self.expression(node.left), *others)
 
     def _subscript(self, node: ast.Subscript) -> ast.expr:
-        if not isinstance(node.ctx, ast.Load) or _is_constant(node.slice):
-            return self._rebuilt(node)
-        return _hook("item", self.expression(node.value), self._index(node.slice))
+        if not isinstance(node.ctx, ast.Load) or is_constant(node.slice):
+            return self.rebuilt(node)
+        return hook("item", self.expression(node.value), self.index(node.slice))
 
-    def _index(self, node: ast.expr) -> ast.expr:
+    def index(self, node: ast.expr) -> ast.expr:
         """What stands in brackets as an argument of a function."""
         if isinstance(node, ast.Slice):
             parts = [
                 ast.Constant(None) if part is None else self.expression(part)
                 for part in (node.lower, node.upper, node.step)
             ]
-            return ast.copy_location(_hook("slice", *parts), node)
+            return ast.copy_location(hook("slice", *parts), node)
         if isinstance(node, ast.Tuple):
-            return ast.copy_location(ast.Tuple([self._index(one) for one in node.elts], ast.Load()), node)
+            return ast.copy_location(ast.Tuple([self.index(one) for one in node.elts], ast.Load()), node)
         found: ast.expr = self.expression(node)
         return found
 
     def _formatted(self, node: ast.FormattedValue) -> ast.expr:
-        spec = None if node.format_spec is None else self._rebuilt(node.format_spec)
-        return ast.FormattedValue(_hook("shown", self.expression(node.value)), node.conversion, spec)
+        spec = None if node.format_spec is None else self.rebuilt(node.format_spec)
+        return ast.FormattedValue(hook("shown", self.expression(node.value)), node.conversion, spec)
 
     def _lambda(self, node: ast.Lambda) -> ast.expr:
-        inner = Rewriter(self.unit, self.scope.inner(node), Region.FUNCTION)
-        return ast.Lambda(self._rebuilt(node.args), inner.expression(node.body))
+        inner = type(self)(self.unit, self.scope.inner(node), Region.FUNCTION)
+        return ast.Lambda(self.rebuilt(node.args), inner.expression(node.body))
 
     def _attribute(self, node: ast.Attribute) -> ast.expr:
-        """In a class, ``self.__x`` means another name, as which Python compiles it there."""
-        new: ast.Attribute = self._rebuilt(node)
-        if self.unit.private and new.attr.startswith("__") and not new.attr.endswith("__"):
-            new.attr = f"_{self.unit.private.lstrip('_')}{new.attr}"
+        new: ast.Attribute = self.rebuilt(node)
+        new.attr = self.attribute_name(node)
         return new
+
+    def attribute_name(self, node: ast.Attribute) -> str:
+        """In a class, ``self.__x`` means another name, as which Python compiles it there."""
+        is_private = self.unit.private and node.attr.startswith("__") and not node.attr.endswith("__")
+        return f"_{self.unit.private.lstrip('_')}{node.attr}" if is_private else node.attr
 
     _EXPRESSIONS: ClassVar[dict[type[ast.AST], Callable[..., ast.expr]]] = {
         ast.Attribute: _attribute,
@@ -439,32 +463,32 @@ def _begins_at(new: ast.stmt, old: ast.stmt) -> ast.stmt:
     return new
 
 
-def _name(name: str) -> ast.expr:
+def named(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
 
 
-def _stored(name: str) -> ast.Name:
+def stored(name: str) -> ast.Name:
     return ast.Name(name, ast.Store())
 
 
-def _assign(name: str, value: ast.expr) -> ast.stmt:
-    return ast.Assign([_stored(name)], value)
+def assign(name: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([stored(name)], value)
 
 
-def _hook(hook: str, *arguments: ast.expr) -> ast.expr:
-    return ast.Call(ast.Attribute(_name(HOOKS), hook, ast.Load()), list(arguments), [])
+def hook(hook: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Call(ast.Attribute(named(HOOKS), hook, ast.Load()), list(arguments), [])
 
 
 def _variables() -> ast.expr:
     """The variables that are set, by name."""
-    return ast.Call(_name("locals"), [], [])
+    return ast.Call(named("locals"), [], [])
 
 
 def _is_not_none(name: str) -> ast.expr:
-    return ast.Compare(_name(name), [ast.IsNot()], [ast.Constant(None)])
+    return ast.Compare(named(name), [ast.IsNot()], [ast.Constant(None)])
 
 
-def _delayed(value: ast.expr) -> ast.expr:
+def delayed(value: ast.expr) -> ast.expr:
     nothing = ast.arguments([], [], None, [], [], None, [])
     return ast.copy_location(ast.Lambda(nothing, value), value)
 
@@ -473,13 +497,13 @@ def _assign_state(names: Sequence[str], found: ast.expr) -> list[ast.stmt]:
     """Set variables to what a hook gives for them; those that it leaves unset are unset."""
     if not names:
         return [ast.Expr(found)]
-    targets = ast.Tuple([_stored(name) for name in names], ast.Store())
-    unset = ast.Attribute(_name(HOOKS), "UNSET", ast.Load())
+    targets = ast.Tuple([stored(name) for name in names], ast.Store())
+    unset = ast.Attribute(named(HOOKS), "UNSET", ast.Load())
     return [
         ast.Assign([targets], found),
         *(
             ast.If(
-                ast.Compare(_name(name), [ast.Is()], [unset]), [ast.Delete([ast.Name(name, ast.Del())])], []
+                ast.Compare(named(name), [ast.Is()], [unset]), [ast.Delete([ast.Name(name, ast.Del())])], []
             )
             for name in names
         ),
@@ -493,24 +517,11 @@ def _parts(target: ast.expr) -> list[ast.expr]:
     return _parts(target.value) if isinstance(target, ast.Starred) else [target]
 
 
-def _is_plain(test: ast.expr) -> bool:
-    """Whether a test is never traced."""
-    match test:
-        case ast.Constant():
-            return True
-        case ast.Compare(ops=ops):
-            return all(isinstance(op, ast.Is | ast.IsNot) for op in ops)
-        case ast.Call(func=ast.Name(id=name)):
-            return name in _PLAIN_TESTS
-        case _:
-            return False
-
-
 def _has_walrus(node: ast.expr) -> bool:
     return any(isinstance(one, ast.NamedExpr) for one in ast.walk(node))
 
 
-def _is_constant(index: ast.expr) -> bool:
+def is_constant(index: ast.expr) -> bool:
     """Whether nothing in brackets can be traced."""
     return not used(index) and not any(
         isinstance(n, ast.Call | ast.Attribute | ast.NamedExpr) for n in ast.walk(index)

@@ -16,8 +16,12 @@ from .source import Scope
 class Unit:
     """A function that is converted, with those defined in it: the sites in it, and names for new variables."""
 
-    def __init__(self, original: CodeType, write: "Callable[[Unit, Block], CodeType]") -> None:
+    def __init__(
+        self, original: CodeType, write: "Callable[[Unit, Block], CodeType]", *, has_operators: bool = False
+    ) -> None:
         self.original, self._write = original, write
+        self.has_operators = has_operators
+        """Whether operators and attributes have hooks, too."""
         self.file = original.co_filename
         self.sites: list[Site] = []
         self.private = _class_of(original.co_qualname)

@@ -32,7 +32,7 @@ from ..tracing.trace import CHECKS_BOUNDS, Known, Lane, Storage, Trace, array_ty
 from ..tracing.traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
 from ..users_errors import noted
 from ..value_ops import constant, inverse_permutation, transpose
-from .conversion import CONVERTS, MET, Conversion, call_converted
+from .conversion import CONVERTS, MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
 from .reached import REACHED, Reached, ReachedNames, unchanged
 
 PythonType: TypeAlias = type[Any]
@@ -139,9 +139,47 @@ def trace(
     tree: Any,
     leaves: Sequence["Argument | Static"],
     *,
+    convert: "bool | tuple[str, ...] | None" = None,
+    **options: Any,
+) -> Program:
+    """Record a function as `_traced` does; once more with hooks for operators, too, if it turns out to need them.
+
+    With `convert`, the function and those of the user's that it calls are converted first; by default as the enclosing
+    trace does it.
+    """
+    chosen = CONVERTS.get() if convert is None else convert
+    is_nested = REACHED.get() is not None
+    converting = CONVERTS.set(chosen)
+    try:
+        return _traced(function, tree, leaves, **options)
+    except (ConcretizationError, OperatorsNeededError) as error:
+        if is_nested or not chosen or OPERATORS.get() or not _may_need_operators(error):
+            raise
+        operators = OPERATORS.set(True)
+        try:
+            return _traced(function, tree, leaves, **options)
+        finally:
+            OPERATORS.reset(operators)
+    finally:
+        CONVERTS.reset(converting)
+
+
+def _may_need_operators(error: Exception) -> bool:
+    """Whether hooks for operators may help; not where the size is asked for that an argument is."""
+    if isinstance(error, ConcretizationError):
+        return type(error) is ConcretizationError and (
+            not error.numbers or error.message.startswith("bool(x)")
+        )
+    return True
+
+
+def _traced(
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: Sequence["Argument | Static"],
+    *,
     is_kept: bool = False,
     check_bounds: bool | None = None,
-    convert: "bool | tuple[str, ...] | None" = None,
     may_not_run: bool = False,
     repeats: bool = False,
     varying: frozenset[int] = frozenset(),
@@ -151,13 +189,10 @@ def trace(
 
     A program that is kept for later calls does not rely on the state of random generators. With `check_bounds`, it
     checks the user's indices when it runs; by default as the enclosing trace does, or without one if it is not kept.
-    With `convert`, the function and those of the user's that it calls are converted first; by default as the enclosing
-    trace does it.
     A branch or the body of a loop `may_not_run`. The body `repeats`: an array from outside that it writes to is not in
     every turn what it is at first. Of arrays that are `varying`, by id of their memory, that is known beforehand, and
     where NumPy's are `lent`, the function finds traced ones from the beginning.
     """
-    converting = CONVERTS.set(CONVERTS.get() if convert is None else convert)
     conversions = dict[Conversion, None]()
     meeting = MET.set(conversions) if MET.get() is None else None
     reached = ReachedNames()
@@ -195,7 +230,6 @@ def trace(
             varying |= misjudged
             is_again = is_late or is_again
     finally:
-        CONVERTS.reset(converting)
         if meeting is not None:
             MET.reset(meeting)
         if reaching is not None:

@@ -1,7 +1,8 @@
 """An ``if`` whose test is traced: both branches are traced, and a `switch` of the program chooses."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from ...compiler.builder import bind_all
 from ...compiler.callers.user_code import line_of_raise, user_location
-from ...compiler.errors import BranchMismatchError
 from ...compiler.frontend.traced_program import raises_later
 from ...compiler.ir import Location
 from ...compiler.tracing.sharing import all_shared_with, share
@@ -20,7 +20,9 @@ from ...compiler.value_ops import nonzero_mask
 from ..control_flow.cond import record_switch
 from ..eager.nested_function import NestedFunction, Result
 from ..trees import structure
+from .alternatives import alternatives, distinct, index_of, mapped, require_operators
 from .effects import Watch, watching
+from .one_of import OneOf, is_one_of
 from .outcomes import RETURNED, UNSET, Outcome
 from .slots import CONTAINERS, Slot
 from .variables import Held, has_memory, held, joined
@@ -129,12 +131,12 @@ def choose(
     for place in (1, 0):  # what raises is mostly in the second
         way = Way(where, *blocks[place], wanted, watch)
         if way.raised is not None:
-            test = test if place else np.logical_not(test)
+            test = _if_run(test if place else np.logical_not(test))
             if way.raises_before:
                 nothing = NestedFunction(where, _nothing, _NO_ARGUMENTS, [], is_block=True)
                 record_switch(where, nonzero_mask, test, [nothing, way.function], [], [], [])
             else:
-                raise_where(test, *way.raised)
+                bind_raise(test, *way.raised)
             return Only(blocks[1 - place][1])
         ways.insert(0, way)
     slots = dict.fromkeys(slot for way in ways for slot in way.slots)
@@ -155,9 +157,9 @@ def choose(
     merge.mark_shared(given)
     return Outcome(
         given[kind] if type(kind) is _Place else kind,
-        _filled(value, given),
-        {name: _filled(one, given) for name, one in variables.items() if one is not UNSET},
-        {slot: _filled(one, given) for slot, one in changed.items()},
+        _filled(value, given, test),
+        {name: _filled(one, given, test) for name, one in variables.items() if one is not UNSET},
+        {slot: _filled(one, given, test) for slot, one in changed.items()},
     )
 
 
@@ -184,8 +186,34 @@ def value_of(where: str, test: Any, body: Callable[[], Any], orelse: Callable[[]
     return branch_on(watching(where, {}, user_location()), where, np.reshape(test, ()), blocks).value
 
 
+_GUARD: ContextVar[Any] = ContextVar("guard", default=None)
+"""Where it holds, Python runs what is traced; else it is only computed, and raises nothing."""
+
+
+@contextmanager
+def guarded(test: Any) -> Generator[None]:
+    """Raise errors in the block only where a test holds, too."""
+    before = _GUARD.get()
+    token = _GUARD.set(test if before is None else np.logical_and(before, test))
+    try:
+        yield
+    finally:
+        _GUARD.reset(token)
+
+
 def raise_where(condition: Any, error: Exception, line: "Location | None") -> None:
     """Have the program raise an error of the user's where a condition holds."""
+    bind_raise(_if_run(condition), error, line)
+
+
+def _if_run(condition: Any) -> Any:
+    """Whether a condition holds, and Python runs what is traced."""
+    guard = _GUARD.get()
+    return condition if guard is None else np.logical_and(condition, guard)
+
+
+def bind_raise(condition: Any, error: Exception, line: "Location | None") -> None:
+    """Have the program raise an error of the user's where a condition holds, whatever is traced now."""
     trace = require_trace()
     text = noted(error, line)
     before, trace.location = trace.location, line
@@ -232,6 +260,8 @@ class _Merge:
     def variable(self, name: "str | Slot", *, may_be_missing: bool) -> Any:
         """UNSET, what the variable is on all ways, or its form with the places of its leaves."""
         objects = [way.object(name) for way in self.ways]
+        if any(map(is_one_of, objects)):
+            objects = [None]
         if isinstance(objects[0], CONTAINERS) and all(one is objects[0] for one in objects):
             return _Same(objects[0])  # whatever the ways have changed in it are slots
         have = [way for way in self.ways if name in way.held]
@@ -239,14 +269,53 @@ class _Merge:
             return UNSET
         forms = [way.held[name] for way in have]
         first = forms[0]
-        for other in forms[1:]:
-            if not first.has_form_of(other):
-                raise BranchMismatchError(
-                    f"{self.where}: `{name}` is {first} on one way and {other} on another. A branch on "
-                    "a traced value can choose between arrays and numbers, alone or in equal lists, tuples and dicts",
-                    user_location(),
-                )
+        if not all(map(first.has_form_of, forms[1:])):
+            return self._several(name, have)
         return first, [self._leaf(name, have, i) for i in range(len(first.arrays))]
+
+    def _several(self, name: "str | Slot", have: Sequence[Way]) -> "_Several":
+        """What has another form on each way."""
+        require_operators()
+        found = [alternatives(way.held[name]) for way in have]
+        forms = distinct(form for parts in found for form, _ in parts)
+        leaves = [
+            [self._leaf_of_form(name, have, found, form, i) for i in range(len(form.arrays))]
+            for form in forms
+        ]
+        are_several = [is_one_of(way.held[name].value) for way in have]
+        pairs = list(zip(have, are_several, strict=True))
+        raw: Any = 0
+        if any(are_several):
+            raw = self._add(
+                str(name),
+                [way.results(name)[0] if several else None for way, several in pairs],
+                [way.places[name] if several else None for way, several in pairs],
+            )
+        numbers = [[index_of(form, forms) for form, _ in parts] for parts in found]
+        return _Several(forms, leaves, raw, numbers)
+
+    def _leaf_of_form(
+        self,
+        name: "str | Slot",
+        have: Sequence[Way],
+        found: Sequence["list[tuple[Held, int]]"],
+        form: Held,
+        i: int,
+    ) -> "_Place":
+        """The place of a leaf of a form, which some of the ways may not have."""
+        results: list[Result | None] = []
+        picks: list[int | None] = []
+        old: list[Storage] = []
+        for way, parts in zip(have, found, strict=True):
+            at = next((first + i for one, first in parts if one.has_form_of(form)), None)
+            results.append(None if at is None else way.results(name)[at])
+            picks.append(None if at is None else way.places[name] + at)
+            if at is not None and has_memory(way.held[name].arrays[at]):
+                old += way.memory_before(way.held[name].arrays[at])
+        place = self._add(str(name), results, picks)
+        if old:
+            self.shared[place] = str(name), old
+        return place
 
     def _leaf(self, name: "str | Slot", have: Sequence[Way], i: int) -> Any:
         """A leaf that is the same object on all ways, or the place of the result that chooses."""
@@ -277,10 +346,35 @@ class _Same:
     value: Any
 
 
-def _filled(found: Any, given: Sequence[Any]) -> Any:
+@dataclass(frozen=True)
+class _Several:
+    """One of several values of different forms."""
+
+    forms: Sequence[Held]
+    leaves: Sequence[Sequence[Any]]
+    """For each form, the places of its leaves."""
+    raw: Any
+    """The place of the number that tells which form a way has that may have several."""
+    numbers: Sequence[Sequence[int]]
+    """For each way, which of the forms are those of that number."""
+
+    def filled(self, given: Sequence[Any], test: Any) -> OneOf:
+        """The value, from the results of the switch; its test chooses the second way."""
+        raw = given[self.raw] if type(self.raw) is _Place else self.raw
+        first, second = (mapped(numbers, raw) for numbers in self.numbers)
+        entries = [
+            form.filled([given[place] for place in places])
+            for form, places in zip(self.forms, self.leaves, strict=True)
+        ]
+        return OneOf(entries, np.where(test, second, first))
+
+
+def _filled(found: Any, given: Sequence[Any], test: Any) -> Any:
     if found is UNSET:
         return UNSET
     if isinstance(found, _Same):
         return found.value
+    if isinstance(found, _Several):
+        return found.filled(given, test)
     form, places = found
     return form.filled([given[place] if type(place) is _Place else place for place in places])

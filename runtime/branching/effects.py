@@ -21,6 +21,7 @@ from ...compiler.ir import Location
 from ...compiler.tracing.sharing import undone_if_it_fails
 from ...compiler.tracing.trace import LARGEST_CONTENT
 from ...compiler.tracing.traced_array import is_numpy_array, is_traced
+from .one_of import entries_of, is_one_of
 from .slots import CONTAINERS, Slot, Stream, attributes, changed_slots
 
 T = TypeVar("T")
@@ -182,6 +183,9 @@ def _reached(names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for _ in range(_DEEPEST):
         following: list[tuple[str, Any]] = []
         for path, x in level:
+            if is_one_of(x):
+                following += [(path, one) for one in entries_of(x)]
+                continue
             if id(x) in seen or not _can_change(x):
                 continue
             if len(seen) > _MOST:

@@ -16,6 +16,7 @@ from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import is_numpy_array, is_traced
 from ..eager.nested_function import Result
+from .one_of import entries_of, is_one_of
 
 _PLAIN = (str, bytes, type(None), type(Ellipsis))
 
@@ -26,6 +27,10 @@ class Held:
 
     tree: Any
     leaves: list[Any]
+    value: Any = None
+    """What was taken apart."""
+    parts: "tuple[Held, ...]" = ()
+    """Of one of several values, each of them."""
 
     @property
     def arrays(self) -> list[Any]:
@@ -53,7 +58,8 @@ class Held:
 def held(value: Any) -> Held:
     """A value taken apart."""
     leaves, tree = optree.tree_flatten(value, namespace=NAMESPACE)
-    return Held(tree, [leaf.as_number() if isinstance(leaf, SymbolicSize) else leaf for leaf in leaves])
+    leaves = [leaf.as_number() if isinstance(leaf, SymbolicSize) else leaf for leaf in leaves]
+    return Held(tree, leaves, value, tuple(map(held, entries_of(value))) if is_one_of(value) else ())
 
 
 def is_computed(leaf: Any) -> bool:

@@ -16,9 +16,9 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
 from ..branching.branches import raise_where, value_of
 from ..branching.effects import watching
+from ..branching.python_numbers import is_unknown
 from .entries import either
 from .orderings import chosen_key, is_better
-from .python_numbers import is_unknown
 
 Pairs = Iterable[tuple[Any, Callable[[], Any]]]
 _WHERE: Final = "the `if` of a generator"

@@ -17,8 +17,8 @@ from ...compiler.frontend.traced_program import is_array_like
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.traced_array import is_traced
 from ..branching.branches import raise_where
+from ..branching.python_numbers import is_unknown, number_of_argument
 from .entries import entry, set_entry
-from .python_numbers import is_unknown, number_of_argument
 
 _MISSING: Final = object()
 

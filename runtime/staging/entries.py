@@ -12,19 +12,19 @@ import numpy as np
 import optree
 
 from ...compiler.callers.user_code import user_location
-from ...compiler.errors import ConcretizationError, SideEffectError
+from ...compiler.errors import ConcretizationError, SideEffectError, TracemillError
 from ...compiler.frontend.traced_program import NAMESPACE, is_array_like, strongest_type, weak_type
 from ...compiler.tracing.sharing import share_one_way
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import as_value, is_numpy_array, is_traced, wrap
-from ..branching.branches import value_of
+from ..branching.alternatives import mapped, one_of
+from ..branching.branches import guarded, raise_where, value_of
+from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
+from ..branching.python_numbers import as_python_number, number_of_argument, selected
 from ..branching.slots import contents
 from ..branching.slots_outside import NoteAtReturn
 from ..branching.variables import is_same
-from .python_numbers import as_python_number, number_of_argument, selected
 
-_PLACE: Final = "_place_in_entries"
-_ENTRIES: Final = "_entries_to_choose_from"
 _SETTABLE: Final = 256
 """How many entries may be written to at a place that values decide."""
 
@@ -44,7 +44,8 @@ def entry(entries: Sequence[Any], place: Any) -> Any:
 
 
 def _entry(entries: Sequence[Any], place: Any) -> Any:
-    kinds = {type(one) for one in entries}
+    if any(map(is_one_of, entries)):
+        return one_of(entries, place)
     if any(isinstance(one, (list, tuple, dict)) for one in entries):
         return _container(entries, place)
     if all(map(is_array_like, entries)):
@@ -54,13 +55,7 @@ def _entry(entries: Sequence[Any], place: Any) -> Any:
         return first
     if all(callable(one) or _is_object(one) for one in entries):
         return OneOf(entries, place)
-    names = ", ".join(sorted({kind.__name__ for kind in kinds}))
-    raise ConcretizationError(
-        f"one of {len(entries)} entries is taken at a traced {place.type}, and a program cannot choose between these: "
-        f"{names}. It can between numbers, arrays of one shape, functions and objects: use numbers in place of texts "
-        "and None, or `if i == 0: … elif i == 1: …`",
-        user_location(),
-    )
+    return one_of(entries, place)
 
 
 def _array(entries: Sequence[Any], place: Any) -> Any:
@@ -82,7 +77,7 @@ def _array(entries: Sequence[Any], place: Any) -> Any:
 
 def _container(entries: Sequence[Any], place: Any) -> Any:
     found = _chosen_container(entries, place)
-    if not isinstance(found, tuple):
+    if not isinstance(found, tuple) and not is_one_of(found):
         _StandingContainer(found, entries, place)
     return found
 
@@ -90,13 +85,8 @@ def _container(entries: Sequence[Any], place: Any) -> Any:
 def _chosen_container(entries: Sequence[Any], place: Any) -> Any:
     """Of equal containers, that of the entries that stand at one place in all."""
     leaves, trees = zip(*(optree.tree_flatten(one, namespace=NAMESPACE) for one in entries), strict=True)
-    for tree in trees[1:]:
-        if tree != trees[0]:
-            raise ConcretizationError(
-                f"one of several containers is taken at a traced {place.type}, and they are not alike: "
-                f"{trees[0]} and {tree}",
-                user_location(),
-            )
+    if any(tree != trees[0] for tree in trees[1:]):
+        return one_of(entries, place)
     return optree.tree_unflatten(trees[0], [entry(column, place) for column in zip(*leaves, strict=True)])
 
 
@@ -261,37 +251,52 @@ def _standing(x: Any) -> "_Standing | None":
 # ---- objects and functions ---------------------------------------------------------------------------
 
 
-class OneOf:
-    """One of several objects or functions: what is asked of it is asked of each, and the place chooses."""
+def _asked(chosen: OneOf, question: Callable[[Any], Any]) -> Any:
+    """What each entry answers; where the one that is meant cannot, the program raises Python's error."""
+    entries, place = entries_of(chosen), place_of(chosen)
+    answers: list[Any] = []
+    numbers: list[int] = []
+    refused: list[tuple[int, Exception]] = []
+    for number, one in enumerate(entries):
+        try:
+            with guarded(np.equal(place, number)):
+                answers.append(question(one))
+        except TracemillError:
+            raise
+        except (TypeError, AttributeError, LookupError, ValueError) as error:
+            refused.append((number, error))
+            numbers.append(0)
+        else:
+            numbers.append(len(answers) - 1)
+    if not answers:
+        raise refused[0][1]
+    for number, error in refused:
+        raise_where(np.equal(place, number), _as_pythons(error), user_location())
+    if all(isinstance(one, MethodType) for one in answers) and len(answers) == len(entries):
+        functions = {one.__func__ for one in answers}
+        if len(functions) == 1:  # of one class: the method runs once, on what stands for its object
+            return MethodType(functions.pop(), chosen)
+    return answers[0] if len(answers) == 1 else entry(answers, mapped(numbers, place))
 
-    def __init__(self, entries: Sequence[Any], place: Any) -> None:
-        vars(self)[_ENTRIES], vars(self)[_PLACE] = tuple(entries), place
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
-        kinds = {type(one) for one in vars(self)[_ENTRIES]}
-        return kinds.pop() if len(kinds) == 1 else OneOf
+def _as_pythons(error: Exception) -> Exception:
+    """An error in whose text numbers are called what they are when the program runs."""
+    return type(error)(*(str(one).replace("TracedArray", "float") for one in error.args))
 
-    def __getattr__(self, name: str) -> Any:
-        entries, place = vars(self)[_ENTRIES], vars(self)[_PLACE]
-        found = [getattr(one, name) for one in entries]
-        if all(isinstance(one, MethodType) for one in found):
-            functions = {one.__func__ for one in found}
-            if len(functions) == 1:  # of one class: the method runs once, on what stands for its object
-                return MethodType(functions.pop(), self)
-        return entry(found, place)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        entries, place = vars(self)[_ENTRIES], vars(self)[_PLACE]
-        for number, one in enumerate(entries):
-            setattr(one, name, either(np.equal(place, number), value, getattr(one, name)))
+def _set_attribute(chosen: OneOf, name: str, value: Any) -> None:
+    for number, one in enumerate(entries_of(chosen)):
+        setattr(one, name, either(np.equal(place_of(chosen), number), value, getattr(one, name)))
+
+
+OneOf.asked, OneOf.set_attribute = staticmethod(_asked), staticmethod(_set_attribute)
 
 
 def call_one(
     chosen: OneOf, callee: Callable[[Any], Any], given: tuple[Any, ...], more: dict[str, Any]
 ) -> Any:
     """What the one of several functions gives that is meant; only that one runs."""
-    entries, place = vars(chosen)[_ENTRIES], vars(chosen)[_PLACE]
+    entries, place = entries_of(chosen), place_of(chosen)
     methods = {_method_of_calls(type(one)) for one in entries}
     method = methods.pop()
     if not methods and type(method) is FunctionType:

@@ -5,14 +5,14 @@ Where nothing is traced, each does what Python does.
 
 import ast
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from ...compiler.callers.user_code import location_at, user_location
+from ...compiler.callers.user_code import line_of_raise, location_at, user_location
 from ...compiler.errors import ConcretizationError, SideEffectError, TracemillError
 from ...compiler.frontend.conversion import Conversion
 from ...compiler.frontend.rewriting import comparison
@@ -22,9 +22,11 @@ from ...compiler.ir import Location
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import is_traced
-from ..branching.branches import branch_on, value_of
+from ..branching.branches import branch_on, guarded, value_of
 from ..branching.effects import Watch, is_watched, watching
+from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
+from ..branching.python_numbers import is_unknown
 from ..branching.variables import has_memory
 from ..environment import checking
 from .comprehensions import Pairs, fold, is_kept
@@ -39,8 +41,19 @@ from .loops import (
     known_loop,
     while_loop,
 )
+from .operators import (
+    attribute,
+    compared,
+    entered,
+    iterated,
+    operate,
+    set_attribute,
+    truth,
+    unary,
+    update,
+    users_method,
+)
 from .python_functions import callee, shown
-from .python_numbers import is_unknown
 from .ranges import StagedRange, Turns, Zipped, plainly, turns_of
 from .tables import looked_up, most_turns, note_range, range_of_known, stored, with_adopted
 
@@ -58,6 +71,14 @@ class Hooks:
     turns = staticmethod(lambda iterated: with_adopted(plainly(iterated)))
     iterator = staticmethod(lambda iterated: iter(with_adopted(plainly(iterated))))
     is_staged = staticmethod(is_unknown)
+    operate = staticmethod(operate)
+    update = staticmethod(update)
+    unary = staticmethod(unary)
+    truth = staticmethod(truth)
+    attribute = staticmethod(attribute)
+    set_attribute = staticmethod(set_attribute)
+    entered = staticmethod(entered)
+    iterated = staticmethod(iterated)
 
     def __init__(self, unit: Unit, function: FunctionType) -> None:
         self._unit, self._module = unit, function.__globals__
@@ -98,8 +119,16 @@ class Hooks:
 
         if first.dtype != np.bool_ or require_trace().checks_bounds:
             return either(other)
-        with watching("`or`" if first_if else "`and`", {}, user_location()) as watch:
-            second, changed = other(), watch.take()
+        try:
+            with (
+                watching("`or`" if first_if else "`and`", {}, user_location()) as watch,
+                guarded(np.logical_not(first) if first_if else first),
+            ):
+                second, changed = other(), watch.take()
+        except Exception as error:
+            if line_of_raise(error) is None:
+                raise
+            return either(other)
         if changed:
             return either(other)
         own = np.dtype(bool) if type(second) is bool else None
@@ -125,8 +154,11 @@ class Hooks:
         """``left < … < …``, and ``x in …``"""
         result: Any = True
         for name, other in zip(names, others, strict=True):
-            right = _speculative("a chain of comparisons", other) if is_unknown(result) else other()
-            found = _is_in(left, right, name) if name in ("in_", "not_in") else comparison(name)(left, right)
+            with _running_if(result):
+                right = other()
+                found = (
+                    _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
+                )
             if is_unknown(result):
                 result = np.logical_and(result, found)
             elif not (is_unknown(found) or found):
@@ -243,6 +275,11 @@ class Hooks:
         if remaining is None:
             found = self._unless_left(site, left, lambda: self._staged_while(site, left.names))
             return self._after(site, found, {**left.names, **found.names})
+        left = self._turns(site, left, remaining)
+        return self._after(site, left, left.names)
+
+    def _turns(self, site: Site, left: Outcome, remaining: "Iterator[Any]") -> Outcome:
+        """What further turns of a loop leave, each of which runs unless one before it has left the loop."""
         body = site.blocks[-1]
         for item in remaining:
             if not is_traced(left.kind) and left.kind != FELL:
@@ -250,7 +287,7 @@ class Hooks:
             turn = self._runner(body, {**left.names, ITEM: item})
             found = self._unless_left(site, left, turn)
             left = Outcome(found.kind, found.value, {**left.names, **found.names})
-        return self._after(site, left, left.names)
+        return left
 
     def _unless_left(self, site: Site, left: Outcome, block: Callable[[], Outcome]) -> Outcome:
         """What a block of a loop gives, or how the loop was left before."""
@@ -283,6 +320,8 @@ class Hooks:
         """A ``for`` over what can be traced as one loop; None if Python is to run it."""
         if current_trace() is None:
             return None
+        if is_one_of(iterated):
+            return self._over_one_of(number, iterated, names)
         if type(iterated) not in _ITERATED and not is_traced(iterated):
             self._refuse_to_use_up(number, iterated)
             return None
@@ -302,6 +341,25 @@ class Hooks:
         if isinstance(turns.length, SymbolicSize):
             turns.length.whole(f"the loop at {self._place(site)} runs turn by turn, since {found}")
         return None
+
+    def _over_one_of(self, number: int, iterated: Any, names: Mapping[str, Any]) -> Any:
+        """A ``for`` over one of several lists: a branch for each."""
+        site = self._unit.sites[number]
+        self._check(site, "for")
+        entries, place = entries_of(iterated), place_of(iterated)
+
+        def over(at: int) -> Outcome:
+            def own() -> Outcome:
+                return self._turns(site, Outcome(FELL, UNSET, names), iter(entries[at]))
+
+            if at == len(entries) - 1:
+                return own()
+            where = self._where(site, "for")
+            return self._choice(
+                site, where, np.equal(place, at), lambda: over(at + 1), own, site.names, names
+            )
+
+        return self._after(site, over(0), names)
 
     def _refuse_to_use_up(self, number: int, iterated: Any) -> None:
         """An iterator that is not made in a turn gives each of them something else."""
@@ -421,10 +479,14 @@ def _raise_own_fault(error: Exception) -> None:
         raise error
 
 
-def _speculative(where: str, block: Callable[[], Any]) -> Any:
-    """What a block gives that Python may not run: it must do nothing else."""
-    with watching(where, {}, user_location()):
-        return block()
+@contextmanager
+def _running_if(test: Any) -> Generator[None]:
+    """What Python may not run, as values decide: it must do nothing but compute."""
+    if not is_unknown(test):
+        yield
+        return
+    with watching("a chain of comparisons", {}, user_location()), guarded(test):
+        yield
 
 
 def _state(site: Site, found: Outcome) -> tuple[Any, ...]:
@@ -433,6 +495,13 @@ def _state(site: Site, found: Outcome) -> tuple[Any, ...]:
 
 def _is_in(x: Any, container: Any, name: str) -> Any:
     """``x in container``, of what can be compared one by one."""
+    if is_one_of(x):
+        return OneOf.asked(x, lambda one: _is_in(one, container, name))
+    if is_one_of(container):
+        return OneOf.asked(container, lambda one: _is_in(x, one, name))
+    if (contains := users_method(container, "__contains__")) is not None:
+        found = truth(contains(x))
+        return np.logical_not(found) if name == "not_in" else found
     if isinstance(x, SymbolicSize) and isinstance(container, (set, frozenset, dict)):
         x = operator.index(x)
     if is_traced(container) and has_memory(container):

@@ -20,6 +20,7 @@ from ...compiler.tracing.adoption import as_adopted, is_adopted
 from ...compiler.tracing.sharing import all_shared_with, make_unreadable, share
 from ...compiler.tracing.trace import Storage, require_trace
 from ...compiler.tracing.traced_array import is_traced
+from ..branching.alternatives import alternatives, as_one_of, distinct, index_of, require_operators
 from ..branching.effects import Watch
 from ..branching.outcomes import FELL, RETURNED, UNSET, Outcome
 from ..branching.slots import Slot
@@ -36,6 +37,8 @@ from .ranges import Turns
 Turn = Callable[[Mapping[str, Any]], Outcome]
 HEAVY: Final = 32
 """A loop with loops or branches in it is a loop of the program if its turns together weigh as much."""
+_MOST_FORMS: Final = 16
+"""How many texts, or other values that are no numbers, a variable of a loop may have."""
 VERY_LONG: Final = 256
 """A loop of as many turns is one even where to write it out would tell arrays apart."""
 NUMBER: Final = f"{HOOKS}_number"
@@ -52,6 +55,14 @@ class RunsInPythonError(Exception):
 
 class TurnRaisesError(RunsInPythonError):
     """Whatever the values are, a turn ends with an error of the user's: there is one turn at most."""
+
+
+class _MoreFormsError(Exception):
+    """A turn leaves a variable in forms that it is not carried in."""
+
+    def __init__(self, name: "str | Slot", forms: Sequence[Held]) -> None:
+        super().__init__(name)
+        self.name, self.forms = name, forms
 
 
 class StagedLoop:
@@ -130,16 +141,33 @@ class StagedLoop:
                 raise CarryMismatchError(
                     f"{self.where}: `{name}` is set before a turn, and not after it", user_location()
                 )
-            after = held(names[name])
-            if not before.has_form_of(after):
-                raise CarryMismatchError(
-                    f"{self.where}: `{name}` is {before} before a turn and {after} after it. A loop on "
-                    "traced values carries arrays and numbers, alone or in equal lists, tuples and dicts",
-                    user_location(),
-                )
-            found += after.arrays
+            found += self._as_before(name, before, held(names[name])).arrays
         self.leaving = found
         return found
+
+    def _as_before(self, name: "str | Slot", before: Held, after: Held) -> Held:
+        """What a turn leaves in a variable, in the form in which it found it."""
+        if before.has_form_of(after):
+            return after
+        require_operators()
+        forms = [form for form, _ in alternatives(before)]
+        new = distinct(form for form, _ in alternatives(after) if index_of(form, forms) is None)
+        if new or len(forms) == 1:
+            if len(forms) + len(new) > _MOST_FORMS:
+                raise CarryMismatchError(
+                    f"{self.where}: `{name}` is {before} before a turn and {after} after it: it has another length or "
+                    "other parts in each turn, and a loop on traced values must know them all",
+                    user_location(),
+                )
+            raise _MoreFormsError(name, [*forms, *new])
+        return as_one_of(after, forms)
+
+    def _carry_one_of(self, name: "str | Slot", forms: Sequence[Held]) -> None:
+        """Carry a variable as one of several values."""
+        before, self.held = self.held | {name: as_one_of(self.held[name], forms)}, {}
+        self.carry = Carry(self.where, "carried", [])
+        for key, one in before.items():
+            self._add(key, one)
 
     def traced(self, turn: Turn, counted: Sequence[Argument] = ()) -> NestedFunction:
         """A turn, with types that it gives back as it gets them; it may be given its number, and rows."""
@@ -154,9 +182,13 @@ class StagedLoop:
         body.__name__ = f"{self.name}_body"
         while True:
             entering = [*counted[:1], *self.carry.arguments(), *counted[1:]]
-            step = NestedFunction(
-                self.where, body, self._tree(*counted), entering, repeats=True, is_block=True
-            )
+            try:
+                step = NestedFunction(
+                    self.where, body, self._tree(*counted), entering, repeats=True, is_block=True
+                )
+            except _MoreFormsError as more:
+                self._carry_one_of(more.name, more.forms)
+                continue
             names = {name: as_adopted(x) for name, x in self.names.items()}
             if any(names[name] is not x for name, x in self.names.items()):
                 self.names = names  # what was read before the first write was NumPy's alone

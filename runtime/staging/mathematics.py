@@ -14,7 +14,8 @@ import numpy as np
 from ...compiler.ir import Constant, Value
 from ...compiler.symbolic_size import SymbolicSize, is_known
 from ...compiler.tracing.traced_array import TracedArray, located, wrap
-from .python_numbers import as_float, as_python_number, is_unknown
+from ..branching.python_numbers import as_float, as_python_number
+from .functions_of_floats import is_computed, meanings_of_several
 
 _LEAST: Final = {
     "cbrt": 0,
@@ -30,9 +31,9 @@ _LEAST: Final = {
 """The functions that compute with sizes, and for which they have a value."""
 _KEEP_THE_SIGN: Final = frozenset({"add", "convert", "divide", "multiply", "reciprocal", "sqrt"})
 _NAMES: Final = """
-    sqrt exp expm1 log log2 log10 log1p sin cos tan sinh cosh tanh fabs hypot copysign fmod cbrt exp2
+    sqrt exp expm1 log log2 log10 log1p sin cos tan sinh cosh tanh fabs copysign fmod cbrt exp2 pow=power
     asin=arcsin acos=arccos atan=arctan atan2=arctan2 asinh=arcsinh acosh=arccosh atanh=arctanh
-    degrees radians
+    degrees radians nextafter
 """.split()
 """The functions, and what NumPy calls them if it has another name."""
 
@@ -41,7 +42,7 @@ def _function(name: str, numpys: Any) -> Callable[..., Any]:
     own = getattr(math, name)
 
     def function(*given: Any) -> Any:
-        if len(given) == numpys.nin and any(map(is_unknown, given)):
+        if len(given) == numpys.nin and any(map(is_computed, given)):
             return as_python_number(numpys(*map(as_float, given)), float)
         if name in _LEAST and any(isinstance(x, SymbolicSize | TracedArray) for x in given):
             least = _LEAST[name]
@@ -82,11 +83,11 @@ def _is_sized(x: TracedArray, value: Value, least: int) -> bool:
 
 
 def _rounded(own: Any, numpys: Any) -> Callable[[Any], Any]:
-    return lambda x: as_python_number(numpys(x), int) if is_unknown(x) and x.dtype.kind == "f" else own(x)
+    return lambda x: as_python_number(numpys(x), int) if is_computed(x) and x.dtype.kind == "f" else own(x)
 
 
 def _question(own: Any, numpys: Any) -> Callable[[Any], Any]:
-    return lambda x: numpys(x) if is_unknown(x) else own(x)
+    return lambda x: numpys(x) if is_computed(x) else own(x)
 
 
 def _meanings() -> dict[Any, Callable[..., Any]]:
@@ -102,7 +103,7 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
         name, _, numpys = pair.partition("=")
         if hasattr(math, name):
             found[getattr(math, name)] = _function(name, getattr(np, numpys or name))
-    return found
+    return found | meanings_of_several()
 
 
 MATHEMATICS: Final = _meanings()

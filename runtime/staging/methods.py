@@ -9,11 +9,17 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location
 from ..branching.branches import raise_where
+from ..branching.python_numbers import (
+    PYTHON_KINDS,
+    as_python_number,
+    is_unknown,
+    is_unknown_integer,
+    selected,
+)
 from .dictionaries import DICT_METHODS, is_unknown_key
 from .entries import either, entry
 from .on_behalf import call
 from .orderings import in_order
-from .python_numbers import PYTHON_KINDS, as_python_number, is_unknown, is_unknown_integer, selected
 
 
 def method_on_values(

@@ -5,7 +5,8 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
@@ -15,27 +16,45 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ClockError, UnsupportedFunctionError
-from ...compiler.frontend.conversion import call_converted, converted
+from ...compiler.frontend.conversion import OPERATORS, call_converted, converted
 from ...compiler.frontend.reached import reads_attributes
 from ...compiler.symbolic_size import SymbolicSize, is_one
 from ...compiler.tracing.registry import CONSTRUCTORS
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import contains_traced, is_traced, located
 from ..branching.effects import watch_called, watching
+from ..branching.one_of import OneOf, is_one_of
+from ..branching.python_numbers import as_python_number, is_unknown, selected
 from .comprehensions import known_tests
 from .draws import draw_method, seeded
-from .entries import OneOf, call_one
+from .entries import call_one, either
+from .functions_of_floats import is_computed
 from .instances import maker
 from .mathematics import MATHEMATICS
 from .methods import array_method, method_on_values
 from .numpy_functions import numpy_meaning
 from .on_behalf import call
+from .operators import attribute, compared, iterated, operate, users_method
 from .orderings import are_orderable, best, best_of_many, in_order
-from .python_numbers import as_python_number, is_unknown, selected
 from .ranges import StagedRange, Zipped, enumerated, plainly, turned_around, zipped
 from .vectorized import vectorized
 
 _LONGEST_FOLD: Final = 64
+_ITERATING: Final = (
+    list,
+    tuple,
+    set,
+    frozenset,
+    sum,
+    sorted,
+    zip,
+    enumerate,
+    map,
+    dict,
+    np.array,
+    np.asarray,
+)
+_IMPURE: Final = (print, id, type, input, open, setattr, super, object)
 _FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, partial, type)
 _TESTERS: Final = (filter, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)
 _BISECTIONS: Final = {bisect.bisect_left: "left", bisect.bisect_right: "right"}
@@ -57,7 +76,11 @@ def callee(function: Any) -> Any:
         return found
     watch_called(function)
     if (found := _meaning(function, kind)) is not None:
-        return found
+        if not (OPERATORS.get() and _is_pure(function)):
+            return found
+        return partial(_called_of_each, found, function in _ITERATING)
+    if OPERATORS.get() and _is_pure(function):
+        return partial(_called_of_each, function, function in _ITERATING)
     return partial(call_converted, function) if reads_attributes(function) else converted(function)
 
 
@@ -91,6 +114,31 @@ def _is_seeded(function: Any) -> bool:
     return name in _SEEDED and module.partition(".")[0] in ("numpy", "random")
 
 
+def _is_pure(function: Any) -> bool:
+    """Whether a function of Python's or NumPy's is asked about each of several values, among which values choose."""
+    if isinstance(getattr(function, "__self__", None), (list, dict, set, deque)):
+        return False
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return function not in _IMPURE and module.partition(".")[0] in ("builtins", "math", "numpy", "operator")
+
+
+def _called_of_each(function: Any, iterates: bool, *given: Any, **more: Any) -> Any:
+    """What a function gives of one of several values, or of the items of an object of the user's."""
+    if iterates:
+        given = tuple(map(iterated, given))
+    arguments: dict[Any, Any] = dict(enumerate(given)) | more
+    key = next((key for key, one in arguments.items() if is_one_of(one)), None)
+    if key is None:
+        return function(*given, **more)
+
+    def of_one(each: Any) -> Any:
+        filled = arguments | {key: each}
+        positional = [filled.pop(number) for number in range(len(given))]
+        return _called_of_each(function, iterates, *positional, **filled)
+
+    return OneOf.asked(arguments[key], of_one)
+
+
 def _called_one(chosen: OneOf, *given: Any, **more: Any) -> Any:
     return call_one(chosen, callee, given, more)
 
@@ -121,7 +169,21 @@ def _known_int(x: Any) -> Any:
 
 def _len(x: Any) -> Any:
     """``len(x)``, which Python makes an int: of a traced array a symbolic size if it has one."""
+    if (own := users_method(x, "__len__")) is not None:
+        return own()
     return x.__len__() if is_traced(x) else len(x)
+
+
+def _special_method(own: Any, name: str, known: Any = None) -> Callable[..., Any]:
+    """A function of Python's that asks its argument by a method, which may be the user's."""
+
+    def asking(*given: Any, **more: Any) -> Any:
+        method = users_method(given[0], name) if given else None
+        if method is not None:
+            return method(*given[1:])
+        return (own if known is None else known)(*given, **more)
+
+    return asking
 
 
 def _range(*bounds: Any) -> Any:
@@ -164,14 +226,42 @@ def _int(*given: Any, **more: Any) -> Any:
 
 
 def _float(*given: Any) -> Any:
-    if len(given) == 1 and is_unknown(given[0]) and given[0].dtype.kind != "c":
+    if len(given) == 1 and is_computed(given[0]) and given[0].dtype.kind != "c":
         return as_python_number(given[0], float)
     return float(*given)
 
 
+def _isinstance(x: Any, kinds: Any) -> bool:
+    """``isinstance``: of a traced array or number, by the class of what it stands for."""
+    return issubclass(class_of(x), kinds) if _stands_for_something(x) else isinstance(x, kinds)
+
+
+def _type(*given: Any, **more: Any) -> Any:
+    if len(given) == 1 and _stands_for_something(given[0]):
+        return class_of(given[0])
+    return type(*given, **more)
+
+
+def _stands_for_something(x: Any) -> bool:
+    return is_traced(x) or isinstance(x, SymbolicSize)
+
+
+def class_of(x: Any) -> "type[Any]":
+    """The class of what something traced stands for."""
+    if isinstance(x, SymbolicSize):
+        return int
+    if not x.is_scalar:
+        return np.ndarray
+    kind: type[Any] = x.dtype.type if x.weak is None else x.weak
+    return kind
+
+
 def _complex(*given: Any, **more: Any) -> Any:
-    if len(given) == 1 and not more and is_unknown(given[0]):
+    parts = (*given, *(more[name] for name in ("real", "imag") if name in more))
+    if len(given) == 1 and not more and is_computed(given[0]):
         return as_python_number(given[0], complex)
+    if len(parts) == 2 and any(map(is_computed, parts)):
+        return as_python_number(parts[0] + parts[1] * 1j, complex)
     return complex(*given, **more)
 
 
@@ -195,6 +285,8 @@ def _extreme(own: Any, better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
             return own(entries, **options) if len(given) == 1 else own(*given, **options)
         key = options.get("key")
         keys = entries if key is None else list(map(callee(key), entries))
+        if any(users_method(one, "__lt__") is not None for one in keys):
+            return _first_of(entries, keys, better)
         if not are_orderable(keys):
             decided = own(range(len(keys)), key=keys.__getitem__)
             return entries[decided]
@@ -209,6 +301,18 @@ def _extreme(own: Any, better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
         return found
 
     return extreme
+
+
+def _first_of(entries: Sequence[Any], keys: Sequence[Any], better: Callable[[Any, Any], Any]) -> Any:
+    """The first of the best, as objects of the user's compare themselves."""
+    found, key = entries[0], keys[0]
+    for one, other in zip(entries[1:], keys[1:], strict=True):
+        is_better = better(other, key)
+        if is_unknown(is_better):
+            found, key = either(is_better, one, found), either(is_better, other, key)
+        elif is_better:
+            found, key = one, other
+    return found
 
 
 def _ndarray(shape: Any, dtype: Any = float, buffer: Any = None, *more: Any, **options: Any) -> Any:
@@ -303,24 +407,36 @@ def _prod(given: Any, /, *, start: Any = 1) -> Any:
     return functools.reduce(operator.mul, given, start)
 
 
+_OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+_COMPARISONS: Final = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
 def _meanings() -> dict[Any, Callable[..., Any]]:
     return {
         range: _range,
         zip: _zip,
         enumerate: _enumerate,
         reversed: _reversed,
-        int: _int,
-        float: _float,
-        complex: _complex,
-        bool: _bool,
-        round: _round,
-        min: _extreme(min, lambda one, best: one < best),
-        max: _extreme(max, lambda one, best: one > best),
+        abs: _special_method(abs, "__abs__"),
+        int: _special_method(int, "__int__", _int),
+        float: _special_method(float, "__float__", _float),
+        complex: _special_method(complex, "__complex__", _complex),
+        bool: _special_method(bool, "__bool__", _bool),
+        round: _special_method(round, "__round__", _round),
+        iter: lambda *given: iter(iterated(given[0]), *given[1:]),
+        next: _special_method(next, "__next__"),
+        getattr: lambda x, name, *default: attribute(x, name) if not default else getattr(x, name, *default),
+        **{getattr(operator, name): partial(operate, name.strip("_")) for name in _OPERATORS},
+        **{getattr(operator, name): partial(compared, name) for name in _COMPARISONS},
+        min: _extreme(min, partial(compared, "lt")),
+        max: _extreme(max, partial(compared, "gt")),
         any: _any,
         all: _all,
         pow: _pow,
         str: _text(str),
         np.datetime64: _datetime64,
+        isinstance: _isinstance,
+        type: _type,
         repr: _text(repr),
         divmod: _divmod,
         sorted: _sorted,

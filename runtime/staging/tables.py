@@ -15,10 +15,12 @@ from ...compiler.tracing.adoption import adopt, as_adopted
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import as_value, is_numpy_array, is_traced, located, wrap
 from ..branching.effects import is_watched
+from ..branching.one_of import OneOf, is_one_of
+from ..branching.python_numbers import is_unknown_integer
 from .dictionaries import is_unknown_key, set_value, value_at
 from .entries import entry, refresh_standing, set_entry, write_through
 from .numpy_functions import indexable
-from .python_numbers import is_unknown_integer
+from .operators import iterated, users_method
 from .ranges import StagedRange, plainly, range_of
 
 _SEQUENCES: Final = (list, tuple, deque, str)
@@ -28,6 +30,22 @@ def looked_up(table: Any, index: Any) -> Any:
     """``table[index]``"""
     if current_trace() is None:
         return table[index]
+    if is_one_of(table) or is_one_of(index) or users_method(table, "__getitem__") is not None:
+        return _looked_up_by_each(table, index)
+    return _looked_up(table, index)
+
+
+def _looked_up_by_each(table: Any, index: Any) -> Any:
+    """An entry of one of several tables, at one of several keys, or of an object of the user's."""
+    if is_one_of(table):
+        return OneOf.asked(table, lambda one: looked_up(one, index))
+    if is_one_of(index):
+        return OneOf.asked(index, lambda one: looked_up(table, one))
+    own = users_method(table, "__getitem__")
+    return looked_up(table, index) if own is None else own(index)
+
+
+def _looked_up(table: Any, index: Any) -> Any:
     if (found := indexable(table)) is not None:
         return located(found.__getitem__, index)
     if isinstance(table, dict):
@@ -49,6 +67,9 @@ def stored(value: Any, table: Any, index: Any) -> None:
     """``table[index] = value``"""
     if current_trace() is None:
         table[index] = value
+        return
+    if (own := users_method(table, "__setitem__")) is not None:
+        own(index, value)
         return
     if write_through(table, index, value, looked_up, stored):
         return
@@ -83,11 +104,11 @@ def _with_plain_ranges(index: Any) -> Any:
     return plainly(index)
 
 
-def with_adopted(iterated: Any) -> Any:
+def with_adopted(over: Any) -> Any:
     """What Python iterates over, in which arrays of NumPy's that are written to meanwhile are traced."""
-    if current_trace() is None or type(iterated) is range or is_traced(iterated):
-        return iterated
-    return map(_adopted, iterated)
+    if current_trace() is None or type(over) is range or is_traced(over):
+        return over
+    return map(_adopted, iterated(over))
 
 
 def _adopted(item: Any) -> Any:

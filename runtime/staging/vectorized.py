@@ -12,7 +12,7 @@ from ...compiler.frontend.traced_program import is_array_like
 from ...compiler.tracing.traced_array import is_traced
 from ..batching.vmap import vmap
 from ..branching.effects import watching
-from .python_numbers import PYTHON_KINDS, as_python_number
+from ..branching.python_numbers import PYTHON_KINDS, as_python_number
 
 
 def vectorized(

@@ -8,7 +8,7 @@ import numpy as np
 import optree
 
 from ...compiler.dtypes import dtype_name
-from ...compiler.frontend.traced_program import ArrayOutput, Program, flatten_arguments, order_of_keys
+from ...compiler.frontend.traced_program import ArrayOutput, Program, order_of_keys
 from ...compiler.ir import Shape
 from ...compiler.shapes.dim import Dim
 from ...compiler.shapes.matching import matching
@@ -255,8 +255,5 @@ def result_expression(program: Program, names: dict[str, Any], sizes: Mapping[st
 
 def _builder(tree: Any) -> Callable[..., Any]:
     """Rebuilds a container that Python has no literal for, from its children."""
-
-    def build(*children: Any) -> Any:
-        return tree.unflatten([leaf for child in children for leaf in flatten_arguments((child,), {})[0]])
-
-    return build
+    container = tree.one_level()
+    return lambda *children: container.unflatten(children)

@@ -64,7 +64,6 @@ PROGRAMS = (
         in_dims=(0,),
         gradient=(0,),
         kinks=(1,),
-        refused="BranchMismatchError",
     ),
     Program(
         tree_predict,

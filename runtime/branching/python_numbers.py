@@ -18,6 +18,13 @@ def is_unknown(x: Any) -> bool:
     return is_traced(x) and is_one(x.size) and not x._trace.can_be_known(x.value)
 
 
+def is_differentiable(x: Any) -> bool:
+    """Whether a value is a traced number that has a derivative, even if tracing knows it."""
+    if not (is_traced(x) and is_one(x.size)) or x.dtype.kind not in "fc":
+        return False
+    return is_unknown(x) or bool(x._trace.depends_on_arguments(x.value))
+
+
 def is_unknown_integer(x: Any) -> bool:
     """Whether a value is a traced integer whose value tracing does not know."""
     return is_unknown(x) and x.dtype.kind in "iu"
@@ -38,7 +45,7 @@ def as_python_number(x: Any, kind: "type[Any]") -> TracedArray:
 
 def as_float(x: Any) -> Any:
     """A traced number as a float of Python's, as far as it is real; all else as it is."""
-    return as_python_number(x, float) if is_unknown(x) and x.dtype.kind != "c" else x
+    return as_python_number(x, float) if is_traced(x) and is_one(x.size) and x.dtype.kind != "c" else x
 
 
 def selected(test: Any, x: Any, y: Any) -> Any:

@@ -1,0 +1,129 @@
+"""`OperatorRewriter`: a rewriter that gives hooks to operators and attributes, too.
+
+Most programs do without: arrays and numbers answer operators themselves. An object of the user's answers by a method,
+which has to be converted if values decide in it, and so do texts and None among which values choose.
+"""
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final
+
+from .rewriting import COMPARISONS, Rewriter, assign, delayed, hook, named
+
+_BINARY: Final[dict[type[ast.operator], str]] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and",
+    ast.BitOr: "or", ast.BitXor: "xor",
+}  # fmt: skip
+_UNARY: Final[dict[type[ast.unaryop], str]] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
+
+
+class OperatorRewriter(Rewriter):
+    """Rewrites statements of one function, with hooks for operators and attributes."""
+
+    def is_plain(self, test: ast.expr) -> bool:
+        """Whether a test is never traced: of a text or None among which values choose, even ``x is None`` is."""
+        return isinstance(test, ast.Constant)
+
+    def tested(self, test: ast.expr) -> ast.expr:
+        """The expression of a test."""
+        return ast.copy_location(hook("truth", self.expression(test)), test)
+
+    def statement(self, node: ast.stmt, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
+        """A statement, and the `rest` up to the end of the region."""
+        match node:
+            case ast.AugAssign(target=ast.Name(id=name)):
+                return [assign(name, self._updated(named(name), node))]
+            case ast.AugAssign(target=ast.Attribute() as target):
+                of = self.unit.temporary()
+                old = hook("attribute", named(of), ast.Constant(self.attribute_name(target)))
+                return [
+                    assign(of, self.expression(target.value)),
+                    self._set_attribute(target, named(of), self._updated(old, node)),
+                ]
+            case ast.Assign(targets=[ast.Attribute() as target]):
+                value = self.unit.temporary()
+                return [
+                    assign(value, self.expression(node.value)),
+                    self._set_attribute(target, self.expression(target.value), named(value)),
+                ]
+            case ast.With():
+                return [self._with(node)]
+            case ast.Assign(targets=targets) if any(isinstance(one, ast.Tuple | ast.List) for one in targets):
+                value = ast.copy_location(hook("iterated", self.expression(node.value)), node.value)
+                given = self.unit.temporary()
+                later = ast.copy_location(ast.Assign(targets, named(given)), node)
+                return [assign(given, value), *super().statement(later, rest)]
+            case _:
+                return super().statement(node, rest)
+
+    def updated_item(self, item: str, node: ast.AugAssign) -> ast.stmt:
+        """``item op= value`` of an entry that stands in a variable."""
+        return assign(item, self._updated(named(item), node))
+
+    def _updated(self, old: ast.expr, node: ast.AugAssign) -> ast.expr:
+        given = ast.Constant(_BINARY[type(node.op)]), old, self.expression(node.value)
+        return ast.copy_location(hook("update", *given), node)
+
+    def _set_attribute(self, target: ast.Attribute, of: ast.expr, value: ast.expr) -> ast.stmt:
+        name = ast.Constant(self.attribute_name(target))
+        return ast.Expr(ast.copy_location(hook("set_attribute", value, of, name), target))
+
+    def _with(self, node: ast.With) -> ast.stmt:
+        items = [
+            ast.withitem(
+                hook("entered", self.expression(one.context_expr)),
+                None if one.optional_vars is None else self.rebuilt(one.optional_vars),
+            )
+            for one in node.items
+        ]
+        return ast.With(items, self.block(node.body, None), None)
+
+    def _binary(self, node: ast.BinOp) -> ast.expr:
+        name = ast.Constant(_BINARY[type(node.op)])
+        return hook("operate", name, self.expression(node.left), self.expression(node.right))
+
+    def _unary(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.op, ast.Not):
+            return hook("not_", self.tested(node.operand))
+        return hook("unary", ast.Constant(_UNARY[type(node.op)]), self.expression(node.operand))
+
+    def _compared(self, node: ast.Compare) -> ast.expr:
+        if self.is_undelayed(node.comparators):
+            found: ast.expr = self.rebuilt(node)
+            return found
+        names = ast.Tuple([ast.Constant(COMPARISONS[type(op)]) for op in node.ops], ast.Load())
+        others = [delayed(self.expression(one)) for one in node.comparators]
+        return hook("compare", names, self.expression(node.left), *others)
+
+    def _read(self, node: ast.Attribute) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load):
+            found: ast.expr = self.rebuilt(node)
+            return found
+        return hook("attribute", self.expression(node.value), ast.Constant(self.attribute_name(node)))
+
+    def _item(self, node: ast.Subscript) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load):
+            found: ast.expr = self.rebuilt(node)
+            return found
+        return hook("item", self.expression(node.value), self.index(node.slice))
+
+    def _starred(self, node: ast.Starred) -> ast.expr:
+        value = self.expression(node.value)
+        return ast.Starred(value if isinstance(node.ctx, ast.Store) else hook("iterated", value), node.ctx)
+
+    def comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        """A `for` of a comprehension."""
+        new = super().comprehension(node)
+        new.iter = ast.copy_location(hook("iterated", new.iter), new.iter)
+        return new
+
+    _EXPRESSIONS: ClassVar[dict[type[ast.AST], Callable[..., ast.expr]]] = {
+        **Rewriter._EXPRESSIONS,
+        ast.Attribute: _read,
+        ast.BinOp: _binary,
+        ast.Compare: _compared,
+        ast.Starred: _starred,
+        ast.Subscript: _item,
+        ast.UnaryOp: _unary,
+    }

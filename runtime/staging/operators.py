@@ -1,0 +1,242 @@
+"""What operators and attributes do in code that has hooks for them: methods of the user's are converted.
+
+Also what they do with tuples that hold traced numbers, and with one of several values.
+"""
+
+import operator
+from collections.abc import Callable
+from functools import cached_property, partial
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.callers.user_code import is_users
+from ...compiler.frontend.conversion import call_converted
+from ...compiler.frontend.rewriting import comparison
+from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.traced_array import is_traced
+from ..branching.effects import watch_called
+from ..branching.one_of import OneOf, is_one_of
+from ..branching.python_numbers import is_unknown
+
+_REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+_SEQUENCES: Final = (tuple, list)
+
+
+def users_method(x: Any, name: str) -> "Callable[..., Any] | None":
+    """A special method of an object whose class is the user's, which runs converted; None if it has none."""
+    found = _method_of(type(x), name)
+    if found is None or current_trace() is None:
+        return None
+    return partial(_called, MethodType(found, x))
+
+
+def _called(method: MethodType, *given: Any) -> Any:
+    watch_called(method)
+    return call_converted(method, *given)
+
+
+def _method_of(kind: "type[Any]", name: str) -> FunctionType | None:
+    if kind.__module__ == "builtins":
+        return None
+    found = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
+    return found if type(found) is FunctionType and is_users(found.__code__.co_filename) else None
+
+
+def operate(name: str, x: Any, y: Any) -> Any:
+    """``x + y`` and its like."""
+    if is_one_of(x):
+        return OneOf.asked(x, lambda one: operate(name, one, y))
+    if is_one_of(y):
+        return OneOf.asked(y, lambda one: operate(name, x, one))
+    own, reflected = users_method(x, f"__{name}__"), users_method(y, f"__r{name}__")
+    if own is None and reflected is None:
+        return _plain(name)(x, y)
+    asked = [(own or partial(_built_in, x, f"__{name}__"), y)]
+    if type(x) is not type(y) and reflected is not None:
+        first = issubclass(type(y), type(x)) and _method_of(type(x), f"__r{name}__") is not reflected
+        asked.insert(0 if first else 1, (reflected, x))
+    for method, other in asked:
+        found = method(other)
+        if found is not NotImplemented:
+            return found
+    raise TypeError(f"unsupported operand type(s) for {name}: '{type(x).__name__}' and '{type(y).__name__}'")
+
+
+def _built_in(x: Any, name: str, y: Any) -> Any:
+    """What a method that is not the user's answers."""
+    method = getattr(type(x), name, None)
+    return NotImplemented if method is None else method(x, y)
+
+
+def update(name: str, x: Any, y: Any) -> Any:
+    """``x += y`` and its like."""
+    if (own := users_method(x, f"__i{name}__")) is not None and (found := own(y)) is not NotImplemented:
+        return found
+    if is_one_of(x) or is_one_of(y) or users_method(x, f"__{name}__") or users_method(y, f"__r{name}__"):
+        return operate(name, x, y)
+    return getattr(operator, f"i{name}")(x, y)
+
+
+def _plain(name: str) -> Callable[[Any, Any], Any]:
+    found: Callable[[Any, Any], Any] = getattr(operator, f"__{name}__")
+    return found
+
+
+def unary(name: str, x: Any) -> Any:
+    """``-x`` and its like."""
+    if is_one_of(x):
+        return OneOf.asked(x, lambda one: unary(name, one))
+    own = users_method(x, f"__{name}__")
+    return getattr(operator, name)(x) if own is None else own()
+
+
+def compared(name: str, x: Any, y: Any) -> Any:
+    """``x < y`` and its like; also ``x is y``."""
+    if is_one_of(x):
+        return OneOf.asked(x, lambda one: compared(name, one, y))
+    if is_one_of(y):
+        return OneOf.asked(y, lambda one: compared(name, x, one))
+    if name not in _REFLECTED:
+        return comparison(name)(x, y)
+    if type(x) in _SEQUENCES and type(x) is type(y) and _holds_unknown(x, y):
+        return _compared_in_order(name, x, y)
+    own = users_method(x, f"__{name}__")
+    other = users_method(y, f"__{_REFLECTED[name]}__")
+    if own is None and other is None:
+        return comparison(name)(x, y)
+    if fields := _fields(x, own):
+        return NotImplemented if type(x) is not type(y) else compared(name, fields(x), fields(y))
+    for method, given in ((own, y), (other, x)):
+        if method is not None and (found := method(given)) is not NotImplemented:
+            return found
+    return comparison(name)(x, y)
+
+
+def _fields(x: Any, method: Any) -> "Callable[[Any], tuple[Any, ...]] | None":
+    """Gives what a comparison of a dataclass compares that has no source of its own; None if it has one."""
+    known = getattr(type(x), "__dataclass_fields__", None)
+    if known is None or method is None or method.args[0].__func__.__code__.co_filename != "<string>":
+        return None
+    return lambda one: tuple(getattr(one, field.name) for field in known.values() if field.compare)
+
+
+def _holds_unknown(*sequences: Any) -> bool:
+    return any(
+        is_unknown(one)
+        or (type(one) in _SEQUENCES and _holds_unknown(one))
+        or _method_of(type(one), "__lt__")
+        for sequence in sequences
+        for one in sequence
+    )
+
+
+def _compared_in_order(name: str, x: Any, y: Any) -> Any:
+    """Of two tuples, the first entries that differ are compared; if there are none, the lengths."""
+    if name == "ne":
+        return np.logical_not(compared("eq", x, y))
+    if name == "eq" and len(x) != len(y):
+        return False
+    found: Any = comparison(name)(len(x), len(y))
+    for one, other in zip(reversed(x[: len(y)]), reversed(y[: len(x)]), strict=True):
+        are_equal = compared("eq", one, other)
+        decided = False if name == "eq" else compared(name, one, other)
+        found = np.where(are_equal, found, decided)[()]
+    return found
+
+
+def truth(x: Any) -> Any:
+    """What a test asks of an object: whether it is true."""
+    if is_one_of(x):
+        return OneOf.asked(x, _as_bool)
+    own = users_method(x, "__bool__")
+    if own is None and users_method(x, "__len__") is not None:
+        own = users_method(x, "__len__")
+    return x if own is None else own()
+
+
+def _as_bool(x: Any) -> Any:
+    found = truth(x)
+    return found != 0 if is_traced(found) else bool(found)
+
+
+def attribute(x: Any, name: str) -> Any:
+    """``x.name``, which a property may compute, or ``__getattr__``."""
+    kind = type(x)
+    if kind.__module__ == "builtins" or is_traced(x) or current_trace() is None:
+        return getattr(x, name)
+    found = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
+    if type(found) is property and _is_users(found.fget):
+        return _called(MethodType(found.fget, x))
+    if type(found) is cached_property and _is_users(found.func) and name not in vars(x):
+        vars(x)[name] = _called(MethodType(found.func, x))
+        return vars(x)[name]
+    own = users_method(x, "__getattr__")
+    if own is None:
+        return getattr(x, name)
+    try:
+        return object.__getattribute__(x, name)
+    except AttributeError:
+        return own(name)
+
+
+def _is_users(function: Any) -> bool:
+    return type(function) is FunctionType and is_users(function.__code__.co_filename)
+
+
+def set_attribute(value: Any, x: Any, name: str) -> None:
+    """``x.name = value``, which a property may take."""
+    kind = type(x)
+    found = (
+        None
+        if kind.__module__ == "builtins" or current_trace() is None
+        else next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
+    )
+    if type(found) is property and _is_users(found.fset):
+        _called(MethodType(found.fset, x), value)
+    elif (own := users_method(x, "__setattr__")) is not None:
+        own(name, value)
+    else:
+        setattr(x, name, value)
+
+
+class _Entered:
+    """A context manager of the user's whose methods run converted."""
+
+    def __init__(self, manager: Any) -> None:
+        self._manager = manager
+
+    def __enter__(self) -> Any:
+        own = users_method(self._manager, "__enter__")
+        return type(self._manager).__enter__(self._manager) if own is None else own()
+
+    def __exit__(self, *error: Any) -> Any:
+        own = users_method(self._manager, "__exit__")
+        return type(self._manager).__exit__(self._manager, *error) if own is None else own(*error)
+
+
+def entered(manager: Any) -> Any:
+    """What ``with`` enters."""
+    kind = type(manager)
+    is_own = _method_of(kind, "__enter__") is not None or _method_of(kind, "__exit__") is not None
+    return _Entered(manager) if is_own and current_trace() is not None else manager
+
+
+def iterated(x: Any) -> Any:
+    """What Python iterates over: of an object of the user's, by its own methods, converted."""
+    if (own := users_method(x, "__iter__")) is not None:
+        found = own()
+        return found if found is not x and users_method(found, "__next__") is None else _following(found)
+    return x
+
+
+def _following(x: Any) -> Any:
+    """The items of an iterator of the user's."""
+    following = users_method(x, "__next__")
+    while following is not None:
+        try:
+            item = following()
+        except StopIteration:
+            return
+        yield item
