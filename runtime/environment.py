@@ -1,4 +1,4 @@
-"""Settings from the environment that change how programs are built."""
+"""Settings from the environment that change how programs are compiled."""
 
 import os
 from functools import cache
@@ -34,10 +34,10 @@ def _parsed(setting: str) -> frozenset[str]:
 
 
 def usual_backend() -> str:
-    """What ``backend="auto"`` means: ``TRACEMILL_BACKEND``, which is ``auto`` itself if it is not set."""
+    """The value of ``backend="auto"``: ``TRACEMILL_BACKEND``, or ``auto`` itself if it is not set."""
     return os.environ.get("TRACEMILL_BACKEND") or "auto"
 
 
 def usual_lock() -> Path:
-    """Where choices for GPU kernels are kept: ``TRACEMILL_LOCK``, or ``tracemill.lock`` in the working directory."""
+    """The file with the choices for GPU kernels: ``TRACEMILL_LOCK``, or ``tracemill.lock`` in the working directory."""
     return Path(os.environ.get("TRACEMILL_LOCK") or "tracemill.lock")

@@ -1,4 +1,4 @@
-"""Logs of what is compiled and why, through `logging`, for those who ask by ``TRACEMILL_LOG`` or by its levels."""
+"""Logs of what is compiled and why, through `logging`, if ``TRACEMILL_LOG`` or their levels ask for them."""
 
 import contextlib
 import logging
@@ -12,16 +12,17 @@ from ..compiler.errors import SettingWarning
 from ..compiler.locks import reentrant_lock
 
 TOPICS: Final = ("recompiles", "fusion", "cache", "timing")
-"""What ``TRACEMILL_LOG`` names, with commas; the loggers are ``tracemill.recompiles`` and so on, at the level INFO."""
+"""The names in ``TRACEMILL_LOG``, separated by commas; the loggers are ``tracemill.recompiles`` and so on, at the
+level INFO."""
 
 _lock = reentrant_lock()
 _raised: set[str] = set()
-"""The topics whose loggers were told to speak by the environment."""
+"""The topics whose loggers the environment has turned on."""
 _complained: set[str] = set()
 
 
 def logger(topic: str) -> logging.Logger | None:
-    """The logger of a topic if anybody wants to hear of it; None, so that nothing is formatted, else."""
+    """The logger of a topic if it is enabled; otherwise None, so that nothing is formatted."""
     asked = os.environ.get("TRACEMILL_LOG")
     if asked or _raised:
         _follow(asked or "")
@@ -30,12 +31,12 @@ def logger(topic: str) -> logging.Logger | None:
 
 
 def is_asked(*topics: str) -> bool:
-    """Whether anybody wants to hear of one of these."""
+    """Whether one of these is enabled."""
     return any(logger(topic) is not None for topic in topics)
 
 
 def _follow(asked: str) -> None:
-    """Let the loggers speak that the environment names, on the error stream if nobody else listens."""
+    """Turn on the loggers that the environment names, on the error stream if there is no other handler."""
     words = {word.strip().lower() for word in asked.split(",")} - {""}
     for word in sorted(words - {*TOPICS}):
         complain_once(f"TRACEMILL_LOG={asked}: {_unknown(word)}")
@@ -56,7 +57,7 @@ def _follow(asked: str) -> None:
 
 
 class _ErrorStream(logging.Handler):
-    """Writes to what `sys.stderr` is at the time, and nothing once somebody else listens."""
+    """Writes to the current `sys.stderr`, and nothing once there is another handler."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if not logging.getLogger().handlers:
@@ -71,7 +72,7 @@ def _unknown(word: str) -> str:
 
 
 def complain_once(message: str) -> None:
-    """A `SettingWarning` of a setting of the environment that cannot be followed."""
+    """A `SettingWarning` for an invalid setting of the environment."""
     with _lock:
         if message in _complained:
             return

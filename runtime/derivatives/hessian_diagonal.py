@@ -26,9 +26,9 @@ def hessian_diag(
     randomness: str = "error",
     convert: Convert = None,
 ) -> Callable[..., Any]:
-    """The diagonal of the Hessian of a function of one number: the second derivative by each entry.
+    """The diagonal of the Hessian of a function of one number: the second derivative with respect to each entry.
 
-    Entries between which the Hessian has a zero by structure share one product with it; without SciPy, which finds the
+    Entries between which the Hessian has a structural zero share one product with it. Without SciPy, which finds the
     structure, there is a product per entry. Works inside `compile` and other transforms.
 
     Returns:
@@ -63,9 +63,9 @@ def laplacian(
     randomness: str = "error",
     convert: Convert = None,
 ) -> Callable[..., Any]:
-    """The sum of the second derivatives of a function of one number by each entry of its arguments.
+    """The sum of the second derivatives of a function of one number with respect to each entry of its arguments.
 
-    The trace of the Hessian, computed as `hessian_diag` does. A number; ``(number, aux)`` with ``has_aux=True``.
+    The trace of the Hessian, computed like `hessian_diag`. A number; ``(number, aux)`` with ``has_aux=True``.
 
     >>> import numpy as np
     >>> laplacian(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))

@@ -29,8 +29,8 @@ def hvp(
 ) -> Any:
     """How the gradient of `func` at `primals` changes in the direction `tangents`: Hessian times vector.
 
-    Forward over reverse, as ``jvp(grad(func, argnums), primals, tangents)`` gives it: about the cost of four calls
-    of `func`, whatever the sizes.
+    Forward over reverse, as in ``jvp(grad(func, argnums), primals, tangents)``: it costs about four calls of `func`,
+    for any sizes.
 
     Args:
         func: returns one real number, or ``(number, aux)`` with ``has_aux=True``.

@@ -39,7 +39,7 @@ def rows(
         blocks: Blocks = []
         for row, type in enumerate(types):
             pulled = units.through(types, row, [0] * len(call.primal_types))
-            if type.dtype.kind == "c":  # vjp gives the direction uphill, the conjugate of the derivative
+            if type.dtype.kind == "c":  # vjp returns the uphill direction, the conjugate of the derivative
                 pulled = list(map(np.conjugate, pulled))
             blocks.append(
                 [
@@ -75,14 +75,15 @@ def columns(
 def shorter(
     call: DifferentiatedCall, leaves: list[ArrayOutput], chunks: Chunking
 ) -> tuple[list[Any], Blocks]:
-    """Forward mode if there are at most as many inputs as outputs, else reverse mode: a call named after it."""
+    """Forward mode if there are at most as many inputs as outputs, otherwise reverse mode; the call has the mode in
+    its name."""
     inputs = sum(typical(type.size) for type in call.primal_types)
     outputs = sum(typical(call.type_of(leaf).size) for leaf in leaves)
     return (columns if inputs <= outputs else rows)(call, leaves, chunks, named=True)
 
 
 class _Units:
-    """A linear graph of residuals and directions, into which unit directions are sent."""
+    """A linear graph of residuals and directions, which is applied to unit directions."""
 
     def __init__(
         self,
@@ -98,9 +99,9 @@ class _Units:
         self._held = 0
 
     def through(self, types: Sequence[ArrayType], which: int, out_axes: Sequence[int]) -> list[Any]:
-        """What the units of the direction `which` become, each along its own entry of a new axis.
+        """The results for the unit directions of input `which`, each along its own entry of a new axis.
 
-        Direction number i is made where it is used, from i: no array of all units is ever there.
+        Direction number i is computed from i where it is used: an array of all units never exists.
         """
         count = len(self.residuals)
         size = types[which].size
@@ -127,6 +128,6 @@ def _unit(number: Value, type: ArrayType) -> Value:
 
 
 def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` in another shape; a 0-d result is a scalar, as NumPy's are."""
+    """`x` in another shape; a 0-d result is a scalar, as in NumPy."""
     reshaped = np.reshape(x, shape)
     return reshaped if shape else reshaped[()]

@@ -15,7 +15,7 @@ from ..eager.run import like_function
 
 @dataclass(frozen=True, slots=True)
 class JacobianOptions:
-    """How to run what is mapped, and whether the function may draw random numbers."""
+    """How to run the mapped function, and whether it may draw random numbers."""
 
     where: str
     """The transform, in messages: ``jacrev(loss)``."""
@@ -23,7 +23,7 @@ class JacobianOptions:
     randomness: str
 
     def guarding(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """`func`, which runs once for all directions and draws only if `randomness` lets it. For use in a trace."""
+        """`func`, which runs once for all directions and draws only if `randomness` allows it. For use in a trace."""
 
         @like_function(func)
         def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -36,7 +36,7 @@ class JacobianOptions:
 def jacobian_options(
     transform: str, func: Callable[..., Any], chunk_size: Any, memory_limit: Any, randomness: Any
 ) -> JacobianOptions:
-    """The options of a transform of `func`; `TransformArgumentError` for wrong ones."""
+    """The options of a transform of `func`; raises `TransformArgumentError` for wrong ones."""
     where = f"{transform}({describe(func)})"
     if randomness not in ("error", "same"):
         hint = "; the function runs once, so that all directions see the same numbers"

@@ -1,4 +1,4 @@
-"""`jacfwd`, `jacrev`, `jacobian` and `hessian`: the derivatives of all outputs by all inputs."""
+"""`jacfwd`, `jacrev`, `jacobian` and `hessian`: the derivatives of all outputs with respect to all inputs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -34,7 +34,7 @@ def jacrev(
     safe_where: bool = False,
     convert: Convert = None,
 ) -> Callable[..., Any]:
-    """The Jacobian of `func`, one row (output element) per pass: for few outputs.
+    """The Jacobian of `func`, one row (output element) per pass: best for few outputs.
 
     A leaf has the shape of the output followed by the shape of the input; the tree is the output's tree of
     the chosen arguments' trees. Its dtype is that of the input. Keyword arguments are passed on. `func` runs once.
@@ -77,9 +77,9 @@ def jacfwd(
     safe_where: bool = False,
     convert: Convert = None,
 ) -> Callable[..., Any]:
-    """The Jacobian of `func`, one column (input element) per pass: for few inputs.
+    """The Jacobian of `func`, one column (input element) per pass: best for few inputs.
 
-    As `jacrev`, but a leaf has the dtype of the output, and a chunk is one of columns.
+    Like `jacrev`, but a leaf has the dtype of the output, and a chunk consists of columns.
 
     >>> import numpy as np
     >>> jacfwd(np.sin)(0.0)
@@ -109,14 +109,14 @@ def jacobian(
 ) -> Callable[..., Any]:
     """The Jacobian of `func`, by columns (``mode="forward"``) or by rows (``mode="reverse"``).
 
-    With ``mode="auto"`` by columns if there are at most as many input as output elements, else by rows. A compiled
-    program then shows which: it calls a graph named ``…_columns…`` or ``…_rows…``. The rest is as of `jacfwd` and
-    `jacrev`.
+    With ``mode="auto"``, by columns if there are at most as many input as output elements, otherwise by rows. A
+    compiled program shows which: it calls a graph named ``…_columns…`` or ``…_rows…``. Everything else is as for
+    `jacfwd` and `jacrev`.
 
-    With ``sparse=True`` the leaves are `scipy.sparse.csr_array` of shape (output size, input size). What depends on
-    what is found by following entries through the derivative (see `sparsity`); columns, or rows, that do not meet are
-    then computed together (Curtis, Powell and Reid 1974; Coleman and Moré 1983), by the mode that needs fewer
-    products. ``sparse=`` the result of `sparsity` uses that again. Not inside of a trace.
+    With ``sparse=True`` the leaves are `scipy.sparse.csr_array` of shape (output size, input size). The structure is
+    found by following entries through the derivative (see `sparsity`). Columns, or rows, that do not overlap are then
+    computed together (Curtis, Powell and Reid 1974; Coleman and Moré 1983), in the mode that needs fewer products.
+    Pass the result of `sparsity` as ``sparse=`` to reuse it. Not inside a trace.
 
     >>> import numpy as np
     >>> jacobian(lambda x: np.outer(x, x))(np.array([1.0, 2.0])).shape
@@ -153,11 +153,12 @@ def hessian(
 ) -> Callable[..., Any]:
     """The second derivatives, ``jacfwd(jacrev(func))``: a leaf has shape output + input + input.
 
-    For a dict argument a dict of dicts. Arguments and errors as of `jacrev`; a chunk is one of columns.
+    For a dict argument a dict of dicts. Arguments and errors as for `jacrev`; a chunk consists of columns.
 
     With ``sparse=True`` or a `Sparsity` (that of ``grad(func)``), for a function of one number, the leaves are
-    `scipy.sparse.csr_array`, as of `jacobian`. A symmetric matrix needs fewer products: columns that share a row may
-    be computed together if each entry stands alone in its row or in that of its mirror image (Coleman and Moré 1984).
+    `scipy.sparse.csr_array`, as for `jacobian`. A symmetric matrix needs fewer products: columns that share a row may
+    be computed together if each entry is the only one in its row or in the row of its mirror image (Coleman and Moré
+    1984).
 
     >>> import numpy as np
     >>> hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))

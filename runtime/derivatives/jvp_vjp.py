@@ -149,7 +149,7 @@ def vjp(
 
 
 class _Pullback:
-    """A function run forward, ready to be pulled back."""
+    """A function after its forward pass, ready for the backward pass."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class _Pullback:
             ) from None
 
     def _fitted(self, given: Sequence[Any], batch: tuple[int, ...]) -> list[Any]:
-        """Arrays of the outputs' types behind `batch`; None becomes zeros."""
+        """Arrays of the outputs' types after the axis `batch`; None becomes zeros."""
         return [
             zeros(ArrayType(type.dtype, (*batch, *type.shape)))
             if cotangent is None

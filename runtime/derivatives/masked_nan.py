@@ -1,4 +1,4 @@
-"""A warning where a derivative is NaN because of what a `where` did not choose."""
+"""A warning if a derivative is NaN because of a branch that a `where` does not choose."""
 
 import sys
 import warnings
@@ -17,9 +17,9 @@ from ...compiler.tracing.trace import current_trace
 def warn_of_masked_nan(
     where: str, graph: Graph, found: Iterable[Any], again: Callable[[], Sequence[Any]]
 ) -> None:
-    """Warn if a NaN in the results `found` is none in those of `again`, which computes them with ``safe_where=True``.
+    """Warn if a NaN in the results `found` is not in those of `again`, which computes them with ``safe_where=True``.
 
-    Costs a look at the results, unless there is a NaN in them. Values of a trace are not there to look at.
+    It only reads the results, unless there is a NaN in them. Values of a trace cannot be read.
     """
     results = list(found)
     if current_trace() is not None or not any(map(_has_nan, results)):
@@ -49,7 +49,7 @@ def _choices(graph: Graph) -> Iterable[str]:
 
 
 def _users_level() -> int:
-    """How far up the user's line is, for `warnings.warn` in the caller."""
+    """How many frames up the user's line is, for `warnings.warn` in the caller."""
     level, frame = 1, sys._getframe(1)
     above: FrameType | None = frame
     while above is not None and is_library(above.f_code.co_filename):

@@ -1,4 +1,4 @@
-"""`sparsity`, and the sparse faces of `jacobian` and `hessian`: SciPy matrices from a few products."""
+"""`sparsity`, and the sparse forms of `jacobian` and `hessian`: SciPy matrices from a few products."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -26,11 +26,11 @@ Matrix: TypeAlias = Any
 def sparsity(
     func: Callable[..., Any], argnums: Numbers = None, *, argnames: Names = None, randomness: str = "error"
 ) -> Callable[..., Sparsity]:
-    """Where the Jacobian of `func` may have entries other than 0: as ``jacobian(func, sparse=True)`` finds it.
+    """Where the Jacobian of `func` may have nonzero entries, as found by ``jacobian(func, sparse=True)``.
 
-    The pattern comes from the ops that the call runs, not from the values of the derivative: a factor that is 0
-    counts, unless it does not depend on the differentiated arguments. It holds for every point at which Python's
-    control flow goes the same way and indices that are computed point to the same places.
+    The pattern comes from the ops of the call, not from the values of the derivative: a factor that is 0 counts,
+    unless it does not depend on the differentiated arguments. It is valid for every point at which Python's control
+    flow takes the same path and computed indices have the same values.
 
     Returns:
         A function of the arguments of `func` that gives a `Sparsity`, with ``.pattern``, a boolean
@@ -58,7 +58,7 @@ def sparsity(
 
 
 def require_sparse_option(where: str, sparse: Any) -> None:
-    """`TransformTypeError` for what says nothing of sparsity."""
+    """Raises `TransformTypeError` for objects without sparsity information."""
     if not isinstance(sparse, (bool, Sparsity)):
         raise TransformTypeError(f"{where}: sparse must be a bool or a Sparsity, not {type(sparse).__name__}")
 
@@ -83,7 +83,7 @@ def sparse_blocks(
     mode: str,
     sparse: bool | Sparsity,
 ) -> tuple[list[Any], Blocks]:
-    """The outputs, and for each output leaf, for each input leaf a matrix."""
+    """The outputs, and a matrix for each output leaf and each input leaf."""
     _require_arrays(call)
     products = SparseCall(call, leaves, chunks, known=sparse if isinstance(sparse, Sparsity) else None)
     found = products.sparsity
@@ -115,7 +115,7 @@ def _cut(
     in_types: Sequence[ArrayType],
     dtypes: Sequence[Sequence[Any]],
 ) -> Blocks:
-    """The matrix of all leaves as one per pair of leaves."""
+    """The matrix of all leaves, split into one per pair of leaves."""
     from scipy.sparse import csr_array
 
     whole = csr_array((data, found.pattern.indices, found.pattern.indptr), shape=found.shape)
@@ -183,7 +183,7 @@ def sparse_hessian(
 
 
 def _symmetric_entries(found: Sparsity, products: Array) -> Array:
-    """Entry (i, j) from row i if it stands alone there among the columns of its colour, else from row j."""
+    """Entry (i, j) from row i if it is the only one there among the columns of its colour, otherwise from row j."""
     rows, columns = _entries(found)
     colours = found.star_colours
     keys = rows * (count_of(colours) + 1) + colours[columns]

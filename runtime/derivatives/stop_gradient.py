@@ -6,7 +6,7 @@ from ..eager.run import on_traced_leaves
 
 
 def stop_gradient(x: Any) -> Any:
-    """`x` with derivative zero: transforms take it for a constant.
+    """`x` with derivative zero: transforms treat it as a constant.
 
     Args:
         x: an array, a number, or a pytree of them. Leaves that are not traced are returned as they are.

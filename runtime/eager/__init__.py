@@ -1,1 +1,1 @@
-"""Running a graph now: computed, recorded in a trace, or on the tape."""
+"""Running a graph at once: computed, recorded in a trace, or on the tape."""

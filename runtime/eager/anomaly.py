@@ -1,4 +1,4 @@
-"""`detect_anomaly`: stop at the first operation that makes NaN of numbers."""
+"""`detect_anomaly`: stop at the first operation that turns numbers into NaN."""
 
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, ContextDecorator, contextmanager
@@ -17,18 +17,18 @@ from ...compiler.op import lookup
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An operation that made NaN or infinity of finite numbers."""
+    """An operation that turned finite numbers into NaN or infinity."""
 
     kind: str
     """``"NaN"`` or ``"inf"``."""
     op: str
     location: Location | None
     is_derivative: bool
-    """The operation computes the derivative of its line, not its value."""
+    """Whether the operation computes the derivative of its line, not its value."""
     inputs: str
-    """What it was given where it happened first."""
+    """Its inputs where it happened first."""
     count: int
-    """How many elements it happened to, of `size`."""
+    """How many elements are affected, of `size`."""
     size: int
     index: tuple[int, ...]
     """The first of them."""
@@ -53,7 +53,7 @@ _first_example: ContextVar[int] = ContextVar("tracemill_first_example", default=
 
 @contextmanager
 def part_of_batch(start: int) -> Generator[None]:
-    """The examples of the outermost batch are those from number `start` on."""
+    """The examples of the outermost batch start at number `start`."""
     token = _first_example.set(start)
     try:
         yield
@@ -66,7 +66,8 @@ _SHOWN_EXAMPLES = 5
 
 
 def finding(kind: str, call: Call, inputs: Sequence[Any], outputs: Sequence[Any]) -> Finding | None:
-    """What a call did if an output has NaN (or infinity, by `kind`) and no input has: elementwise, no input there."""
+    """The anomaly of a call if an output has NaN (or infinity, by `kind`) and no input has; elementwise, no input at
+    the same place."""
     is_elementwise = lookup(call.op).spelling is not None
     for output in outputs:
         bad = _where(kind, output)
@@ -96,13 +97,13 @@ def finding(kind: str, call: Call, inputs: Sequence[Any], outputs: Sequence[Any]
 
 
 def _example(place: Array) -> tuple[int, ...]:
-    """The number of an example in the whole of each batch, where `place` is in the part that is computed now."""
+    """The number of an example in the whole of each batch, where `place` is in the current part."""
     first, *others = map(int, place)
     return _first_example.get() + first, *others
 
 
 def _where(kind: str, x: Any) -> Array | None:
-    """Which elements are NaN or infinite; None if none is."""
+    """Which elements are NaN or infinite; None if there are none."""
     array = np.asarray(x)
     if not is_inexact(array.dtype):
         return None
@@ -111,7 +112,7 @@ def _where(kind: str, x: Any) -> Array | None:
 
 
 def _given(x: Any, shape: tuple[int, ...], index: tuple[int, ...] | None) -> str:
-    """An input at the place of an output, of an elementwise op; else its type."""
+    """An input at the position of an output, for an elementwise op; otherwise its type."""
     array = np.asarray(x)
     if index is not None:
         return str(np.broadcast_to(array, shape)[index])
@@ -125,8 +126,8 @@ def _shown(example: tuple[int, ...]) -> str:
 class detect_anomaly(ContextDecorator):  # noqa: N801  (used as a word: ``with detect_anomaly():``)
     """Raise `AnomalyError` at the first operation whose value or derivative becomes NaN. A context manager.
 
-    Looks at all that transforms compute, at compiled functions, which are interpreted meanwhile, and at variables.
-    Plain NumPy outside of them is not seen. Slow: for finding a fault, not for every day.
+    It checks everything that transforms compute, compiled functions, which are interpreted inside it, and variables.
+    It does not see plain NumPy outside them. It is slow: use it to find an error, not all the time.
 
     >>> import numpy as np
     >>> from tracemill import vmap

@@ -4,7 +4,7 @@ from typing import Any
 
 
 class ByReference:
-    """Base of the classes whose objects a differentiated function gets as they are, as those it closes over."""
+    """Base of the classes whose objects a differentiated function receives themselves, like closed-over objects."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""`converting`: the ``convert=`` of a transform, which says whose code is converted where its function is traced."""
+"""`converting`: the ``convert=`` of a transform, which says whose code is converted when its function is traced."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
@@ -11,7 +11,8 @@ Convert: TypeAlias = bool | str | Iterable[str] | None
 
 
 def converting(func: Callable[..., Any], convert: Convert) -> Callable[..., Any]:
-    """`func`, whose code is converted as `convert` says: True, False, or names of libraries. As around it with None.
+    """`func`, whose code is converted as `convert` says: True, False, or names of libraries. None keeps the
+    surrounding setting.
 
     Raises:
         TransformArgumentError: `convert` is none of these.

@@ -1,4 +1,4 @@
-"""The state of a generator of NumPy's as numbers, and draws as a pure function of it."""
+"""The state of a NumPy generator as numbers, and draws as a pure function of it."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from ...compiler.dtypes import Array
 
 _LOW = 2**64 - 1
 _scratch = threading.local()
-"""Holds, as `made`, the generators of a thread that are set to a state and drawn from."""
+"""Holds, as `made`, the generators of a thread whose state is set before drawing."""
 
 
 def numbers_of(generator: Any) -> Array:
@@ -20,7 +20,7 @@ def numbers_of(generator: Any) -> Array:
 
 
 def set_numbers(generator: Any, numbers: Array) -> None:
-    """Let a generator have the state that the numbers of one of its kind say."""
+    """Set a generator to the state given by numbers of its kind."""
     words = iter(numbers.tolist())
     filled = _filled(_state(generator), words)
     if isinstance(generator, np.random.RandomState):
@@ -31,16 +31,16 @@ def set_numbers(generator: Any, numbers: Array) -> None:
 
 @dataclass(frozen=True, repr=False)
 class Draw:
-    """A call of a method of a generator: from its state and arrays to what is drawn, and the state after it.
+    """A call of a method of a generator: from its state and arrays to the drawn numbers and the new state.
 
-    States and arrays may be those of a batch: then each has as many axes in front.
+    States and arrays may be those of a batch: then each has additional leading axes.
     """
 
     kind: tuple[type, type]
-    """The class of the generator, and of what makes its bits."""
+    """The classes of the generator and of its bit generator."""
     method: str
     call: Callable[..., Any]
-    """Calls the method, which it gets with the arrays."""
+    """Calls the method, which it receives with the arrays."""
     ranks: tuple[int, ...]
     """The number of axes of each array for one draw."""
 
@@ -57,7 +57,7 @@ class Draw:
         return states, np.stack(drawn).reshape(lead + drawn[0].shape)
 
     def once(self, state: Array, *arrays: Any) -> tuple[Any, Array]:
-        """What one draw gives, as NumPy gives it, and the state after it."""
+        """The result of one draw, as from NumPy, and the new state."""
         generator = _scratch_generator(self.kind)
         set_numbers(generator, state)
         found = self.call(getattr(generator, self.method), *arrays)

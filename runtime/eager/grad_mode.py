@@ -24,7 +24,7 @@ def is_grad_enabled() -> bool:
 
 
 class _Mode(ContextDecorator):
-    """Sets the mode for the block or the function that it stands before; may be entered again."""
+    """Sets the mode for a block or a decorated function; may be entered again."""
 
     def __init__(self, enabled: bool) -> None:
         self._inside = enabled
@@ -42,7 +42,7 @@ class _Mode(ContextDecorator):
 class no_grad(_Mode):  # noqa: N801  (used as a word: ``with no_grad():``)
     """Record nothing: results are variables that need no gradient. A context manager and a decorator.
 
-    What is written to a variable here is its new starting value, as a step of gradient descent wants it.
+    A write to a variable inside becomes its new initial value, as gradient descent needs it.
 
     >>> import numpy as np, tracemill as tm
     >>> w = tm.autograd.variable(np.ones(2))
@@ -58,7 +58,7 @@ class no_grad(_Mode):  # noqa: N801  (used as a word: ``with no_grad():``)
 
 
 class enable_grad(_Mode):  # noqa: N801
-    """Record again, inside of `no_grad`. A context manager and a decorator.
+    """Record again, inside `no_grad`. A context manager and a decorator.
 
     >>> import numpy as np, tracemill as tm
     >>> x = tm.autograd.variable(2.0)
@@ -73,7 +73,7 @@ class enable_grad(_Mode):  # noqa: N801
 
 
 class set_grad_enabled(_Mode):  # noqa: N801
-    """Record or not from here on, by `mode`; as a context manager or decorator, in there only.
+    """Record or not from here on, according to `mode`; as a context manager or decorator, only inside.
 
     >>> import numpy as np, tracemill as tm
     >>> x = tm.autograd.variable(2.0)
@@ -96,6 +96,6 @@ class set_grad_enabled(_Mode):  # noqa: N801
         return self
 
     def __call__(self, func: F) -> F:
-        """As a decorator it leaves the mode outside of the function alone."""
+        """As a decorator it does not change the mode outside the function."""
         _enabled.set(self._before)
         return _Mode(self._inside)(func)

@@ -1,4 +1,4 @@
-"""Clocks and Python's random numbers: what a function reads of them while it is traced would never change again."""
+"""Clocks and Python's random numbers: values that a function reads while it is traced would never change again."""
 
 import datetime
 import dis
@@ -27,19 +27,20 @@ _CLOCKS: Final = {
 } | {os.times: "os.times"}
 """Functions in C that read a clock, and their names."""
 _CLOCKS_BY_NAME: Final = frozenset({"getrusage", "generate_time_safe", "UuidCreate"})
-"""Others, of modules that this one does not load: of `resource`, and what ``uuid.uuid1`` calls."""
+"""Others, in modules that this one does not load: of `resource`, and what ``uuid.uuid1`` calls."""
 _OF_NOW: Final = {time.localtime: 0, time.gmtime: 0, time.ctime: 0, time.asctime: 0, time.strftime: 1}
-"""Functions that read the clock unless they get a time, and which argument that is."""
+"""Functions that read the clock unless they get a time, and the position of that argument."""
 _NOW: Final = frozenset({"now", "today"})
-"""What ``np.datetime64`` reads the clock for. It is a class, whose calls a profile function is not told of."""
+"""The arguments with which ``np.datetime64`` reads the clock. It is a class, whose calls a profile function does not
+see."""
 _TODAY: Final = frozenset({"now", "utcnow", "today"})
 """Methods of dates that read the clock."""
 _ENTROPY: Final = frozenset({os.urandom, *([os.getrandom] if sys.platform == "linux" else [])})
 _DRAWS: Final = frozenset({"random", "getrandbits"})
-"""The methods in C that all others of ``random.Random`` draw by."""
+"""The C methods by which all others of ``random.Random`` draw."""
 _SETTERS: Final = frozenset({"seed", "setstate"})
 _PASSING_ON: Final = frozenset({"random", "secrets", "statistics", "timeit", "uuid"})
-"""Modules whose functions draw, or read a clock, for whoever calls them."""
+"""Modules whose functions draw, or read a clock, on behalf of their callers."""
 _MODULES: Final = frozenset({"time", "datetime", *_PASSING_ON})
 _NAMED: Final = _MODULES | {
     "RAND_bytes",
@@ -51,10 +52,11 @@ _NAMED: Final = _MODULES | {
     "times",
     "urandom",
 }
-"""Code that uses none of these names, and reaches none of these objects by others, reads no clock and draws nothing."""
+"""Code that uses none of these names, and reaches none of these objects under other names, reads no clock and draws
+nothing."""
 
 _TABLE: Final = 64
-"""How many entries a container may have of which some could be functions that are called."""
+"""Containers with more entries than this are not searched for functions."""
 _STANDARD: Final = os.path.join(os.path.dirname(os.__file__), "")
 _INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
@@ -63,9 +65,9 @@ _INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{o
 def refusing_impure_calls(
     function: Callable[..., Any], given: Iterable[Any], *, clocks: bool
 ) -> Generator[None]:
-    """Raise an error at the end if a clock was read, or a random number of Python's drawn, by what ran in this thread.
+    """Raise an error at the end if code in this thread read a clock or drew one of Python's random numbers.
 
-    Only code that `function` or an object among `given`, its arguments, can reach is looked at, so that all other
+    Only code that `function` or an object among `given`, its arguments, can reach is checked, so that all other
     functions are traced at full speed.
 
     Raises:
@@ -91,13 +93,13 @@ def refusing_impure_calls(
 
 
 class _Watch:
-    """A profile function, which Python tells of each call in its thread; keeps an error for the first impure one."""
+    """A profile function, which Python calls for each call in its thread; records an error for the first impure one."""
 
     def __init__(self, function: Callable[..., Any], outer: Any, *, clocks: bool) -> None:
         self.function, self.outer, self.clocks = function, outer, clocks
         self.error: TracemillError | None = None
         self.made: list[random.Random] = []
-        """Generators that the function has made from a seed: they draw the same numbers each time in NumPy, too."""
+        """Generators that the function has made from a seed: they draw the same numbers each time, also in NumPy."""
 
     def __call__(self, frame: FrameType, event: str, called: Any) -> None:
         if event == "call":
@@ -140,7 +142,7 @@ class _Watch:
                 self.made.append(called.__self__)
 
     def _watch_lines(self, frame: FrameType, lines: dict[int, str]) -> None:
-        """See whether any of these lines of a function that starts is run, unless a debugger watches them."""
+        """Check whether any of these lines of a starting function runs, unless a debugger watches them."""
 
         def at_line(frame: FrameType, event: str, arg: Any) -> Any:
             if event == "line" and frame.f_lineno in lines:
@@ -178,7 +180,7 @@ class _Watch:
         )
 
     def _is_incidental(self, frame: FrameType) -> bool:
-        """Whether a draw is not the function's doing: one for the name of a file, or in a package that we use."""
+        """Whether a draw is not the function's own: one for the name of a file, or in an internal package."""
         above: FrameType | None = frame
         while above is not None and self._is_others(above):
             if "importlib" in above.f_code.co_filename:  # a module that is being imported
@@ -188,7 +190,7 @@ class _Watch:
         return is_ours or frame.f_globals.get("__name__") == "tempfile"
 
     def _is_others(self, frame: FrameType) -> bool:
-        """Whether this is code of the standard library, or of an installed package that the function is not from."""
+        """Whether this is code of the standard library, or of an installed package other than the function's own."""
         file = frame.f_code.co_filename
         if not file.startswith((_STANDARD, "<frozen")) and not any(part in file for part in _INSTALLED):
             return False
@@ -197,12 +199,12 @@ class _Watch:
 
 
 def _is_hook(frame: FrameType) -> bool:
-    """Whether this stands between code of the user's that was converted and what it calls."""
+    """Whether this is between the user's converted code and what it calls."""
     return ".runtime.staging." in str(frame.f_globals.get("__name__"))
 
 
 def _asking(frame: FrameType, what: str) -> tuple[str, FrameType | None]:
-    """Who called, and what, where functions of Python's that draw for others have called in turn."""
+    """The caller and the called function, through Python functions that draw on behalf of others."""
     asking: FrameType | None = frame
     while asking is not None:
         name = asking.f_globals.get("__name__")
@@ -219,12 +221,12 @@ def _line(frame: FrameType) -> Location:
 
 
 def _not_traced(frame: FrameType, event: str, arg: Any) -> None:
-    """A trace function that follows no function: Python reports lines of others only while there is one."""
+    """A trace function that follows no function: Python only reports lines of others while there is one."""
 
 
 @lru_cache(maxsize=4096)
 def _is_given(code: CodeType, offset: int, place: int) -> bool:
-    """Whether the call at this instruction has an argument at that place, other than None."""
+    """Whether the call at this instruction has an argument at that position, other than None."""
     before: list[dis.Instruction] = []
     for instruction in dis.get_instructions(code):
         if instruction.offset >= offset:
@@ -247,7 +249,7 @@ def _lines_of_now(code: CodeType) -> dict[int, str]:
             "CACHE",
             "PRECALL",
             "CALL",
-        ):  # converted code calls a hook between
+        ):  # converted code calls a hook in between
             continue
         is_called = last is not None and last.argval == "datetime64"
         line = instruction.positions.lineno if instruction.positions is not None else None
@@ -266,7 +268,7 @@ def _lines_of_now(code: CodeType) -> dict[int, str]:
 
 
 def _may_call(roots: Iterable[Any]) -> bool:
-    """Whether code that is reached from these objects could read a clock or draw."""
+    """Whether code that these objects can reach could read a clock or draw."""
     seen: set[tuple[int, frozenset[str]]] = set()
     stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset()) for root in roots]
     while stack:
@@ -286,10 +288,8 @@ def _may_call(roots: Iterable[Any]) -> bool:
 
 
 def _reached(value: Any, names: frozenset[str]) -> Iterable[Any]:
-    """The objects that code gets at from `value`, where `names` are the names of the attributes that it uses."""
-    if isinstance(value, Trace) or is_traced(
-        value
-    ):  # which lead to all that has been recorded, and to no function
+    """The objects that code reaches from `value`, where `names` are the names of the attributes that it uses."""
+    if isinstance(value, Trace) or is_traced(value):  # which lead to everything recorded, and to no function
         return
     wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
     if wrapped is not None:
@@ -321,7 +321,7 @@ def _reached(value: Any, names: frozenset[str]) -> Iterable[Any]:
 
 
 def _is_transform(wrapper: Any) -> bool:
-    """Whether this is what Tracemill, NumPy or SciPy has made of a function, which only calls that."""
+    """Whether this is a wrapper by Tracemill, NumPy or SciPy that only calls a function."""
     if isinstance(wrapper, FunctionType):
         return is_library(wrapper.__code__.co_filename)
     module = sys.modules.get(type(wrapper).__module__)
@@ -329,7 +329,7 @@ def _is_transform(wrapper: Any) -> bool:
 
 
 def _methods(kind: type, names: frozenset[str]) -> Iterable[FunctionType]:
-    """The methods of these names, those that Python calls by itself, and those that they name."""
+    """The methods with these names, those that Python calls implicitly, and those that they name."""
     members = {name: one for base in reversed(kind.__mro__) for name, one in vars(base).items()}
     wanted = [name for name in members if name in names or name.startswith("__")]
     while wanted:
@@ -358,14 +358,14 @@ def _is_impure(value: Any) -> bool:
 
 
 def _is_foreign(file: str) -> bool:
-    """Whether nothing in this file reads clocks or draws for the user, but in functions that are known by name."""
+    """Whether nothing in this file reads clocks or draws for the user, except in functions that are known by name."""
     is_standard = file.startswith(_STANDARD) and not any(part in file for part in _INSTALLED)
     return is_standard or is_library(file)
 
 
 @lru_cache(maxsize=4096)
 def names_of(code: CodeType) -> frozenset[str]:
-    """All names of globals and attributes in a function, and in those that are written in it."""
+    """All names of globals and attributes in a function and in the functions defined inside it."""
     nested = (names_of(one) for one in code.co_consts if isinstance(one, CodeType))
     return frozenset(code.co_names).union(*nested)
 

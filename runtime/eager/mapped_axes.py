@@ -1,4 +1,4 @@
-"""The axes that enclosing `vmap`s map while a function is traced: what a random draw sees of them."""
+"""The axes that enclosing `vmap`s map while a function is traced: how a random draw sees them."""
 
 import threading
 from collections.abc import Generator
@@ -18,7 +18,7 @@ RANDOMNESS = ("error", "same", "different")
 
 @dataclass(frozen=True, slots=True)
 class MappedAxis:
-    """An axis that a `vmap` maps, as the function that it maps sees it."""
+    """An axis that a `vmap` maps, as seen by the mapped function."""
 
     where: str
     """The transform, in messages: ``vmap(loss)``."""
@@ -27,7 +27,7 @@ class MappedAxis:
     """The trace of the mapped function."""
     axis: Lane
     name: str | None = None
-    """What collectives call it."""
+    """Its name for collectives."""
 
     @property
     def size(self) -> int:
@@ -35,7 +35,7 @@ class MappedAxis:
 
     @property
     def lane(self) -> Any:
-        """The number of this example: an i64, as known or unknown to nested functions as any traced array."""
+        """The index of this example: an i64, as known or unknown to nested functions as any traced array."""
         return TracedArray(self.trace.storage_of_lane(self.axis), Lane.type, is_scalar=True)
 
 
@@ -53,7 +53,7 @@ def mapped_axes() -> tuple[MappedAxis, ...]:
 
 @contextmanager
 def mapping(axis: MappedAxis) -> Generator[None]:
-    """Map an axis, inside those that are mapped already, while a function is traced."""
+    """Map an axis, inside the axes that are already mapped, while a function is traced."""
     outer = _stack.axes
     _stack.axes = (*outer, axis)
     try:
@@ -63,9 +63,9 @@ def mapping(axis: MappedAxis) -> Generator[None]:
 
 
 def update_in_step(array: Any) -> None:
-    """Let the examples of the axes that are being mapped update an array together, although it is not mapped.
+    """Let the examples of the mapped axes update an array together, although it is not mapped.
 
-    Where they come to differ, as in branches that not all examples take, the largest elements count.
+    If they differ, as in branches that not all examples take, the largest elements count.
     """
     trace = current_trace()
     while trace is not None and (not is_traced(array) or trace.is_within(array._storage.trace)):
@@ -75,5 +75,5 @@ def update_in_step(array: Any) -> None:
 
 
 def lanes(axis: Lane) -> Any:
-    """The numbers of all examples: i64[size]."""
+    """The indices of all examples: i64[size]."""
     return np.arange(axis.size) if current_trace() is None else wrap(iota(axis.size, INT64))

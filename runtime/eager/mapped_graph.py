@@ -22,7 +22,7 @@ class MappedGraph:
     size: int
 
     def batched(self, size: int | None = None, *, in_loop: bool = False) -> Graph:
-        """The graph of the whole batch, or of a part of that size: `in_loop` if it stands for several parts."""
+        """The graph of the whole batch, or of a part of that size; `in_loop` if it is used for several parts."""
         count = self.size if size is None else size
         step = partial(vmap, in_axes=self.in_axes, size=count, out_axes=self.out_axes, is_part=in_loop)
         return transformed(step, self.graph)

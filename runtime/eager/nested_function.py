@@ -1,4 +1,4 @@
-"""`NestedFunction`: a user's function, traced to become a graph that a call holds, as the body of a loop."""
+"""`NestedFunction`: a user's function, traced into a graph that a call holds, such as the body of a loop."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ from .tape import joined
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What is known of a leaf of the result: an array, or a Python number."""
+    """What is known about a leaf of the result: an array, or a Python number."""
 
     type: ArrayType
     weak: PythonType | None
     is_scalar: bool
     index: int
-    """The output of the traced graph that holds it; -1 for a number that the function always returns."""
+    """The output of the traced graph with it; -1 for a number that the function always returns."""
     number: Any = None
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Result:
         return type.shape == () and np.result_type(self.weak(0), type.dtype) == type.dtype
 
     def returned(self, x: Any) -> Any:
-        """A computed array as the function would return it."""
+        """A computed array in the form in which the function would return it."""
         if x.ndim:
             return x
         if is_traced(x):
@@ -61,12 +61,12 @@ class Result:
 
 
 def key(array: Any) -> Hashable:
-    """Tells what a function captured apart from what others did: the same memory has the same key."""
+    """Distinguishes captured arrays: the same memory has the same key in all functions."""
     return id(array._storage) if is_traced(array) else id(array)
 
 
 class NestedFunction:
-    """A traced function: its result, what it captured, and what it writes to."""
+    """A traced function: its result, its captured arrays, and the arrays that it writes to."""
 
     def __init__(
         self,
@@ -80,10 +80,10 @@ class NestedFunction:
         beside: "NestedFunction | None" = None,
         is_block: bool = False,
     ) -> None:
-        """`users` is the function that messages name, where `function` only wraps it.
+        """`users` is the function that messages name, if `function` only wraps it.
 
-        The body of a loop `repeats`; `beside` it, the test of the loop runs. A function that `is_block` runs statements
-        of a function that is being traced already.
+        The body of a loop `repeats`; `beside` it, the test of the loop runs. A function that `is_block` runs
+        statements of a function that is already being traced.
         """
         self.where, self.function = where, users or function
         with refusing_draws(self.function, tree, entering, is_block=is_block):
@@ -105,7 +105,7 @@ class NestedFunction:
         ]
         places = [*range(self.arguments), *self.captured]
         self.written: dict[Hashable, int] = {places[index]: output for index, output in self.program.mutated}
-        """The outputs that hold the new values of arguments, by number, and of captured arrays, by key."""
+        """The outputs with the new values of arguments, by number, and of captured arrays, by key."""
 
     def _result(self, leaf: "ArrayOutput | Static", path: str) -> Result:
         if isinstance(leaf, ArrayOutput):
@@ -129,7 +129,7 @@ class NestedFunction:
     def record(
         self, arguments: Sequence[Value], captured: dict[Hashable, Value]
     ) -> tuple[list[Value], dict[Hashable, Value]]:
-        """Record the function on values: the leaves of its result, and what it wrote, as `written` names it."""
+        """Record the function on values: the leaves of its result, and its writes, in the order of `written`."""
         inputs = (*arguments, *(captured[place] for place in self.captured))
         outputs = inline(self.program.graph, inputs)
         leaves = [
@@ -146,7 +146,7 @@ class NestedFunction:
 
 
 def _written_by(function: "NestedFunction | None") -> frozenset[int]:
-    """The ids of the memory from outside that a function writes to."""
+    """The ids of the outside memory that a function writes to."""
     if function is None:
         return frozenset()
     return frozenset(
@@ -156,7 +156,8 @@ def _written_by(function: "NestedFunction | None") -> frozenset[int]:
 
 @dataclass(frozen=True)
 class Captures:
-    """What the functions of a loop captured: what they read only is the same in each step, the rest is carried."""
+    """The captured arrays of a loop's functions: those that are only read are the same in each step, the others are
+    carried."""
 
     read: dict[Hashable, Any]
     written: dict[Hashable, Any]
@@ -171,10 +172,10 @@ class Captures:
         )
 
     def values(self, read: Sequence[Value], written: Sequence[Value]) -> dict[Hashable, Value]:
-        """Values that stand for what was captured."""
+        """The values of the captured arrays."""
         return dict(zip((*self.read, *self.written), (*read, *written), strict=True))
 
     def names(self) -> tuple[list[str], list[str]]:
-        """Names of what is read, and of what is written to."""
+        """Names of arrays that are read, and of arrays that are written to."""
         names = [f"captured{i}" for i in range(len(self.read) + len(self.written))]
         return names[: len(self.read)], names[len(self.read) :]

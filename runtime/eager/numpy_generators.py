@@ -1,4 +1,4 @@
-"""NumPy's own generators that a function reaches: what they draw while it is traced would be the same at each run."""
+"""NumPy's own generators that a function reaches: their draws while tracing would be the same in each run."""
 
 import pickle
 import sys
@@ -18,7 +18,7 @@ from ...compiler.frontend.traced_program import Argument, Static, argument_names
 from .impure_calls import names_of, refusing_impure_calls
 
 _refused: ContextVar[frozenset[str]] = ContextVar("refused", default=frozenset())
-"""What the functions that are being traced are refused: "draws", and "clocks"."""
+"""What traced functions are refused: "draws", and "clocks"."""
 
 
 @contextmanager
@@ -30,13 +30,13 @@ def refusing_draws(
     clocks: bool = True,
     is_block: bool = False,
 ) -> Generator[None]:
-    """`RandomStateError` if the function has drawn from a generator of NumPy's that it reaches, or from Python's.
+    """Raises `RandomStateError` if the function has drawn from a NumPy generator that it reaches, or from Python's.
 
-    It is among the arguments, `tree` filled with `entering`, or in the object of a method, or the function, or one that
-    it calls, names it, or an object that has it. With `clocks`, `ClockError` if it has read the time.
+    It may be among the arguments, `tree` filled with `entering`, or an attribute of a method's object, or named by
+    the function or one that it calls. With `clocks`, raises `ClockError` if it has read the time.
 
-    A function that `is_block` runs statements of one that is being traced. Where that is refused the same, it is seen
-    there: to look again at what a function reaches, in each of its branches, would take longer than to trace it.
+    A function that `is_block` runs statements of a function that is being traced. If that one is refused the same, it
+    checks them: searching again in each of its branches would take longer than tracing.
     """
     refused = _refused.get() | {"draws", *(["clocks"] if clocks else [])}
     if is_block and refused == _refused.get():
@@ -56,7 +56,7 @@ def _refusing(
 ) -> Generator[None]:
     is_loaded = (
         "numpy.random" in sys.modules
-    )  # else there is no generator, and this is not the time to load them
+    )  # otherwise there is no generator, and this is not the time to load them
     reached = [*_generators(function, set()), *_given(function, tree, entering)] if is_loaded else []
     before = [(name, found, _state(found)) for name, found in reached]
     given = [leaf.value for leaf in entering if isinstance(leaf, Static)]
@@ -76,7 +76,7 @@ def _refusing(
 
 
 _FRESH: Final = 623
-"""Where NumPy's own generator is in its numbers before anyone has drawn one."""
+"""The index in its numbers at which NumPy's own generator starts before the first draw."""
 
 
 def _state(generator: Any) -> bytes:
@@ -88,7 +88,7 @@ def _state(generator: Any) -> bytes:
 def _given(
     function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static]
 ) -> Iterator[tuple[str, Any]]:
-    """The generators among the arguments, and those that are attributes of arguments."""
+    """The generators among the arguments, and in attributes of arguments."""
     settings = [(number, leaf.value) for number, leaf in enumerate(entering) if isinstance(leaf, Static)]
     names = argument_names(tree) if settings else []
     for number, value in settings:
@@ -96,7 +96,8 @@ def _given(
 
 
 def _generators_in(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """A value if it is a generator, or that of a method (``draw = rng.normal``), else those among its attributes."""
+    """A value if it is a generator, or the generator of a method (``draw = rng.normal``), otherwise those among its
+    attributes."""
     owner = getattr(value, "__self__", None)
     if _is_generator(value):
         yield name, value
@@ -125,7 +126,7 @@ def _generators(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
         return
     code, defaults = function.__code__, function.__defaults__ or ()
     if any("random" in name for name in code.co_names) and isinstance(conversion_of(function), str):
-        yield "np.random", np.random.mtrand._rand  # what converted code calls is refused at the call
+        yield "np.random", np.random.mtrand._rand  # calls in converted code are refused at the call
     named = [
         (name, function.__globals__[name]) for name in sorted(names_of(code)) if name in function.__globals__
     ]

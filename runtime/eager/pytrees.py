@@ -1,4 +1,4 @@
-"""`register_pytree` and `register_dataclass`: let arguments and results be objects of your own classes."""
+"""`register_pytree` and `register_dataclass`: your own classes as containers of arguments and results."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from .run import require_function
 T = TypeVar("T")
 
 UNFLATTEN: dict[type[Any], Callable[[Any, Sequence[Any]], Any]] = {}
-"""What makes an object of a registered class from its metadata and children."""
+"""Creates an object of a registered class from its metadata and children."""
 
 
 def register_pytree(
@@ -22,7 +22,7 @@ def register_pytree(
     flatten: Callable[[T], tuple[Sequence[Any], Any]],
     unflatten: Callable[[Any, Sequence[Any]], T],
 ) -> type[T]:
-    """Make objects of `cls` containers, like tuples and dicts, wherever Tracemill takes or returns pytrees.
+    """Make objects of `cls` containers, like tuples and dicts, wherever Tracemill accepts or returns pytrees.
 
     Args:
         cls: the class.
@@ -89,7 +89,7 @@ def register_dataclass(cls: type[T], *, static: Sequence[str] = ()) -> type[T]:
         return [getattr(node, name) for name in traced], tuple(getattr(node, name) for name in static), traced
 
     def unflatten(metadata: tuple[Any, ...], children: Sequence[Any]) -> T:
-        """Without ``__init__``, which may look at values, convert or refuse them."""
+        """Without ``__init__``, which may inspect, convert or refuse values."""
         node = object.__new__(cls)
         for name, value in (*zip(static, metadata, strict=True), *zip(traced, children, strict=True)):
             object.__setattr__(node, name, value)

@@ -1,4 +1,4 @@
-"""What all transforms share: arguments for tracing, and running a graph or recording it."""
+"""Shared by all transforms: arguments for tracing, and running or recording a graph."""
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
@@ -51,7 +51,7 @@ def like_function(func: Callable[..., Any]) -> Callable[[Wrapper], Wrapper]:
 
 
 def require_function(what: str, func: Any) -> None:
-    """`TransformTypeError` unless `func` can be called."""
+    """Raises `TransformTypeError` unless `func` can be called."""
     if not callable(func):
         raise TransformTypeError(f"{what} needs a function, not {type(func).__name__}: {shown(func)}")
 
@@ -60,7 +60,7 @@ def require_function(what: str, func: Any) -> None:
 
 
 def is_array(leaf: Any) -> bool:
-    """Whether a leaf is memory, which a function may write to; numbers and NumPy scalars are not."""
+    """Whether a leaf is memory that a function may write to; numbers and NumPy scalars are not."""
     return isinstance(leaf, (np.ndarray, TracedArray))
 
 
@@ -81,7 +81,7 @@ def as_argument(leaf: Any, name: str, *, known: bool, shared: bool = True) -> Ar
 
 
 def _layout(leaf: Any) -> Layout | None:
-    """Where the elements of an array are; inside a trace, what the enclosing function knows of it."""
+    """The layout of an array; inside a trace, as the enclosing function knows it."""
     if isinstance(leaf, TracedArray):
         return leaf.layout
     return layout_of(leaf) if is_numpy_array(leaf) else None
@@ -94,7 +94,7 @@ def _flags(leaf: Any, name: str) -> LayoutQuestion | None:
 
 
 def known_value(leaf: Any) -> Known:
-    """Lets tracing look at the value of an argument, if it has one."""
+    """Lets tracing read the value of an argument, if it has one."""
     if is_traced(leaf):
         with joined() as outer:
             return KnownOutside(outer, leaf.value)
@@ -102,7 +102,7 @@ def known_value(leaf: Any) -> Known:
 
 
 def inputs_of(program: Program, leaves: Sequence[Any]) -> list[Any]:
-    """What the inputs of a program's graph stand for: the traced leaves, then the captured arrays."""
+    """The values of the inputs of a program's graph: the traced leaves, then the captured arrays."""
     return [*leaves, *program.captured]
 
 
@@ -110,15 +110,16 @@ def inputs_of(program: Program, leaves: Sequence[Any]) -> list[Any]:
 
 
 def transformed(step: Callable[[Graph], Made], graph: Graph) -> Made:
-    """What a transform makes of a graph: through the door of all passes. Options come by `functools.partial`."""
+    """The result of a transform of a graph, run by the pipeline. Bind options with `functools.partial`."""
     return apply(step, graph, check=checking(), record=record_for(step, graph))
 
 
 def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-    """The outputs of `graph`: recorded if a trace is active in this thread or an input is a variable, else computed.
+    """The outputs of `graph`: recorded if a trace is active in this thread or an input is a variable, otherwise
+    computed.
 
-    Inputs are NumPy or traced arrays, numbers, or constants. 0-d results are scalars, as NumPy has them;
-    others are arrays of their own, which share no memory with the inputs or with each other.
+    Inputs are NumPy or traced arrays, numbers, or constants. 0-d results are scalars, as in NumPy. Other results are
+    separate arrays, which share no memory with the inputs or with each other.
     """
     if is_recording(inputs):
         with joined():
@@ -143,7 +144,7 @@ def as_arrays(inputs: Sequence[Any]) -> list[Array]:
 
 
 def on_traced_leaves(op: str, x: Any, **params: Param) -> Any:
-    """`x` with an op of one array, which keeps its type, recorded on every traced leaf; other leaves as they are."""
+    """`x` with an op of one array, which keeps its type, recorded on every traced leaf; other leaves do not change."""
 
     def recorded(leaf: Any) -> Any:
         if not is_traced(leaf):
@@ -159,7 +160,7 @@ def on_traced_leaves(op: str, x: Any, **params: Param) -> Any:
 
 
 def zeros(type: ArrayType) -> Any:
-    """A zero tangent or cotangent: an array of its own, traced inside a trace."""
+    """A zero tangent or cotangent: a separate array, traced inside a trace."""
     return run(graph_of("zeros", (), lambda: (zero_of(type),)), [])[0]
 
 
@@ -178,7 +179,7 @@ def _memory(array: Array) -> Array:
 
 
 def overwrite(target: Any, new: Any) -> None:
-    """``target[...] = new`` for an array from outside of the function; recorded inside a trace."""
+    """``target[...] = new`` for an array from outside the function; recorded inside a trace."""
     if isinstance(target, DeviceArray):
         target.overwrite(new)
         return

@@ -24,13 +24,13 @@ from .grad_mode import is_grad_enabled
 
 
 class Forgotten(Value):
-    """An output of a recorded call that nobody holds any more."""
+    """An output of a recorded call that is no longer referenced."""
 
     __slots__ = ()
 
 
 class Maker:
-    """A recorded call. The values that it made hold it, and it holds its inputs: so a graph lives as its results do."""
+    """A recorded call. Its results hold it, and it holds its inputs, so a graph lives as long as its results."""
 
     __slots__ = ("_behind", "inputs", "is_released", "location", "op", "outputs", "params")
 
@@ -54,14 +54,14 @@ class Maker:
         return Call(self.op, self.inputs, self.params, outputs, self.location)
 
     def release(self) -> None:
-        """Let go of the inputs and their elements; which calls made them remains known."""
+        """Release the inputs and their elements; which calls made them remains known."""
         if not self.is_released:
             self._behind = self._origins()
             self.inputs = ()
             self.is_released = True
 
     def comes_from(self, values: Iterable[Value]) -> bool:
-        """Whether the call was reached, directly or through others, from one of `values`; also if it was released."""
+        """Whether the call depends, directly or indirectly, on one of `values`; also if it was released."""
         wanted = set(values)
         seen: set[Maker] = set()
         stack: list[Maker] = [self]
@@ -82,7 +82,7 @@ class Maker:
 
 
 class Recorded(Value):
-    """A value that is known, with the call that made it if that was recorded."""
+    """A known value, with the call that computed it if that was recorded."""
 
     __slots__ = ("__weakref__", "array", "maker")
 
@@ -94,7 +94,7 @@ class Recorded(Value):
 
 
 class Gradient:
-    """Where `backward` adds up the gradient of a leaf."""
+    """Where `backward` adds the gradient of a leaf."""
 
     __slots__ = ("array",)
 
@@ -116,12 +116,12 @@ Known = Recorded | Constant
 
 
 def is_recorded(value: Value) -> TypeGuard[Recorded]:
-    """Whether a derivative with respect to a value, or to what it was made from, can be asked for."""
+    """Whether you can ask for the derivative with respect to a value, or to what it was computed from."""
     return isinstance(value, Leaf) or (isinstance(value, Recorded) and value.maker is not None)
 
 
 class Memory(Storage):
-    """What a variable and its views share."""
+    """Shared by a variable and its views."""
 
     __slots__ = ("leaf",)
 
@@ -130,7 +130,7 @@ class Memory(Storage):
     ) -> None:
         super().__init__(trace, value, layout)
         self.leaf = leaf
-        """The value that the variable started with, if gradients are asked for with respect to it."""
+        """The initial value of the variable, if gradients with respect to it are requested."""
 
     def write(self, value: Value) -> None:
         if self.leaf is not None and not is_grad_enabled():
@@ -139,7 +139,7 @@ class Memory(Storage):
 
 
 class _Outside(Storage):
-    """A NumPy array that meets a variable: what it holds now is a constant."""
+    """A NumPy array that is combined with a variable: its current contents are a constant."""
 
     __slots__ = ("array",)
 
@@ -159,7 +159,7 @@ class _Outside(Storage):
 
 
 class Tape(Trace):
-    """What variables belong to. It holds nothing itself; each thread has one."""
+    """The trace of variables. It holds nothing itself; each thread has one."""
 
     is_open_ended: ClassVar[bool] = True
 
@@ -168,7 +168,7 @@ class Tape(Trace):
         self.parent = None
 
     def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
-        """Run the call; record it if an input is recorded and the mode says so."""
+        """Run the call; record it if an input is recorded and the mode allows it."""
         maker = Maker(op, inputs, params, None)
         types = lookup(op).type(*[value.type for value in inputs], **params)
         is_differentiated = is_grad_enabled() and any(map(is_recorded, inputs))
@@ -186,7 +186,7 @@ class Tape(Trace):
         return outputs
 
     def where(self) -> Location | None:
-        return self.location or user_location()  # what runs at once obeys the error state in force
+        return self.location or user_location()  # code that runs at once obeys the current error state
 
     def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
         return Memory(self, value, layout=layout)
@@ -196,7 +196,7 @@ class Tape(Trace):
         return None if maker is None else maker.call()
 
     def producer_towards(self, values: Sequence[Value]) -> Callable[[Value], Call | None]:
-        """As `producer`, but recording also begins at a released call that none of `values` leads to."""
+        """Like `producer`, but recording also begins at a released call to which none of `values` leads."""
 
         def producer(value: Value) -> Call | None:
             maker = value.maker if isinstance(value, Recorded) else None
@@ -235,7 +235,7 @@ _tapes = _Tapes()
 
 @contextmanager
 def joined() -> Generator[Trace]:
-    """The trace that is going on in this thread, or its tape."""
+    """The current trace of this thread, or its tape."""
     trace = current_trace()
     if trace is not None:
         yield trace
@@ -249,7 +249,7 @@ def tape_of_this_thread() -> Tape:
 
 
 def is_recording(leaves: Iterable[Any]) -> bool:
-    """Whether what is done to `leaves` now is recorded: a trace is going on, or one of them is a variable."""
+    """Whether operations on `leaves` are recorded now: a trace is active, or one of them is a variable."""
     return current_trace() is not None or any(map(is_traced, leaves))
 
 

@@ -1,4 +1,4 @@
-"""`seen_transforms`: what transforms make of graphs while a function is traced, for those who ask to see it."""
+"""`seen_transforms`: records the graphs that transforms produce while a function is traced, on request."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from ...compiler.ir import Graph
 
 @dataclass(slots=True)
 class SeenTransform:
-    """A transform with the graph that it was given, and the one or two that it made."""
+    """A transform with its input graph, and the one or two graphs that it returned."""
 
     name: str
     before: Graph
@@ -28,7 +28,7 @@ _seen: ContextVar[list[SeenTransform] | None] = ContextVar("seen", default=None)
 
 @contextmanager
 def seen_transforms() -> Generator[list[SeenTransform]]:
-    """A list that gets each transform of this thread meanwhile, the innermost first."""
+    """A list that collects the transforms of this thread inside the block, the innermost first."""
     found: list[SeenTransform] = []
     token = _seen.set(found)
     try:
@@ -38,7 +38,7 @@ def seen_transforms() -> Generator[list[SeenTransform]]:
 
 
 def record_for(step: Callable[..., Any], graph: Graph) -> Callable[[str, Graph], None] | None:
-    """What writes down the graphs that `step` makes of `graph`; None if nobody has asked."""
+    """Records the graphs that `step` makes of `graph`; None if nobody asked."""
     found = _seen.get()
     if found is None:
         return None

@@ -1,1 +1,1 @@
-"""Files and folders that others cannot exchange, and files that users name."""
+"""Files and folders that others cannot replace, and files that users name."""

@@ -1,4 +1,4 @@
-"""The cache's folder: where it lies, and whether it belongs to this user alone."""
+"""The cache's folder: where it is, and whether it belongs only to this user."""
 
 import contextlib
 import os
@@ -10,16 +10,16 @@ from .trusted_path import exposure_of
 
 
 def default_folder() -> Path:
-    """The user's cache folder by the customs of the operating system, such as ~/.cache/tracemill."""
+    """The user's cache folder by the conventions of the operating system, such as ~/.cache/tracemill."""
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("tracemill", appauthor=False))
 
 
 def problem_of(folder: Path) -> str | None:
-    """Why the folder must not be used, and what to do about it; None if it is private or not there yet.
+    """Why the folder must not be used, and what to do about it; None if it is private or does not exist yet.
 
-    Code from the cache is run, so whoever can write to the folder, or exchange it, can run code as this user.
+    Code from the cache is run, so anyone who can write to the folder, or replace it, can run code as this user.
     """
     if not folder.is_absolute():
         return f"{folder} is not an absolute path: set TRACEMILL_CACHE_DIR to one"
@@ -44,7 +44,7 @@ def problem_of(folder: Path) -> str | None:
 
 
 def is_mine(status: os.stat_result) -> bool:
-    """Whether a file belongs to this process's user. Windows guards the user's folders by other means."""
+    """Whether a file belongs to this process's user. Windows protects the user's folders by other means."""
     return os.name == "nt" or status.st_uid == os.geteuid()
 
 
@@ -54,26 +54,26 @@ def others_can_write(status: os.stat_result) -> bool:
 
 
 def make_private(folder: Path) -> None:
-    """Makes the folder, and what is missing above it, closed to all others, unless it is there."""
+    """Creates the folder and missing folders above it, closed to other users, unless it exists."""
     if not folder.parent.exists():
         make_private(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def temporary_in(folder: Path) -> Path:
-    """A name in the folder that nobody uses; names with a dot are never entries."""
+    """An unused name in the folder; names with a dot are never entries."""
     return folder / f".tmp-{os.getpid()}-{os.urandom(8).hex()}"
 
 
 def discard(path: Path) -> None:
-    """Takes a file or folder out of sight at once, and then deletes it. Raises OSError if it stays."""
+    """Renames a file or folder at once and then deletes it. Raises OSError if it stays."""
     hidden = temporary_in(path.parent)
     os.rename(path, hidden)
     delete(hidden)
 
 
 def delete(path: Path) -> None:
-    """Deletes a file, a link or a folder as far as that is possible; what stays is deleted another day."""
+    """Deletes a file, a link or a folder as far as possible; the rest is deleted later."""
     with contextlib.suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Reading the files that users name: regular files only, and no more of them than fits."""
+"""Reads the files that users name: only regular files, and only up to a limit."""
 
 import os
 import stat
@@ -22,7 +22,7 @@ _FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | geta
 
 
 def kind_of(mode: int) -> str:
-    """What a file that is not regular is: ``"a pipe"``.
+    """The type of a file that is not regular: ``"a pipe"``.
 
     >>> kind_of(stat.S_IFIFO)
     'a pipe'
@@ -31,7 +31,7 @@ def kind_of(mode: int) -> str:
 
 
 def path_of(function: str, given: Any) -> Path:
-    """The path that `function` was given. `TransformTypeError` for anything else, such as a file descriptor."""
+    """The path that `function` was given. Raises `TransformTypeError` for anything else, such as a file descriptor."""
     found = os.fspath(given) if isinstance(given, os.PathLike) else given
     if isinstance(found, str):
         return Path(found)
@@ -47,7 +47,7 @@ def opened(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
         InputFileError: it is a folder, a pipe, a socket or a device. Nothing is read, so that nothing waits for data.
         OSError: it is missing, or cannot be read.
     """
-    if not stat.S_ISREG(mode := os.stat(path).st_mode):  # opening a device may do something
+    if not stat.S_ISREG(mode := os.stat(path).st_mode):  # opening a device may have an effect
         raise _not_regular(path, mode)
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _FLAGS)) as file:
         if not stat.S_ISREG(mode := os.fstat(file.fileno()).st_mode):
@@ -56,7 +56,7 @@ def opened(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
 
 
 def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
-    """The bytes of a regular file. Raises as `opened` does, and `InputFileError` if there are more than `most`."""
+    """The bytes of a regular file. Raises like `opened`, and `InputFileError` if there are more than `most`."""
     with opened(path) as file:
         content = file.read(most + 1)
     if len(content) > most:

@@ -1,4 +1,4 @@
-"""Writing the files that users name: whole or not at all, never over a device, and over a file only when asked to."""
+"""Writes the files that users name: completely or not at all, never over a device, and over a file only on request."""
 
 import contextlib
 import errno
@@ -13,11 +13,11 @@ from .cache_folder import temporary_in
 from .input_file import kind_of
 
 _WITHOUT_HARD_LINKS: Final = {errno.EPERM, errno.ENOSYS, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP}
-"""Why a file system makes no hard link."""
+"""Errors of a file system without hard links."""
 
 
 def check_output(path: Path, *, overwrite: bool) -> Path:
-    """The place where a file would be written: the path itself, or the file that a link leads to.
+    """The path that would be written: the path itself, or the target of a link.
 
     Raises:
         OutputFileError: there is a folder, a device, a pipe or a socket.
@@ -45,7 +45,7 @@ def check_outputs(folder: Path, names: Iterable[str], *, overwrite: bool) -> Non
 def write_output(path: Path, content: bytes, *, overwrite: bool) -> None:
     """Write a file under a temporary name in the same folder, then move it into place in one step.
 
-    A link is followed: the file that it leads to is written, and the link stays.
+    A link is followed: its target is written, and the link stays.
 
     Raises:
         OutputFileError, OutputExistsError: as `check_output`.
@@ -65,12 +65,12 @@ def write_output(path: Path, content: bytes, *, overwrite: bool) -> None:
     except OSError as error:  # the message names the user's file, not the temporary one
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
-        with contextlib.suppress(OSError):  # it has been moved, or was never made
+        with contextlib.suppress(OSError):  # it has been moved, or was never created
             temporary.unlink()
 
 
 def write_outputs(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
-    """Write files into a folder, which is made if it is missing. If one may not be replaced, none is written."""
+    """Write files into a folder, which is created if it is missing. If one may not be replaced, none is written."""
     check_outputs(folder, files, overwrite=overwrite)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -78,7 +78,7 @@ def write_outputs(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) 
 
 
 def _move_to_new(temporary: Path, final: Path) -> None:
-    """Give a file its name; FileExistsError if something has that name, even if that came up just now."""
+    """Give a file its name; FileExistsError if the name is taken, even if that happened just now."""
     try:
         os.link(temporary, final)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`ScratchFolder`: a private folder for files of a moment. What a process leaves that is killed, another removes."""
+"""`ScratchFolder`: a private folder for temporary files. Folders of killed processes are removed by later ones."""
 
 import contextlib
 import os
@@ -19,9 +19,9 @@ if sys.platform != "win32":  # for which there is no C
 PREFIX: Final = "tracemill-build-"
 _NAME: Final = re.compile(re.escape(PREFIX) + r"\w{8}")
 _KEPT: Final = "kept"
-"""A file in the folders that a user may want to look into."""
+"""A file in the folders that a user may want to read."""
 KEPT_SECONDS: Final = 24 * 3600.0
-"""For which such a folder stays."""
+"""For how long such a folder stays."""
 _FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -30,10 +30,11 @@ class _Process:
 
 
 class ScratchFolder:
-    """A folder in the system's temporary one, closed to others, which is gone when its block ends.
+    """A folder in the system's temporary one, closed to other users, which is removed when its block ends.
 
-    It is locked meanwhile. The lock ends with the process, however that ends, which shows others what they may remove.
-    Files are reached through a descriptor, so nobody who can rename the folder can put others in their place.
+    It is locked inside the block. The lock ends with the process, however that ends, which shows others what they may
+    remove. Files are opened through a descriptor, so nobody who can rename the folder can put other files in their
+    place.
     """
 
     def __init__(self) -> None:
@@ -61,7 +62,7 @@ class ScratchFolder:
         return by_descriptor if os.path.isdir(by_descriptor) else str(self.path)
 
     def write(self, name: str, content: bytes) -> None:
-        """Make a file. Raises OSError."""
+        """Create a file. Raises OSError."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with open(os.open(name, flags, 0o600, dir_fd=self._descriptor), "wb") as file:
             file.write(content)
@@ -73,7 +74,7 @@ class ScratchFolder:
             return file.read()
 
     def keep(self) -> None:
-        """Leave the folder for the user to look into, for a day at least."""
+        """Keep the folder for the user to read, for at least a day."""
         with contextlib.suppress(OSError):
             self.write(_KEPT, b"")
             self._is_kept = True
@@ -85,9 +86,9 @@ def _made() -> tuple[Path, int]:
         path = tempfile.mkdtemp(prefix=PREFIX)
         try:
             descriptor = os.open(path, _FOLDER)
-        except FileNotFoundError:  # another process took it for abandoned
+        except FileNotFoundError:  # another process considered it abandoned
             continue
-        except OSError:  # such as no descriptor left
+        except OSError:  # for example no descriptor left
             os.rmdir(path)
             raise
         status = os.fstat(descriptor)
@@ -100,7 +101,7 @@ def _made() -> tuple[Path, int]:
 
 
 def _is_locked(descriptor: int) -> bool:
-    """Lock a folder for this process, if no other has; where the file system has no locks, it is as good as locked."""
+    """Lock a folder for this process, if no other has locked it; on file systems without locks it counts as locked."""
     if sys.platform == "win32":
         return True
     try:
@@ -113,7 +114,7 @@ def _is_locked(descriptor: int) -> bool:
 
 
 def reap() -> int:
-    """Remove what processes of this user left that were killed; how many folders that were."""
+    """Remove the folders of this user's killed processes; returns how many there were."""
     try:
         parent = tempfile.gettempdir()
         found = [name for name in os.listdir(parent) if _NAME.fullmatch(name)]
@@ -142,7 +143,8 @@ def _reaped(path: str) -> bool:
 
 
 def _remove(path: str | Path, descriptor: int) -> None:
-    """Empty a folder by its descriptor. Its name may lead elsewhere by now, where no folder with files is removed."""
+    """Empty a folder through its descriptor. Its name may lead elsewhere by now, where no folder with files is
+    removed."""
     with contextlib.suppress(OSError):
         for name in os.listdir(descriptor):
             try:

@@ -1,4 +1,4 @@
-"""Whether other users can put something else in the place of a file or folder, by what lies above it."""
+"""Whether other users can replace a file or folder, judged by the folders above it."""
 
 import functools
 import os
@@ -17,12 +17,13 @@ _ACCESS_LIST: Final = "system.posix_acl_access"
 
 
 def exposure_of(path: Path) -> str | None:
-    """Which folder or link above `path`, an absolute path, lets other users exchange it; None if none does.
+    """Which folder or link above `path`, an absolute path, lets other users replace it; None if none does.
 
-    Each folder on the way, from the root on, must belong to this user or root, and let nobody else write, unless its
-    sticky bit protects what others own, as in ``/tmp``. So must the owner of each link. The rest of a path that is not
-    there is not looked at. What passes stays as it is until this user or root changes it, so paths can be used
-    afterwards. Windows guards the user's folders by other means: there, nothing is looked at.
+    Each folder on the way, starting at the root, must belong to this user or root. Nobody else may write to it,
+    unless its sticky bit protects other users' files, as in ``/tmp``. Links must belong to this user or root, too.
+    The part of a path that does not exist is not checked. A path that passes stays safe until this user or root
+    changes it, so it can be used afterwards. Windows protects the user's folders by other means: nothing is checked
+    there.
     """
     if os.name == "nt":
         return None
@@ -35,7 +36,7 @@ def exposure_of(path: Path) -> str | None:
             if name == os.pardir:
                 current = os.path.dirname(current)
                 continue
-            reached = os.path.join(current, name)  # which is the root again, where a link is absolute
+            reached = os.path.join(current, name)  # which is the root again, if a link is absolute
             status = os.lstat(reached)
             if not stat.S_ISLNK(status.st_mode):
                 current = reached
@@ -71,7 +72,7 @@ def _is_trusted(status: os.stat_result) -> bool:
 
 @functools.cache
 def _is_private(user: int, group: int) -> bool:
-    """Whether a group holds this user alone, as most distributions make one for each user, with the user's name."""
+    """Whether a group contains only this user: most distributions create one for each user, with the user's name."""
     if sys.platform == "win32":
         return False
     try:
@@ -83,7 +84,7 @@ def _is_private(user: int, group: int) -> bool:
 
 
 def _has_access_list(folder: str) -> bool:
-    """Whether further users are named on a folder: the bits of its group then speak of them, too."""
+    """Whether a folder has an access list with further users: then the bits of its group apply to them, too."""
     if sys.platform != "linux":
         return False
     try:

@@ -1,1 +1,1 @@
-"""Arrays and kernels on NVIDIA's GPUs: memory, launches and graphs through the driver alone."""
+"""Arrays and kernels on NVIDIA GPUs: memory, launches and graphs through the driver alone."""

@@ -18,14 +18,14 @@ _FROM_DLPACK: Final[dict[str, tuple[str, str]]] = {
     "jaxlib": ("jax.dlpack", "from_dlpack"),
     "torch": ("torch", "from_dlpack"),
 }
-"""By the package that defines an array's type: the function that makes such arrays of others."""
+"""By the package that defines an array's type: the function that converts others to it."""
 
 
 def entered(leaves: Sequence[Any]) -> tuple[list[Any], Callable[[Any], Any] | None]:
-    """Arguments with our own arrays in the place of those that other libraries have on a GPU, without a copy.
+    """Arguments with arrays of other libraries on a GPU replaced by `DeviceArray`s, without a copy.
 
-    And what hands a result back: `DeviceArray` in it becomes an array of the first such library, without a copy; None
-    if there is none that has a function for that.
+    Also a function that converts results: each `DeviceArray` becomes an array of the first such library, without a
+    copy; None if there is no such library with a function for it.
 
     Raises:
         ForeignArrayError: an array's elements do not lie one behind the other, or its dtype is none of ours.

@@ -1,4 +1,4 @@
-"""Factorisations and FFTs by CuPy, where it is installed: on the GPU, of arrays where they lie."""
+"""Factorisations and FFTs by CuPy, if it is installed: on the GPU, without moving arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ def is_by_cupy(step: HostStep) -> bool:
 def compute(
     step: HostStep, inputs: Sequence[int], outputs: Sequence[int], device: Device, stream: int
 ) -> None:
-    """Compute a step on a stream, of inputs and to outputs that lie at these addresses.
+    """Compute a step on a stream, with inputs and outputs at these addresses.
 
-    NumPy's functions, which are what the ops mean, call those of CuPy for its arrays.
+    NumPy's functions, which define the ops, dispatch to CuPy for its arrays.
 
     Raises:
         ImportError: CuPy does not start, or a library of NVIDIA's that it calls is not installed.
@@ -43,7 +43,7 @@ def compute(
 
 @dataclass(frozen=True, slots=True)
 class _Lent:
-    """Memory of a plan as CuPy sees it: on the same stream, so that nothing waits."""
+    """Memory of a plan as a CuPy array, on the same stream, so that nothing waits."""
 
     pointer: int
     type: ArrayType

@@ -1,4 +1,4 @@
-"""A GPU: its context, the stream on which all of our work is queued, and its memory, which goes back when unused."""
+"""A GPU: its context, the stream on which all work is queued, and its memory, which is freed when unused."""
 
 import gc
 import sys
@@ -17,9 +17,9 @@ from ...compiler.locks import reentrant_lock
 from .driver import checked, driver, failure
 
 LEGACY_STREAM = 1
-"""The driver's handle of the stream on which other libraries work unless told otherwise."""
+"""The driver's handle of the stream on which other libraries work by default."""
 _STAGED: Final = 1 << 16
-"""Bytes up to which an array is copied on the host first, so that nobody waits for the GPU to read it."""
+"""An array with up to this many bytes is copied on the host first, so that nothing waits for the GPU to read it."""
 
 _NAME_BYTES: Final = 256
 _NON_BLOCKING: Final = 1
@@ -30,7 +30,7 @@ _opening = reentrant_lock()
 
 
 def gpu(ordinal: int = 0) -> "Device":
-    """The GPU of a number. It is opened once and stays open.
+    """The GPU with a number. It is opened once and stays open.
 
     Raises:
         MissingPackageError, NoDriverError: cuda-bindings, or NVIDIA's driver, is not there.
@@ -55,11 +55,10 @@ def gpus() -> list["Device"]:
 
 
 class Device:
-    """One GPU. ``with device:`` keeps it for this thread, and makes its context the current one.
+    """One GPU. ``with device:`` locks it for this thread, and makes its context the current one.
 
-    All work is queued on one stream, so it runs in the order in which it was asked for, whatever thread has asked.
-    Who queues several pieces of work that belong together does so inside of one ``with device:``. Every method enters
-    by itself; the lock is re-entrant.
+    All work is queued on one stream, so it runs in the order of the requests, from any thread. To keep several pieces
+    of work together, queue them inside one ``with device:``. Every method enters by itself; the lock is re-entrant.
     """
 
     def __init__(self, ordinal: int) -> None:
@@ -94,19 +93,19 @@ class Device:
         self._kept: deque[tuple[Any, object]] = deque()
         self._is_recording = False
         self._late: deque[Callable[[], None]] = deque()
-        """What is given back once nothing is recorded any more."""
+        """Released once nothing is being recorded."""
         with self:
             self.stream = int(checked(self._driver.cuStreamCreate(_NON_BLOCKING), f"opening {self.name}"))
 
     @property
     def target(self) -> str:
-        """What kernels are compiled for, such as ``cuda:sm_90``."""
+        """The target of kernels, such as ``cuda:sm_90``."""
         major, minor = self.capability
         return f"cuda:sm_{major}{minor}"
 
     @property
     def cuda_version(self) -> str:
-        """The release of CUDA that the driver belongs to, such as ``13.0``."""
+        """The driver's release of CUDA, such as ``13.0``."""
         return f"{self.driver_version // 1000}.{self.driver_version % 1000 // 10}"
 
     def __repr__(self) -> str:
@@ -128,7 +127,8 @@ class Device:
 
     @contextmanager
     def left(self) -> Generator[None]:
-        """Other threads may have it meanwhile, however often this one has entered: for Python that waits for them."""
+        """Other threads may take the lock inside the block, however often this one has entered: for Python code that
+        waits for them."""
         depth = self._depth
         for _ in range(depth):
             self.__exit__()
@@ -141,7 +141,7 @@ class Device:
     # ---- memory ----------------------------------------------------------------------------------------
 
     def allocate(self, nbytes: int) -> "Memory":
-        """Memory of at least one byte, at a multiple of 256, that holds anything.
+        """Uninitialised memory of at least one byte, aligned to 256 bytes.
 
         Raises:
             GpuMemoryError: the memory is full, even after unused arrays have been collected.
@@ -162,11 +162,11 @@ class Device:
         readers: Collection[int | None] = (),
         is_over: Callable[[], bool] = sys.is_finalizing,
     ) -> None:
-        """Give memory back after all work that is queued on our stream, and on those of `readers`.
+        """Free memory after all work that is queued on this device's stream, and on those of `readers`.
 
-        It is called when objects die, in any thread and at any place: so it takes no lock, and raises nothing.
+        It is called when objects are destroyed, in any thread at any time: so it takes no lock and raises nothing.
         """
-        if is_over():  # the driver takes all memory back when the process ends
+        if is_over():  # the driver frees all memory when the process ends
             return
         if self._is_recording:
             self._late.append(partial(self.free, pointer, readers))
@@ -181,7 +181,7 @@ class Device:
         self._driver.cuCtxPopCurrent()
 
     def memory(self) -> tuple[int, int]:
-        """The bytes that are free, for all processes together, and those that there are."""
+        """The free bytes, for all processes together, and the total."""
         with self:
             free, total = checked(self._driver.cuMemGetInfo(), f"measuring the memory of {self.name}")
             return int(free), int(total)
@@ -209,7 +209,7 @@ class Device:
                 self.synchronize()
 
     def copy_out(self, pointer: int, shape: tuple[int, ...], dtype: DType) -> Array:
-        """A new array on the host with what is at `pointer`, after all work that is queued."""
+        """A new array on the host with the contents at `pointer`, after all queued work."""
         array: Array = np.empty(shape, dtype)
         if array.nbytes:
             with self:
@@ -221,7 +221,7 @@ class Device:
         return array
 
     def copy(self, to: int, source: int, nbytes: int, stream: int | None = None) -> None:
-        """Copy between two places on this GPU, on our stream or another one."""
+        """Copy between two places on this GPU, on this device's stream or another one."""
         if nbytes:
             with self:
                 on = self.stream if stream is None else stream
@@ -234,7 +234,7 @@ class Device:
         return memory
 
     def copy_from(self, source: "Located") -> "Memory":
-        """Copy what is on another GPU to this one."""
+        """Copy from another GPU to this one."""
         memory = self.allocate(source.nbytes)
         if not source.nbytes:
             return memory
@@ -272,26 +272,26 @@ class Device:
             self._drop_finished()
 
     def wait_for(self, stream: int) -> None:
-        """Let what is queued on our stream from now on run after what is queued on another one."""
+        """Make later work on this device's stream wait for the work queued on another one."""
         with self:
             self._order(stream, self.stream)
 
     def let_wait(self, stream: int) -> None:
-        """Let what is queued on another stream from now on run after what is queued on ours."""
+        """Make later work on another stream wait for the work queued on this device's."""
         with self:
             self._order(self.stream, stream)
 
     def show(self, readers: Collection[int | None]) -> None:
-        """Let others who know memory of ours, or whose memory it is, see on their streams what we have written."""
+        """Make writes visible on the streams of others that share the memory."""
         if any(stream != LEGACY_STREAM for stream in readers):
-            self.synchronize()  # any stream may be theirs, or theirs may be gone
+            self.synchronize()  # their stream may be unknown, or may no longer exist
         elif readers:
             self.let_wait(LEGACY_STREAM)
 
     def keep(self, owner: object, is_over: Callable[[], bool] = sys.is_finalizing) -> None:
-        """Refer to an object until all work that is queued now is done.
+        """Keep an object alive until all work that is queued now is done.
 
-        Like `free` it is called when objects die, so it takes no lock, and raises nothing.
+        Like `free`, it is called when objects are destroyed, so it takes no lock and raises nothing.
         """
         if is_over():
             return
@@ -312,7 +312,7 @@ class Device:
         return event
 
     def _drop_finished(self) -> None:
-        """Let go of what was kept for work that is done by now, and of what had to wait for a record."""
+        """Release objects that were kept for finished work, and those that waited for a recording."""
         while self._late and not self._is_recording:
             self._late.popleft()()
         while self._kept and not self._driver.cuEventQuery(self._kept[0][0])[0]:
@@ -322,7 +322,7 @@ class Device:
     def discard(
         self, destroy: Callable[[Any], object], handle: Any, is_over: Callable[[], bool] = sys.is_finalizing
     ) -> None:
-        """Let the driver forget a module or a graph, once the work that is queued does not need it any more."""
+        """Let the driver unload a module or a graph once the queued work no longer needs it."""
         if is_over():
             return
         if self._is_recording:
@@ -335,7 +335,8 @@ class Device:
 
     @contextmanager
     def recording(self) -> Generator[None]:
-        """Nothing is given back meanwhile: to wait for the whole GPU then, as that may, spoils what is recorded."""
+        """Nothing is unloaded while recording: unloading may wait for the whole GPU, which would break the
+        recording."""
         self._is_recording = True
         try:
             yield
@@ -356,13 +357,13 @@ class Device:
         )
 
     def _keep_freed_memory(self) -> None:
-        """Memory that is given back stays in the pool, where the next array finds it at once."""
+        """Freed memory stays in the pool, where the next array finds it at once."""
         attribute = self._driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
         most = self._driver.cuuint64_t(2**64 - 1)
         checked(self._driver.cuMemPoolSetAttribute(self._pool, attribute, most), f"opening {self.name}")
 
     def _gather_memory(self) -> None:
-        """Give back what is not needed: arrays in cycles of references, and pieces of the pool."""
+        """Free unused memory: arrays in reference cycles, and pieces of the pool."""
         gc.collect()
         self.synchronize()
         self._driver.cuMemPoolTrimTo(self._pool, 0)
@@ -403,11 +404,11 @@ class Located(Protocol):
 
 
 class HasMemory(Located, Protocol):
-    """What arrays stand on: memory of ours or of another library."""
+    """The memory of arrays: Tracemill's own or that of another library."""
 
     @property
     def readers(self) -> Collection[int | None]:
-        """Streams of others that may use this memory; None is one that is not known."""
+        """Streams of others that may use this memory; None is an unknown one."""
         ...
 
     @property
@@ -417,8 +418,8 @@ class HasMemory(Located, Protocol):
 class Memory:
     """A piece of a GPU's memory.
 
-    It goes back in the order of the stream: once it is not referred to, later work on the stream may get it, but not
-    work that is queued already. So it must live until all that uses it is queued, and no longer.
+    It is freed in the order of the stream: when it is no longer referenced, later work on the stream may reuse it,
+    but not work that is already queued. So it must live until all work that uses it is queued, and no longer.
     """
 
     __slots__ = ("__weakref__", "device", "nbytes", "pointer", "readers")

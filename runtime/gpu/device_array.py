@@ -12,19 +12,19 @@ from . import dlpack
 from .device import LEGACY_STREAM, Device, HasMemory, Memory, gpu
 
 _SHOWN: Final = 1 << 16
-"""Bytes up to which an array shows its values."""
+"""An array with up to this many bytes shows its values."""
 
 _WITHOUT_ORDER: Final = -1
-"""The stream by which a consumer of DLPack says that it takes care of the order itself."""
+"""The stream with which a consumer of DLPack says that it orders work itself."""
 
 
 class DeviceArray(ForeignArray):
-    """An array in the memory of a GPU, in C order. `device_put` makes one; compiled programs return them.
+    """An array in the memory of a GPU, in C order. `device_put` makes one, and compiled programs return them.
 
-    Programs compiled for a GPU compute with it, as an argument or where a function closes over it: then it is used by
-    reference, as NumPy's arrays are. ``numpy()`` copies it to the host, and NumPy's functions do so, too.
-    Through DLPack and ``__cuda_array_interface__`` it is handed to torch, CuPy, JAX and Numba without a copy:
-    ``torch.from_dlpack(x)``. Those may write to it.
+    Programs compiled for a GPU compute with it, as an argument or as a closed-over array: then it is used by
+    reference, like a NumPy array. ``numpy()`` copies it to the host, and NumPy's functions do so, too. Through DLPack
+    and ``__cuda_array_interface__`` it is passed to torch, CuPy, JAX and Numba without a copy:
+    ``torch.from_dlpack(x)``. They may write to it.
 
     Attributes:
         shape: the lengths of the axes.
@@ -59,7 +59,7 @@ class DeviceArray(ForeignArray):
 
     @property
     def type(self) -> ArrayType:
-        """Dtype and shape, as the graph has them."""
+        """Dtype and shape, as in the graph."""
         return ArrayType(self.dtype, self.shape)
 
     @property
@@ -75,7 +75,7 @@ class DeviceArray(ForeignArray):
         return self.size * self.dtype.itemsize
 
     def numpy(self) -> Array:
-        """A copy on the host, once all work that is queued is done."""
+        """A copy on the host, after all queued work."""
         return self.device.copy_out(self.pointer, self.shape, self.dtype)
 
     def copy(self) -> Any:
@@ -102,7 +102,7 @@ class DeviceArray(ForeignArray):
         self.device.show(self.memory.readers)
 
     def overlaps(self, other: object) -> bool:
-        """Whether another array has memory in common with this one."""
+        """Whether it shares memory with another array."""
         return (
             isinstance(other, DeviceArray)
             and other.device is self.device
@@ -111,7 +111,7 @@ class DeviceArray(ForeignArray):
         )
 
     def item(self) -> Any:
-        """The only element, as Python's number.
+        """The only element, as a Python number.
 
         Raises:
             ArgumentValueError: there is not exactly one.
@@ -169,7 +169,7 @@ class DeviceArray(ForeignArray):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """The array for a library that works on `stream`, which waits for what is queued by now.
+        """The array for a library that works on `stream`, which waits for the work queued so far.
 
         Raises:
             ArgumentValueError: ``copy=False``, but the library wants it on the host.
@@ -206,11 +206,11 @@ class DeviceArray(ForeignArray):
 
 
 def on_device(array: Array, ordinal: int) -> DeviceArray:
-    """An array of the host on a GPU."""
+    """A host array, copied to a GPU."""
     return DeviceArray(gpu(ordinal).copy_in(np.ascontiguousarray(array)), array.shape, array.dtype)
 
 
 def _shared(memory: HasMemory, stream: int | None) -> None:
-    """Remember who may still use memory of ours when we are done with it."""
+    """Record who may still use the memory when Tracemill is done with it."""
     if isinstance(memory, Memory):
         memory.readers.add(stream)

@@ -1,4 +1,4 @@
-"""`device_put`: arrays onto a GPU."""
+"""`device_put`: copies arrays to a GPU."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ from .foreign import foreign
 
 
 def device_put(tree: Any, device: int = 0) -> Any:
-    """Put the arrays and numbers of a pytree onto a GPU.
+    """Copy the arrays and numbers of a pytree to a GPU.
 
-    Arrays of NumPy, and what NumPy makes arrays of, are copied. Arrays of torch, CuPy, JAX and Numba that are on that
-    GPU already share their memory with the result; those on another one are copied from GPU to GPU.
+    NumPy arrays, and objects that NumPy converts to arrays, are copied. Arrays of torch, CuPy, JAX and Numba that are
+    already on that GPU share their memory with the result; those on another one are copied from GPU to GPU.
 
     Args:
         tree: an array or a number, or a container of them, of any shapes and dtypes that programs have.
@@ -44,7 +44,7 @@ def device_put(tree: Any, device: int = 0) -> Any:
 
 
 def _put(leaf: Any, target: Device) -> Any:
-    if is_traced(leaf):  # it lies where the program runs
+    if is_traced(leaf):  # it is on the GPU on which the program runs
         return leaf
     found = foreign(leaf)
     if found is not None:

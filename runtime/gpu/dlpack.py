@@ -1,6 +1,6 @@
-"""DLPack: a pointer, a shape and a dtype in a capsule, which array libraries hand each other without copies.
+"""DLPack: a pointer, a shape and a dtype in a capsule, which array libraries exchange without copies.
 
-The layouts are those of version 0 of the standard, ``DLManagedTensor`` in dlpack.h, which all libraries take and give.
+The layouts are those of version 0 of the standard, ``DLManagedTensor`` in dlpack.h, which all libraries support.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ from ...compiler.errors import ForeignArrayError
 HOST: Final = 1
 CUDA: Final = 2
 CUDA_MANAGED: Final = 13
-"""Memory that moves between host and GPU by itself."""
+"""Memory that migrates between host and GPU."""
 
 _FRESH: Final = b"dltensor"
 _USED: Final = b"used_dltensor"
@@ -67,7 +67,7 @@ _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
 # ---- ours, for others ----------------------------------------------------------------------------------
 
 _given: dict[int, object] = {}
-"""What others hold of ours, by the address of its structure: structure, what it points to, owner of the memory."""
+"""Exported arrays by the address of their structure: structure, what it points to, owner of the memory."""
 
 
 def _delete(address: int) -> None:
@@ -75,7 +75,7 @@ def _delete(address: int) -> None:
 
 
 def _destroy(capsule: int) -> None:
-    """Python drops a capsule. If nobody has taken what it holds, nobody else will delete that."""
+    """Called when Python drops a capsule. If nobody has consumed it, its contents are deleted here."""
     if _is_valid(capsule, _FRESH):
         _delete(_pointer_at(capsule, _FRESH))
 
@@ -86,7 +86,7 @@ _DESTRUCTOR_ADDRESS: Final = ctypes.cast(_destructor, ctypes.c_void_p).value
 
 
 def capsule(pointer: int, shape: tuple[int, ...], dtype: DType, ordinal: int, owner: object) -> Any:
-    """A capsule with an array in C order on GPU `ordinal`. `owner` lives as long as somebody uses it."""
+    """A capsule with an array in C order on GPU `ordinal`. `owner` lives as long as the array is used."""
     integers = ctypes.c_int64 * len(shape)
     sizes, strides = integers(*shape), integers()
     step = 1
@@ -105,7 +105,7 @@ def capsule(pointer: int, shape: tuple[int, ...], dtype: DType, ordinal: int, ow
 
 
 class Borrowed:
-    """What another library has given: it is told when this object dies."""
+    """An array from another library, which is notified when this object is destroyed."""
 
     __slots__ = ("_address", "_managed")
 
@@ -119,7 +119,7 @@ class Borrowed:
 
 
 class Layout(NamedTuple):
-    """An array in somebody's memory."""
+    """An array in the memory of another library."""
 
     pointer: int
     shape: tuple[int, ...]
@@ -130,7 +130,7 @@ class Layout(NamedTuple):
 
 
 def taken(given: Any, name: str) -> Layout:
-    """The array in a capsule, which is used up by this. `name` is that of the library's class in messages.
+    """The array in a capsule, which this consumes. `name` is the name of the library's class in messages.
 
     Raises:
         ForeignArrayError: its dtype is none that NumPy has.
@@ -153,7 +153,7 @@ def _dtype(code: int, bits: int, lanes: int, name: str) -> DType:
     try:
         if lanes == 1 and code in _LETTERS:
             return np.dtype(f"{_LETTERS[code]}{bits // 8}")
-    except TypeError:  # such as floating-point numbers of 8 bits
+    except TypeError:  # for example floating-point numbers of 8 bits
         pass
     raise ForeignArrayError(
         f"{name} has elements of DLPack's type {code} with {bits} bits and {lanes} lanes, which is not a NumPy dtype:"

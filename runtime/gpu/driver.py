@@ -1,4 +1,4 @@
-"""NVIDIA's driver, by way of cuda-bindings: started once, and its results as values or named errors."""
+"""NVIDIA's driver through cuda-bindings: started once, with results as values or named errors."""
 
 from functools import cache
 from importlib import import_module
@@ -59,12 +59,12 @@ _LASTING: Final = {
     "CUDA_ERROR_LAUNCH_TIMEOUT",
     "CUDA_ERROR_ASSERT",
 }
-"""Failures of kernels, after which each call to this GPU fails in the same way."""
+"""Failures of kernels, after which every call to this GPU fails in the same way."""
 
 
 @cache
 def driver() -> Any:
-    """The functions of the driver, as ``cuda.bindings.driver`` has them.
+    """The functions of the driver, as in ``cuda.bindings.driver``.
 
     Raises:
         MissingPackageError: cuda-bindings is not installed.
@@ -75,7 +75,7 @@ def driver() -> Any:
 
 
 def started() -> Any:
-    """The same, where the driver has not been started before."""
+    """The same, if the driver has not been started before."""
     try:
         found: Any = import_module(_NAME)
     except ImportError as error:
@@ -84,7 +84,7 @@ def started() -> Any:
         ) from error
     try:
         result = found.cuInit(0)
-    except RuntimeError as error:  # cuda-bindings finds no library of that name
+    except RuntimeError as error:  # cuda-bindings finds no library with that name
         raise NoDriverError(
             f"NVIDIA's driver cannot be used: {str(error).rstrip('.')}. nvidia-smi shows whether it works; in a"
             " container, start that with its GPUs"
@@ -96,7 +96,7 @@ def started() -> Any:
 
 
 def checked(result: tuple[Any, ...], doing: str) -> Any:
-    """What a function of the driver gives beside its status: nothing, a value, or a tuple.
+    """The results of a driver function besides its status: none, a value, or a tuple.
 
     Raises:
         TracemillError: the status is a failure; its name decides which of the errors of GPUs this is.
@@ -117,7 +117,7 @@ def failure(status: Any, doing: str) -> TracemillError:
 
 
 def _said(status: Any) -> str:
-    """What the driver says of a status, if there is a driver that can be asked."""
+    """The driver's description of a status, if the driver is available."""
     try:
         known, text = import_module(_NAME).cuGetErrorString(status)
     except RuntimeError:

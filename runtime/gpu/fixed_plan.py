@@ -1,4 +1,4 @@
-"""Give the named sizes of a plan their values: what is done in a call with arrays of these sizes."""
+"""Replaces the named sizes of a plan by their values: the steps of a call with arrays of these sizes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -14,7 +14,7 @@ from ...passes.lowering.fix_sizes import fix_sizes
 
 
 def fixed_plan(plan: Plan, sizes: Mapping[str, int]) -> Plan:
-    """The plan with ints in the place of all expressions, checked: as planning gives it for arrays of these sizes.
+    """The plan with ints in place of all expressions, checked, as planning gives it for arrays of these sizes.
 
     Raises:
         ParseError: it was not made for such sizes.
@@ -32,7 +32,7 @@ class _Fixing:
     sizes: Mapping[str, int]
 
     def plan(self, plan: Plan) -> Plan:
-        """A plan, but for what it is called and the arrays that are known."""
+        """A plan without its name and its constants."""
         return replace(
             plan,
             inputs=self.part(plan.inputs),

@@ -1,4 +1,4 @@
-"""Arrays that other libraries have on a GPU, as ours, where they lie."""
+"""Arrays of other libraries on a GPU as `DeviceArray`s, without a copy."""
 
 import math
 from collections.abc import Callable
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 _HOST: Final = (np.ndarray, np.generic, bool, int, float, complex)
 
 _IMMUTABLE: Final = ("jax", "jaxlib")
-"""Packages whose arrays nobody may write to, though DLPack does not say so."""
+"""Packages whose arrays are read-only, although DLPack does not say so."""
 
 
 class ForeignMemory:
-    """Memory that belongs to somebody else, who may have it back once our work with it is done."""
+    """Memory that belongs to another library, which may reuse it once the queued work with it is done."""
 
     __slots__ = ("__weakref__", "device", "is_read_only", "nbytes", "owner", "pointer")
 
     readers = (None,)
-    """Its owner works on streams of which only some are known."""
+    """Its owner uses streams of which only some are known."""
 
     def __init__(
         self, device: Device, pointer: int, nbytes: int, owner: object, *, is_read_only: bool
@@ -45,9 +45,9 @@ class ForeignMemory:
 
 
 def foreign(x: Any) -> DeviceArray | None:
-    """An array that another library has on a GPU, as one of ours that shares its memory; None if `x` is none.
+    """A GPU array of another library as a `DeviceArray` that shares its memory; None if `x` is not one.
 
-    Work that its library has queued is waited for, on the GPU. Its owner lives until our work with it is done.
+    The GPU waits for the work that its library has queued. Its owner is kept alive until the work with it is done.
 
     Raises:
         ForeignArrayError: its elements do not lie one behind the other in C order, its dtype is none of ours, or its
@@ -74,7 +74,7 @@ def foreign(x: Any) -> DeviceArray | None:
 
 
 def _asked(method: Callable[[], Any], name: str) -> Any:
-    """What a method of DLPack's gives, if the library gives it."""
+    """The result of a DLPack method, if the library implements it."""
     try:
         return method()
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
@@ -97,7 +97,7 @@ def _by_interface(x: object, interface: dict[str, Any]) -> DeviceArray:
 
 
 def _device_at(pointer: int, name: str) -> Device:
-    """The GPU on which a pointer points."""
+    """The GPU to which a pointer belongs."""
     if not pointer:  # of an empty array
         return gpu()
     found = driver()

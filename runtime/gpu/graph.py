@@ -1,4 +1,4 @@
-"""Launches that are recorded once and replayed by one call of the driver."""
+"""Launches that are recorded once and replayed by one driver call."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +12,7 @@ _NON_BLOCKING: Final = 1
 
 
 class LaunchGraph:
-    """Recorded launches, with the pointers that they had."""
+    """Recorded launches, with their pointers."""
 
     __slots__ = ("_device", "_executable", "_replay")
 
@@ -22,7 +22,7 @@ class LaunchGraph:
         self._replay = driver().cuGraphLaunch
 
     def replay(self, stream: int) -> None:
-        """Queue all launches on a stream, in their order. Inside of ``with device:``."""
+        """Queue all launches on a stream, in order. Call inside ``with device:``."""
         result = self._replay(self._executable, stream)
         if result[0]:
             raise failure(result[0], f"replaying launches on {self._device.name}")
@@ -32,7 +32,7 @@ class LaunchGraph:
 
 
 def capture(device: Device, launches: Callable[[int], None]) -> LaunchGraph:
-    """Record what a function launches on the stream that it is given. Nothing of it runs.
+    """Record the launches of a function on the stream that it receives. Nothing runs.
 
     Memory that the launches use must live as long as the graph is replayed. The function must not wait or allocate.
 
@@ -41,7 +41,7 @@ def capture(device: Device, launches: Callable[[int], None]) -> LaunchGraph:
     """
     found = driver()
     doing = f"recording launches on {device.name}"
-    # Another mode would forbid this thread, or all, what they may do meanwhile on other streams.
+    # Another mode would restrict what this thread, or all threads, may do on other streams meanwhile.
     mode = found.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
     with device, device.recording():
         stream = checked(found.cuStreamCreate(_NON_BLOCKING), doing)

@@ -1,4 +1,4 @@
-"""`HostProgram`: a program of the host, for arrays on a GPU for which there is none."""
+"""`HostProgram`: a program of the host, for arrays on a GPU for which there is no GPU program."""
 
 import warnings
 from collections.abc import Callable
@@ -11,13 +11,13 @@ from .device import Device
 from .device_array import DeviceArray, on_device
 
 REASONS = (GpuCodeError, KernelError, MissingPackageError)
-"""Errors that say, before anything has run, that there will be no program for the GPU."""
+"""Errors that say, before anything has run, that there is no program for the GPU."""
 
 _said: set[str] = set()
 
 
 class HostProgram:
-    """Computes on the host with copies of arrays that lie on a GPU, and puts the results there."""
+    """Computes on the host with copies of GPU arrays, and copies the results back."""
 
     def __init__(self, function: Callable[..., tuple[Any, ...]], device: Device) -> None:
         self.function = function
@@ -29,7 +29,7 @@ class HostProgram:
 
 
 def say_once(name: str, error: GpuCodeError | KernelError | MissingPackageError) -> None:
-    """`HostFallbackWarning` for a program of this name; what is missing is missing for all of them."""
+    """`HostFallbackWarning` for a program with this name; missing packages are reported once for all of them."""
     about = "programs" if isinstance(error, MissingPackageError) else name
     message = (
         f"backend='auto' computes {about} on the host, and copies the arrays to and fro in each call: {error.message}."

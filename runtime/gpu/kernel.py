@@ -10,10 +10,10 @@ from .driver import checked, driver, failure
 
 _WARP: Final = 32
 _SHARED_AT_FIRST: Final = 48 << 10
-"""Bytes of shared memory that a block gets without asking for more."""
+"""Bytes of shared memory that a block gets by default."""
 
 _OWN: Final = 2
-"""Triton adds two pointers to every kernel's: memory of its own, and that of its profiler."""
+"""Triton adds two pointers to every kernel: its own memory, and that of its profiler."""
 
 
 class LoadedKernel:
@@ -77,19 +77,19 @@ class LoadedKernel:
     def prepare(
         self, programs: int, pointers: Sequence[int], numbers: Sequence[int] = ()
     ) -> "PreparedLaunch":
-        """A launch that can be made many times. Its pointers can be changed in between."""
+        """A launch that can be repeated. Its pointers can be changed in between."""
         return PreparedLaunch(self, programs, pointers, numbers)
 
     def launch(self, stream: int, programs: int, pointers: Sequence[int]) -> None:
-        """Queue one run of so many programs on a stream. Inside of ``with device:``, as all launches."""
+        """Queue one run with this many programs on a stream. Call inside ``with device:``, like all launches."""
         self.prepare(programs, pointers)(stream)
 
 
 class PreparedLaunch:
     """A kernel on a grid, and its parameters where the driver reads them: ``launch.pointers[1] = x`` changes one.
 
-    Calling it queues it on a stream, inside of ``with device:``. As the block is one, only one thread at a time may
-    change and launch it; that lock is enough. An empty grid is not a launch.
+    Calling it queues it on a stream, inside ``with device:``. There is one parameter block, so only one thread at a
+    time may change and launch it; that lock is enough. An empty grid is not launched.
     """
 
     __slots__ = ("_addresses", "_kernel", "_launch", "_scratch", "_shape", "_where", "pointers", "programs")
@@ -107,7 +107,7 @@ class PreparedLaunch:
         scratch = kernel.device.allocate(programs * kernel.scratch_bytes) if kernel.scratch_bytes else None
         self._kernel, self._scratch, self.programs = kernel, scratch, programs
         own = scratch.pointer if scratch else 0
-        # The driver reads four bytes of a number that has no more: the lower ones, which come first.
+        # The driver reads four bytes of a number that has only four: the lower ones, which come first.
         self.pointers = (ctypes.c_uint64 * (count + _OWN))(*pointers, *numbers, own, 0)
         start, size = ctypes.addressof(self.pointers), ctypes.sizeof(ctypes.c_uint64)
         self._addresses = (ctypes.c_void_p * (count + _OWN))(*(start + size * i for i in range(count + _OWN)))

@@ -1,4 +1,4 @@
-"""`LoadedPlan`: the steps of a plan on one device, prepared once, and run on other memory in each call."""
+"""`LoadedPlan`: the steps of a plan on one device, prepared once, and run on different memory in each call."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -29,7 +29,7 @@ Prepared: TypeAlias = Callable[[int], None]
 
 
 class LoadedPlan:
-    """Queues a plan on the stream of its device. Only one thread at a time runs it: inside of ``with device:``.
+    """Queues a plan on the stream of its device. Only one thread at a time runs it: call inside ``with device:``.
 
     Args:
         plan: what is done.
@@ -56,15 +56,15 @@ class LoadedPlan:
                 self._constants[constant] = device.copy_in(constant.array)
         self._kept = [self._constants[constant] for constant in plan.constants]
         self._inputs: list[int] = [0] * len(plan.inputs)
-        """Where the inputs of the present call lie."""
+        """The addresses of the inputs of the current call."""
         self._outputs: list[int] = [0] * len(plan.outputs)
         self._patches: list[tuple[PreparedLaunch, list[tuple[int, int]], list[tuple[int, int]]]] = []
-        """For launches: which of its pointers is which input, and which output."""
+        """For launches: which of its pointers are inputs and outputs."""
         self._kernels = kernels
         self._steps = [self._prepared(step) for step in plan.steps]
 
     def run(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> None:
-        """Queue all steps on a stream, on inputs and outputs that lie at these addresses."""
+        """Queue all steps on a stream, with inputs and outputs at these addresses."""
         self._inputs[:], self._outputs[:] = inputs, outputs
         for launch, given, made in self._patches:
             pointers = launch.pointers
@@ -95,7 +95,7 @@ class LoadedPlan:
     # ---- memory --------------------------------------------------------------------------------------
 
     def _pointer(self, slot: Slot) -> int:
-        """Where a slot lies in the present call."""
+        """The address of a slot in the current call."""
         if slot.region is Region.INPUT:
             return self._inputs[slot.at]
         return self._outputs[slot.at] if slot.region is Region.OUTPUT else self._fixed(slot)
@@ -104,7 +104,7 @@ class LoadedPlan:
         return [self._pointer(slot) for slot in slots]
 
     def _fixed(self, slot: Slot) -> int:
-        """Where a slot lies in every call; 0 if that changes."""
+        """The address of a slot in every call; 0 if it changes."""
         if slot.region is Region.CONSTANT:
             return self._kept[slot.at].pointer
         return self._arena + slot.at if slot.region is Region.ARENA else 0
@@ -131,7 +131,7 @@ class LoadedPlan:
         inputs, outputs = self._pointers(step.inputs), self._pointers(step.outputs)
         try:
             compute(step, inputs, outputs, self._device, stream)
-        except ImportError:  # CuPy finds NVIDIA's libraries when it first calls them
+        except ImportError:  # CuPy finds NVIDIA's libraries on its first call to them
             self._compute_on_host(step, stream)
 
     def _compute_on_host(self, step: HostStep, stream: int) -> None:
@@ -149,7 +149,7 @@ class LoadedPlan:
         return LoadedPlan(plan, self._kernels, self._device, self._fixed(work), self._constants)
 
     def _scan(self, step: ScanStep, body: "LoadedPlan", stream: int) -> None:
-        """What is carried alternates between two places, so that the last turn writes to the output."""
+        """The carry alternates between two places, so that the last iteration writes to the output."""
         copy = self._device.copy
         carries = step.consts + step.carried
         inputs, outputs = self._pointers(step.inputs), self._pointers(step.outputs)
@@ -176,7 +176,7 @@ class LoadedPlan:
             self._move(now, places[0], step.outputs, stream)
 
     def _row(self, start: int, row: Slot, staged: Slot, number: int) -> tuple[int, int]:
-        """Where the row of this number lies in its array, and where the body finds it."""
+        """The addresses of the row with this number in its array, and of the body's slot for it."""
         place = start + number * row.type.nbytes
         return place, self._fixed(staged) if staged.type.nbytes else place
 

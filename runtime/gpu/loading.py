@@ -1,4 +1,4 @@
-"""Kernels that have been built, loaded onto a GPU; and what a cache entry has to know of them besides their code."""
+"""Loads compiled kernels onto a GPU; and the metadata of their code in a cache entry."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from .kernel import LoadedKernel
 
 
 def about_kernel(kernel: BuiltKernel) -> dict[str, Any]:
-    """What loading a kernel's code asks for."""
+    """The parameters for loading a kernel's code."""
     assert kernel.facts is not None
     numbers = {"numbers": list(kernel.numbers)} if kernel.numbers else {}
     return {
@@ -17,13 +17,13 @@ def about_kernel(kernel: BuiltKernel) -> dict[str, Any]:
         "warps": kernel.warps,
         "shared_bytes": kernel.shared_bytes,
         "scratch_bytes": kernel.scratch_bytes,
-        "pointers": len(kernel.facts.parameters) - len(kernel.numbers) - 2,  # Triton's own are behind ours
+        "pointers": len(kernel.facts.parameters) - len(kernel.numbers) - 2,  # Triton's own come last
         **numbers,
     }
 
 
 def loaded_kernel(device: Device, code: bytes, about: Mapping[str, Any]) -> LoadedKernel:
-    """A kernel of this code on a GPU.
+    """A kernel with this code on a GPU.
 
     Raises:
         GpuCodeError: the GPU does not run it.
@@ -41,5 +41,5 @@ def loaded_kernel(device: Device, code: bytes, about: Mapping[str, Any]) -> Load
 
 
 def loaded_kernels(device: Device, built: Mapping[str, BuiltKernel]) -> dict[str, LoadedKernel]:
-    """All kernels of a program on a GPU, by their names in its plan. Raises as `loaded_kernel` does."""
+    """All kernels of a program on a GPU, by their names in its plan. Raises like `loaded_kernel`."""
     return {name: loaded_kernel(device, kernel.code, about_kernel(kernel)) for name, kernel in built.items()}

@@ -1,4 +1,4 @@
-"""`PreparedPlan`: a plan for arrays of known sizes in memory of its own, queued step by step or as it was recorded."""
+"""`PreparedPlan`: a plan for arrays of known sizes in its own memory, queued step by step or as a recording."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,9 +11,10 @@ from .replay import Replay, is_replayed
 
 
 class PreparedPlan:
-    """Queues a plan: the first time launch by launch; programs of many short launches are recorded when they run again.
+    """Queues a plan: the first time launch by launch; programs of many short launches are recorded when they run
+    again.
 
-    Inside of ``with device:``.
+    Call inside ``with device:``.
 
     Args:
         plan: what is done, for arrays of known sizes.
@@ -38,7 +39,7 @@ class PreparedPlan:
         self._is_replayed, self._has_run = is_replayed(plan), False
 
     def run(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Queue it on inputs and outputs that lie at these addresses."""
+        """Queue it with inputs and outputs at these addresses."""
         if self._is_replayed and self._has_run and self._replay is None:
             self._replay = Replay(self._loaded, self._device)
         (self._replay or self._loaded).run(inputs, outputs, self._device.stream)

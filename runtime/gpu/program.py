@@ -16,7 +16,7 @@ from .kernel import LoadedKernel
 from .prepared_plan import PreparedPlan
 
 MOST: Final = 64
-"""For so many shapes of arguments launches are kept prepared."""
+"""Launches are kept prepared for this many shapes of arguments."""
 
 Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 
@@ -24,9 +24,9 @@ Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 class GpuProgram:
     """Runs a plan on a device: all launches go to the device's stream, one call of a program after another.
 
-    Arrays of the device go in as they are, and results stay there; if all arguments are NumPy's, they are copied, and
-    so are the results. `origin` says what its kernels are, if not code for this device. A plan with named sizes is
-    prepared for those of each call, and kept so for the shapes that were called last.
+    Arrays of the device are used directly, and results stay there. If all arguments are NumPy arrays, they are
+    copied, and so are the results. `origin` says what its kernels are, if not code for this device. A plan with named
+    sizes is prepared for the sizes of each call, and kept for the most recent shapes.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class GpuProgram:
         self._kernels = kernels
         self._constants: dict[Constant, Memory] = {}
         self._kept: OrderedDict[Shapes, PreparedPlan] = OrderedDict()
-        """By the shapes of arguments, those that ran last at the end."""
+        """By the shapes of arguments, the most recent ones at the end."""
         self._sizes: SizeReader | None = None
         with device:
             if plan.is_symbolic:
@@ -51,13 +51,13 @@ class GpuProgram:
         self.origin = origin
 
     def __str__(self) -> str:
-        """What it launches."""
+        """Its launches."""
         return f"# {self.origin}\n{self.plan}" if self.origin else str(self.plan)
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
-        """The results, as `DeviceArray` if an input is one, else as NumPy arrays."""
+        """The results, as `DeviceArray` if an input is one, otherwise as NumPy arrays."""
         with self.device:
-            # A callback of its own may call it again, which needs other memory to work in.
+            # A callback inside it may call it again, which needs another workspace.
             if self._is_running:
                 return GpuProgram(self.plan, self._kernels, self.device)(*inputs)
             self._is_running = True
@@ -88,7 +88,7 @@ class GpuProgram:
             return found
         plan = fixed_plan(self.plan, reader.read(shapes))
         if plan.arena_bytes > self._arena.nbytes:
-            self._kept.clear()  # what is prepared works in the old one
+            self._kept.clear()  # prepared plans use the old one
             self._arena = self.device.allocate(plan.arena_bytes)
         found = self._kept[shapes] = self._prepared(plan)
         if len(self._kept) > MOST:
@@ -96,7 +96,7 @@ class GpuProgram:
         return found
 
     def _entered(self, x: Any, slot: Slot) -> DeviceArray | Memory:
-        if isinstance(x, DeviceArray):  # that of another library may begin anywhere
+        if isinstance(x, DeviceArray):  # memory of another library may have any alignment
             return x if x.pointer % ALIGNED == 0 else self.device.copied(x.pointer, x.nbytes)
         return self.device.copy_in(np.require(x, slot.type.dtype, ("C", "A")))
 

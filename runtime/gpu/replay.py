@@ -1,4 +1,4 @@
-"""`Replay`: all that a plan queues, recorded once and queued again by one call of the driver."""
+"""`Replay`: everything that a plan queues, recorded once and replayed by one driver call."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,24 +9,24 @@ from .graph import capture
 from .loaded_plan import LoadedPlan
 
 FEWEST: Final = 4
-"""Fewer launches than these are queued as fast one by one."""
+"""Fewer launches than this are as fast when queued one by one."""
 
 MOST: Final = 10_000
-"""A record of more takes long to make, and much memory."""
+"""A larger recording takes long to make, and much memory."""
 
 COPIED: Final = 1 << 20
-"""Up to so many bytes of inputs and outputs are copied to where the record has them, and back."""
+"""Up to this many bytes of inputs and outputs are copied to and from the places of the recording."""
 
 
 def is_replayed(plan: Plan) -> bool:
-    """Whether a plan is many short launches: for long ones the host is fast enough."""
+    """Whether a plan consists of many short launches: for long ones the host is fast enough."""
     queued = plan.queued
     copied = sum(slot.type.nbytes for slot in (*plan.inputs, *plan.outputs))
     return queued is not None and FEWEST <= queued <= MOST and copied <= COPIED
 
 
 class Replay:
-    """A plan on inputs and outputs of its own, as what was recorded has its pointers for good."""
+    """A plan with its own inputs and outputs, because a recording has fixed pointers."""
 
     def __init__(self, loaded: LoadedPlan, device: Device) -> None:
         plan = loaded.plan
@@ -37,7 +37,7 @@ class Replay:
         self._graph = capture(device, lambda stream: loaded.run(given, made, stream))
 
     def run(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> None:
-        """Queue it all, on inputs and outputs that lie at these addresses."""
+        """Queue everything, with inputs and outputs at these addresses."""
         read, written = self._sizes
         for memory, source, size in zip(self._inputs, inputs, read, strict=True):
             self._device.copy(memory.pointer, source, size, stream)

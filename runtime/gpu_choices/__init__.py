@@ -1,1 +1,1 @@
-"""What was chosen of kernels on GPUs, and the lock files that keep it."""
+"""The choices for GPU kernels, and the lock files that store them."""

@@ -1,4 +1,4 @@
-"""Whether the choices of a lock file can be used: by what they are, and with Triton by what it makes of them."""
+"""Whether the choices of a lock file can be used: by their values, and with Triton by compiling them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ from .lock_file import read_lock
 
 
 def check_lock(path: Path, *, by_compiling: bool = False) -> Entries:
-    """The entries of a lock file, each of which can be used for the kernel whose text it holds. No GPU is needed.
+    """The entries of a lock file, if each can be used for the kernel whose text it holds. No GPU is needed.
 
     Args:
         path: the file.

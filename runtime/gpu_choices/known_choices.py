@@ -1,4 +1,4 @@
-"""What is chosen of kernels where programs are printed and not run: with a GPU or without one."""
+"""The choices for kernels of programs that are printed but not run, with or without a GPU."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from .lock_file import read_lock
 
 
 def known_choices(target: Target) -> Mapping[str, Choice]:
-    """What the lock file of a target has for its GPU, or if there is no GPU for the only kind of which it has entries.
+    """A target's choices in the lock file for its GPU; without a GPU, those for the only type of GPU with entries.
 
     Raises:
         LockFileError: the file is damaged.

@@ -1,4 +1,4 @@
-"""An entry of a lock file: what was measured of a kernel on a kind of GPU, and chosen."""
+"""An entry of a lock file: the measurements of a kernel on a type of GPU, and the choice."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from ..gpu.device import Device
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A choice that was timed, or that was refused, and why."""
+    """A choice that was timed or rejected, and why."""
 
     choice: Choice
     milliseconds: float | None = None
@@ -19,7 +19,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class LockEntry:
-    """What was chosen of one kernel, for one kind of GPU."""
+    """The choice for one kernel, for one type of GPU."""
 
     target: str
     """``sm_90``."""
@@ -28,15 +28,15 @@ class LockEntry:
     choice: Choice
     measured: tuple[Measured, ...]
     device: str
-    """The product on which it was measured."""
+    """The product name of the GPU on which it was measured."""
     versions: Mapping[str, str]
-    """What it was measured with."""
+    """The versions with which it was measured."""
     graph: str
     """The text of the kernel's graph."""
     fast_math: bool = False
-    """Whether the kernel is that of ``fast_math``."""
+    """Whether the kernel is compiled with ``fast_math``."""
     line: int = field(default=0, compare=False)
-    """Where it stands in its file."""
+    """Its line in its file."""
 
 
 Entries: TypeAlias = Mapping[tuple[str, str], LockEntry]
@@ -44,10 +44,10 @@ Entries: TypeAlias = Mapping[tuple[str, str], LockEntry]
 
 
 def choices_in(entries: Entries, target: str) -> dict[str, Choice]:
-    """What is chosen for a kind of GPU, by the keys of kernels."""
+    """The choices for a type of GPU, by the keys of kernels."""
     return {key: entry.choice for (found, key), entry in sorted(entries.items()) if found == target}
 
 
 def architecture(device: Device) -> str:
-    """The kind of a GPU, as lock files name it: ``sm_90``."""
+    """The type of a GPU, as lock files name it: ``sm_90``."""
     return device.target.partition(":")[2]

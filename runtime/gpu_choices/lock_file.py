@@ -1,4 +1,4 @@
-"""The lock file: where choices for kernels are kept, as text that can be read and committed."""
+"""The lock file: choices for kernels, as readable text to commit."""
 
 import os
 from collections.abc import Generator
@@ -17,7 +17,7 @@ from .lock_reader import LARGEST, entries_in
 from .lock_text import lock_text
 
 _PATIENCE: Final = 60.0
-"""Seconds in which another process has written the file."""
+"""Seconds to wait for another process that writes the file."""
 
 
 def read_lock(path: Path) -> Entries:
@@ -36,9 +36,9 @@ def read_lock(path: Path) -> Entries:
 
 
 def add_to_lock(path: Path, found: Entries) -> Entries:
-    """Add entries to a lock file, all at once; gives all of its entries then.
+    """Add entries to a lock file, all at once; returns all of its entries then.
 
-    Those that other processes have added meanwhile stay, in the place of ours for the same kernel.
+    Entries that other processes have added meanwhile stay, in place of new ones for the same kernel.
 
     Raises:
         LockFileError: the file is damaged, or cannot be written.
@@ -57,7 +57,7 @@ def add_to_lock(path: Path, found: Entries) -> Entries:
 
 @contextmanager
 def _alone_with(path: Path) -> Generator[None]:
-    """One process of this user at a time: others wait for a file that does not lie beside one that is committed."""
+    """One process of this user at a time: the lock is not beside a file that is committed."""
     import filelock
 
     folder = default_cache().folder
@@ -66,7 +66,7 @@ def _alone_with(path: Path) -> Generator[None]:
         make_private(folder)
         lock = filelock.FileLock(folder / f".lock-{digest}", timeout=_PATIENCE)
         lock.acquire()
-    except (OSError, filelock.Timeout):  # entries that are lost are measured again
+    except (OSError, filelock.Timeout):  # lost entries are measured again
         yield
         return
     try:

@@ -1,4 +1,4 @@
-"""Lock files as they are read: nothing in them is executed, and what is not as it should be is named with its line."""
+"""Reads lock files: nothing in them is executed, and an error names its line."""
 
 import math
 import re
@@ -15,11 +15,11 @@ from .lock_entry import Entries, LockEntry, Measured
 from .lock_text import FORMAT
 
 LARGEST: Final = 1 << 26
-"""Bytes of a file that is read."""
+"""Maximum bytes of a file."""
 
 _DEEPEST: Final = 16
 _LONGEST_INT: Final = 64
-"""Bits of a whole number of TOML's."""
+"""Bits of a TOML integer."""
 
 _TARGET: Final = re.compile(r"sm_\d{2,3}|gfx[0-9a-f]{3,4}")
 _KEY: Final = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
@@ -28,7 +28,7 @@ _LINE: Final = re.compile(r"at line (\d+)")
 
 
 def entries_in(content: bytes, path: Path) -> Entries:
-    """The entries of a lock file of this content.
+    """The entries of a lock file with this content.
 
     Raises:
         LockFileError: it does not say what it should.
@@ -37,7 +37,7 @@ def entries_in(content: bytes, path: Path) -> Entries:
 
 
 class _Reader:
-    """A file, and where its entries stand."""
+    """A file, and the lines of its entries."""
 
     def __init__(self, path: Path, content: bytes) -> None:
         self.path, self.content = path, content
@@ -125,7 +125,7 @@ class _Reader:
 
 @dataclass(slots=True)
 class _Table:
-    """The fields of a table that are not taken yet."""
+    """The fields of a table that have not been read yet."""
 
     reader: _Reader
     line: int
@@ -149,7 +149,7 @@ class _Table:
         return found
 
     def texts(self, name: str) -> dict[str, str]:
-        """A table of texts."""
+        """A table of strings."""
         table = _Table(self.reader, self.line, f"{name} of {self.what}", self.take(name, dict))
         return {key: table.take(key, str) for key in tuple(table.fields)}
 
@@ -168,7 +168,7 @@ class _Table:
 
 
 def _problem_of(document: Any) -> str | None:
-    """What no entry has, and what could not even be shown: numbers of many digits, and values deep in others."""
+    """Values that no entry has, and that could not even be shown: numbers of many digits, and deeply nested values."""
     level: list[Any] = [document]
     for _ in range(_DEEPEST):
         level = [

@@ -1,4 +1,4 @@
-"""Lock files as they are written: TOML, sorted, a line for each choice that was timed."""
+"""Writes lock files: TOML, sorted, with a line for each timed choice."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ HEADER: Final = """\
 
 
 def lock_text(entries: Entries) -> str:
-    """The file of these entries, sorted."""
+    """The file with these entries, sorted."""
     parts = [f"{HEADER}format = {FORMAT}\n"]
     parts += (_entry_text(entry) for _, entry in sorted(entries.items()))
     return "\n".join(parts)
@@ -55,7 +55,7 @@ def _string(text: str) -> str:
 
 
 def _long_string(text: str) -> str:
-    """Lines as they are, unless they hold what would end them."""
+    """Lines as they are, unless they contain the closing quotes."""
     if "'''" in text or not all(c.isprintable() or c == "\n" for c in text):
         return _string(f"{text}\n")
     return f"'''\n{text}\n'''"

@@ -1,1 +1,1 @@
-"""Programs for GPUs: built, tuned, stored, and compiled ahead of time."""
+"""GPU programs: compiled, tuned, stored, and compiled ahead of time."""

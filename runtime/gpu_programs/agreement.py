@@ -1,4 +1,4 @@
-"""Whether two ways to compute the same have given the same, but for rounding."""
+"""Whether two ways to compute the same result agree up to rounding."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ import numpy as np
 from ...compiler.dtypes import Array, is_complex, is_inexact, real_dtype
 
 TOLERANCE: Final = {2: 2**-5, 4: 2**-13, 8: 2**-42}
-"""How far numbers of so many bytes may be apart, relative to the largest: short ones are rounded a few times, long ones
-are added in another order."""
+"""How far numbers of this many bytes may differ, relative to the largest: short ones are rounded a few times, long
+ones are summed in another order."""
 
 
 def agree(found: Array, expected: Array, noise: float = 0.0) -> bool:
-    """Whether results are the same but for rounding: sums may have been added in another order.
+    """Whether results agree up to rounding: sums may have been computed in another order.
 
-    They may be `noise` apart, if that is more than usual.
+    They may differ by `noise`, if that is more than usual.
     """
     if not is_inexact(expected.dtype):
         return bool(np.array_equal(found, expected))
@@ -35,5 +35,5 @@ def is_finite(array: Array) -> bool:
 
 
 def wide(array: Array) -> type[np.complex128] | type[np.float64]:
-    """In what its elements are compared."""
+    """The dtype in which its elements are compared."""
     return np.complex128 if is_complex(array.dtype) else np.float64

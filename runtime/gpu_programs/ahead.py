@@ -1,4 +1,4 @@
-"""Compiling a program for a GPU that need not be there."""
+"""Compiles a program for a GPU that this machine need not have."""
 
 from ...compiler.backends.triton.planning.program import triton_program
 from ...compiler.ir import Graph
@@ -11,7 +11,7 @@ from .stored_program import files_of
 
 
 def files_for(graph: Graph, target: str, *, fast_math: bool) -> dict[str, bytes]:
-    """The files of a program for a target such as ``cuda:sm_90``, and the text of the graph for which it is.
+    """The files of a program for a target such as ``cuda:sm_90``, and the text of its graph.
 
     Raises:
         MissingPackageError, BackendError, KernelError: as `build_program` does.

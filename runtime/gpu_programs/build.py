@@ -1,4 +1,4 @@
-"""Programs of Triton kernels, for a GPU that is there."""
+"""Programs of Triton kernels, for a GPU of this machine."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -33,17 +33,18 @@ _log = logging.getLogger("tracemill")
 
 
 def build_ahead_of_time(target: Target, graph: Graph, device: Device) -> tuple[Build | None, str]:
-    """The program that was compiled ahead of time, if the target has one of this graph; else why it was refused."""
+    """The program that was compiled ahead of time, if the target has one for this graph; otherwise why it was
+    refused."""
     try:
         return build_of_stored(target.code, graph, device), ""
-    except GpuCodeError as error:  # compiled anew, for this GPU and driver
+    except GpuCodeError as error:  # compiled again, for this GPU and driver
         return None, error.message
 
 
 class GpuStrategy:
-    """Of the Triton backend.
+    """For the Triton backend.
 
-    If the target has a lock file, what is chosen of kernels stands there, or is measured now and added to it.
+    If the target has a lock file, the choices for kernels are there, or are measured now and added to it.
     """
 
     backend = "triton"

@@ -1,4 +1,5 @@
-"""The machine code of a program's kernels for a GPU that need not be here, as assembly and as instructions."""
+"""The machine code of a program's kernels for a GPU that this machine need not have, as assembly and as
+instructions."""
 
 import os
 import shutil
@@ -21,19 +22,19 @@ from ..machine.target import Target
 from ..machine.triton_compiler import BuiltKernel, build_program, target_named
 
 USUAL: Final = "cuda:sm_90"
-"""What machine code is shown for where there is no GPU."""
+"""The target for which machine code is shown without a GPU."""
 
 _DISASSEMBLERS: Final = {"nvdisasm": ("-c",), "cuobjdump": ("-sass",)}
 _SECONDS: Final = 60.0
 
 
 def functions_if_any(call: Call, target: Target) -> TritonKernel | None:
-    """The Triton functions that compute a call; None if NumPy does, or a step on the host."""
+    """The Triton functions that compute a call; None if NumPy or a step on the host computes it."""
     return Module(known_choices(target), target.options.fast_math).kernel(call)
 
 
 def functions_of(call: Call, target: Target) -> TritonKernel:
-    """The same of a call that has some."""
+    """The same for a call that has some."""
     found = functions_if_any(call, target)
     if found is None:
         raise BackendError(f"{call.op} is computed by NumPy on the host, and has no code for GPUs")
@@ -41,7 +42,7 @@ def functions_of(call: Call, target: Target) -> TritonKernel:
 
 
 def architecture_here(target: Target) -> str:
-    """That of the GPU a program is for, such as ``cuda:sm_90``; the usual one where there is none."""
+    """The target of the GPU for which a program is, such as ``cuda:sm_90``; the default if there is none."""
     try:
         return gpu(target.gpu).target
     except (MissingPackageError, NoDriverError, NoGpuError):
@@ -49,18 +50,18 @@ def architecture_here(target: Target) -> str:
 
 
 def text_of(kernel: TritonKernel, target: Target) -> str:
-    """The functions of a kernel, behind the definitions of what they call."""
+    """The functions of a kernel, after the definitions that they call."""
     return "\n\n".join([*definitions(kernel.needs, fast_math=target.options.fast_math), *kernel.functions])
 
 
 def build_all(graph: Graph, target: Target, architecture: str | None) -> tuple[BuiltKernel, ...]:
-    """The functions of an optimised graph in machine code. Raises as `triton_build.build_program` does."""
+    """The functions of an optimised graph in machine code. Raises like `triton_build.build_program`."""
     program = triton_program(graph, known_choices(target), fast_math=target.options.fast_math)
     return tuple(build_program(program, target_named(architecture or architecture_here(target))).values())
 
 
 def assembly(kernels: Iterable[BuiltKernel]) -> str:
-    """Their PTX, each below what it takes."""
+    """Their PTX, each after a line with its resources."""
     return "\n".join(f"// {facts_text(kernel)}\n{kernel.assembly.strip()}\n" for kernel in kernels)
 
 
@@ -74,7 +75,7 @@ def facts_text(kernel: BuiltKernel) -> str:
 
 
 def instructions(kernels: Sequence[BuiltKernel]) -> str:
-    """The instructions of the processor, each function's below what it takes.
+    """The instructions of the processor, each function's after a line with its resources.
 
     Raises:
         MissingPackageError: there is no disassembler.
@@ -89,7 +90,7 @@ def instructions(kernels: Sequence[BuiltKernel]) -> str:
 
 
 def disassembler() -> list[str]:
-    """The command that shows a cubin: of the CUDA toolkit, else the one that Triton brings along.
+    """The command that shows a cubin: that of the CUDA toolkit, or the one in Triton's package.
 
     Raises:
         MissingPackageError: there is none.

@@ -1,4 +1,4 @@
-"""Export as Python for GPUs: a program through the passes of the Triton backend, and printed as files."""
+"""Export as Python for GPUs: runs the passes of the Triton backend and prints the program as files."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from ..programs.optimize import optimize_in_stages
 def as_triton(function: TracedFunction, *, fast_math: bool = False) -> Mapping[str, str | bytes]:
     """A traced function as files by name: ``NAME_triton.py``, which needs torch and triton, and its constants.
 
-    Its function takes tensors of torch on a GPU, and gives tensors that autograd knows nothing of. `fast_math` is that
+    Its function takes torch tensors on a GPU, and returns tensors that autograd does not track. `fast_math` is that
     of `compile`.
 
     Raises:

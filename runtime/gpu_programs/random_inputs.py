@@ -1,4 +1,4 @@
-"""Arrays to time kernels on: random, since GPUs are faster on zeros, and in the range in which programs compute."""
+"""Arrays for timing kernels: random, since GPUs are faster on zeros, and in the usual range of programs."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,14 +9,14 @@ from ...compiler.dtypes import Array, DType, is_complex, kind
 from ...compiler.ir import ArrayType
 
 DRAWN: Final = 1 << 20
-"""So many numbers are drawn; a longer array repeats them."""
+"""At most this many numbers are drawn; a longer array repeats them."""
 
 
 def random_inputs(types: Sequence[ArrayType], *, positive: bool = False) -> list[Array]:
     """Arrays of these types, the same in each call.
 
-    Floating-point numbers are normal, or with `positive` between 0.25 and 1.75, where few functions have no value.
-    Whole numbers are places along the longest axis.
+    Floating-point numbers are normal, or with `positive` between 0.25 and 1.75, where few functions are undefined.
+    Integers are positions along the longest axis.
     """
     rng = np.random.default_rng(0)
     longest = max((dim for type in types for dim in type.shape), default=2)

@@ -1,4 +1,4 @@
-"""What was compiled ahead of time, on the GPU that is there: its own machine code, or the PTX of an older one."""
+"""Code compiled ahead of time, on the GPU of this machine: its own machine code, or the PTX of an older one."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,9 +20,10 @@ Code = Mapping[str, Mapping[str, bytes]]
 
 
 def build_of_stored(code: Code, graph: Graph, device: Device) -> Build | None:
-    """The program that was compiled ahead of time for a graph, loaded; None if that was another graph, or none.
+    """The program that was compiled ahead of time for a graph, loaded; None if it was for another graph, or if there
+    is none.
 
-    The GPU's own machine code comes first, then its PTX, then that of the nearest older one that newer ones run.
+    The GPU's own machine code comes first, then its PTX, then that of the nearest older one that newer GPUs can run.
 
     Raises:
         GpuCodeError: neither is there, or the driver refuses them.
@@ -58,7 +59,7 @@ def build_of_stored(code: Code, graph: Graph, device: Device) -> Build | None:
 def _candidates(
     code: Code, stored: Iterable[str], device: Device
 ) -> Iterator[tuple[str, StoredProgram, bool]]:
-    """Targets with programs that may run, whether as PTX, the best one first."""
+    """Targets with programs that may run, also as PTX, the best one first."""
     own = _number(device.target)
     for target in sorted((target for target in stored if _number(target) <= own), key=_number, reverse=True):
         program = program_in(code[target])

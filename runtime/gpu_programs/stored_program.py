@@ -1,6 +1,6 @@
-"""Programs for GPUs as files: a plan, machine code, the arrays that are known, and the text of the Triton functions.
+"""GPU programs as files: a plan, machine code, constants, and the text of the Triton functions.
 
-Those that were compiled ahead of time have their kernels as PTX, too, which newer GPUs may run.
+Programs that were compiled ahead of time also have their kernels as PTX, which newer GPUs may run.
 """
 
 import json
@@ -24,12 +24,12 @@ from ..machine.ptx import PtxFacts, kernel_in
 from ..machine.triton_compiler import BuiltKernel
 
 KERNELS: Final = "kernels.py"
-"""The text of the Triton functions, to be read by people alone."""
+"""The text of the Triton functions, only for people."""
 
 PLAN: Final = "plan.json"
 
 LARGEST_PLAN: Final = 1 << 24
-"""Bytes of a plan that is read."""
+"""Maximum bytes of a plan."""
 
 _WARP: Final = 32
 _POINTER: Final = 8
@@ -49,7 +49,7 @@ class StoredKernel:
     ptx: bytes | None = None
     """The same as text that a driver compiles."""
     is_for_newer: bool = False
-    """Whether that is for all newer GPUs."""
+    """Whether it is for all newer GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,12 @@ class StoredProgram:
 
     @property
     def is_for_newer(self) -> bool:
-        """Whether GPUs that are newer than the one for which it was compiled run it, as PTX."""
+        """Whether GPUs that are newer than the one for which it was compiled can run it, as PTX."""
         return self.has_ptx and all(kernel.is_for_newer for kernel in self.kernels)
 
     def loaded(self, device: Device, *, as_ptx: bool = False, origin: str = "") -> GpuProgram:
-        """The program on a GPU. `GpuCodeError` if that does not run it, or its driver does not compile the PTX."""
+        """The program on a GPU. Raises `GpuCodeError` if the GPU cannot run it, or the driver cannot compile the
+        PTX."""
         kernels: dict[str, LoadedKernel] = {}
         for kernel in self.kernels:
             code = kernel.code
@@ -99,12 +100,12 @@ def files_of(
 
 
 def file_of(digest: str) -> str:
-    """The file that holds the array of a digest, ``sha256:…``: no file of Windows has a colon in its name."""
+    """The file of the array with a digest, ``sha256:…``: file names on Windows have no colon."""
     return f"{digest.rpartition(':')[2]}.bin"
 
 
 def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> StoredProgram:
-    """The program in files as `files_of` gives them.
+    """The program in files as `files_of` returns them.
 
     Raises:
         ParseError: the plan is none, or does not fit what lies beside it; or the code or its PTX is for another
@@ -141,7 +142,7 @@ def _array(content: bytes, type: Any) -> Array:
 def _kernel(
     code: bytes, ptx: bytes | None, about: Mapping[str, Any], architecture: int | None
 ) -> StoredKernel:
-    """One kernel, if its code says of it what the document says."""
+    """One kernel, if its code agrees with the document."""
     name, function = about["name"], about["function"]
     warps, shared, pointers = _count(about, "warps"), _count(about, "shared_bytes"), _count(about, "pointers")
     scratch, numbers = _count(about, "scratch_bytes"), about.get("numbers", [])
@@ -196,7 +197,7 @@ def _count(about: Mapping[str, Any], name: str) -> int:
 
 
 def _check_launches(plan: Plan, kernels: tuple[StoredKernel, ...]) -> None:
-    """Each launch has its kernel, with as many pointers and threads."""
+    """Each launch has its kernel, with the same number of pointers and threads."""
     by_function = {kernel.function: kernel.about for kernel in kernels}
     for step in plan.launches:
         about = by_function.get(step.function)

@@ -1,4 +1,4 @@
-"""How long work takes on a GPU, by its own clock."""
+"""The time of work on a GPU, by its own clock."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ..gpu.device import Device, Memory
 from ..gpu.driver import checked, driver
 
 WARM_UP_SECONDS: Final = 0.025
-"""For which the work runs first: caches fill, and clocks rise."""
+"""Warm-up: caches fill, and clocks rise."""
 
 LEAST_SECONDS: Final = 0.1
 LEAST_SAMPLES: Final = 20
@@ -26,22 +26,22 @@ class Timing:
 
     median: float
     low: float
-    """A tenth of the samples are below this."""
+    """The 10th percentile of the samples."""
     high: float
-    """A tenth of them are above."""
+    """The 90th percentile."""
     samples: int
 
     @property
     def spread(self) -> float:
-        """The width of what lies between low and high, relative to the median."""
+        """The difference between high and low, relative to the median."""
         return (self.high - self.low) / self.median
 
 
 def measure(call: Callable[[], object], device: Device, *, cold: bool = False) -> Timing:
-    """The time on the GPU of what a call queues on the device's stream.
+    """The time on the GPU of the work that a call queues on the device's stream.
 
-    It runs for 25 ms first, and is then measured at least 20 times and for 100 ms. Calls are queued without waiting in
-    between, so that the time is that of the GPU wherever it is the slower side.
+    It runs for 25 ms first, and is then measured at least 20 times and for 100 ms. Calls are queued without waiting
+    in between, so that the time is that of the GPU if it is the slower side.
 
     Args:
         call: what is measured. It runs inside of ``with device:``.

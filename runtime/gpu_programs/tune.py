@@ -1,4 +1,4 @@
-"""Choosing how kernels are cut up by timing a few ways on the GPU, and keeping what was chosen in a lock file."""
+"""Chooses the parameters of kernels by timing a few alternatives on the GPU, and stores the choices in a lock file."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,10 +27,10 @@ from .random_inputs import random_inputs
 from .timer import measure
 
 POISON: Final = 0xAB
-"""The byte that results hold before they are computed."""
+"""The byte with which results are filled before they are computed."""
 
 GAIN: Final = 0.02
-"""What is less faster than the rules' way, by this part, is not chosen: times differ by as much from run to run."""
+"""An alternative must be faster than the default by at least this fraction: times vary by as much between runs."""
 
 _log = logging.getLogger("tracemill")
 
@@ -38,7 +38,7 @@ _log = logging.getLogger("tracemill")
 def tuned(
     kernels: Iterable[Graph], device: Device, path: Path, *, fast_math: bool = False
 ) -> dict[str, Choice]:
-    """What is chosen for this kind of GPU, by keys: as the lock file says, and as is measured now for other kernels.
+    """The choices for this type of GPU, by keys: from the lock file, and measured now for other kernels.
 
     Raises:
         LockFileError: the file is damaged, or cannot be written.
@@ -78,7 +78,7 @@ def _measured(
     built = iter(zip(programs, build_programs(programs, target_named(device.target)), strict=True))
     entries: dict[tuple[str, str], LockEntry] = {}
     for key, choices in proposed.items():
-        with device:  # what other threads want of it would be timed, too
+        with device:  # other threads' work on it would be timed, too
             found = _Trial.of(graphs[key], device).timed(choices, [next(built) for _ in choices])
         chosen = _fastest(found)
         entry = LockEntry(
@@ -111,14 +111,14 @@ def _versions(device: Device) -> dict[str, str]:
 
 @dataclass(slots=True)
 class _Trial:
-    """A kernel on random arrays, and what it gives by the rules."""
+    """A kernel on random arrays, and its results with the default choice."""
 
     graph: Graph
     device: Device
     inputs: list[Array]
     expected: list[Array] | None = None
     local_bytes: int = 0
-    """Of a thread, outside of registers."""
+    """Bytes per thread, outside registers."""
 
     @classmethod
     def of(cls, graph: Graph, device: Device) -> "_Trial":
@@ -129,7 +129,8 @@ class _Trial:
         choices: Sequence[Choice],
         built: Sequence[tuple[TritonProgram, Mapping[str, BuiltKernel] | KernelError]],
     ) -> list[Measured]:
-        """The time of each choice, or why it is refused: of the first, which all others have to agree with, a time."""
+        """The time of each choice, or why it is rejected; the first, with which all others must agree, always has a
+        time."""
         found: list[Measured] = []
         for choice, (program, kernels) in zip(choices, built, strict=True):
             try:
@@ -149,7 +150,7 @@ class _Trial:
         running = _Running(program, kernels, self.device, self.inputs)
         results = running.results()
         if self.expected is None:
-            if not all(map(is_finite, results)):  # some functions have no value for negative numbers
+            if not all(map(is_finite, results)):  # some functions are undefined for negative numbers
                 self.inputs = random_inputs([v.type for v in self.graph.inputs], positive=True)
                 running = _Running(program, kernels, self.device, self.inputs)
                 results = running.results()
@@ -161,7 +162,7 @@ class _Trial:
 
 
 class _Running:
-    """A program in memory of its own."""
+    """A program in its own memory."""
 
     def __init__(
         self,
@@ -186,7 +187,7 @@ class _Running:
             )
 
     def results(self) -> list[Array]:
-        """What it computes."""
+        """Its results."""
         self.run()
         return [
             self._device.copy_out(memory.pointer, slot.type.shape, slot.type.dtype)

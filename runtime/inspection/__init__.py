@@ -1,1 +1,1 @@
-"""`Lowered`, the dump, and what is logged of each compilation."""
+"""`Lowered`, the dump, and the logs of each compilation."""

@@ -1,6 +1,6 @@
-"""``TRACEMILL_DUMP``: a folder for each program that is compiled, with all that it goes through, as files.
+"""``TRACEMILL_DUMP``: a folder for each compiled program, with all its stages as files.
 
-Two dumps of the same program are equal but for ``log.json``, which has the times.
+Two dumps of the same program differ only in ``log.json``, which has the times.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 LOG = "log.json"
 _KEY_DIGITS = 12
 _NAME = 60
-"""Characters of a function's name in that of its folder."""
+"""Characters of a function's name in the name of its folder."""
 
 
 def dump(lowered: "LoweredProgram", times: StageTimes, place: str) -> Path | None:
-    """Write the folder of a program, in the place of an earlier one of the same program; its path.
+    """Write the folder of a program, in place of an earlier one of the same program; returns its path.
 
-    None, and a `SettingWarning` that is said once, if it cannot be written.
+    None, and a single `SettingWarning`, if it cannot be written.
     """
     try:
         root = Path(os.path.abspath(os.path.expanduser(place)))

@@ -1,4 +1,4 @@
-"""`Lowered`: every stage between a Python function and its generated source, to look at."""
+"""`Lowered`: every stage between a Python function and its generated source, for inspection."""
 
 from dataclasses import replace
 
@@ -10,13 +10,13 @@ from .observed_compilation import observed
 
 
 class Lowered(LoweredProgram):
-    """What a call with a given signature goes through. Nothing is run and nothing is cached.
+    """The stages of a call with a given signature. Nothing is run and nothing is cached.
 
-    ``print(f.lower(x))`` shows it all; ``.graph`` is the traced graph, ``.after("simplify")`` the graph after that
-    pass, ``.transforms`` what transforms made before that, ``.source`` the generated module, ``.c_source`` the C text
-    of what that calls, if any, and ``.plan`` what a program for a GPU launches. ``.kernels`` are its generated
-    functions, ``.cost`` what it computes and moves, ``.memory`` what it needs and when, ``.fusion`` what shares a
-    kernel. ``.compile()`` makes it run.
+    ``print(f.lower(x))`` shows all stages. ``.graph`` is the traced graph, ``.after("simplify")`` the graph after
+    that pass, ``.transforms`` the graphs of transforms before that, ``.source`` the generated module, ``.c_source``
+    the C source that it calls, if any, and ``.plan`` the launches of a program for a GPU. ``.kernels`` are its
+    generated functions, ``.cost`` its arithmetic and traffic, ``.memory`` its arrays over time, ``.fusion`` which
+    calls share a kernel. ``.compile()`` makes it run.
 
     >>> import numpy as np, tracemill as tm
     >>> lowered = tm.compile(lambda x, w: np.tanh(x @ w)).lower(np.ones((8, 3)), np.ones((3, 2)))
@@ -30,10 +30,10 @@ class Lowered(LoweredProgram):
     """
 
     def html(self, recompiles: str = "", *, machine_code: bool = True) -> str:
-        """All of it as one HTML page, which needs nothing else and works without a network.
+        """All stages as one HTML page, which needs nothing else and works without a network.
 
-        The user's lines stand beside every stage, the kernels, the memory plan and the generated source; each line
-        leads to what it became, and back.
+        The user's lines are beside every stage, the kernels, the memory plan and the generated source; each line is
+        linked with what it became.
 
         Args:
             recompiles: what `CompiledFunction.explain_recompile` says.

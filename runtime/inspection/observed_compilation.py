@@ -1,4 +1,4 @@
-"""What people ask to see of each compilation: lines in a log by ``TRACEMILL_LOG``, a folder by ``TRACEMILL_DUMP``."""
+"""Records of each compilation on request: log lines by ``TRACEMILL_LOG``, a folder by ``TRACEMILL_DUMP``."""
 
 import os
 from collections import Counter
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from ..variants.variant import Variant
 
 _NAMES = 6
-"""Of the calls in a kernel."""
+"""The maximum number of calls in a kernel's line."""
 _REASONS = 3
-"""Of those for which calls are not fused: the ones that are met most often."""
+"""The maximum number of reasons against fusion: the most frequent ones."""
 
 
 def observed(
     make: Callable[[], "Variant"], lower: Callable[["Variant", Sequence[SeenTransform]], "LoweredProgram"]
 ) -> "Variant":
-    """What `make` compiles; if somebody asks, that is written down, with what `lower` finds out of it."""
+    """The result of `make`. If logs or dumps are requested, they are written, with what `lower` finds out about it."""
     folder = os.environ.get("TRACEMILL_DUMP")
     if not folder and not is_asked("fusion", "timing"):
         return make()
@@ -37,7 +37,7 @@ def observed(
         lowered = lower(variant, transforms)
         with lowered.answering():
             _show(lowered, times, folder)
-    except Exception as error:  # looking on must not make a computation fail
+    except Exception as error:  # observing must not make a computation fail
         complain_once(
             f"cannot show how {variant.program.graph.name} is compiled: {type(error).__name__}: {error}"
         )
@@ -62,7 +62,7 @@ def _say_times(variant: "Variant", times: StageTimes) -> None:
 
 
 def fusion_line(lowered: "LoweredProgram") -> str:
-    """What was fused, and the reasons for which most of the rest was not."""
+    """What was fused, and the reasons for which most other calls were not."""
     if lowered.backend == "numpy":
         tiled = [
             graph.name for call in lowered.optimised.calls if call.op == "tiled" for graph in called((call,))

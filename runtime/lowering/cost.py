@@ -1,4 +1,4 @@
-"""`Cost`: the arithmetic and the bytes of a program, call by call, and the least time that they take on a machine."""
+"""`Cost`: the arithmetic and the bytes of a program, call by call, and a lower bound on their time on a machine."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -15,29 +15,29 @@ from ...passes.fusion.traffic import bytes_read, bytes_written
 from ..machine.measurements import Machine
 
 _NUMBERS: Final = (1, 2, 3, 4)
-"""Columns of the table that are flush right."""
+"""Columns of the table that are right-aligned."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """One kernel, or a call that is in none."""
+    """One kernel, or a call outside kernels."""
 
     name: str
-    """Of the kernel's graph, or of the first result."""
+    """The name of the kernel's graph, or of the first result."""
     op: str
-    """``kernel`` or ``tiled``, or what the call is."""
+    """``kernel`` or ``tiled``, or the op of the call."""
     flops: int
     """Additions, multiplications, divisions, square roots and comparisons."""
     transcendentals: int
-    """Values of ``exp``, ``sin`` and the like, which are not among the flops."""
+    """Values of ``exp``, ``sin`` and similar functions, which are not counted as flops."""
     bytes_moved: int
-    """What it reads and writes, each array once."""
+    """The bytes that it reads and writes, each array once."""
     is_least: bool
-    """It takes more than that: a loop with an unknown number of turns is counted as one turn."""
+    """Whether the count is a lower bound: a loop with an unknown number of iterations counts as one iteration."""
     memory_time: float | None
-    """Seconds that reading and writing takes at the speed at which the machine copies; None of GPUs."""
+    """Seconds of reading and writing, at the speed at which the machine copies; None for GPUs."""
     arithmetic_time: float | None
-    """Seconds that the flops take at the speed at which the machine multiplies matrices; None of GPUs."""
+    """Seconds of the flops, at the speed at which the machine multiplies matrices; None for GPUs."""
 
     @property
     def least_time(self) -> float | None:
@@ -48,7 +48,7 @@ class CallCost:
 
     @property
     def bound(self) -> str | None:
-        """What takes that time: ``memory`` or ``arithmetic``; None of GPUs."""
+        """What limits the time: ``memory`` or ``arithmetic``; None for GPUs."""
         if self.memory_time is None or self.arithmetic_time is None:
             return None
         return "arithmetic" if self.arithmetic_time > self.memory_time else "memory"
@@ -56,18 +56,18 @@ class CallCost:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a program takes, by its calls in the order in which they run. Print it for a table.
+    """The cost of a program, by its calls in the order in which they run. Print it for a table.
 
-    Views and what is known when the program is loaded cost nothing and are left out. Arithmetic that a cache serves
-    can be faster than `least_time`: each call is taken to read all it needs from memory.
+    Views and constants cost nothing and are left out. Arithmetic on cached data can be faster than `least_time`: each
+    call is assumed to read everything from memory.
     """
 
     graph: str
     calls: tuple[CallCost, ...]
     bandwidth: float | None
-    """Bytes that the machine moves in a second when it copies large arrays, as it was measured once; None of GPUs."""
+    """Bytes per second that the machine moves when it copies large arrays, measured once; None for GPUs."""
     speeds: dict[str, float]
-    """Flops in a second, by dtype, when it multiplies matrices; empty of GPUs."""
+    """Flops per second, by dtype, when it multiplies matrices; empty for GPUs."""
 
     @property
     def flops(self) -> int:
@@ -86,23 +86,23 @@ class Cost:
 
     @property
     def is_least(self) -> bool:
-        """Whether a call takes more than could be counted."""
+        """Whether a call costs more than could be counted."""
         return any(call.is_least for call in self.calls)
 
     @property
     def least_time(self) -> float | None:
-        """Seconds of all calls, one after the other; None of GPUs."""
+        """Seconds of all calls, one after another; None for GPUs."""
         times = [call.least_time for call in self.calls]
         return None if self.bandwidth is None else sum(time for time in times if time is not None)
 
     def counts(self) -> dict[str, Any]:
-        """What does not depend on the machine, ready for JSON."""
+        """The part that does not depend on the machine, as data for JSON."""
         timed = {"memory_time", "arithmetic_time"}
         calls = [{k: v for k, v in asdict(call).items() if k not in timed} for call in self.calls]
         return {"graph": self.graph, **_totals(self), "calls": calls}
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it, ready for JSON; times in seconds."""
+        """All of it, as data for JSON; times in seconds."""
         calls = [asdict(call) | {"least_time": call.least_time, "bound": call.bound} for call in self.calls]
         totals = {**_totals(self), "least_time": self.least_time}
         return {
@@ -144,7 +144,7 @@ class Cost:
 
 
 def cost_of(graph: Graph, machine: Machine | None) -> Cost:
-    """What the calls of a graph take that has been through all passes, on a machine; None for GPUs."""
+    """The cost of the calls of a graph after all passes, on a machine; None for GPUs."""
     naming = Naming(graph)
     costs: list[CallCost] = []
     for call in graph.calls:
@@ -173,7 +173,7 @@ def _cost(name: str, call: Call, work: Work, moved: int, machine: Machine | None
 
 
 def _width(call: Call) -> str:
-    """Whose speed counts: that of single precision if all numbers have four bytes or fewer."""
+    """The dtype whose speed counts: single precision if all numbers have at most four bytes."""
     inexact = [value.dtype for value in (*call.inputs, *call.outputs) if value.dtype.kind in "fc"]
     sizes = [dtype.itemsize // (2 if dtype.kind == "c" else 1) for dtype in inexact]
     return "f32" if sizes and max(sizes) <= 4 else "f64"

@@ -26,39 +26,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What one generated function computes, and what it costs."""
+    """One generated function: its computation and its cost."""
 
     name: str
-    """The program's name and a number, as its files are called: ``loss_0``."""
+    """The program's name and a number, as in the names of its files: ``loss_0``."""
     graph: Graph
     source: str
-    """The C function, the Triton functions, or the statements of NumPy that compute it."""
+    """The C function, the Triton functions, or the NumPy statements that compute it."""
     bytes_moved: int
-    """What it reads and writes, each array once."""
+    """The bytes that it reads and writes, each array once."""
     operations: float
     """How many additions take as long as all its arithmetic."""
     bandwidth: float | None
-    """The bytes that this machine reads and writes in a second when it copies large arrays, as it was measured once;
-    None of GPUs."""
+    """The bytes per second that this machine moves when it copies large arrays, measured once; None for GPUs."""
     call: Call = field(repr=False)
     """The call of the optimised graph."""
     sized: Call = field(repr=False)
-    """The same with a number for each named size, by which is counted."""
+    """The same with a number for each named size, for counting."""
     target: Target = field(repr=False)
     answering: Callable[[], AbstractContextManager[None]] = field(repr=False)
-    """Within it, named sizes can be compared."""
+    """Inside it, named sizes can be compared."""
 
     @property
     def least_time(self) -> float | None:
-        """The seconds that reading and writing takes alone, if nothing lies in a cache; None of GPUs."""
+        """The seconds of reading and writing alone, if nothing is in a cache; None for GPUs."""
         return None if self.bandwidth is None else self.bytes_moved / self.bandwidth
 
     @cached_property
     def files(self) -> Mapping[str, str]:
-        """Texts by file name. Beside each other they run: ``python loss_0.py`` checks this kernel and times it.
+        """Texts by file name. In one folder they run: ``python loss_0.py`` checks this kernel and times it.
 
         They need NumPy, and what the backend needs: a C compiler, or Triton. Sizes keep their names if the shapes of
-        the kernel's arrays tell them, and it is not for a GPU.
+        the kernel's arrays determine them, and the kernel is not for a GPU.
         """
         if self.target.backend == "triton":
             from ...compiler.backends.triton.planning.self_check import runnable
@@ -93,14 +92,14 @@ class Kernel:
 
     @property
     def ptx(self) -> str:
-        """The assembly of its functions for the GPU that is here, else for ``sm_90``. Raises as `built` does."""
+        """The assembly of its functions for the GPU of this machine, otherwise for ``sm_90``. Raises like `built`."""
         from ..gpu_programs.machine_code import assembly
 
         return assembly(self._built)
 
     @property
     def sass(self) -> str:
-        """The same as instructions of the processor. Raises as `built` does.
+        """The same as instructions of the processor. Raises like `built`.
 
         Raises:
             MissingPackageError: neither nvdisasm nor cuobjdump is there.
@@ -114,7 +113,7 @@ class Kernel:
         return self.built()
 
     def _repr_html_(self) -> str:
-        """What it costs, and its text in colours, in notebooks."""
+        """Its cost, and its text in colours, in notebooks."""
         return folded_html(f"{self.name}: {self}", code_html(self.source), is_open=True)
 
     def __str__(self) -> str:
@@ -125,7 +124,7 @@ class Kernel:
 
 
 def check_for_gpus(target: Target, name: str) -> None:
-    """`BackendError` for a program of the host, which has no machine code for GPUs."""
+    """Raises `BackendError` for a program of the host, which has no machine code for GPUs."""
     if target.backend != "triton":
         raise BackendError(
             f"{name} is compiled for the host by the backend {target.backend!r}, and has no code for GPUs: choose"
@@ -141,7 +140,8 @@ def kernels_of(
     bandwidth: float | None,
     answering: Callable[[], AbstractContextManager[None]],
 ) -> list[Kernel]:
-    """The calls of an optimised graph that generated functions compute, in order, counted by a graph without names."""
+    """The calls of an optimised graph that generated functions compute, in order, counted with a graph without named
+    sizes."""
     found: list[Kernel] = []
     for call, counted in zip(graph.calls, sized.calls, strict=True):
         source = _source(call, counted, target, functions)
@@ -172,7 +172,7 @@ def _source(call: Call, sized: Call, target: Target, functions: Mapping[Call, CF
 
 
 def _alone(call: Call, sized: Call, name: str, target: Target, *, check: bool = True) -> Source:
-    """A program of one call; for the sizes of `sized` if the shapes of its arrays do not tell all named sizes."""
+    """A program of one call; for the sizes of `sized` if the shapes of its arrays do not determine all named sizes."""
     try:
         return print_program(alone_graph(call, name), target, check=check)
     except UndeterminedDimError:
@@ -180,7 +180,7 @@ def _alone(call: Call, sized: Call, name: str, target: Target, *, check: bool = 
 
 
 def graph_of(call: Call) -> Graph:
-    """The graph of a kernel or of one tile; else one that holds the call alone."""
+    """The graph of a kernel or of one tile; otherwise a graph with only the call."""
     if call.op in ("kernel", "tiled"):
         return next(iter(called((call,))))
     return alone_graph(call, call.op)
