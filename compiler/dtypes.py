@@ -42,8 +42,8 @@ def is_supported(dtype: DType) -> bool:
 
 @cache
 def dtype_name(dtype: DType) -> str:
-    """The IR's name of a dtype: ``f32`` for float32."""
-    return _SHORT[dtype.name]
+    """The IR's name of a dtype, ``f32`` for float32; NumPy's name of one that the IR lacks, for messages."""
+    return _SHORT.get(dtype.name, dtype.name)
 
 
 @cache

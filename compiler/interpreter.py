@@ -91,7 +91,13 @@ class Interpreter:
 
     def value(self, value: Value, env: Mapping[Value, Any]) -> Any:
         """What an input of a call stands for."""
-        return value.array if isinstance(value, Constant) else env[value]
+        if isinstance(value, Constant):
+            return value.array
+        try:
+            return env[value]
+        except KeyError:
+            self.graph.lint()  # which says what is wrong with a graph that was made by hand
+            raise
 
     def call(self, call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs of one call."""

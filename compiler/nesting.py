@@ -1,6 +1,7 @@
 """Containers that nest too deep, or hold themselves, are refused with the name of the argument."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from .errors import ArgumentValueError
@@ -24,6 +25,16 @@ def nests_deeper(x: Any, most: int) -> bool:
     return True
 
 
+@contextmanager
+def refusing_deep(name: str, value: Any) -> Generator[None]:
+    """Where `value` is walked: `ArgumentValueError` if that meets the recursion limit because it nests too deep."""
+    try:
+        yield
+    except RecursionError:
+        refuse_deep({name: value})
+        raise
+
+
 def refuse_deep(arguments: Mapping[str, Any]) -> None:
     """`ArgumentValueError` for the first argument that nests too deep: called where a walk met the recursion limit."""
     for name, value in arguments.items():
@@ -40,8 +51,13 @@ def named(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown(x: Any, most: int = 60) -> str:
-    """The beginning of ``repr(x)`` for a message, also of what nests too deep to be written out."""
+    """The beginning of ``repr(x)`` for a message, or what `x` is, if that cannot be written out.
+
+    >>> shown(10**5000)
+    '<an int that cannot be shown>'
+    """
     try:
         return repr(x)[:most]
-    except RecursionError:
-        return f"a {type(x).__name__} that nests too deep to be shown"
+    except Exception:  # it nests too deep, is a number of too many digits, or is of a class whose repr fails
+        name = type(x).__name__
+        return f"<{'an' if name[:1] in 'aeiou' else 'a'} {name} that cannot be shown>"

@@ -8,6 +8,7 @@ import numpy as np
 from .dtypes import is_supported
 from .errors import InvalidGraphError
 from .ir import ArrayType, Call, Constant, Graph, Location, Param, Value, called
+from .nesting import shown
 from .op import all_ops
 from .symbolic_size import SymbolicSize
 
@@ -56,7 +57,7 @@ class _Checker:
         for name, param in call.params.items():
             if not _is_allowed(param):
                 kind = type(param).__name__
-                self.fail(f"parameter {name} is or holds what a graph cannot keep: {kind} {param!r:.80}")
+                self.fail(f"parameter {name} is or holds what a graph cannot keep: {kind} {shown(param, 80)}")
         for nested in called((call,)):
             if id(nested) not in self.checked:
                 _Checker(nested, self.checked).check()
@@ -117,9 +118,9 @@ def shape_problem(shape: tuple[Any, ...]) -> str | None:
     if any(isinstance(dim, SymbolicSize) for dim in wrong):
         return shape_problem(tuple(dim for dim in shape if not isinstance(dim, SymbolicSize)))
     if wrong:
-        return f"a dimension is an int from 0 to 2**48 − 1, not {wrong[0]!r:.60}"
+        return f"a dimension is an int from 0 to 2**48 − 1, not {shown(wrong[0])}"
     if math.prod(dim or 1 for dim in shape) >= MOST_ELEMENTS:
-        return f"an array has fewer than 2**56 elements, not as many as {list(shape)!r:.80}"
+        return f"an array has fewer than 2**56 elements, not as many as {shown(list(shape), 80)}"
     return None
 
 

@@ -5,6 +5,7 @@ from operator import index
 from typing import Any, cast
 
 from ..compiler.errors import TransformArgumentError, TransformTypeError
+from ..compiler.nesting import shown
 from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.tracing.size_values import size_of_value
 from ..compiler.tracing.traced_array import is_traced
@@ -24,9 +25,9 @@ def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, mo
         raise TransformTypeError(f"{where}: {name} must be an int, not {type(given).__name__}")
     if least is not None and number < least:
         wanted = "must not be negative" if least == 0 else f"must be at least {least}"
-        raise TransformArgumentError(f"{where}: {name} {wanted}, not {number}")
+        raise TransformArgumentError(f"{where}: {name} {wanted}, not {shown(number)}")
     if most is not None and number > most:
-        raise TransformArgumentError(f"{where}: {name} must be at most {most}, not {number}")
+        raise TransformArgumentError(f"{where}: {name} must be at most {most}, not {shown(number)}")
     return number
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..callers.user_code import HOOKS, is_users
+from ..nesting import shown
 from ..tracing.traced_array import is_traced
 
 _ABSENT: Final = object()
@@ -232,7 +233,7 @@ def _is_same(before: Any, now: Any) -> bool:
 
 def _became(before: Any, now: Any) -> str:
     if isinstance(before, _VALUES) and isinstance(now, _VALUES):
-        return f"was {before!r:.40} and is {now!r:.40}"
+        return f"was {shown(before, 40)} and is {shown(now, 40)}"
     return (
         f"is another {type(now).__name__}" if type(before) is type(now) else f"is a {type(now).__name__} now"
     )

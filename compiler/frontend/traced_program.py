@@ -20,7 +20,7 @@ from ..dtypes import BOOL, Array, is_supported
 from ..errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError, SideEffectError
 from ..interpreter import is_idle
 from ..ir import ArrayType, Graph, Value
-from ..nesting import named, refuse_deep
+from ..nesting import named, refuse_deep, shown
 from ..op import RAISES, has_effect
 from ..symbolic_size import SymbolicFact, SymbolicSize
 from ..tracing.adoption import lend
@@ -600,7 +600,7 @@ def leaf_type(leaf: Any, path: str) -> ArrayType:
         number = np.asarray(leaf)
         if not is_supported(number.dtype):
             raise DTypeError(
-                f"{path}: the {type(leaf).__name__} {leaf!r:.60} fits no dtype that can be traced: pass a float"
+                f"{path}: the {type(leaf).__name__} {shown(leaf)} fits no dtype that can be traced: pass a float"
             )
         return ArrayType(number.dtype, ())
     raise ArgumentTypeError(f"{path} is {type(leaf).__name__}, not an array or a number{remedy_for(leaf)}")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from ..nesting import shown
 from ..tracing.eager_ops import apply_op, as_numbers
 from ..tracing.option_checks import whole
 from ..tracing.traced_array import located
@@ -167,7 +168,7 @@ def _order(layout: Any) -> _Order:
     if layout is None:
         return _Order()
     if not isinstance(layout, str):
-        raise ArgumentTypeError(f"layout must be text, not {type(layout).__name__}: {layout!r:.60}")
+        raise ArgumentTypeError(f"layout must be text, not {type(layout).__name__}: {shown(layout)}")
     operands, arrow, out = layout.replace(" ", "").partition("->")
     x, _, w = operands.partition(",")
     spatial = [letter for letter in x if letter not in "nc"]
@@ -176,7 +177,7 @@ def _order(layout: Any) -> _Order:
     fits = all(sorted(text) == sorted(letters) for text, letters in zip(given, wanted, strict=True))
     if not arrow or not fits or len(set(x)) < len(x):
         raise ArgumentValueError(
-            f"layout {layout!r}: x and the result need the letters n and c, w needs o and i, and all three the "
+            f"layout {shown(layout)}: x and the result need the letters n and c, w needs o and i, and all three the "
             "same others, each once, as in 'nhwc,hwio->nhwc'"
         )
     places = (tuple(map(text.index, letters)) for text, letters in zip(given, wanted, strict=True))
@@ -233,9 +234,11 @@ def _per_axis(name: str, given: Any, rank: int, least: int = 1) -> tuple[int, ..
         else (whole(name, given, wanted),) * rank
     )
     if len(numbers) != rank:
-        raise ArgumentValueError(f"{name}={given!r}: there are {rank} spatial axes, so one number or {rank}")
+        raise ArgumentValueError(
+            f"{name}={shown(given)}: there are {rank} spatial axes, so one number or {rank}"
+        )
     if min(numbers, default=least) < least:
-        raise ArgumentValueError(f"{name}={given!r}: must be at least {least}")
+        raise ArgumentValueError(f"{name}={shown(given)}: must be at least {least}")
     return numbers
 
 
@@ -258,12 +261,18 @@ def _padding(given: Any, same: Sequence[int]) -> Pairs:
             return ((0, 0),) * len(same)
         if given.lower() == "same":
             return tuple((max(total, 0) // 2, total - max(total, 0) // 2) for total in same)
-        raise ArgumentValueError(f"padding={given!r}: 'valid', 'same', a number, or one or a pair per axis")
+        raise ArgumentValueError(
+            f"padding={shown(given)}: 'valid', 'same', a number, or one or a pair per axis"
+        )
     wanted = "a whole number, or one or a pair for each axis"
     axes = list(given) if isinstance(given, (tuple, list)) else [given] * len(same)
     if len(axes) != len(same):
-        raise ArgumentValueError(f"padding={given!r}: {len(same)} spatial axes need as many numbers or pairs")
+        raise ArgumentValueError(
+            f"padding={shown(given)}: {len(same)} spatial axes need as many numbers or pairs"
+        )
     pairs = [tuple(one) if isinstance(one, (tuple, list)) else (one, one) for one in axes]
     if any(len(pair) != 2 for pair in pairs):
-        raise ArgumentValueError(f"padding={given!r}: each axis needs a number or a pair (before, after)")
+        raise ArgumentValueError(
+            f"padding={shown(given)}: each axis needs a number or a pair (before, after)"
+        )
     return tuple((whole("padding", low, wanted), whole("padding", high, wanted)) for low, high in pairs)

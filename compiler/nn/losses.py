@@ -8,6 +8,7 @@ from ..callers.user_code import user_location
 from ..dtypes import Array, is_inexact, is_integer
 from ..errors import ArgumentValueError, DTypeError, OutOfBoundsError
 from ..ir import Constant
+from ..nesting import shown
 from ..ops.nn.loss import REDUCTIONS, class_axis
 from ..tracing.eager_ops import as_numbers
 from ..tracing.option_checks import number, whole
@@ -213,6 +214,7 @@ def _reduced(function: str, losses: Any, reduction: str) -> Any:
 def _reduction(function: str, reduction: Any) -> str:
     if not isinstance(reduction, str) or reduction not in REDUCTIONS:
         raise ArgumentValueError(
-            f"{function}: the reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}", user_location()
+            f"{function}: the reduction is one of {', '.join(REDUCTIONS)}, not {shown(reduction)}",
+            user_location(),
         )
     return reduction

@@ -8,6 +8,7 @@ import numpy as np
 from ..builder import bind
 from ..callers.user_code import user_location
 from ..errors import ArgumentValueError, ShapeError
+from ..nesting import shown
 from ..tracing.option_checks import flag, number, size
 from ..tracing.traced_array import is_traced, wrap
 from .arguments import call, floating, in_one_dtype
@@ -248,7 +249,8 @@ def _shape(normalized_shape: Shape) -> tuple[int, ...]:
 def _wanted(output_mask: Mask) -> tuple[bool, ...]:
     if not isinstance(output_mask, (tuple, list)) or len(output_mask) != 3:
         raise ArgumentValueError(
-            f"output_mask is three booleans, for input, weight and bias, not {output_mask!r}", user_location()
+            f"output_mask is three booleans, for input, weight and bias, not {shown(output_mask)}",
+            user_location(),
         )
     return tuple(flag("output_mask", one) for one in output_mask)
 

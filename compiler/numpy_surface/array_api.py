@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunctionError
+from ..nesting import shown
 from ..tracing.registry import CONSTRUCTORS, method
 from ..tracing.trace import current_trace
 from ..tracing.traced_array import TracedArray, is_traced, located
@@ -84,6 +85,6 @@ def array_namespace(x: TracedArray, api_version: str | None = None) -> ModuleTyp
     """The standard's namespace for traced arrays; raises `UnsupportedFunctionError` for a version that NumPy lacks."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", VERSION):
         raise UnsupportedFunctionError(
-            f"version {api_version!r} of the Array API is unknown: use {VERSION!r}"
+            f"version {shown(api_version)} of the Array API is unknown: use {VERSION!r}"
         )
     return array_api

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..dtypes import is_complex, is_supported
 from ..errors import ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
+from ..nesting import shown
 from ..tracing.registry import method
 from ..tracing.traced_array import TracedArray, plain_number, written_value
 from ..tracing.views import Bits
@@ -67,7 +68,7 @@ def to_device(a: TracedArray, device: str, /, *, stream: Any = None) -> TracedAr
     """Traced arrays are on the CPU, like NumPy's."""
     if device != "cpu" or stream is not None:
         raise ArgumentValueError(
-            f"arrays are on the device 'cpu' and have no stream, not on {device!r}: leave it out"
+            f"arrays are on the device 'cpu' and have no stream, not on {shown(device)}: leave it out"
         )
     return a
 

@@ -499,7 +499,7 @@ def named_size(name: Any, min: int = 0, max: int | None = None, multiple_of: int
     limits = {"min": min, "max": LARGEST_SIZE if max is None else max, "multiple_of": multiple_of}
     for what, limit in limits.items():
         if type(limit) is not int or not 0 <= limit <= LARGEST_SIZE:
-            raise DimSpecError(f"dim {name}: {what} is an int from 0 to 2**48 − 1, not {limit!r:.60}")
+            raise DimSpecError(f"dim {name}: {what} is an int from 0 to 2**48 − 1, not {shown(limit)}")
     if multiple_of < 1:
         raise DimSpecError(f"dim {name}: multiple_of is 1 or more, not {multiple_of}")
     if -(-min // multiple_of) > limits["max"] // multiple_of:

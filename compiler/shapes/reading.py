@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any
 
 from ..errors import ContradictoryConstraintsError, DimSpecError
+from ..nesting import shown
 from .dim import Comparison, Dim, Extent, Sign, compared, named_size, of_size
 from .spelling import spelled_facts
 from .terms import sizes_in
@@ -135,13 +136,13 @@ def read_constraints(given: Any, dims: Iterable[Dim] = ()) -> tuple[Sizes, tuple
 
 
 def _no_constraint(what: str, given: Any) -> DimSpecError:
-    shown = f"{given!r:.60}"
+    described = shown(given)
     if isinstance(given, bool):  # of numbers, or of one dim with itself
-        shown = f"{given}, which says nothing of dims"
+        described = f"{given}, which says nothing of dims"
     elif isinstance(given, Dim) and given.size is not None:
-        shown = f"the dim {given!r} itself: write {f'{given!r} in 1..4096'!r}"
+        described = f"the dim {given!r} itself: write {f'{given!r} in 1..4096'!r}"
     return DimSpecError(
-        f"{what} a text such as 'A <= B', a comparison of dims, or a list of these, not {shown}"
+        f"{what} a text such as 'A <= B', a comparison of dims, or a list of these, not {described}"
     )
 
 
@@ -171,7 +172,7 @@ def _declare(limits: dict[str, dict[str, Any]], name: str, what: str, value: int
 
 def _bounded(text: str) -> str:
     if not isinstance(text, str):
-        raise DimSpecError(f"a constraint of dims is a text or a comparison, not {text!r:.60}")
+        raise DimSpecError(f"a constraint of dims is a text or a comparison, not {shown(text)}")
     if len(text) > LONGEST_TEXT:
         raise DimSpecError(f"a text of dims has at most {LONGEST_TEXT} characters, not {len(text)}")
     return text
@@ -179,7 +180,9 @@ def _bounded(text: str) -> str:
 
 def _whole(digits: str, text: str) -> int:
     if len(digits) > LONGEST_NUMBER:
-        raise DimSpecError(f"in {text!r:.80}: a size has at most {LONGEST_NUMBER} digits, not {len(digits)}")
+        raise DimSpecError(
+            f"in {shown(text, 80)}: a size has at most {LONGEST_NUMBER} digits, not {len(digits)}"
+        )
     return int(digits)
 
 
@@ -239,7 +242,7 @@ class _Reader:
 
     def factor(self, depth: int) -> Extent:
         if depth > DEEPEST:
-            raise DimSpecError(f"cannot read {self.text!r:.80}: it is nested more than {DEEPEST} deep")
+            raise DimSpecError(f"cannot read {shown(self.text, 80)}: it is nested more than {DEEPEST} deep")
         token = self.advance()
         if token == "-":
             return -self.factor(depth + 1)

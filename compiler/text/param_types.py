@@ -9,6 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from ..ir import Graph, Param
+from ..nesting import shown
 from ..op import all_ops
 from ..symbolic_size import SymbolicSize
 
@@ -25,9 +26,9 @@ def param_problem(op: str, params: Mapping[str, Param]) -> str | None:
     for name, param in params.items():
         if name not in known:
             if not _is_plain(param):
-                return f"parameter {name} is {param!r:.60}, which no such op has"
+                return f"parameter {name} is {shown(param)}, which no such op has"
         elif not _is_a(param, known[name]):
-            return f"parameter {name} is {param!r:.60}, and should be {_shown(known[name])}"
+            return f"parameter {name} is {shown(param)}, and should be {_shown(known[name])}"
     return None
 
 

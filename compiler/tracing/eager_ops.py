@@ -8,6 +8,7 @@ from ..builder import as_tuple, bind_all
 from ..callers.user_code import user_location
 from ..dtypes import is_supported
 from ..errors import DTypeError
+from ..nesting import shown
 from ..op import lookup
 from .trace import array_type
 from .traced_array import array_from, as_value, contains_traced, is_traced, wrap
@@ -20,7 +21,7 @@ def as_numbers(x: Any) -> Any:
     array = x if is_traced(x) or isinstance(x, np.ndarray) else array_from(x)
     if not is_supported(array.dtype):
         raise DTypeError(
-            f"expected an array of numbers, not {type(x).__name__} of dtype {array.dtype}: {x!r:.60}",
+            f"expected an array of numbers, not {type(x).__name__} of dtype {array.dtype}: {shown(x)}",
             user_location(),
         )
     return array

@@ -32,7 +32,7 @@ def whole(name: str, given: Any, wanted: str = "an integer") -> int:
     except TypeError:
         raise _wrong(name, wanted, given) from None
     if not -(2**63) <= found < 2**63:
-        raise ArgumentValueError(f"{name} must fit into 64 bits, but is {found:.4g}", user_location())
+        raise ArgumentValueError(f"{name} must fit into 64 bits, but is {shown(found)}", user_location())
     return found
 
 

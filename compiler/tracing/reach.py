@@ -27,6 +27,7 @@ import numpy as np
 
 from ..callers.user_code import is_users
 from ..dtypes import Array
+from ..nesting import shown
 from .traced_array import is_traced
 
 _DEEPEST: Final = 24
@@ -260,7 +261,7 @@ class Reach:
     def _entries(self, x: dict[Any, Any], path: str, depth: int, *, as_attributes: bool = False) -> None:
         self.containers.append(x)
         for key, one in list(x.items()):
-            self._slot(x, key, one, f"{path}{key}" if as_attributes else f"{path}[{key!r:.20}]", depth)
+            self._slot(x, key, one, f"{path}{key}" if as_attributes else f"{path}[{shown(key, 20)}]", depth)
 
     def _slot(self, holder: Any, key: Any, value: Any, path: str, depth: int) -> None:
         place = Place(holder, key, value, path)

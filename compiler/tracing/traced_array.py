@@ -695,7 +695,7 @@ def _number_of(x: Any, dtype: DType) -> Array:
         return np.asarray(x, dtype)
     except TypeError:
         raise ArgumentTypeError(
-            f"{dtype} cannot hold the complex number {x!r}: give its real part", user_location()
+            f"{dtype} cannot hold the complex number {shown(x)}: give its real part", user_location()
         ) from None
 
 

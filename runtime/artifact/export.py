@@ -15,7 +15,6 @@ import optree
 
 from ...compiler.errors import ArgumentSpecError, DimSpecError, ExportError, TransformTypeError
 from ...compiler.frontend.traced_program import (
-    NAMESPACE,
     ArrayOutput,
     Program,
     describe,
@@ -24,7 +23,7 @@ from ...compiler.frontend.traced_program import (
     trace,
 )
 from ...compiler.ir import Constant, Graph, Value, called
-from ...compiler.nesting import refuse_deep
+from ...compiler.nesting import shown
 from ...compiler.op import has_effect
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import Comparison, answering
@@ -42,6 +41,7 @@ from ..eager.numpy_generators import refusing_draws
 from ..gpu.device_array import DeviceArray
 from ..machine.target import target_of
 from ..programs.canonicalize import refuse_checks
+from ..trees import changed_leaves
 from ..variants.argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
 from ..variants.donation import donated_inputs
 from ..variants.signature import (
@@ -117,7 +117,7 @@ def export(
     function(x: f64[B, 3]) -> f64[B, 3] where B >= 1
     """
     if not callable(function):
-        raise TransformTypeError(f"export needs a function, not {type(function).__name__}: {function!r:.60}")
+        raise TransformTypeError(f"export needs a function, not {type(function).__name__}: {shown(function)}")
     wanted = check_targets(targets)
     function, options, static = _taken_apart(function)
     sizes, relations = read_constraints(constraints)
@@ -265,15 +265,11 @@ def _described(given: Any, is_static: bool, sizes: Sizes) -> Any:
     """An argument with specs in place of strings; a static one is a single leaf."""
     if is_static:
         return given if isinstance(given, StaticSpec) else StaticLeaf(given)
-    try:
-        return optree.tree_map(
-            lambda leaf: spec_named(leaf, sizes=sizes) if isinstance(leaf, str) else leaf,
-            given,
-            namespace=NAMESPACE,
-        )
-    except RecursionError:
-        refuse_deep({"an example argument": given})
-        raise
+    return changed_leaves(
+        "an example argument",
+        lambda leaf: spec_named(leaf, sizes=sizes) if isinstance(leaf, str) else leaf,
+        given,
+    )
 
 
 def _check_sizes(name: str, signature: Signature, sizes: Sizes) -> None:

@@ -27,6 +27,7 @@ from ...compiler.frontend.traced_program import (
     users_name,
 )
 from ...compiler.ir import Graph, Shape
+from ...compiler.nesting import shown
 from ...compiler.shapes.solving import SizeReader
 from ...compiler.symbolic_size import SymbolicSize, is_symbolic_shape
 from ...compiler.tracing.foreign_array import as_seen_inside
@@ -242,8 +243,8 @@ class _Replay(StandIn):
             keys = tree.entries()
             if tree.type is OrderedDict and list(given) != keys:
                 raise ArgumentMismatchError(
-                    f"{describe(self)} was exported for an OrderedDict with its keys in the order {keys!r:.120}, and"
-                    f" is called with {list(given)!r:.120}"
+                    f"{describe(self)} was exported for an OrderedDict with its keys in the order {shown(keys, 120)},"
+                    f" and is called with {shown(list(given), 120)}"
                 )
             parts = [given[key] for key in keys]
         else:
@@ -271,7 +272,7 @@ class _Replay(StandIn):
         """A setting must be the one for which the graph was made."""
         if is_array(leaf) or identity_of(leaf) != spec.identity:
             raise ArgumentMismatchError(
-                f"{describe(self)}: {name} is {leaf!r:.60}, and it was exported with {name} = {spec.value!r:.60}:"
+                f"{describe(self)}: {name} is {shown(leaf)}, and it was exported with {name} = {shown(spec.value)}:"
                 " export it again for another setting"
             )
 
@@ -285,16 +286,16 @@ class _Replay(StandIn):
             found.shape, spec.shape if isinstance(spec, ArraySpec) else ()
         ):
             return
-        shown = (
+        given = (
             str(found)
             if isinstance(leaf, np.ndarray) or is_traced(leaf)
-            else f"the number {leaf!r:.40}, {found}"
+            else f"the number {shown(leaf, 40)}, {found}"
         )
         remedy = ""
         if found.dtype != spec.dtype:
             remedy = f": convert it, np.asarray({name}, np.{spec.dtype.name})"
         raise ArgumentMismatchError(
-            f"{describe(self)}: {name} is {shown}, but it was exported for {spec}{remedy}"
+            f"{describe(self)}: {name} is {given}, but it was exported for {spec}{remedy}"
         )
 
     def _check_order(self, x: Any, index: int) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
 from ...compiler.errors import ArtifactError, DonationError, TransformArgumentError, TransformTypeError
+from ...compiler.nesting import shown
 from ...compiler.tracing.option_checks import flag
 from ..batching.memory_limit import parse_bytes
 from ..bundle.archive import WHOLE, Archive
@@ -79,11 +80,11 @@ def load(
     (3, 2)
     """
     check_backend(backend)
-    types = tuple(types)
+    types = tuple(types) if isinstance(types, Iterable) else (types,)
     for given in types:
         if not isinstance(given, type):
             raise TransformTypeError(
-                f"load: types must hold classes, not {type(given).__name__}: {given!r:.60}"
+                f"load: types must hold classes, not {type(given).__name__}: {shown(given)}"
             )
     most = None if max_bytes is None else parse_bytes("load", max_bytes, "max_bytes")
     _check_steps(max_steps)
@@ -94,7 +95,7 @@ def load(
 def _check_steps(given: Any) -> None:
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and given > 0):
         return
-    raise TransformArgumentError(f"load: max_steps must be a positive int, not {given!r:.40}")
+    raise TransformArgumentError(f"load: max_steps must be a positive int, not {shown(given, 40)}")
 
 
 def load_artifact(path: str | os.PathLike[str], reading: Reading = USUAL) -> Artifact:

@@ -9,6 +9,7 @@ from ...compiler.dtypes import Array, dtype_named, dtype_names
 from ...compiler.errors import InvalidGraphError, ParseError
 from ...compiler.frontend.traced_program import ArrayOutput, Program, Static, flatten_arguments
 from ...compiler.ir import ArrayType, Constant, Graph, Shape, called
+from ...compiler.nesting import shown
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import answering
 from ...compiler.shapes.guards import Guard, Guards
@@ -110,7 +111,7 @@ class _Members:
             self._known[name] = fields.take("bytes", int), fields.take("sha256", str)
         if {MANIFEST, *self._known} != set(archive.names):
             odd = min({MANIFEST, *self._known} ^ set(archive.names))
-            raise DamageError(WHOLE, f"{odd!r:.80} is only in the zip file, or only in its manifest")
+            raise DamageError(WHOLE, f"{shown(odd, 80)} is only in the zip file, or only in its manifest")
         for name, (size, _) in self._known.items():
             if size != archive.size(name):
                 raise DamageError(name, f"it has {archive.size(name)} bytes, and {MANIFEST} says {size}")
@@ -118,14 +119,14 @@ class _Members:
     def size(self, name: str) -> int:
         """The length of a member; raises `DamageError` if it does not exist."""
         if name not in self._known:
-            raise DamageError(MANIFEST, f"it names {name!r:.80}, which is not a member")
+            raise DamageError(MANIFEST, f"it names {shown(name, 80)}, which is not a member")
         return self._known[name][0]
 
     def read(self, name: str) -> bytes:
         """A member with the digest from the manifest. It may be named only once, so that no file is read many times."""
         self.size(name)
         if name in self._read:
-            raise DamageError(MANIFEST, f"it names {name!r:.80} more than once")
+            raise DamageError(MANIFEST, f"it names {shown(name, 80)} more than once")
         self._read.add(name)
         content = self._archive.read(name)
         if digest_of(content) != self._known[name][1]:
@@ -171,7 +172,7 @@ def _code(members: _Members, graph: Graph) -> dict[str, dict[str, bytes]]:
         return code
     known = {file_of(digest): array.tobytes() for digest, array in graph_constants(graph).items()}
     for target, names in targets.items():
-        place = f"the code for {target!r:.40}"
+        place = f"the code for {shown(target, 40)}"
         try:
             names = [
                 members.manifest.checked("code", name, str)
@@ -206,7 +207,9 @@ def _constants(members: _Members) -> Mapping[str, Array]:
         name = fields.take("file", str)
         dtype = fields.take("dtype", str)
         if dtype not in dtype_names():
-            raise DamageError(MANIFEST, f"{name!r:.80} has the dtype {dtype!r:.20}, which there is not")
+            raise DamageError(
+                MANIFEST, f"{shown(name, 80)} has the dtype {shown(dtype, 20)}, which there is not"
+            )
         type = ArrayType(dtype_named(dtype), _shape(fields))
         if members.size(name) != file_bytes(type):
             raise DamageError(
@@ -274,13 +277,13 @@ def _spec(fields: Fields, sizes: Sizes) -> Spec:
             return StaticSpec(value, identity_of(value))
         case _:
             pass
-    raise ValueError(f"{fields.found!r:.80} describes no argument")
+    raise ValueError(f"{shown(fields.found, 80)} describes no argument")
 
 
 def _dtype(fields: Fields) -> Any:
     name = fields.take("dtype", str)
     if name not in dtype_names():
-        raise ValueError(f"there is no dtype {name!r:.20}")
+        raise ValueError(f"there is no dtype {shown(name, 20)}")
     return dtype_named(name)
 
 
@@ -317,13 +320,13 @@ def _out_leaf(fields: Fields, graph: Graph) -> ArrayOutput | Static:
     if kind == "value":
         return Static(literal_of(fields.found.get("value")))
     if kind != "output":
-        raise ValueError(f"{fields.found!r:.80} describes no result")
+        raise ValueError(f"{shown(fields.found, 80)} describes no result")
     index = fields.count("output", len(graph.outputs))
     given = fields.take("as", str)
     type = graph.outputs[index].type
     weak = NUMBERS.get(given)
     if weak is None and given not in ("array", "scalar"):
-        raise ValueError(f"a result is an array, a scalar or a number, not {given!r:.20}")
+        raise ValueError(f"a result is an array, a scalar or a number, not {shown(given, 20)}")
     if given != "array" and type.shape:
         raise ValueError(f"{type} is returned as {given!r}")
     if weak is not None and Constant(weak()).dtype != type.dtype:
@@ -340,10 +343,10 @@ def _mutated(manifest: Fields, arguments: tuple[Any, ...], graph: Graph) -> tupl
                 pairs.append((int(index), int(output)))
             case _:
                 raise DamageError(
-                    MANIFEST, f"'mutated' has {pair!r:.60}, which is not a pair of input and output"
+                    MANIFEST, f"'mutated' has {shown(pair)}, which is not a pair of input and output"
                 )
         if arguments[index].type != graph.outputs[output].type or arguments[index].is_scalar:
-            raise DamageError(MANIFEST, f"'mutated' has {pair!r:.60}, and the types differ")
+            raise DamageError(MANIFEST, f"'mutated' has {shown(pair)}, and the types differ")
     if len({index for index, _ in pairs}) != len(pairs):
         raise DamageError(MANIFEST, "'mutated' has an input twice")
     return tuple(pairs)

@@ -7,6 +7,7 @@ from typing import Final
 
 from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
 from ...compiler.errors import ArgumentValueError, ExportError
+from ...compiler.nesting import shown
 from ..bundle.contents import Contents
 from ..bundle.targets import CPU
 from ..bundle.writing import bundle_bytes
@@ -28,7 +29,7 @@ def save_artifact(artifact: Contents, path: Path, format: str, *, overwrite: boo
         write_output(path, bundle_bytes(artifact), overwrite=overwrite)
         return path
     if format not in FORMATS:
-        raise ArgumentValueError(f"format {format!r} is unknown: choose one of {', '.join(FORMATS)}")
+        raise ArgumentValueError(f"format {shown(format)} is unknown: choose one of {', '.join(FORMATS)}")
     files = SOURCES[format](artifact)
     folder = path
     if format == PYTHON and path.suffix == ".py":

@@ -22,6 +22,7 @@ from ...compiler.errors import (
 )
 from ...compiler.frontend.traced_program import NAMESPACE
 from ...compiler.ir import ArrayType, Constant, Graph, Value
+from ...compiler.nesting import refusing_deep
 from ...compiler.tracing.registry import method
 from ...compiler.tracing.traced_array import as_value, is_traced, wrap
 from ..derivatives.masked_nan import warn_of_masked_nan
@@ -287,7 +288,8 @@ def _flat_inputs(given: Any) -> tuple[list[Any], Any]:
     """The inputs, and the structure of the result if it is not a plain tuple."""
     if _is_one(given):
         return [given], None
-    leaves, tree = optree.tree_flatten(given, none_is_leaf=True, namespace=NAMESPACE)
+    with refusing_deep("autograd.grad: inputs", given):
+        leaves, tree = optree.tree_flatten(given, none_is_leaf=True, namespace=NAMESPACE)
     if not leaves:
         raise TransformArgumentError("autograd.grad: inputs is empty: there is nothing to differentiate for")
     is_flat = isinstance(given, (tuple, list)) and tree.num_nodes == len(leaves) + 1

@@ -15,6 +15,7 @@ from ...compiler.errors import (
 )
 from ...compiler.frontend.traced_program import is_array_like
 from ...compiler.ir import ArrayType, Constant
+from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import PYTHON_NUMBERS
 from ..batching.batch_size import batch_size
 from ..derivatives.differentiated_call import fitting
@@ -42,11 +43,11 @@ def cotangents(
     for array, path in zip(each, paths, strict=True):
         if array is not None and (isinstance(array, PYTHON_NUMBERS) and not isinstance(array, np.generic)):
             raise TransformTypeError(
-                f"{path} must be an array or None, not {type(array).__name__}: {array!r:.60}"
+                f"{path} must be an array or None, not {type(array).__name__}: {shown(array)}"
             )
         if array is not None and not is_array_like(array):
             raise TransformTypeError(
-                f"{path} must be an array or None, not {type(array).__name__}: {array!r:.60}"
+                f"{path} must be an array or None, not {type(array).__name__}: {shown(array)}"
             )
     batch = batch_size(where, name, each, names, "is_grads_batched=True") if is_batched else None
     return [

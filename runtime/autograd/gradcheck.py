@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import optree
@@ -12,18 +12,22 @@ import optree
 from ...compiler.dtypes import Array, dtype_name, is_complex, is_inexact, real_dtype
 from ...compiler.errors import GradcheckError, LowPrecisionWarning, TransformArgumentError
 from ...compiler.frontend.traced_program import (
-    NAMESPACE,
     argument_names,
     describe,
     flatten_arguments,
     is_array_like,
     path_names,
 )
+from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import is_traced
 from ..batching.vmap import vmap
 from ..derivatives.jvp_vjp import jvp, vjp
 from ..eager.run import require_function
+from ..trees import flatten
 from .variable import detach
+
+_MOST: Final = float(np.finfo(np.float64).max)
+"""The differences are computed in double precision."""
 
 
 def gradcheck(
@@ -132,10 +136,10 @@ class _Options:
         negative."""
         sizes: dict[str, Any] = {"eps": self.eps, "atol": self.atol, "rtol": self.rtol}
         for name, given in sizes.items():
-            is_number = isinstance(given, (int, float, np.integer, np.floating)) and np.isfinite(given)
-            if not is_number or given < 0 or (given == 0 and name == "eps"):
+            is_number = isinstance(given, (int, float, np.integer, np.floating)) and 0 <= given <= _MOST
+            if not is_number or (given == 0 and name == "eps"):
                 kind = "positive number" if name == "eps" else "number that is not negative"
-                raise TransformArgumentError(f"{where}: {name} must be a {kind}, not {given!r:.60}")
+                raise TransformArgumentError(f"{where}: {name} must be a {kind}, not {shown(given)}")
 
 
 class _Check:
@@ -201,7 +205,7 @@ class _Check:
         args, _ = optree.tree_unflatten(self._tree, [_own(leaf) for leaf in self._leaves])
         with np.errstate(all="ignore"):
             result: Any = self.func(*args)
-        leaves, tree = optree.tree_flatten(result, namespace=NAMESPACE)
+        leaves, tree = flatten(result)
         paths = path_names(tree, "output")
         return [path for path, leaf in zip(paths, leaves, strict=True) if _is_floating(leaf)]
 
@@ -254,7 +258,7 @@ def _differences(check: _Check, directions: _Directions, eps: float) -> Changes:
         both = []
         for sign in (1, -1):
             moved = check.doubles
-            moved[place] = moved[place] + sign * eps * step.astype(moved[place].dtype)
+            moved[place] = moved[place] + sign * float(eps) * step.astype(moved[place].dtype)
             both.append(check.at(moved))
         with np.errstate(all="ignore"):
             return [(after - before) / (2 * eps) for after, before in zip(*both, strict=True)]
@@ -365,8 +369,7 @@ def _own(leaf: Any) -> Any:
 
 
 def _leaves(tree: Any) -> list[Any]:
-    found: list[Any] = optree.tree_leaves(tree, namespace=NAMESPACE)
-    return found
+    return flatten(tree)[0]
 
 
 def _is_floating(leaf: Any) -> bool:

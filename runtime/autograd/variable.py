@@ -10,6 +10,7 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.dtypes import Array, dtype_name, is_inexact
 from ...compiler.errors import NotRecordedError, ShapeError, TransformTypeError
 from ...compiler.ir import ArrayType, Value
+from ...compiler.nesting import shown
 from ...compiler.tracing.memory_layout import layout_of
 from ...compiler.tracing.trace import Storage, Trace, array_type, current_trace
 from ...compiler.tracing.traced_array import TracedArray, as_value, is_numpy_array, is_traced, located, wrap
@@ -129,7 +130,7 @@ class Variable(TracedArray):
             raise NotRecordedError(".grad belongs to variables that require gradients", user_location())
         if new is not None and not isinstance(new, (np.ndarray, np.generic, TracedArray)):
             raise TransformTypeError(
-                f".grad of a {self.type} must be an array of its shape or None, not {type(new).__name__}: {new!r:.60}"
+                f".grad of a {self.type} must be an array of its shape or None, not {type(new).__name__}: {shown(new)}"
             )
         if new is not None and np.shape(new) != self.shape:
             raise ShapeError(

@@ -17,6 +17,7 @@ from ...compiler.frontend.traced_program import (
     remedy_for,
 )
 from ...compiler.ir import ArrayType
+from ...compiler.nesting import refusing_deep, shown
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.foreign_memory import is_outside
 from ..eager.mapped_graph import Dim
@@ -53,10 +54,12 @@ class BatchArguments:
         self.size = self._size(axis_size)
 
     def _check_out_dims(self) -> None:
-        for dim in optree.tree_leaves(self.out_dims, none_is_leaf=True, namespace=NAMESPACE):
+        with refusing_deep("out_dims", self.out_dims):
+            dims = optree.tree_leaves(self.out_dims, none_is_leaf=True, namespace=NAMESPACE)
+        for dim in dims:
             if not _is_dim(dim):
                 raise TransformArgumentError(
-                    f"{self.where}: out_dims must hold ints and None, not {type(dim).__name__}: {dim!r}"
+                    f"{self.where}: out_dims must hold ints and None, not {type(dim).__name__}: {shown(dim)}"
                 )
 
     def _check_in_dims(self, in_dims: Any, kw_dims: Mapping[str, Any], axis_size: int | None) -> None:
@@ -64,16 +67,16 @@ class BatchArguments:
         if not is_possible or (in_dims is None and axis_size is None and not kw_dims):
             raise TransformArgumentError(
                 f"{self.where}: in_dims must be an int or a tuple with one entry per argument, "
-                f"not {type(in_dims).__name__}: {in_dims!r}"
+                f"not {type(in_dims).__name__}: {shown(in_dims)}"
             )
         if not isinstance(kw_dims, Mapping):
             raise TransformArgumentError(
                 f"{self.where}: kw_dims must be a dict of dims by name, not {type(kw_dims).__name__}: "
-                f"{kw_dims!r}"
+                f"{shown(kw_dims)}"
             )
         if axis_size is not None and not (_is_size(axis_size) and axis_size >= 0):
             raise TransformArgumentError(
-                f"{self.where}: axis_size must be an int of at least 0, not {axis_size!r}"
+                f"{self.where}: axis_size must be an int of at least 0, not {shown(axis_size)}"
             )
 
     def _check_inputs(
@@ -103,7 +106,7 @@ class BatchArguments:
         """A dim in range for its array, wrapped to be non-negative."""
         if not _is_dim(dim):
             raise TransformArgumentError(
-                f"{self.where}: the dim of {path} must be an int or None, not {type(dim).__name__}: {dim!r}"
+                f"{self.where}: the dim of {path} must be an int or None, not {type(dim).__name__}: {shown(dim)}"
             )
         if is_array(leaf) or is_outside(leaf):
             leaf_type(leaf, f"{self.where}: {path}")
@@ -162,7 +165,9 @@ def spread_dims(dims: Any, tree: Any, what: str) -> list[Any]:
             dims, tree, lambda part, _: optree.tree_is_leaf(part, none_is_leaf=True, namespace=NAMESPACE)
         )
     except LookupError:
-        raise TreeMismatchError(f"{what}={dims!r} is not a prefix of the structure {show(tree)}") from None
+        raise TreeMismatchError(
+            f"{what}={shown(dims)} is not a prefix of the structure {show(tree)}"
+        ) from None
 
 
 def _example(leaf: Any, name: str, dim: Dim) -> Argument:

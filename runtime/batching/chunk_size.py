@@ -12,6 +12,7 @@ from ...compiler.analysis.peak_memory import peak_memory
 from ...compiler.builder import bind_all
 from ...compiler.errors import TransformArgumentError
 from ...compiler.ir import Graph
+from ...compiler.nesting import shown
 from ...compiler.symbolic_size import is_known
 from ...compiler.text.units import show_bytes
 from ...compiler.tracing.trace import current_trace
@@ -93,5 +94,5 @@ def chunking(where: str, chunk_size: Any = None, memory_limit: Any = None) -> Ch
 def positive(where: str, name: str, given: Any) -> int:
     """A number of examples or chunks; raises `TransformArgumentError` unless it is a positive int."""
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
-        raise TransformArgumentError(f"{where}: {name} must be a positive int, not {given!r}")
+        raise TransformArgumentError(f"{where}: {name} must be a positive int, not {shown(given)}")
     return int(given)

@@ -5,12 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import optree
 
 from ...compiler.builder import bind
 from ...compiler.dtypes import BOOL, INT64
 from ...compiler.errors import TransformArgumentError, UnboundAxisNameError
-from ...compiler.frontend.traced_program import NAMESPACE, is_array_like, weak_type
+from ...compiler.frontend.traced_program import is_array_like, weak_type
 from ...compiler.ir import Value
 from ...compiler.nesting import shown
 from ...compiler.numpy_surface.statistics.averages import mean_dtypes
@@ -18,6 +17,7 @@ from ...compiler.tracing.axes import normalize_axis
 from ...compiler.tracing.traced_array import PYTHON_NUMBERS, as_value, located, wrap
 from ...compiler.value_ops import convert
 from ..eager.mapped_axes import MappedAxis, mapped_axes
+from ..trees import changed_leaves
 
 AxisNames: TypeAlias = str | Sequence[str]
 
@@ -164,8 +164,8 @@ def _axes(function: str, names: Any) -> list[MappedAxis]:
         if name not in known:
             those = ", ".join(map(repr, known)) or "none"
             raise UnboundAxisNameError(
-                f"{function}: no axis is named {name!r} here; those that are mapped: {those}. Give the name where "
-                f"the axis is mapped, vmap(…, axis_name={name!r}), and call the function inside"
+                f"{function}: no axis is named {shown(name)} here; those that are mapped: {those}. Give the name where "
+                f"the axis is mapped, vmap(…, axis_name={shown(name)}), and call the function inside"
             )
     return [known[name] for name in wanted]
 
@@ -174,11 +174,11 @@ def _on_leaves(function: str, change: Callable[[Any], Any], tree: Any) -> Any:
     def changed(leaf: Any) -> Any:
         if not is_array_like(leaf):
             raise TransformArgumentError(
-                f"{function}: {type(leaf).__name__} is not an array or a number: {leaf!r:.60}"
+                f"{function}: {type(leaf).__name__} is not an array or a number: {shown(leaf)}"
             )
         return change(leaf)
 
-    return optree.tree_map(changed, tree, namespace=NAMESPACE)
+    return changed_leaves(f"the argument of {function}", changed, tree)
 
 
 def _is_python_number(x: Any) -> bool:
@@ -225,7 +225,7 @@ def _gathered(tree: Any, names: Any, place: Any, tiled: bool) -> Any:
     axes = _axes("all_gather", names)
     if isinstance(place, bool) or not isinstance(place, (int, np.integer)):
         raise TransformArgumentError(
-            f"all_gather: axis must be an int, not {type(place).__name__}: {place!r:.60}"
+            f"all_gather: axis must be an int, not {type(place).__name__}: {shown(place)}"
         )
     size = axis_size(names)
 
@@ -269,7 +269,7 @@ def _sources(perm: Any, size: int) -> tuple[int, ...]:
     if not fits or not senders | receivers <= set(range(size)):
         raise TransformArgumentError(
             f"ppermute: perm must hold pairs (from, to) of numbers below {size}, none twice on the same side, "
-            f"not {perm!r:.80}"
+            f"not {shown(perm, 80)}"
         )
     source = {pair[1]: pair[0] for pair in pairs}
     return tuple(source.get(example, -1) for example in range(size))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import TransformArgumentError
+from ...compiler.nesting import shown
 
 UNITS = {
     "B": 1,
@@ -36,6 +37,6 @@ def parse_bytes(where: str, given: Any, name: str = "memory_limit") -> int:
     if found is None or found[2] not in UNITS:
         raise TransformArgumentError(
             f"{where}: {name} must be a positive number of bytes or a text such as '512MB' or '2GiB', "
-            f"not {given!r}"
+            f"not {shown(given)}"
         )
     return int(float(found[1]) * UNITS[found[2]])

@@ -10,6 +10,7 @@ from ...compiler.errors import CallbackLoopWarning, TransformArgumentError
 from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import ArrayOutput, Program, describe, path_names, trace
 from ...compiler.ir import Call, Graph, Value, called
+from ...compiler.nesting import shown
 from ...compiler.ops.collective_calls import mapped_values
 from ...compiler.tracing.trace import Lane, require_trace
 from ...compiler.tracing.traced_array import is_numpy_array
@@ -76,7 +77,7 @@ def vmap(
     given: Any = axis_name
     if given is not None and (not isinstance(given, str) or not given):
         raise TransformArgumentError(
-            f"{where}: axis_name must be a string that is not empty, not {axis_name!r}"
+            f"{where}: axis_name must be a string that is not empty, not {shown(axis_name)}"
         )
     return _mapped(func, where, in_dims, out_dims, randomness, kw_dims or {}, axis_size, chunks, axis_name)
 
@@ -119,9 +120,9 @@ def _mapped(
     chunks: Chunking,
     axis_name: str | None = None,
 ) -> Callable[..., Any]:
-    if randomness not in RANDOMNESS:
+    if not isinstance(randomness, str) or randomness not in RANDOMNESS:
         raise TransformArgumentError(
-            f"{where}: randomness must be one of {', '.join(map(repr, RANDOMNESS))}, not {randomness!r}"
+            f"{where}: randomness must be one of {', '.join(map(repr, RANDOMNESS))}, not {shown(randomness)}"
         )
 
     @like_function(func)

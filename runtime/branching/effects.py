@@ -18,6 +18,7 @@ import numpy as np
 from ...compiler.callers.user_code import HOOKS, user_location
 from ...compiler.errors import SideEffectError
 from ...compiler.ir import Location
+from ...compiler.nesting import shown
 from ...compiler.tracing.sharing import undone_if_it_fails
 from ...compiler.tracing.trace import LARGEST_CONTENT
 from ...compiler.tracing.traced_array import is_numpy_array, is_traced
@@ -209,7 +210,7 @@ def _can_change(x: Any) -> bool:
 
 def _parts(path: str, x: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(x, dict):
-        return [(f"{path}[{key!r:.20}]", one) for key, one in x.items()]
+        return [(f"{path}[{shown(key, 20)}]", one) for key, one in x.items()]
     if isinstance(x, (list, tuple, deque)):
         return [(f"{path}[{place}]", one) for place, one in enumerate(x)]
     if isinstance(x, (set, np.ndarray)):

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ...compiler.nesting import shown
+
 CONTAINERS: Final = (list, dict, set, deque)
 
 
@@ -27,8 +29,8 @@ class Slot:
 
     @classmethod
     def of(cls, path: str, holder: Any, key: Any) -> "Slot":
-        shown = f"{key.start}:" if isinstance(key, Tail) else f"{key!r:.20}"
-        name = f"{path}[{shown}]" if isinstance(holder, CONTAINERS) else f"{path}.{key}"
+        place = f"{key.start}:" if isinstance(key, Tail) else shown(key, 20)
+        name = f"{path}[{place}]" if isinstance(holder, CONTAINERS) else f"{path}.{key}"
         return cls((id(holder), key), name, holder)
 
     @property

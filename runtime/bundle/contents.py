@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ...compiler.errors import ArgumentTypeError
 from ...compiler.frontend.traced_program import ArrayOutput, Program, argument_names, users_name
 from ...compiler.ir import Graph
 from ...compiler.shapes.likely_sizes import likely_sizes
@@ -37,6 +38,21 @@ class Contents:
 
     max_steps: int | None = field(default=None, compare=False)
     """The maximum number of steps of each loop of the function in a call, from `load`; None for no limit."""
+
+    def __post_init__(self) -> None:
+        parts: dict[str, tuple[object, type]] = {
+            "interface": (self.interface, Interface),
+            "signature": (self.signature, Signature),
+            "program": (self.program, Program),
+            "settings": (self.settings, Settings),
+            "code": (self.code, Mapping),
+        }
+        for name, (given, wanted) in parts.items():
+            if not isinstance(given, wanted):
+                raise ArgumentTypeError(
+                    f"{type(self).__name__}: {name} must be its {wanted.__name__}, not {type(given).__name__}: "
+                    "tracemill.export(f, ...) makes an Artifact, and tracemill.load(path) reads one"
+                )
 
     @property
     def graph(self) -> Graph:

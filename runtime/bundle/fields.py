@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ...compiler.nesting import shown
 from .damage import DamageError
 
 _KINDS: Final[Mapping[type[Any], str]] = {
@@ -95,7 +96,7 @@ class Fields:
         """The objects in an object, by name."""
         found = self.take(name, dict)
         return [
-            (key, Fields(self.member, f"{key!r:.80} in {name!r}", self.checked(key, item, dict)))
+            (key, Fields(self.member, f"{shown(key, 80)} in {name!r}", self.checked(key, item, dict)))
             for key, item in found.items()
         ]
 
@@ -107,6 +108,7 @@ class Fields:
         """The part, if it has this type."""
         if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
             raise DamageError(
-                self.member, f"{name!r:.80} of {self.what} is {found!r:.60}, and should be {_KINDS[kind]}"
+                self.member,
+                f"{shown(name, 80)} of {self.what} is {shown(found)}, and should be {_KINDS[kind]}",
             )
         return found

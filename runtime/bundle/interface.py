@@ -9,6 +9,7 @@ from typing import Any, Final
 from unicodedata import normalize
 
 from ...compiler.errors import ArgumentMismatchError, InternalError
+from ...compiler.nesting import shown
 from ..variants.signature import NumberSpec, StaticSpec
 from .literal_document import literal_document, literal_of
 
@@ -140,7 +141,7 @@ def interface_from(document: Mapping[str, Any]) -> Interface:
 
 def _parameter(document: Any) -> Parameter:
     if not isinstance(document, dict) or document["kind"] not in list(_KINDS):
-        raise ValueError(f"{document!r:.60} describes no parameter")
+        raise ValueError(f"{shown(document)} describes no parameter")
     default = literal_of(document["default"]) if "default" in document else Parameter.empty
     return Parameter(_identifier(document["name"]), _KINDS[document["kind"]], default=default)
 
@@ -152,7 +153,7 @@ def _identifier(name: Any) -> str:
         or iskeyword(name)
         or normalize("NFKC", name) != name  # as Python has read it from a source
     ):
-        raise ValueError(f"{name!r:.60} is not a name of Python's with at most {LONGEST_NAME} letters")
+        raise ValueError(f"{shown(name)} is not a name of Python's with at most {LONGEST_NAME} letters")
     return str(name)
 
 

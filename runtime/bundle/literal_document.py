@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.dtypes import dtype_name, dtype_named, dtype_names, is_supported
+from ...compiler.nesting import shown
 
 DEEPEST: Final = 16
 _WHOLE: Final = re.compile(r"-?[0-9]{1,300}")
@@ -32,7 +33,7 @@ def literal_document(value: Any, depth: int = 0) -> Any:
         return {"dtype": dtype_name(value)}
     if isinstance(value, type) and issubclass(value, np.generic) and is_supported(np.dtype(value)):
         return {"scalar type": dtype_name(np.dtype(value))}
-    raise ValueError(f"{type(value).__name__} {value!r:.60}")
+    raise ValueError(f"{type(value).__name__} {shown(value)}")
 
 
 def literal_of(document: Any, depth: int = 0) -> Any:
@@ -44,7 +45,7 @@ def literal_of(document: Any, depth: int = 0) -> Any:
     if document is None or isinstance(document, bool | str):
         return document
     if not isinstance(document, dict) or len(document) != 1 or depth > DEEPEST:
-        raise ValueError(f"{document!r:.60} describes no value")
+        raise ValueError(f"{shown(document)} describes no value")
     ((kind, content),) = document.items()
     if kind == "tuple" and isinstance(content, list):
         return tuple(literal_of(item, depth + 1) for item in content)
@@ -57,10 +58,10 @@ def literal_of(document: Any, depth: int = 0) -> Any:
     if kind in ("dtype", "scalar type") and content in dtype_names():
         dtype = dtype_named(content)
         return dtype if kind == "dtype" else dtype.type
-    raise ValueError(f"{document!r:.60} describes no value")
+    raise ValueError(f"{shown(document)} describes no value")
 
 
 def _real(content: Any) -> float:
     if not isinstance(content, str) or not _REAL.fullmatch(content):
-        raise ValueError(f"{content!r:.60} is not a number")
+        raise ValueError(f"{shown(content)} is not a number")
     return float.fromhex(content)

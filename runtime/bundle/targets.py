@@ -6,6 +6,7 @@ from typing import Final
 
 from ...compiler.errors import ArgumentValueError, ParseError
 from ...compiler.ir import Graph
+from ...compiler.nesting import shown
 from ..machine.target import GRAPH
 
 CPU: Final = "cpu"
@@ -25,7 +26,7 @@ def check_targets(targets: object) -> tuple[str, ...]:
     for target in given:
         if not isinstance(target, str) or (target not in (CPU, CPU_C) and not _CUDA.fullmatch(target)):
             raise ArgumentValueError(
-                f"target {target!r} is unknown: choose 'cpu', 'cpu-c', or one like 'cuda:sm_90'"
+                f"target {shown(target)} is unknown: choose 'cpu', 'cpu-c', or one like 'cuda:sm_90'"
             )
         wanted[target] = None
     return tuple(wanted)
@@ -49,7 +50,7 @@ def member_of(target: str, file: str, format: int) -> str:
     """
     found = _CUDA.fullmatch(target)
     if found is None:
-        raise ValueError(f"{target!r:.40} is not a target")
+        raise ValueError(f"{shown(target, 40)} is not a target")
     if format == 1:
         return f"{found[1]}/{file}"
     return f"{_FOLDERS.get(file.rpartition('.')[2], 'plans')}/{found[1]}_{file}"
@@ -61,7 +62,7 @@ def check_code(target: str, files: Mapping[str, bytes], graph: Graph) -> None:
 
     found = _CUDA.fullmatch(target)
     if found is None:
-        raise ParseError(f"{target!r:.40} is not a target")
+        raise ParseError(f"{shown(target, 40)} is not a target")
     if GRAPH not in files:
         raise ParseError(f"there is no {GRAPH}")
     plan = program_in(files, int(found[2])).plan

@@ -7,6 +7,7 @@ from typing import Any, Final
 import optree
 
 from ...compiler.frontend.traced_program import NAMESPACE
+from ...compiler.nesting import shown
 from ...compiler.numpy_surface.linalg.factorizations import EighResult, EigResult, QRResult, SVDResult
 from ...compiler.numpy_surface.linalg.linear_systems import SlogdetResult
 from ..eager.pytrees import UNFLATTEN
@@ -95,14 +96,14 @@ class TreeReader:
         if document is None:
             return None
         if not isinstance(document, dict):
-            raise ValueError(f"{document!r:.60} describes no container")
+            raise ValueError(f"{shown(document)} describes no container")
         if "leaf" in document:
             return self._leaf(document)
         if len(document) != 1:
-            raise ValueError(f"{document!r:.60} describes no container")
+            raise ValueError(f"{shown(document)} describes no container")
         ((kind, content),) = document.items()
         if not isinstance(content, list):
-            raise ValueError(f"{document!r:.60} describes no container")
+            raise ValueError(f"{shown(document)} describes no container")
         match kind, content:
             case ("tuple", _):
                 return tuple(self.read(item, depth + 1) for item in content)
@@ -115,7 +116,7 @@ class TreeReader:
             case ("object", [str(name), metadata, list(items)]):
                 return self._object(name, metadata, items, depth)
             case _:
-                raise ValueError(f"{document!r:.60} describes no container")
+                raise ValueError(f"{shown(document)} describes no container")
 
     def _dict(self, kind: str, keys: list[Any], items: list[Any], depth: int) -> Any:
         known = [literal_of(key) for key in keys]

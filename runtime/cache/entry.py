@@ -20,7 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from ..files.cache_folder import discard, is_mine, others_can_write
+from ..files.cache_folder import (
+    SAFE_TO_OPEN,
+    discard,
+    is_mine,
+    others_can_write,
+    problem_of_file,
+    write_private,
+)
 
 FORMAT = 1
 MANIFEST = "entry.json"
@@ -28,7 +35,6 @@ MAX_ENTRY_BYTES = 64 * 2**20
 _MAX_MANIFEST_BYTES = 2**20
 _KEY = re.compile(r"[0-9a-f]{64}")
 _MEMBER_NAME = re.compile(r"\w(?:[\w.-]{0,98}\w)?", re.ASCII)
-_SAFE_TO_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links, no waiting for pipes
 _HAS_DESCRIPTORS: Final = os.open in os.supports_dir_fd  # for folders, which Windows lacks
 _OCCUPIED = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}  # rename's errors if the name is taken
 
@@ -88,7 +94,7 @@ def write_entry(folder: Path, key: str, members: Mapping[str, bytes], about: Map
     Without fsync: after a power cut an entry may be torn, which its digests show; it is then generated again.
     """
     for name, content in members.items():
-        _write_private(folder / name, content)
+        write_private(folder / name, content)
     document: dict[str, Any] = {
         "format": FORMAT,
         "key": key,
@@ -97,14 +103,8 @@ def write_entry(folder: Path, key: str, members: Mapping[str, bytes], about: Map
         "members": {name: [len(content), _digest(content)] for name, content in members.items()},
     }
     document["checksum"] = _checksum(document)
-    _write_private(folder / MANIFEST, (json.dumps(document, indent=1) + "\n").encode())
+    write_private(folder / MANIFEST, (json.dumps(document, indent=1) + "\n").encode())
     mark_used(folder)
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    """Create a file that nobody else can write to, whatever the process's umask is."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
 
 
 def delete_members(folder: Path, members: Iterable[str]) -> None:
@@ -252,12 +252,8 @@ def _read_file(path: Path, folder: int | None, limit: int) -> bytes:
     try:
         with _opened(path, folder) as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise BadEntryError(path, "is not a regular file")
-            if not is_mine(status):
-                raise BadEntryError(path, "belongs to another user")
-            if others_can_write(status):
-                raise BadEntryError(path, "can be written by other users")
+            if (problem := problem_of_file(status)) is not None:
+                raise BadEntryError(path, problem)
             if status.st_size > limit:
                 raise BadEntryError(path, f"is too large: {status.st_size} bytes instead of at most {limit}")
             return file.read()
@@ -272,7 +268,7 @@ def _opened(path: Path, folder: int | None) -> IO[bytes]:
         place,
         "rb",
         buffering=0,
-        opener=lambda name, flags: os.open(name, flags | _SAFE_TO_OPEN, dir_fd=folder),
+        opener=lambda name, flags: os.open(name, flags | SAFE_TO_OPEN, dir_fd=folder),
     )
 
 

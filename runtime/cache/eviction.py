@@ -48,7 +48,7 @@ def evict(folder: Path, target: int) -> int:
     if problem_of(folder) is not None or not folder.is_dir():
         return 0
     try:
-        with filelock.FileLock(folder / _LOCK, timeout=_LOCK_SECONDS):
+        with filelock.FileLock(folder / _LOCK, timeout=_LOCK_SECONDS, mode=0o600):
             _delete_leftovers(folder)
             return _discard_oldest(folder, target)
     except filelock.Timeout:
@@ -58,7 +58,7 @@ def evict(folder: Path, target: int) -> int:
 def note_measured(folder: Path) -> None:
     """Records for other processes that the folder has just been measured."""
     with contextlib.suppress(OSError):
-        (folder / _LOCK).touch()
+        (folder / _LOCK).touch(mode=0o600)
 
 
 def was_measured_lately(folder: Path) -> bool:

@@ -484,13 +484,15 @@ class CompiledFunction:
 
 def _check_count(option: str, given: Any) -> None:
     if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-        raise TransformTypeError(f"{option} must be a positive int, not {given!r}")
+        raise TransformTypeError(f"{option} must be a positive int, not {shown(given)}")
 
 
 def _lock_file(autotune: Any, backend: str) -> Path | None:
     """Where choices are stored; None if nothing is to be measured."""
     if not isinstance(autotune, bool | str | os.PathLike):
-        raise TransformTypeError(f"autotune must be True, False or the path of a lock file, not {autotune!r}")
+        raise TransformTypeError(
+            f"autotune must be True, False or the path of a lock file, not {shown(autotune)}"
+        )
     if autotune is False:
         return None
     lock = usual_lock() if autotune is True else Path(cast("str | os.PathLike[str]", autotune))
@@ -633,9 +635,10 @@ def compile(
     donated = tuple(donate_argnums) if isinstance(donate_argnums, Iterable) else (donate_argnums,)
     _check_count("max_variants", max_variants)
     lock = _lock_file(autotune, backend)
-    if on_recompile not in ("warn", "error", "ignore") and not callable(on_recompile):
+    is_named = isinstance(on_recompile, str) and on_recompile in ("warn", "error", "ignore")
+    if not is_named and not callable(on_recompile):
         raise TransformTypeError(
-            f"on_recompile must be 'warn', 'error', 'ignore' or a function of a text, not {on_recompile!r:.60}"
+            f"on_recompile must be 'warn', 'error', 'ignore' or a function of a text, not {shown(on_recompile)}"
         )
     options = Options(
         backend,

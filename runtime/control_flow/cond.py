@@ -19,6 +19,7 @@ from ...compiler.frontend.traced_program import (
     strongest_type,
 )
 from ...compiler.ir import ArrayType, Graph, Value
+from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced, located
@@ -111,7 +112,7 @@ def _as_index(index: Value, last: int) -> Value:
 def _check_number(what: str, given: Any) -> ArrayType:
     if not is_array_like(given):
         raise TransformTypeError(
-            f"{what} must be a number, not {type(given).__name__}: {given!r:.60}{remedy_for(given)}"
+            f"{what} must be a number, not {type(given).__name__}: {shown(given)}{remedy_for(given)}"
         )
     found = leaf_type(given, what)
     if found.shape:

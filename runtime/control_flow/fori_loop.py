@@ -7,7 +7,7 @@ import numpy as np
 import optree
 
 from ...compiler.dtypes import INT64
-from ...compiler.errors import TransformTypeError
+from ...compiler.errors import TransformArgumentError, TransformTypeError
 from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import Argument, describe, is_array_like, leaf_type
 from ...compiler.ir import ArrayType
@@ -58,6 +58,8 @@ def _fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> 
         if not is_array_like(bound) or leaf_type(bound, name).dtype.kind not in "iu" or np.shape(bound):
             shown = leaf_type(bound, name) if is_array_like(bound) else type(bound).__name__
             raise TransformTypeError(f"{where}: {name} must be one integer, not {shown}")
+        if _is_known(bound) and not -(2**63) <= int(bound) < 2**63:
+            raise TransformArgumentError(f"{where}: {name} must fit into 64 bits with a sign, but is {bound}")
     carry = Carry(where, "init", init)
     if _is_known(lo) and _is_known(hi):
         last = _counted(where, _whole(lo), _whole(hi), body, carry)

@@ -4,14 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import optree
 
 from ...compiler.errors import TransformTypeError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.traced_program import NAMESPACE, describe, is_array_like
+from ...compiler.frontend.traced_program import describe, is_array_like
+from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import is_traced, located
 from ..batching.vmap import vmap
 from ..eager.run import like_function, require_function
+from ..trees import changed_leaves
 from ..whole_numbers import whole_number
 from .scan import scan, slices_of
 
@@ -54,13 +55,13 @@ def _map(f: Callable[[Any], Any], xs: Any, batch_size: int | None) -> Any:
     return vmap(arrays_of, randomness="different", chunk_size=size)(xs)
 
 
-def _of_each(function: Callable[..., Any], *trees: Any) -> Any:
-    return optree.tree_map(function, *trees, namespace=NAMESPACE)
+def _of_each(function: Callable[[Any], Any], tree: Any) -> Any:
+    return changed_leaves("a result of map's function", function, tree)
 
 
 def _as_array(where: str, leaf: Any) -> Any:
     if not is_array_like(leaf):
         raise TransformTypeError(
-            f"{where}: the function returns {type(leaf).__name__}, which is not an array or a number: {leaf!r:.60}"
+            f"{where}: the function returns {type(leaf).__name__}, which is not an array or a number: {shown(leaf)}"
         )
     return leaf if is_traced(leaf) else np.asarray(leaf)

@@ -20,6 +20,7 @@ from ...compiler.frontend.traced_program import (
     remedy_for,
 )
 from ...compiler.ir import ArrayType, Value
+from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.symbolic_size import SymbolicSize, is_known, typical
 from ...compiler.tracing.option_checks import flag
@@ -214,6 +215,8 @@ def _block_length(where: str, given: "int | str | None", length: int) -> int | N
     if given == "sqrt":
         return max(1, isqrt(typical(length)))
     if isinstance(given, str):
-        raise TransformArgumentError(f'{where}: checkpoint_every must be an int or "sqrt", not {given!r}')
+        raise TransformArgumentError(
+            f'{where}: checkpoint_every must be an int or "sqrt", not {shown(given)}'
+        )
     every = whole_number(where, "checkpoint_every", given, least=1)
     return every if isinstance(length, SymbolicSize) else min(every, max(1, length))

@@ -31,7 +31,7 @@ class Argnums:
         self.names = (argnames,) if isinstance(argnames, str) else () if argnames is None else argnames
         if not isinstance(self.names, (tuple, list)) or not all(isinstance(name, str) for name in self.names):
             raise TransformTypeError(
-                f"{transform}: argnames must be a str or a tuple of them, not {argnames!r}"
+                f"{transform}: argnames must be a str or a tuple of them, not {shown(argnames)}"
             )
         if not self.numbers and not self.names:
             raise TransformArgumentError(f"{transform}: argnums is empty, there is nothing to differentiate")
@@ -54,7 +54,7 @@ class Argnums:
         for name in self.names:
             if name not in kwargs:
                 raise TransformArgumentError(
-                    f"{where}: argnames has {name!r}, which the call does not pass by keyword"
+                    f"{where}: argnames has {shown(name)}, which the call does not pass by keyword"
                 )
         return Chosen(self, where, positions, args, kwargs)
 

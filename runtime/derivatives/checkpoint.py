@@ -7,6 +7,7 @@ from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.errors import TransformTypeError
 from ...compiler.frontend.traced_program import Static, argument_names, describe, flatten_arguments, trace
 from ...compiler.ir import Graph, Value
+from ...compiler.nesting import shown
 from ...compiler.ops.control.checkpoint import require_name
 from ..eager.run import (
     as_argument,
@@ -48,7 +49,7 @@ def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callabl
     if not isinstance(policy, Policy):
         raise TransformTypeError(
             f"checkpoint({describe(func)}): policy must be one of tracemill.checkpoint_policies, not "
-            f"{policy!r:.60}"
+            f"{shown(policy)}"
         )
 
     @like_function(func)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from ...compiler.errors import TransformTypeError
+from ...compiler.nesting import shown
 from ...compiler.ops.control.checkpoint import require_name
 
 __all__ = ["Policy", "everything", "matmuls", "named", "nothing"]
@@ -21,6 +23,15 @@ class Policy:
     """Names given by `checkpoint_name` to values that are saved."""
     saves_all: bool = False
     """Save everything that the derivative needs."""
+
+    def __post_init__(self) -> None:
+        for what, names in {"ops": self.ops, "names": self.names}.items():
+            if not isinstance(names, tuple):
+                raise TransformTypeError(f"Policy: {what} must be a tuple of strings, not {shown(names)}")
+            for name in names:
+                require_name(name)
+        if not isinstance(self.saves_all, bool):
+            raise TransformTypeError(f"Policy: saves_all must be True or False, not {shown(self.saves_all)}")
 
 
 nothing = Policy()

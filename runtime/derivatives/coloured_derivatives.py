@@ -14,6 +14,7 @@ from ...compiler.errors import ArgumentTypeError, MissingPackageError, ShapeErro
 from ...compiler.frontend.traced_program import ArrayOutput
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import ArrayType, Graph, Value
+from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.tracing.trace import Lane
 from ...compiler.tracing.traced_array import is_traced
@@ -44,12 +45,19 @@ class Sparsity:
     """
 
     def __init__(self, pattern: Any, without_rule: tuple[str, ...]) -> None:
-        if len(getattr(pattern, "shape", ())) != 2:
+        from scipy.sparse import csr_array, issparse
+
+        is_matrix = isinstance(pattern, np.ndarray) or issparse(pattern)
+        if not is_matrix or pattern.ndim != 2 or pattern.dtype != np.bool_:
             raise ArgumentTypeError(
                 f"Sparsity: pattern must be a matrix of booleans, not {type(pattern).__name__}: "
                 "tracemill.sparsity(f)(*args) finds that of a function"
             )
-        self.pattern = pattern
+        if not isinstance(without_rule, tuple) or not all(isinstance(op, str) for op in without_rule):
+            raise ArgumentTypeError(
+                f"Sparsity: without_rule must be a tuple of the names of ops, not {shown(without_rule)}"
+            )
+        self.pattern = csr_array(pattern)
         """A `scipy.sparse.csr_array` of bools: a row per output entry, a column per input entry."""
         self.without_rule = without_rule
         """The ops without a rule for patterns: all of their results count as depending on all of their operands."""

@@ -8,6 +8,7 @@ import numpy as np
 from ...compiler.dtypes import dtype_name, is_complex, is_inexact
 from ...compiler.errors import NonScalarOutputError, NotDifferentiableError
 from ...compiler.frontend.traced_program import ArrayOutput
+from ...compiler.nesting import shown
 from ...compiler.value_ops import constant
 from ..eager.converting import Convert, converting
 from ..eager.run import like_function, run, zeros
@@ -172,7 +173,7 @@ class _Gradient:
             if not isinstance(leaf.value, float):
                 raise NonScalarOutputError(
                     f"{call.where}: the function must return a float, not {type(leaf.value).__name__}: "
-                    f"{leaf.value!r:.60}"
+                    f"{shown(leaf.value)}"
                 )
             return None
         type_ = call.type_of(leaf)

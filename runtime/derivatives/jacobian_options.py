@@ -7,6 +7,7 @@ from typing import Any
 from ...compiler.errors import TransformArgumentError
 from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import describe
+from ...compiler.nesting import shown
 from ...compiler.tracing.trace import Lane, require_trace
 from ..batching.chunk_size import Chunking, chunking
 from ..eager.mapped_axes import MappedAxis, mapping
@@ -38,10 +39,10 @@ def jacobian_options(
 ) -> JacobianOptions:
     """The options of a transform of `func`; raises `TransformArgumentError` for wrong ones."""
     where = f"{transform}({describe(func)})"
-    if randomness not in ("error", "same"):
+    if not isinstance(randomness, str) or randomness not in ("error", "same"):
         hint = "; the function runs once, so that all directions see the same numbers"
         raise TransformArgumentError(
-            f"{where}: randomness must be 'error' or 'same', not {randomness!r}"
+            f"{where}: randomness must be 'error' or 'same', not {shown(randomness)}"
             + (hint if randomness == "different" else "")
         )
     return JacobianOptions(where, chunking(where, chunk_size, memory_limit), randomness)

@@ -8,6 +8,7 @@ import optree
 
 from ...compiler.errors import TransformArgumentError
 from ...compiler.frontend.traced_program import describe
+from ...compiler.nesting import shown
 from ..eager.converting import Convert, converting
 from ..eager.run import like_function
 from .argnums import Argnums
@@ -123,9 +124,9 @@ def jacobian(
     (2, 2, 2)
     """
     func = converting(func, convert)
-    if mode not in tuple(MODES):
+    if not isinstance(mode, str) or mode not in MODES:
         raise TransformArgumentError(
-            f"jacobian({describe(func)}): mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}"
+            f"jacobian({describe(func)}): mode must be one of {', '.join(map(repr, MODES))}, not {shown(mode)}"
         )
     require_sparse_option(f"jacobian({describe(func)})", sparse)
     blocks: BlocksOf = MODES[mode]

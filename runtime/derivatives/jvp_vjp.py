@@ -9,6 +9,7 @@ import optree
 from ...compiler.errors import TransformArgumentError, TransformTypeError
 from ...compiler.frontend.traced_program import ArrayOutput, describe, is_array_like, path_names
 from ...compiler.ir import ArrayType, Graph
+from ...compiler.nesting import shown
 from ...passes.transforms.vmap import vmap as vmap_graph
 from ..batching.batch_size import batch_size
 from ..eager.converting import Convert, converting
@@ -195,7 +196,7 @@ class _Pullback:
         except LookupError:
             check_same_structure(f"{self.call.where}: cotangents", structure(cotangents), tree)
             raise TransformTypeError(
-                f"{self.call.where}: the cotangents must be arrays, not {cotangents!r:.80}"
+                f"{self.call.where}: the cotangents must be arrays, not {shown(cotangents, 80)}"
             ) from None
 
     def _fitted(self, given: Sequence[Any], batch: tuple[int, ...]) -> list[Any]:

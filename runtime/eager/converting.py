@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 from ...compiler.errors import TransformArgumentError
 from ...compiler.frontend.conversion import CONVERTS, converted
+from ...compiler.nesting import shown
 from .run import like_function
 
 Convert: TypeAlias = bool | str | Iterable[str] | None
@@ -38,6 +39,6 @@ def _names(convert: Any) -> tuple[str, ...]:
     )
     if not names or not all(isinstance(name, str) for name in names):
         raise TransformArgumentError(
-            f'convert must be True, False, or names of libraries such as ("mylib",), not {convert!r}'
+            f'convert must be True, False, or names of libraries such as ("mylib",), not {shown(convert)}'
         )
     return names

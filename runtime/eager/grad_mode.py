@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from ...compiler.errors import TransformTypeError
+from ...compiler.nesting import shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -85,7 +86,7 @@ class set_grad_enabled(_Mode):  # noqa: N801
     def __init__(self, mode: bool) -> None:
         given: Any = mode
         if not isinstance(given, (bool, np.bool_)):
-            raise TransformTypeError(f"set_grad_enabled: mode must be True or False, not {given!r:.60}")
+            raise TransformTypeError(f"set_grad_enabled: mode must be True or False, not {shown(given)}")
         super().__init__(bool(mode))
         self._before = _enabled.get()
         _enabled.set(self._inside)

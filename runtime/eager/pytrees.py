@@ -1,7 +1,7 @@
 """`register_pytree` and `register_dataclass`: your own classes as containers of arguments and results."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import optree
@@ -76,7 +76,11 @@ def register_dataclass(cls: type[T], *, static: Sequence[str] = ()) -> type[T]:
         raise TransformTypeError(
             f"register_dataclass: {cls.__name__} is not a dataclass: use register_pytree"
         )
-    static = (static,) if isinstance(static, str) else tuple(static)
+    static = (
+        (static,) if isinstance(static, str) else tuple(static) if isinstance(static, Iterable) else (static,)
+    )
+    if not all(isinstance(name, str) for name in static):
+        raise TransformTypeError(f"register_dataclass: static must be names of fields, not {shown(static)}")
     fields = [field.name for field in dataclasses.fields(cls)]
     unknown = [name for name in static if name not in fields]
     if unknown:

@@ -5,13 +5,11 @@ from functools import update_wrapper
 from typing import Any, TypeAlias
 
 import numpy as np
-import optree
 
 from ...compiler.builder import bind, inline
 from ...compiler.dtypes import Array
 from ...compiler.errors import TransformTypeError
 from ...compiler.frontend.traced_program import (
-    NAMESPACE,
     Argument,
     Program,
     function_name,
@@ -20,7 +18,7 @@ from ...compiler.frontend.traced_program import (
 )
 from ...compiler.interpreter import evaluate
 from ...compiler.ir import ArrayType, Constant, Graph, Param, Value
-from ...compiler.nesting import refuse_deep, shown
+from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.memory_layout import Layout, LayoutQuestion, layout_of
@@ -30,6 +28,7 @@ from ...compiler.value_ops import constant, full
 from ...passes.pipeline import Made, apply
 from ..environment import checking
 from ..gpu.device_array import DeviceArray
+from ..trees import changed_leaves
 from .tape import is_recording, joined
 from .transform_log import record_for
 
@@ -152,11 +151,7 @@ def on_traced_leaves(op: str, x: Any, **params: Param) -> Any:
         with joined():
             return wrap(bind(op, leaf.value, **params), is_scalar=leaf.is_scalar, weak=leaf.weak)
 
-    try:
-        return optree.tree_map(recorded, x, namespace=NAMESPACE)
-    except RecursionError:
-        refuse_deep({f"the argument of {op}": x})
-        raise
+    return changed_leaves(f"the argument of {op}", recorded, x)
 
 
 def zeros(type: ArrayType) -> Any:

@@ -5,8 +5,12 @@ import os
 import shutil
 import stat
 from pathlib import Path
+from typing import Final
 
 from .trusted_path import exposure_of
+
+SAFE_TO_OPEN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Flags for opening a file in the folder: no links, no waiting for pipes."""
 
 
 def default_folder() -> Path:
@@ -51,6 +55,21 @@ def is_mine(status: os.stat_result) -> bool:
 def others_can_write(status: os.stat_result) -> bool:
     """Whether a folder or file is open to its group or to everyone."""
     return os.name != "nt" and bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def problem_of_file(status: os.stat_result) -> str | None:
+    """Why a file in the folder must not be read, in the words that follow its name; None if it is this user's alone."""
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a regular file"
+    if not is_mine(status):
+        return "belongs to another user"
+    return "can be written by other users" if others_can_write(status) else None
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Make a file that nobody else can write to, whatever the process's umask is."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
 
 
 def make_private(folder: Path) -> None:

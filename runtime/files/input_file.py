@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
-from ...compiler.errors import InputFileError, TransformTypeError
+from ...compiler.errors import InputFileError, TransformArgumentError, TransformTypeError
+from ...compiler.nesting import shown
 from ...compiler.text.units import show_bytes
 
 _KINDS: Final = (
@@ -34,9 +35,14 @@ def path_of(function: str, given: Any) -> Path:
     """The path that `function` was given. Raises `TransformTypeError` for anything else, such as a file descriptor."""
     found = os.fspath(given) if isinstance(given, os.PathLike) else given
     if isinstance(found, str):
+        if "\0" in found:
+            raise TransformArgumentError(
+                f"{function}: path holds a null byte, as no file's name does: {shown(found)}"
+            )
         return Path(found)
-    shown = f"{type(given).__name__}: {given!r:.60}"
-    raise TransformTypeError(f"{function}: path must be a str or a pathlib.Path, not {shown}")
+    raise TransformTypeError(
+        f"{function}: path must be a str or a pathlib.Path, not {type(given).__name__}: {shown(given)}"
+    )
 
 
 @contextmanager

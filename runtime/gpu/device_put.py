@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-import optree
 
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import ArgumentTypeError, DTypeError
-from ...compiler.frontend.traced_program import NAMESPACE
 from ...compiler.tracing.traced_array import is_traced
+from ..trees import changed_leaves
 from ..whole_numbers import whole_number
 from .device import Device, gpu
 from .device_array import DeviceArray, on_device
@@ -40,7 +39,7 @@ def device_put(tree: Any, device: int = 0) -> Any:
     {'w': DeviceArray([1., 1.], f32[2] on cuda:0), 'b': DeviceArray(0.5, f64[] on cuda:0)}
     """
     target = gpu(whole_number("device_put", "device", device, least=None))
-    return optree.tree_map(lambda leaf: _put(leaf, target), tree, namespace=NAMESPACE)
+    return changed_leaves("the argument of device_put", lambda leaf: _put(leaf, target), tree)
 
 
 def _put(leaf: Any, target: Device) -> Any:

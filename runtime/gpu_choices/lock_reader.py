@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 from ...compiler.backends.triton.choice import Choice, choice_of
 from ...compiler.backends.triton.kernels.kernel_key import DIGITS, key_of_text
 from ...compiler.errors import ArgumentValueError, LockFileError
+from ...compiler.nesting import shown
 from .lock_entry import Entries, LockEntry, Measured
 from .lock_text import FORMAT
 
@@ -135,7 +136,7 @@ class _Table:
 
     def __post_init__(self) -> None:
         if not isinstance(self.given, dict):
-            self.reader.refuse(self.line, f"{self.what} is {self.given!r:.60}, and should be a table")
+            self.reader.refuse(self.line, f"{self.what} is {shown(self.given)}, and should be a table")
         self.fields = dict(self.given)
 
     def take(self, name: str, wanted: type) -> Any:
@@ -144,7 +145,7 @@ class _Table:
         found = self.fields.pop(name)
         if not isinstance(found, wanted):
             self.reader.refuse(
-                self.line, f"{name} of {self.what} is {found!r:.60}, and should be {_KINDS[wanted]}"
+                self.line, f"{name} of {self.what} is {shown(found)}, and should be {_KINDS[wanted]}"
             )
         return found
 

@@ -15,6 +15,7 @@ from ...compiler.backends.triton.planning.plan_document import arrays_of, docume
 from ...compiler.backends.triton.planning.program import TritonProgram
 from ...compiler.dtypes import Array, dtype_name, dtype_named, dtype_names
 from ...compiler.errors import CubinError, InternalError, ParseError
+from ...compiler.nesting import shown
 from ..gpu.device import Device
 from ..gpu.kernel import LoadedKernel
 from ..gpu.loading import about_kernel, loaded_kernel
@@ -135,7 +136,7 @@ def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> S
 def _array(content: bytes, type: Any) -> Array:
     name, *shape = type
     if name not in dtype_names() or not all(isinstance(dim, int) and dim >= 0 for dim in shape):
-        raise ParseError(f"{type!r:.60} is not a type of an array")
+        raise ParseError(f"{shown(type)} is not a type of an array")
     return np.frombuffer(content, dtype_named(name)).reshape(shape)
 
 
@@ -147,7 +148,7 @@ def _kernel(
     warps, shared, pointers = _count(about, "warps"), _count(about, "shared_bytes"), _count(about, "pointers")
     scratch, numbers = _count(about, "scratch_bytes"), about.get("numbers", [])
     if not isinstance(numbers, list) or any(size not in (4, 8) for size in numbers):
-        raise ParseError(f"the numbers that {name!r:.60} takes have {numbers!r:.60} bytes")
+        raise ParseError(f"the numbers that {shown(name)} takes have {shown(numbers)} bytes")
     sizes = [_POINTER] * pointers + numbers + [_POINTER] * 2
     try:
         found = kernels_in(code).get(name)
@@ -155,7 +156,7 @@ def _kernel(
     except CubinError as error:
         raise ParseError(error.message) from error
     if found is None or not isinstance(function, str):
-        raise ParseError(f"the code beside {function!r:.60} has no kernel {name!r:.60}")
+        raise ParseError(f"the code beside {shown(function)} has no kernel {shown(name)}")
     if not 1 <= warps <= _MOST_WARPS:
         raise ParseError(f"{name:.60} has {found.threads} threads, and {warps} warps are to be launched")
     _check_facts(name, found, sizes, warps)
@@ -183,7 +184,8 @@ def _check_facts(name: str, found: KernelFacts | PtxFacts, sizes: Sequence[int],
     """Its arguments and threads are those with which it will be launched."""
     if found.parameters != laid_out(sizes):
         raise ParseError(
-            f"the parameters of {name:.60} lie at {found.parameters!r:.80}, not as those of {sizes!r:.80} bytes do"
+            f"the parameters of {name:.60} lie at {shown(found.parameters, 80)}, not as those of {shown(sizes, 80)} "
+            "bytes do"
         )
     if found.threads not in (0, warps * _WARP):
         raise ParseError(f"{name:.60} has {found.threads} threads, and {warps} warps are to be launched")
@@ -192,7 +194,7 @@ def _check_facts(name: str, found: KernelFacts | PtxFacts, sizes: Sequence[int],
 def _count(about: Mapping[str, Any], name: str) -> int:
     number = about[name]
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 31:
-        raise ParseError(f"{name} of a kernel is {number!r:.60}")
+        raise ParseError(f"{name} of a kernel is {shown(number)}")
     return number
 
 

@@ -5,11 +5,20 @@ Forgetting costs time, never correctness: what cannot be read was not known, wha
 
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from ..cache.disk_cache import default_cache
-from ..files.cache_folder import delete, make_private, problem_of, temporary_in
+from ..files.cache_folder import (
+    SAFE_TO_OPEN,
+    delete,
+    make_private,
+    problem_of,
+    problem_of_file,
+    temporary_in,
+    write_private,
+)
 
 MOST_BYTES = 2**16
 """Of a file of facts: what is longer was written by nobody who means well."""
@@ -21,7 +30,9 @@ def recall(name: str) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | SAFE_TO_OPEN)) as file:
+            if problem_of_file(os.fstat(file.fileno())) is not None:
+                return {}
             found: Any = json.loads(file.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
@@ -38,7 +49,7 @@ def remember(name: str, facts: dict[str, Any]) -> None:
         if problem_of(path.parent) is None:
             written = temporary_in(path.parent)
             try:
-                written.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+                write_private(written, (json.dumps(facts, indent=1) + "\n").encode())
                 written.replace(path)
             except OSError:
                 delete(written)  # a full disk

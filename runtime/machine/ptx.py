@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...compiler.errors import ParseError
+from ...compiler.nesting import shown
 from .cubin import laid_out
 
 LARGEST: Final = 1 << 24
@@ -87,7 +88,7 @@ def _places(parameters: str) -> tuple[tuple[int, int], ...]:
         found = _PARAMETER.fullmatch(parameter.strip())
         if found is None:
             raise ParseError(
-                f"this is not PTX of a kernel that takes pointers and numbers: {parameter.strip()!r:.80}"
+                f"this is not PTX of a kernel that takes pointers and numbers: {shown(parameter.strip(), 80)}"
             )
         sizes.append(int(found[1]) // 8)
     return laid_out(sizes)
@@ -102,5 +103,5 @@ def _threads(rules: str) -> int:
                 raise ParseError("PTX says two numbers of threads of its kernel")
             threads = int(found[1])
         elif not _OTHERS.fullmatch(rule):
-            raise ParseError(f"PTX asks for a launch that is not made here: {rule!r:.60}")
+            raise ParseError(f"PTX asks for a launch that is not made here: {shown(rule)}")
     return threads

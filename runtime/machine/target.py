@@ -7,6 +7,7 @@ from typing import Final
 
 from ...compiler.backends.c.function import COptions
 from ...compiler.errors import BackendError
+from ...compiler.nesting import shown
 from ..environment import usual_backend
 from .blas import products
 from .toolchain import Toolchain, toolchain, working_toolchain
@@ -55,9 +56,9 @@ NUMPY: Final = Target("numpy", COptions(), None)
 
 def check_backend(backend: str, setting: str = "backend") -> None:
     """`BackendError` for a name that is none, of what was set."""
-    if backend not in BACKENDS:
+    if not isinstance(backend, str) or backend not in BACKENDS:
         raise BackendError(
-            f"{setting} {backend!r} is unknown: choose one of {', '.join(map(repr, BACKENDS))}"
+            f"{setting} {shown(backend)} is unknown: choose one of {', '.join(map(repr, BACKENDS))}"
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from ...compiler.nesting import shown
 from ...compiler.symbolic_size import is_known, joint_shape
 from ...compiler.tracing.foreign_array import as_seen_inside
 from ...compiler.tracing.trace import array_type, current_trace
@@ -36,7 +37,7 @@ def float_dtype(method: str, dtype: Any) -> Any:
     """The dtype of a draw of real numbers."""
     found = dtype_of(dtype)
     if found not in FLOATS:
-        raise DTypeError(f"{method}: random numbers are float32 or float64, not {dtype!r:.40}")
+        raise DTypeError(f"{method}: random numbers are float32 or float64, not {shown(dtype, 40)}")
     return found
 
 
@@ -67,7 +68,7 @@ def whole_size(method: str, size: Any) -> Size:
         shape = tuple(map(as_size, items))
     except TypeError:
         raise ArgumentTypeError(
-            f"{method}: size must be an int or a tuple of ints, not {size!r:.60}"
+            f"{method}: size must be an int or a tuple of ints, not {shown(size)}"
         ) from None
     if any(item < 0 for item in shape):
         raise ArgumentValueError(f"{method}: size must not be negative, but is {shape}")

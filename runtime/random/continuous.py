@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError
+from ...compiler.nesting import shown
 from ...compiler.tracing.eager_ops import apply_op
 from .source import Source
 from .stream import Size
@@ -56,7 +57,7 @@ def factor_of(cov: Any, method: str) -> Any:
         vectors, values, _ = np.linalg.svd(cov)
         return vectors * np.sqrt(values)[..., None, :]
     raise ArgumentValueError(
-        f"multivariate_normal: method must be 'cholesky', 'eigh' or 'svd', not {method!r:.40}"
+        f"multivariate_normal: method must be 'cholesky', 'eigh' or 'svd', not {shown(method, 40)}"
     )
 
 

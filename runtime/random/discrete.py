@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentValueError, DTypeError
+from ...compiler.nesting import shown
 from . import continuous
 from .arguments import as_array, dtype_of, known
 from .source import Source
@@ -65,7 +66,7 @@ def range_of(low: Any, high: Any, dtype: Any, endpoint: bool) -> tuple[Any, Any,
     """``(low, count, small)`` as u64, for `integers_between`; 2³² or fewer integers are a small range."""
     kind = dtype_of(dtype)
     if kind not in INTEGERS:
-        raise DTypeError(f"integers: the dtype must be an integer or bool, not {dtype!r:.40}")
+        raise DTypeError(f"integers: the dtype must be an integer or bool, not {shown(dtype, 40)}")
     info: Any = None if kind.kind == "b" else np.iinfo(kind.name)
     least, most = (0, 1) if info is None else (int(info.min), int(info.max))
     if isinstance(low, (int, np.integer)) and isinstance(high, (int, np.integer)):

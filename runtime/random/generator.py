@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from ...compiler.nesting import shown
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.option_checks import flag, whole
 from ...compiler.tracing.trace import current_trace
@@ -89,7 +90,7 @@ class Generator(ByReference):
     def _go_back(self, new: Any) -> None:
         if not isinstance(new, dict) or set(new) != {"key", "counter"}:
             raise ArgumentTypeError(
-                f"a generator's state is a dict of 'key' and 'counter', as rng.state gives it, not {new!r:.60}"
+                f"a generator's state is a dict of 'key' and 'counter', as rng.state gives it, not {shown(new)}"
             )
         key, counter = _words("key", new["key"], (2,), 32), _words("counter", new["counter"], (), 64)
         as_array(self._key)[...] = key
@@ -442,19 +443,19 @@ def _words(name: str, given: Any, shape: tuple[int, ...], bits: int) -> Any:
     array = as_array(given)
     if array.shape != shape or array.dtype.kind not in "iu":
         raise ArgumentTypeError(
-            f"the {name} of a generator is integers of shape {shape} and {bits} bits, not {given!r:.60}"
+            f"the {name} of a generator is integers of shape {shape} and {bits} bits, not {shown(given)}"
         )
     values = known(given, array)
     if values is not None and (np.any(values < 0) or np.any(values >= 2**bits)):
-        raise ArgumentValueError(f"the {name} of a generator has {bits} bits, and is not {given!r:.60}")
+        raise ArgumentValueError(f"the {name} of a generator has {bits} bits, and is not {shown(given)}")
     return array
 
 
 def _returned(drawn: Any) -> Any:
     """A draw as NumPy gives it: without axes, a scalar."""
-    if drawn.ndim:
-        return drawn
-    return wrap(drawn.value) if is_traced(drawn) else drawn[()]
+    if is_traced(drawn):
+        return drawn if drawn.ndim else wrap(drawn.value)
+    return drawn[()] if isinstance(drawn, np.ndarray) and not drawn.ndim else drawn
 
 
 def _children(generator: Generator) -> tuple[tuple[Any, Any], None]:

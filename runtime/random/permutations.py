@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from ...compiler.nesting import shown
 from ...compiler.tracing.axes import normalize_axis
 from ...compiler.tracing.traced_array import is_traced
 from . import continuous, discrete
@@ -100,5 +101,5 @@ def items(method: str, a: Any) -> Any:
     array = as_array(a)
     if array.ndim == 0:
         that_is_known = " known while tracing" if is_traced(array) else ""
-        raise ArgumentTypeError(f"{method}: expected an array or an int{that_is_known}, not {a!r:.60}")
+        raise ArgumentTypeError(f"{method}: expected an array or an int{that_is_known}, not {shown(a)}")
     return array

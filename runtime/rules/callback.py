@@ -12,6 +12,7 @@ from ...compiler.dtypes import is_supported
 from ...compiler.errors import DTypeError, ShapeError, TransformArgumentError, TransformTypeError
 from ...compiler.frontend.traced_program import describe, leaf_type, path_names
 from ...compiler.ir import ArrayType, Graph, Value
+from ...compiler.nesting import shown
 from ...compiler.ops.control.control import METHODS
 from ...compiler.symbolic_size import SymbolicSize
 from ..eager.run import require_function, run
@@ -55,10 +56,10 @@ def pure_callback(
     """
     require_function("pure_callback", function)
     leaves, tree = flatten(args)
-    if vmap_method not in METHODS:
+    if not isinstance(vmap_method, str) or vmap_method not in METHODS:
         raise TransformArgumentError(
             f"pure_callback({describe(function)}): vmap_method must be one of {', '.join(map(repr, METHODS))}, not "
-            f"{vmap_method!r:.60}"
+            f"{shown(vmap_method)}"
         )
     method = {} if vmap_method == "sequential" else {"method": vmap_method}
     specs, spec_tree = flatten(result_spec)
@@ -110,7 +111,7 @@ def _spec_type(spec: Any, where: str) -> ArrayType:
     if not is_dtype and not (hasattr(spec, "shape") and hasattr(spec, "dtype")):
         raise TransformTypeError(
             f"{where} must have a shape and a dtype, as np.empty(3) has, or be a dtype for a scalar; "
-            f"{type(spec).__name__} is neither: {spec!r:.60}"
+            f"{type(spec).__name__} is neither: {shown(spec)}"
         )
     try:
         dtype = np.dtype(spec if is_dtype else spec.dtype)

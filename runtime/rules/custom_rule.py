@@ -22,6 +22,7 @@ from ...compiler.frontend.traced_program import (
     function_name,
     trace,
 )
+from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import as_value, wrap
 from ..derivatives.stop_gradient import stop_gradient
 from ..eager.run import as_argument, inputs_of, is_array, require_function
@@ -63,7 +64,7 @@ class CustomRule:
         for name in nondiff:
             if self._signature is None or name not in self._signature.parameters:
                 raise TransformArgumentError(
-                    f"{self._where}: nondiff names {name!r}, which is not a parameter"
+                    f"{self._where}: nondiff names {shown(name)}, which is not a parameter"
                 )
 
     # ---- rules ---------------------------------------------------------------------------------------
@@ -241,7 +242,7 @@ def custom_rule(function: Rule | None = None, /, *, nondiff: Any = ()) -> Any:
     """
     names = (nondiff,) if isinstance(nondiff, str) else nondiff
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise TransformTypeError(f"custom_rule: nondiff must be names of parameters, not {nondiff!r:.60}")
+        raise TransformTypeError(f"custom_rule: nondiff must be names of parameters, not {shown(nondiff)}")
     if function is None:
         return partial(custom_rule, nondiff=names)
     require_function("custom_rule", function)

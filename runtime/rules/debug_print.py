@@ -4,16 +4,16 @@ from string import Formatter
 from typing import Any
 
 import numpy as np
-import optree
 
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.traced_program import NAMESPACE, leaf_type
+from ...compiler.frontend.traced_program import leaf_type
 from ...compiler.ir import Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.tracing.foreign_array import as_seen_inside
 from ..eager.run import is_array, run
+from ..trees import changed_leaves
 
 
 def debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:
@@ -79,7 +79,7 @@ class _Template:
         filled = self.text(spec)
         if is_array(given) or isinstance(given, np.generic):
             return f"{{{self._number(given)}{how}{':' if filled else ''}{filled}}}"
-        marked = optree.tree_map(self._marked, given, namespace=NAMESPACE)
+        marked = changed_leaves("an argument of debug_print", self._marked, given)
         text = f"{{0{how}:{filled}}}".format(marked)
         return _unmarked(text)
 

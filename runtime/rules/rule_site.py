@@ -27,6 +27,7 @@ from ...compiler.frontend.traced_program import (
     weak_type,
 )
 from ...compiler.ir import ArrayType, Constant, Graph, Location, Value
+from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import as_value, is_traced, wrap
 from ...compiler.value_ops import constant, convert, zeros_like
 from ..trees import flatten, show, spread
@@ -254,7 +255,7 @@ class RuleSite:
         if given is None and none_is_zero:
             return wrap(zeros_like(Value(type)))
         if not is_array_like(given):
-            raise self.failure(kind, f"returns {path} = {given!r:.60}, where {type} is expected")
+            raise self.failure(kind, f"returns {path} = {shown(given)}, where {type} is expected")
         found = leaf_type(given, path)
         weak = weak_type(given)
         casts = weak is not None or (casts and np.can_cast(found.dtype, type.dtype, "same_kind"))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...compiler.errors import DonationError
 from ...compiler.frontend.traced_program import describe
+from ...compiler.nesting import shown
 from .signature import Signature
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -18,7 +19,7 @@ def check_donated(function: Callable[..., Any], donated: Sequence[Any], static: 
     for position in donated:
         if isinstance(position, bool) or not isinstance(position, int) or position < 0:
             raise DonationError(
-                f"donate_argnums has {position!r}: it must be a position, 0 for the first argument"
+                f"donate_argnums has {shown(position)}: it must be a position, 0 for the first argument"
             )
         if position in static:
             raise DonationError(

@@ -17,6 +17,7 @@ from ...compiler.errors import (
 )
 from ...compiler.frontend.traced_program import describe, users_name
 from ...compiler.ir import Shape
+from ...compiler.nesting import shown
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import LONGEST_NAME, RESERVED, Comparison, Dim, Extent
 from ...compiler.shapes.guards import Guard, Guards
@@ -219,7 +220,7 @@ def read_dynamic(given: Any, constraints: Any = ()) -> Dynamic:
     if not isinstance(given, Mapping):
         if given is not None and not isinstance(given, bool):
             raise TransformTypeError(
-                f"dynamic must be None, True, False, or a dict of what arguments are, not {given!r:.60}"
+                f"dynamic must be None, True, False, or a dict of what arguments are, not {shown(given)}"
             )
         if sizes or relations:
             raise DimSpecError(
@@ -266,24 +267,26 @@ def check_arguments(function: Callable[..., Any], dynamic: Dynamic) -> None:
 
 def _described(name: Any, said: Any, sizes: Sizes) -> bool | Described | None:
     if not isinstance(name, str):
-        raise ArgumentSpecError(f"dynamic: arguments have names such as 'x', and {name!r:.60} is none")
+        raise ArgumentSpecError(f"dynamic: arguments have names such as 'x', and {shown(name)} is none")
     if said is None or isinstance(said, bool):
         return said
     if isinstance(said, str):
         found = _SPEC.fullmatch(said)
         if found is None:
-            raise ArgumentSpecError(f"dynamic: cannot read {said!r}, the description of {name!r}: {_HINT}")
+            raise ArgumentSpecError(
+                f"dynamic: cannot read {shown(said)}, the description of {name!r}: {_HINT}"
+            )
         short, inside = found.groups()
         if short and short not in dtype_names():
             raise ArgumentSpecError(
-                f"dynamic: {name!r} is described as {said!r}, but {short!r} is not a dtype: write one of "
+                f"dynamic: {name!r} is described as {shown(said)}, but {short!r} is not a dtype: write one of "
                 f"{', '.join(dtype_names())}"
             )
         shape = tuple(_size(name, part, sizes) for part in split_sizes(inside))
         return Described(shape, dtype_named(short) if short else None)
     if isinstance(said, tuple | list):
         return Described(tuple(_size(name, size, sizes) for size in said))
-    raise ArgumentSpecError(f"dynamic: {name!r} cannot be {said!r:.60}: {_HINT}")
+    raise ArgumentSpecError(f"dynamic: {name!r} cannot be {shown(said)}: {_HINT}")
 
 
 def _size(name: str, size: Any, sizes: Sizes) -> Extent | None:
@@ -294,5 +297,5 @@ def _size(name: str, size: Any, sizes: Sizes) -> Extent | None:
     if isinstance(size, Dim):
         return size
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise ArgumentSpecError(f"dynamic: a size of {name!r} cannot be {size!r:.60}: {_HINT}")
+        raise ArgumentSpecError(f"dynamic: a size of {name!r} cannot be {shown(size)}: {_HINT}")
     return size

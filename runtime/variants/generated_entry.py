@@ -18,6 +18,8 @@ from .donation import to_overwrite
 from .layout_guards import LayoutGuard
 from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, identity_of
 
+_OF_INTS = {"int64": (-(2**63), 2**63), "uint64": (2**63, 2**64)}
+"""Which of Python's ints have a dtype: those from the first number to the second, without it."""
 MISS: Any = object()
 """What an entry returns for a call that it was not made for."""
 
@@ -180,6 +182,9 @@ class CheckWriter:
             type_ = spec.dtype.type if spec.type is np.generic else spec.type
             self.names[f"t_{type_.__name__}"] = type_
             self._miss_if(f"type({name}) is not t_{type_.__name__}")
+            if type_ is int:  # whose dtype is that of its value
+                low, high = _OF_INTS[spec.dtype.name]
+                self._miss_if(f"not {low} <= {name} < {high}")
             self.names[f"n_{dtype_name(spec.dtype)}"] = spec.dtype.type
             self.leaves.append(name if spec.type is np.generic else f"n_{dtype_name(spec.dtype)}({name})")
         else:

@@ -18,6 +18,7 @@ from ...compiler.frontend.traced_program import (
     weak_type,
 )
 from ...compiler.ir import ArrayType, Shape
+from ...compiler.nesting import shown
 from ...compiler.shapes.dim import Dim, of_size
 from ...compiler.shapes.guards import Guards
 from ...compiler.shapes.solving import SizeReader
@@ -97,7 +98,7 @@ class StaticSpec:
     is_traced = False
 
     def __str__(self) -> str:
-        return f"static {self.value!r:.60}"
+        return f"static {shown(self.value)}"
 
 
 Spec = ArraySpec | NumberSpec | StaticSpec
@@ -225,7 +226,7 @@ class Signature:
         lines += [f"{path}: {theirs[path]} is gone" for path in theirs if path not in ours]
         if self.tree == other.tree:
             return lines + [
-                f"a dict has its keys in the order {ours!r:.120}, and had them in the order {theirs!r:.120}"
+                f"a dict has its keys in the order {shown(ours, 120)}, and had them in the order {shown(theirs, 120)}"
                 for ours, theirs in zip(self.orders, other.orders, strict=True)
                 if ours != theirs
             ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...compiler.errors import StaticArgumentError
 from ...compiler.frontend.traced_program import describe
+from ...compiler.nesting import shown
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -15,7 +16,7 @@ def as_tuple(option: str, given: Any, of: type[Any]) -> tuple[Any, ...]:
     """One or several ints or strings as a tuple."""
     items = (given,) if isinstance(given, of) else tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(isinstance(item, of) and not isinstance(item, bool) for item in items):
-        raise StaticArgumentError(f"{option} must be {of.__name__} or a tuple of them, not {given!r}")
+        raise StaticArgumentError(f"{option} must be {of.__name__} or a tuple of them, not {shown(given)}")
     return items
 
 
@@ -51,6 +52,6 @@ def _check(
     for item in given:
         if item not in known:
             raise StaticArgumentError(
-                f"{option} has {item!r}, but {describe(function)} has no such parameter: it has "
+                f"{option} has {shown(item)}, but {describe(function)} has no such parameter: it has "
                 f"{', '.join(names) or 'none'}"
             )

@@ -221,6 +221,59 @@ def test_entries_of_the_cache_for_c_are_forged(place: Place) -> None:
     assert_that_forgeries_fail(place, forged_entries_of_c)
 
 
+def opened_to_all(facts: Path) -> None:
+    facts.chmod(0o666)
+
+
+def opened_to_the_group(facts: Path) -> None:
+    facts.chmod(0o660)
+
+
+def given_away(facts: Path) -> None:
+    if os.geteuid() == 0:
+        os.chown(facts, NOBODY, NOBODY)
+    else:
+        facts.chmod(0o622)
+
+
+def reached_by_a_link(facts: Path) -> None:
+    facts.symlink_to(moved_aside(facts))
+
+
+def replaced_by_a_pipe(facts: Path) -> None:
+    facts.unlink()
+    os.mkfifo(facts)
+
+
+WAYS_IN: Final = (opened_to_all, opened_to_the_group, given_away, reached_by_a_link, replaced_by_a_pipe)
+
+
+def forged_facts(random: Random, count: int) -> Iterator[str]:
+    """What is remembered names another compiler, and others could have written it. Nothing is run of that name."""
+    foreign = Path("compiler").resolve()
+    trace = Path("foreign").resolve()
+    foreign.write_text(f'#!/bin/sh\nmkdir -p "{trace}"\nexec cc "$@"\n', encoding="utf-8")
+    foreign.chmod(0o755)
+    facts, mask = cache_folder() / "toolchain.json", os.umask(0)
+    yield f"as written where all may write: {forked(called)}"
+    for number in range(count):
+        forge = WAYS_IN[number % len(WAYS_IN)]
+        assert stat.S_IMODE(facts.stat().st_mode) == 0o600
+        known = json.loads(facts.read_bytes())
+        known["command"] = [str(foreign)]
+        facts.write_text(json.dumps(known), encoding="utf-8")
+        forge(facts)
+        yield f"{forge.__name__}: {forked(partial(called, number + 2))}"
+        assert not trace.exists(), forge.__name__
+    os.umask(mask)
+
+
+def test_facts_about_the_machine_are_forged(place: Place) -> None:
+    found = place.run(forged_facts, len(WAYS_IN))
+    assert all(name.endswith(f": {RIGHT}") for name in found)
+    assert len(found) == len(WAYS_IN) + 1
+
+
 def forged_bundle(random: Random, content: Path, path: Path) -> str:
     """A zip file with one member changed, left out, given twice, or under a name that leads elsewhere."""
     way = random.choice(("changed", "left out", "twice", "named elsewhere", "swapped", "more"))

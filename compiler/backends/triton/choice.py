@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from ...errors import ArgumentValueError
+from ...nesting import shown
 
 MOST: Final = {"warps": 32, "stages": 8, "parts": 1 << 16, "programs": 1 << 16}
 """Of other fields there may be as many as a block of Triton's has elements."""
@@ -69,13 +70,13 @@ def choice_of(found: Mapping[str, Any]) -> Choice:
     Choice(elements=None, rows=None, columns=None, depth=None, warps=8, stages=None, parts=None, programs=None)
     """
     if unknown := sorted(set(found) - set(NAMES)):
-        raise ArgumentValueError(f"{unknown[0]!r} cannot be chosen: what can is {', '.join(NAMES)}")
+        raise ArgumentValueError(f"{shown(unknown[0])} cannot be chosen: what can is {', '.join(NAMES)}")
     return Choice(**found)
 
 
 def _check(name: str, number: Any) -> None:
     most = MOST.get(name, LARGEST_BLOCK)
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
-        raise ArgumentValueError(f"{name} is a whole number from 1 to {most}, not {number!r}")
+        raise ArgumentValueError(f"{name} is a whole number from 1 to {most}, not {shown(number)}")
     if name not in _COUNTS and number & (number - 1):
         raise ArgumentValueError(f"{name} is a power of two, not {number}")

@@ -8,6 +8,7 @@ import numpy as np
 from ...dtypes import INT64
 from ...errors import ArgumentValueError, ShapeError
 from ...ir import Value
+from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_known
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
@@ -24,7 +25,7 @@ def _correlated(x: Value, y: Value, mode: Any) -> Value:
     n, m = x.shape[0], y.shape[0]
     chosen = _MODES.get(mode)
     if chosen is None:
-        raise ArgumentValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+        raise ArgumentValueError(f"mode must be one of 'valid', 'same', or 'full' (got {shown(mode)})")
     before, after = {"valid": (0, 0), "same": (m // 2, m - m // 2 - 1), "full": (m - 1, m - 1)}[chosen]
     if isinstance(m, SymbolicSize):
         return _correlated_with_any_length(x, y, before, after)

@@ -57,7 +57,7 @@ def check_order(order: Any, allowed: str = "CFAK") -> str:
         return allowed[-1]
     letter = order.upper() if isinstance(order, str) else order
     if not isinstance(letter, str) or len(letter) != 1 or letter not in allowed:
-        raise ArgumentValueError(f"order must be one of {', '.join(map(repr, allowed))}, not {order!r:.60}")
+        raise ArgumentValueError(f"order must be one of {', '.join(map(repr, allowed))}, not {shown(order)}")
     return letter
 
 

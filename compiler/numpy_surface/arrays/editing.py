@@ -9,6 +9,7 @@ import numpy as np
 from ...dtypes import INT64, Array
 from ...errors import DataDependentShapeError, DTypeError, OutOfBoundsError, ShapeError
 from ...ir import Value
+from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_known, is_symbolic_shape
 from ...tracing.axes import axes_or_all, normalize_axis
 from ...tracing.registry import implements
@@ -220,7 +221,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         fits = casting == "unsafe" or np.result_type(given, target.dtype) == target.dtype
     if not fits:
         raise DTypeError(
-            f"cannot cast {np.result_type(given)} to {target.dtype} with casting rule {casting!r}"
+            f"cannot cast {np.result_type(given)} to {target.dtype} with casting rule {shown(casting)}"
         )
     new = as_value(src, target.dtype)
     target[...] = new if where is True else _chosen(as_value(where), new, target)

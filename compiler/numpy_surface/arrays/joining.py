@@ -8,6 +8,7 @@ import numpy as np
 from ...dtypes import DType
 from ...errors import ArgumentTypeError, DTypeError, ShapeError
 from ...ir import Shape, Value
+from ...nesting import shown
 from ...tracing.axes import normalize_axis
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, weak_or_dtype
@@ -34,7 +35,7 @@ def joined(parts: Sequence[Value], axis: int, out: Any, dtype: Any, casting: str
 def _joined_as(parts: Sequence[Value], axis: int, out: Any, dtype: DType, casting: str) -> TracedArray:
     for part in parts:
         if out is None and not np.can_cast(part.dtype, dtype, casting):  # type: ignore[arg-type]
-            raise DTypeError(f"cannot cast {part.dtype} to {dtype} with casting rule {casting!r}")
+            raise DTypeError(f"cannot cast {part.dtype} to {dtype} with casting rule {shown(casting)}")
         if _beside(part, axis) != _beside(parts[0], axis):
             shapes = ", ".join(str(p.shape) for p in parts)
             raise ShapeError(

@@ -10,6 +10,7 @@ import numpy as np
 from ...dtypes import BOOL, INT64
 from ...errors import ArgumentTypeError, ArgumentValueError, ShapeError, UnsupportedFunctionError
 from ...ir import Shape, Value
+from ...nesting import shown
 from ...symbolic_size import SymbolicSize, min_expr
 from ...tracing.registry import implements
 from ...tracing.traced_array import (
@@ -57,11 +58,11 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> T
             "np.pad with a function as its mode cannot be traced: it writes to each line in turn"
         )
     if mode not in _OPTION_OF:
-        raise ArgumentValueError(f"np.pad has no mode {mode!r}: {', '.join(_OPTION_OF)}")
+        raise ArgumentValueError(f"np.pad has no mode {shown(mode)}: {', '.join(_OPTION_OF)}")
     name, default = _OPTION_OF[mode]
     unknown = set(options) - {name}
     if unknown:
-        raise ArgumentValueError(f"np.pad takes no {', '.join(sorted(unknown))} with mode {mode!r}")
+        raise ArgumentValueError(f"np.pad takes no {', '.join(sorted(unknown))} with mode {shown(mode)}")
     widths = _widths(pad_width, source.ndim)
     given = options.get(name, default)
     chosen = [(given, given)] * source.ndim if name in ("reflect_type", "") else pairs(given, source.ndim)
@@ -213,7 +214,7 @@ def _with_images(mode: str, value: Value, axis: int, width: tuple[int, int], ski
 def _mirrored(mode: str, value: Value, axis: int, width: tuple[int, int], option: Pair) -> Value:
     """Even: mirrored at the edge. Odd: also mirrored at the edge's value."""
     if option[0] not in ("even", "odd"):
-        raise ArgumentValueError(f"reflect_type must be 'even' or 'odd', not {option[0]!r}")
+        raise ArgumentValueError(f"reflect_type must be 'even' or 'odd', not {shown(option[0])}")
     if option[0] == "even" or (mode == "reflect" and value.shape[axis] == 1):
         return _by_position("edge" if value.shape[axis] == 1 else mode, value, axis, width, option)
     _ends(value, axis)

@@ -20,6 +20,7 @@ from ...errors import (
     ShapeError,
 )
 from ...ir import Shape, Value
+from ...nesting import shown
 from ...symbolic_size import is_empty, is_symbolic_shape, max_expr, min_expr
 from ...tracing.axes import normalize_axis
 from ...tracing.index_checks import check_index, unchecked
@@ -74,7 +75,7 @@ def in_mode(places: Value, length: int, mode: str) -> Value:
         return elementwise("remainder", places, max_expr(length, 1))
     if mode == "clip":
         return elementwise("clip", places, 0, max_expr(length - 1, 0))
-    raise ArgumentValueError(f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}")
+    raise ArgumentValueError(f"mode must be 'raise', 'wrap' or 'clip', not {shown(mode)}")
 
 
 # ---- taking ------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...dtypes import is_supported
 from ...errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, ShapeError
+from ...nesting import shown
 from ...tracing.traced_array import is_traced
 
 P = ParamSpec("P")
@@ -52,7 +53,7 @@ def _check_size(name: str, size: Any) -> None:
         raise
     except TypeError:
         raise ArgumentTypeError(
-            f"{name}: size must be an int, not {type(size).__name__}: {size!r:.60}"
+            f"{name}: size must be an int, not {type(size).__name__}: {shown(size)}"
         ) from None
     if length < 0:
         raise ArgumentValueError(f"{name}: size must be at least 0, not {length}")
@@ -64,7 +65,7 @@ def _check_fill_value(name: str, fill_value: Any) -> None:
     array = np.asarray(fill_value)
     if array.ndim or not is_supported(array.dtype):
         raise ArgumentTypeError(
-            f"{name}: fill_value must be one number, not {type(fill_value).__name__}: {fill_value!r:.60}"
+            f"{name}: fill_value must be one number, not {type(fill_value).__name__}: {shown(fill_value)}"
         )
 
 

@@ -15,6 +15,7 @@ from ...errors import (
     UnsupportedFunctionError,
 )
 from ...ir import Value
+from ...nesting import shown
 from ...symbolic_size import is_known, is_symbolic_shape, typical
 from ...tracing.axes import normalize_axis
 from ...tracing.registry import implements
@@ -61,7 +62,7 @@ def _check_kind(kind: Any, stable: Any) -> None:
     if not isinstance(kind, str):
         raise ArgumentTypeError(f"sort kind must be a str, not {type(kind).__name__}")
     if kind[:1].lower() not in ("q", "h", "m", "s"):
-        raise ArgumentValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
+        raise ArgumentValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {shown(kind)})")
 
 
 @implements(np.sort)
@@ -100,7 +101,7 @@ def lexsort(keys: Any, axis: int = -1) -> TracedArray:
 
 def _check_places(kth: Any, x: Value, axis: int, kind: Any) -> None:
     if kind != "introselect":
-        raise ArgumentValueError(f"select kind must be 'introselect' (got {kind!r})")
+        raise ArgumentValueError(f"select kind must be 'introselect' (got {shown(kind)})")
     places = kth.concrete() if is_traced(kth) else np.asarray(kth)
     if places is None:
         raise UnsupportedFunctionError(
@@ -215,7 +216,7 @@ def places_in(ordered: Value, wanted: Value, side: str) -> Value:
 @implements(np.searchsorted)
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> TracedArray:
     if side not in ("left", "right"):
-        raise ArgumentValueError(f"side must be 'left' or 'right' (got {side!r})")
+        raise ArgumentValueError(f"side must be 'left' or 'right' (got {shown(side)})")
     ordered, wanted = in_common_dtype(a, v)
     if ordered.ndim != 1:
         raise ShapeError("object too deep for desired array: the sorted array must be one-dimensional")

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...dtypes import is_inexact
 from ...errors import ArgumentValueError, MatrixShapeError
+from ...nesting import shown
 from ...ops.linalg.matrix_stacks import joint_lead, solve_broadcast
 from ...tracing.eager_ops import apply_op
 from ...tracing.traced_array import as_value, is_traced, wrap
@@ -76,7 +77,9 @@ def solve_triangular(
     """
     kind = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}.get(trans)
     if kind is None:
-        raise ArgumentValueError(f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', not {trans!r}")
+        raise ArgumentValueError(
+            f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', not {shown(trans)}"
+        )
     matrix, sides = _in_one_dtype(a, b)
     vector = sides.ndim == 1
     if vector:

@@ -10,6 +10,7 @@ import numpy as np
 from ...dtypes import INT64, Array
 from ...errors import ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
+from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_empty, is_known, is_one, joint_shape, typical
 from ...tracing.indexing import Gather
 from ...tracing.memory_layout import (
@@ -212,7 +213,7 @@ def einsum(
         for value in values:
             if not np.can_cast(value.dtype, dtype, casting):  # type: ignore[arg-type]
                 raise DTypeError(
-                    f"einsum: cannot cast {value.dtype} to {dtype} with casting rule {casting!r}"
+                    f"einsum: cannot cast {value.dtype} to {dtype} with casting rule {shown(casting)}"
                 )
         values = [convert(value, np.dtype(dtype)) for value in values]
     terms = [_diagonal(_Term(v, labels)) for v, labels in zip(values, inputs, strict=True)]

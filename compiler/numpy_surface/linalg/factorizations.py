@@ -20,6 +20,7 @@ from ...builder import bind, bind_all
 from ...dtypes import FLOAT64, is_inexact
 from ...errors import ArgumentValueError
 from ...ir import Value
+from ...nesting import shown
 from ...ops.linalg.matrix_stacks import adjoint
 from ...tracing.memory_layout import copied_order, dense, elementwise_layout, layout_of_stacks, row_major
 from ...tracing.registry import implements
@@ -60,7 +61,9 @@ def cholesky(a: Any, /, *, upper: bool = False) -> TracedArray:
 def qr(a: Any, mode: str = "reduced") -> Any:
     (x,) = in_lapack_dtype(a)
     if mode not in ("reduced", "complete", "r", "raw"):
-        raise ArgumentValueError(f"Unrecognized mode {mode!r}: qr has 'reduced', 'complete', 'r' and 'raw'")
+        raise ArgumentValueError(
+            f"Unrecognized mode {shown(mode)}: qr has 'reduced', 'complete', 'r' and 'raw'"
+        )
     first, second = bind_all("qr", x, mode="reduced" if mode == "r" else mode)
     # LAPACK gets a copy in the order of `a`: "raw" transposes it, and R is its triangle.
     given = as_array(a).layout

@@ -13,6 +13,7 @@ from ...errors import (
     ShapeError,
 )
 from ...ir import Value
+from ...nesting import shown
 from ...tracing.registry import implements
 from ...tracing.traced_array import as_value, is_traced, wrap
 from ...value_ops import convert, full, logical_and, nonzero_mask, reshape, scatter, where
@@ -77,7 +78,7 @@ def _edges(x: Any, bins: Any, limits: Any, *, like_range: bool = False) -> Any:
         known = x.concrete()
         if known is None:
             raise ConcretizationError(
-                f"bins={bins!r} gives a number of bins that depends on values: give a number"
+                f"bins={shown(bins)} gives a number of bins that depends on values: give a number"
             )
         return as_array(np.histogram_bin_edges(known, bins, limits))
     if np.ndim(bins) == 1:

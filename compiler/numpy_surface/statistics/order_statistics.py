@@ -14,6 +14,7 @@ from ...builder import bind_all
 from ...dtypes import is_inexact
 from ...errors import ArgumentTypeError, ArgumentValueError
 from ...ir import Value
+from ...nesting import shown
 from ...tracing.axes import axes_or_all
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, contains_traced, is_traced, wrap
@@ -221,14 +222,16 @@ def _quantile(name: str, scale: int, *, ignore_nan: bool) -> None:
         if x.dtype.kind == "c":
             raise ArgumentTypeError("a must be an array of real numbers")
         if method not in _PLACES:
-            raise ArgumentValueError(f"{method!r} is not a valid method. Use one of: {', '.join(_PLACES)}")
+            raise ArgumentValueError(
+                f"{shown(method)} is not a valid method. Use one of: {', '.join(_PLACES)}"
+            )
         weak = type(q) in (int, float) or (is_traced(q) and q.weak is not None)
         fractions = _fractions(q, scale)
         axes = axes_or_all(axis, x.ndim)
         line = in_one_axis(x, axes)
         if weights is not None:
             if method != "inverted_cdf":
-                raise ArgumentValueError(f"only method 'inverted_cdf' supports weights, not {method!r}")
+                raise ArgumentValueError(f"only method 'inverted_cdf' supports weights, not {shown(method)}")
             w: Any = np.broadcast_to(matching_weights(wrap(x), as_array(weights), axis), x.shape)
             result = _weighted(line, in_one_axis(w.value, axes), fractions, ignore_nan)
         elif not line.shape[-1]:

@@ -8,6 +8,7 @@ import numpy as np
 from ...builder import bind
 from ...dtypes import BOOL, is_complex, is_inexact
 from ...errors import ArgumentTypeError, ConcretizationError, DTypeError
+from ...nesting import shown
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import make_complex
@@ -112,7 +113,7 @@ def _without_infinities(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     for wrong, number in ((np.isnan(x), nan), (_is_infinity(x, 1), high), (_is_infinity(x, -1), low)):
         replacement = as_array(number)
         if is_complex(replacement.dtype):
-            raise DTypeError(f"nan_to_num: nan, posinf and neginf must be real, not {number!r}")
+            raise DTypeError(f"nan_to_num: nan, posinf and neginf must be real, not {shown(number)}")
         x = np.where(wrong, replacement.astype(x.dtype), x)
     return x
 

@@ -361,7 +361,9 @@ def write_out(out: Any, result: TracedArray, mask: Any = True, casting: str = "s
 
 def _refuse_cast(found: DType, target: DType, casting: str) -> None:
     if not np.can_cast(found, target, casting):  # type: ignore[arg-type]
-        raise DTypeError(f"cannot cast the result from {found} to {target} with casting rule {casting!r}")
+        raise DTypeError(
+            f"cannot cast the result from {found} to {target} with casting rule {shown(casting)}"
+        )
 
 
 def target_of(x: Any) -> TracedArray:

@@ -5,6 +5,7 @@ import numpy as np
 from ...dtypes import BOOL, INT64, DType
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType
+from ...nesting import shown
 from ...op import Op, never_batched, not_linear, register, zero_derivative
 from ...symbolic_size import SymbolicSize
 
@@ -37,7 +38,7 @@ register(
 
 def _size_type(of: int) -> ArrayType:
     if not isinstance(of, int | SymbolicSize):
-        raise DTypeError(f"a size is an int, not {of!r:.60}")
+        raise DTypeError(f"a size is an int, not {shown(of)}")
     return ArrayType(INT64, ())
 
 

@@ -13,6 +13,7 @@ from ...builder import bind
 from ...dtypes import INT64, complex_dtype, real_dtype
 from ...errors import ArgumentValueError, DTypeError, ShapeError
 from ...ir import ArrayType, Value
+from ...nesting import shown
 from ...op import Meaning, Op, TransposeRule, TypeRule, register
 from ...symbolic_size import SymbolicSize
 from ...value_ops import conjugate, constant, equal, iota, logical_or, multiply, reshape, where
@@ -31,7 +32,7 @@ def _check(name: str, x: ArrayType, axis: int, norm: str, *, is_complex: bool) -
     if not x.shape[axis]:
         raise ShapeError(f"{name} of {x}: there is no transform of 0 entries")
     if norm not in _OPPOSITE:
-        raise ArgumentValueError(f"{name} of {x}: norm={norm!r} is none of {', '.join(_OPPOSITE)}")
+        raise ArgumentValueError(f"{name} of {x}: norm={shown(norm)} is none of {', '.join(_OPPOSITE)}")
 
 
 def _with_length(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:

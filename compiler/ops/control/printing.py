@@ -10,6 +10,7 @@ import numpy as np
 from ...builder import bind_all
 from ...errors import ArgumentValueError, ShapeError
 from ...ir import ArrayType, Value
+from ...nesting import shown
 from ...op import PRINTS, Op, not_linear, register, zero_derivative
 
 FAMILY = "printing"
@@ -49,7 +50,7 @@ def _check_fields(text: str) -> None:
             raise ValueError(f"{{{field}}} is not the number of an input")
         if not _SPEC.fullmatch(spec or ""):
             raise ValueError(
-                f"{spec!r:.40} is not a format, or has a width or precision of more than three digits"
+                f"{shown(spec, 40)} is not a format, or has a width or precision of more than three digits"
             )
 
 

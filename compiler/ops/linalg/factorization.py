@@ -7,6 +7,7 @@ import numpy as np
 from ...dtypes import INT64
 from ...errors import ArgumentValueError, NotDifferentiableError
 from ...ir import ArrayType, Value
+from ...nesting import shown
 from ...op import Op, not_linear, register
 from ...value_ops import (
     add,
@@ -149,7 +150,7 @@ def _qr_type(x: ArrayType, mode: str) -> tuple[ArrayType, ArrayType]:
     if mode == "raw":
         return ArrayType(x.dtype, (*lead, columns, rows)), ArrayType(x.dtype, (*lead, size))
     if mode not in ("reduced", "complete"):
-        raise ArgumentValueError(f"qr: mode {mode!r} is none of 'reduced', 'complete', 'raw'")
+        raise ArgumentValueError(f"qr: mode {shown(mode)} is none of 'reduced', 'complete', 'raw'")
     size = rows if mode == "complete" else size
     return ArrayType(x.dtype, (*lead, rows, size)), ArrayType(x.dtype, (*lead, size, columns))
 
@@ -168,8 +169,8 @@ def _qr_jvp(
     rows, columns = dx.shape[-2:]
     if mode == "raw" or (mode == "complete" and rows > columns):
         raise NotDifferentiableError(
-            f"qr(mode={mode!r}) of {dx.type} has no derivative here: its columns beyond the range of the matrix are "
-            "any basis. Use mode='reduced'"
+            f"qr(mode={shown(mode)}) of {dx.type} has no derivative here: its columns beyond the range of the matrix "
+            "are any basis. Use mode='reduced'"
         )
     size = min(rows, columns)
     corner = slice_axis(r, 0, size, r.ndim - 1)

@@ -9,6 +9,7 @@ from ...builder import bind, bind_all
 from ...dtypes import FLOAT64, INT64, DType, is_inexact, is_integer
 from ...errors import ArgumentValueError, DTypeError, ShapeError
 from ...ir import ArrayType, Value
+from ...nesting import shown
 from ...op import by_decomposition, not_linear
 from ...symbolic_size import SymbolicSize
 from ...value_ops import (
@@ -142,7 +143,7 @@ def _check_classes(
         raise ShapeError(f"{name} of {x}: weights must have the shape {classes}, one per class")
     if reduction not in REDUCTIONS:
         raise ArgumentValueError(
-            f"{name}: the reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}"
+            f"{name}: the reduction is one of {', '.join(REDUCTIONS)}, not {shown(reduction)}"
         )
 
 

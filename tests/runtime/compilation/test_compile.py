@@ -489,3 +489,16 @@ def test_dicts_that_hold_registered_objects_keep_their_order_too() -> None:
         assert [list(found), list(found["state"][0])] == [["z", "state", "a"], ["n", "b"]]
         assert type(found["a"]) is Halves
         np.testing.assert_array_equal(found["state"][0]["n"].second, np.full(2, 2.0))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("first", [3, 2**63])
+def test_whole_numbers_whose_dtype_is_another_get_a_program_of_their_own(backend: str, first: int) -> None:
+    function = tm.compile(lambda x: np.sin(x) * 2, backend=backend)
+    function(first)
+    for x in (-1, 3, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)):
+        np.testing.assert_allclose(function(x), np.sin(x) * 2)
+        assert tm.compile(lambda x: x, backend=backend)(x) == x
+    for x in (2**64, -(2**63) - 1):
+        with pytest.raises(tm.errors.DTypeError, match="fits no dtype"):
+            function(x)

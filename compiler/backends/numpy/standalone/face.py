@@ -13,6 +13,7 @@ from ....dtypes import DType
 from ....errors import ExportError
 from ....frontend.traced_program import Argument, ArrayOutput, Program, Static, order_of_keys
 from ....identifiers import identifier
+from ....nesting import shown
 from ....shapes.scope import relations
 from ....shapes.terms import sizes_in
 from ....symbolic_size import SymbolicSize
@@ -155,7 +156,7 @@ class Face:
         texts = [value_text(key) for key in keys]
         known = [text for text in texts if text is not None]
         if len(known) < len(keys):
-            raise ExportError(f"{path} has a key that Python has no literal for: {keys!r:.80}")
+            raise ExportError(f"{path} has a key that Python has no literal for: {shown(keys, 80)}")
         self._check(
             "mapping", quoted(path), path, f"{{{', '.join(known)}}}" if known else f"{self._global('set')}()"
         )
@@ -188,7 +189,7 @@ class Face:
             text = self._value(leaf.value)
             if text is None:
                 raise ExportError(
-                    f"{path} is the setting {leaf.value!r:.60}, which Python has no literal for: use functools.partial"
+                    f"{path} is the setting {shown(leaf.value)}, which Python has no literal for: use functools.partial"
                 )
             self._check("setting", quoted(path), path, text)
             return
@@ -299,7 +300,7 @@ class Face:
         text = self._value(leaf.value)
         if text is None:
             raise ExportError(
-                f"the result holds {leaf.value!r:.60}, which Python has no literal for: return arrays, numbers, texts"
+                f"the result holds {shown(leaf.value)}, which Python has no literal for: return arrays, numbers, texts"
             )
         return text
 

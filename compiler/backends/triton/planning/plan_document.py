@@ -7,6 +7,7 @@ from typing import Any, Final
 from ....dtypes import dtype_name, dtype_named
 from ....errors import DimSpecError, ParseError, TracemillError
 from ....ir import ArrayType, Constant, Graph
+from ....nesting import shown
 from ....shapes.dim import Dim, Extent, of_terms
 from ....shapes.reading import LONGEST_TEXT, Sizes, read_declarations, read_dim
 from ....symbolic_size import SymbolicSize
@@ -188,7 +189,7 @@ class _Reader:
     def number(self, given: Any) -> Number:
         is_wide, multiple_of = given["is_wide"], _count(given["multiple_of"])
         if not isinstance(is_wide, bool) or not multiple_of:
-            raise ParseError(f"a function takes a number of which a plan says {given!r:.80}")
+            raise ParseError(f"a function takes a number of which a plan says {shown(given, 80)}")
         return Number(self.size(given["value"]), is_wide, multiple_of)
 
     def slot(self, given: Any) -> Slot:
@@ -252,13 +253,13 @@ class _Reader:
 
 def _text(given: Any) -> str:
     if not isinstance(given, str):
-        raise ParseError(f"expected a text in a plan, found {given!r:.60}")
+        raise ParseError(f"expected a text in a plan, found {shown(given)}")
     return given
 
 
 def _count(given: Any) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or given < 0:
-        raise ParseError(f"expected a whole number, not negative, in a plan, found {given!r:.60}")
+        raise ParseError(f"expected a whole number, not negative, in a plan, found {shown(given)}")
     return given
 
 
