@@ -1,4 +1,4 @@
-"""How long each stage of a compilation takes, for those who ask; nobody else pays for it."""
+"""Times of the stages of a compilation, on request; otherwise they cost nothing."""
 
 import time
 from collections.abc import Callable, Generator
@@ -23,7 +23,7 @@ class StageTimes:
         return sum(seconds for _, seconds in self.stages)
 
     def __str__(self) -> str:
-        """Passes that run twice are one."""
+        """Passes that run twice count as one."""
         sums: dict[str, float] = {}
         for name, seconds in self.stages:
             sums[name] = sums.get(name, 0.0) + seconds
@@ -36,7 +36,7 @@ _current: ContextVar[StageTimes | None] = ContextVar("stage times", default=None
 
 @contextmanager
 def measured_stages() -> Generator[StageTimes]:
-    """Measure the stages of what is compiled inside."""
+    """Measure the stages of compilations inside the block."""
     times = StageTimes()
     token = _current.set(times)
     try:
@@ -46,13 +46,13 @@ def measured_stages() -> Generator[StageTimes]:
 
 
 def stage(name: str) -> AbstractContextManager[None]:
-    """What runs inside is a stage, if somebody asks."""
+    """The code inside is a stage, if someone asked for times."""
     times = _current.get()
     return nullcontext() if times is None else _measured(times, name)
 
 
 def pass_times() -> Callable[[str, Any], None] | None:
-    """For a pipeline to call after each pass; None if nobody asks."""
+    """For a pipeline to call after each pass; None if nobody asked."""
     times = _current.get()
     if times is None:
         return None
@@ -68,7 +68,7 @@ def pass_times() -> Callable[[str, Any], None] | None:
 
 
 def note_from_disk() -> None:
-    """The program need not be made: it was in the disk cache."""
+    """The program was in the disk cache, so it is not compiled."""
     times = _current.get()
     if times is not None:
         times.from_disk = True

@@ -1,4 +1,4 @@
-"""Pytrees beside each other: equal structures, prefixes of a structure, and both in messages."""
+"""Comparing pytrees: equal structures, prefixes of a structure, and both in messages."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,7 +38,7 @@ def show(structure: Any) -> str:
 
 
 def check_same_structure(what: str, found: Any, expected: Any) -> None:
-    """`TreeMismatchError` unless two structures are equal; the message shows both."""
+    """Raises `TreeMismatchError` unless two structures are equal; the message shows both."""
     if found != expected:
         raise TreeMismatchError(
             f"{what}: expected the structure {show(expected)}, found {show(found)}, where * is an array or a number"
@@ -46,10 +46,10 @@ def check_same_structure(what: str, found: Any, expected: Any) -> None:
 
 
 def spread(prefix: Any, structure: Any, stands_for: Callable[[Any, Any], bool]) -> list[Any]:
-    """For each leaf of `structure` the part of `prefix` that stands for it.
+    """For each leaf of `structure`, the corresponding part of `prefix`.
 
-    ``stands_for(part, structure)`` says where the walk down `prefix` ends. Above that, containers must agree
-    in type and keys; a list is not a tuple. Raises `LookupError`, to which the caller adds what was compared.
+    ``stands_for(part, structure)`` says where the walk down `prefix` ends. Above that, containers must agree in type
+    and keys; a list is not a tuple. Raises `LookupError`, to which the caller adds what was compared.
     """
     if stands_for(prefix, structure):
         return [prefix] * structure.num_leaves

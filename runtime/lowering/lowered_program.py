@@ -76,7 +76,7 @@ class LoweredProgram:
         self.transforms = (*transforms, *seen)
         """What ``grad``, ``vmap`` and the like made of functions while this one was traced, the innermost first."""
         self.conversions = program.conversions
-        """The functions of the user's that were converted: ``.text`` of each shows what was traced."""
+        """The user's functions that were converted: ``.text`` of each is the source that was traced."""
         self.graph: Graph = program.graph
         """The graph as traced."""
         with self.answering():
@@ -84,26 +84,26 @@ class LoweredProgram:
 
     @cached_property
     def sized(self) -> Graph:
-        """The graph after all passes for the sizes of this call, where sizes have names: to count by."""
+        """The graph after all passes for the sizes of this call, if sizes have names: for counting."""
         return fix_sizes(self.optimised, self.sizes) if self.sizes else self.optimised
 
     @property
     def sizes(self) -> dict[str, int]:
-        """What named sizes are in this call."""
+        """The values of named sizes in this call."""
         return {} if self._symbolic is None else dict(self._symbolic.scope.hints)
 
     def answering(self) -> AbstractContextManager[None]:
-        """Within the block, named sizes can be compared: what is computed here is for the call that was lowered."""
+        """Inside the block, named sizes can be compared: results are for the call that was lowered."""
         return nullcontext() if self._symbolic is None else self._symbolic.answering()
 
     @property
     def signature(self) -> Signature:
-        """The call that was lowered; all calls that its program serves, if sizes have names."""
+        """The call that was lowered; if sizes have names, all calls that its program serves."""
         return self._called if self._symbolic is None else self._symbolic.signature
 
     @property
     def guards(self) -> Guards:
-        """What the program assumes of named sizes, with the lines of the function that asked."""
+        """The program's assumptions about named sizes, with the lines of the function that caused them."""
         if self._symbolic is None:
             return Guards()
         assert self.source
@@ -111,7 +111,7 @@ class LoweredProgram:
 
     @property
     def identity(self) -> str:
-        """What beside the traced graph decides what is generated."""
+        """What affects the generated code besides the traced graph."""
         checks = ", check_bounds=True" if self._spec.check_bounds else ""
         return f"{self.backend}, fast_math={self._target.options.fast_math}, donated={self._donated}{checks}"
 
@@ -134,12 +134,12 @@ class LoweredProgram:
 
     @cached_property
     def _print_c(self) -> PrintFunction:
-        """Prints each C function once: the program, its plain text and its memory ask for the same."""
+        """Prints each C function once: the program, its plain text and its memory need the same ones."""
         return cache(c_printer(self._target))
 
     @property
     def unchecked(self) -> Source:
-        """The generated text without the comparison with itself that a file on disk ends with."""
+        """The generated text without the self-check at the end of a file on disk."""
         with self.answering():
             return print_program(
                 self.optimised, self._target, self._donated, check=False, print_c=self._print_c
@@ -156,7 +156,7 @@ class LoweredProgram:
 
     @cached_property
     def fusion(self) -> Report:
-        """The kernels that `fuse` makes, what each reads and writes, and why other calls are not fused: print it."""
+        """The kernels that `fuse` builds, what each reads and writes, and why other calls are not fused: print it."""
         with self.answering():
             return next(
                 fusion_report(graph, costs_for(self._target.backend))
@@ -180,12 +180,12 @@ class LoweredProgram:
 
     @property
     def plan(self) -> "Plan | None":
-        """What a program for a GPU does: print it. None of programs for the host."""
+        """The steps of a program for a GPU: print it. None for programs of the host."""
         return self._source.plan
 
     @property
     def cached(self) -> str:
-        """Whether the program would come from the disk cache, or why it would not: a line. Nothing is made.
+        """Whether the program would come from the disk cache, and if not, why: one line. Nothing is compiled.
 
         Raises:
             BackendError: it is a program for GPUs, whose kernels are kept by the GPU that is there.
@@ -201,9 +201,9 @@ class LoweredProgram:
 
     @cached_property
     def kernels(self) -> list[Kernel]:
-        """What generated functions compute, in the order in which they run; those of nested graphs are left out.
+        """The generated functions in the order in which they run; those of nested graphs are left out.
 
-        How fast the machine copies is measured for the first of them, in a third of a second, and kept on disk.
+        The first call measures how fast the machine copies, in a third of a second, and stores it on disk.
         """
         functions = {} if self.backend == "triton" else self._source.functions
         has_some = self.backend == "triton" or functions or any(c.op == "tiled" for c in self.optimised.calls)
@@ -213,16 +213,17 @@ class LoweredProgram:
 
     @cached_property
     def cost(self) -> Cost:
-        """Operations and bytes by kernel, and the least time that they take on this machine: print it for a table.
+        """Operations and bytes by kernel, and a lower bound on their time on this machine: print it for a table.
 
-        How fast the machine copies and multiplies is measured the first time, in a third of a second, and kept on disk.
+        The first call measures how fast the machine copies and multiplies, in a third of a second, and stores it on
+        disk.
         """
         with self.answering():
             return cost_of(self.sized, self.machine)
 
     @cached_property
     def machine(self) -> Machine | None:
-        """What is known of the machine that the program runs on; None of GPUs."""
+        """The measurements of the machine on which the program runs; None for GPUs."""
         return None if self.backend == "triton" else measured_machine()
 
     def built(self, architecture: str | None = None) -> "tuple[BuiltKernel, ...]":
@@ -244,14 +245,15 @@ class LoweredProgram:
 
     @property
     def ptx(self) -> str:
-        """The assembly of a program for a GPU: for the one that is here, else for ``sm_90``. Raises as `built` does."""
+        """The assembly of a program for a GPU: for the GPU of this machine, otherwise for ``sm_90``. Raises like
+        `built`."""
         from ..gpu_programs.machine_code import assembly
 
         return assembly(self._built)
 
     @property
     def sass(self) -> str:
-        """The same as instructions of the processor. Raises as `built` does.
+        """The same as instructions of the processor. Raises like `built`.
 
         Raises:
             MissingPackageError: neither nvdisasm nor cuobjdump is there.

@@ -1,1 +1,1 @@
-"""This machine: compilers, processor, threads, BLAS, and what was measured of it."""
+"""This machine: compilers, processor, threads, BLAS, and measurements."""

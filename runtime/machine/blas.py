@@ -1,4 +1,4 @@
-"""The products of matrices of the BLAS that NumPy has loaded, for C to call."""
+"""The matrix products of the BLAS that NumPy has loaded, for calls from C."""
 
 import ctypes
 import sys
@@ -12,10 +12,11 @@ _ROWS, _AS_IT_IS, _TURNED = 101, 111, 112
 
 
 class Products(ctypes.Structure):
-    """What C reads: the addresses of two functions, whether their integers have 64 bits, and those of batches.
+    """What C reads: the addresses of two functions, whether their integers have 64 bits, and the addresses of the
+    batched ones.
 
-    A batch of one product is computed by the thread that asks for it, where OpenBLAS would take threads of its own for
-    the product.
+    A batch of one product is computed by the calling thread, where OpenBLAS would start its own threads for the
+    product.
     """
 
     _fields_ = (
@@ -37,14 +38,14 @@ _NAMES = (
     ("scipy_cblas_{}gemm", False),
     ("cblas_{}gemm", False),
 )
-"""What they may be called: in NumPy's own wheels, in those of distributions; with integers of 64 bits or not."""
+"""Their possible names: in NumPy's own wheels and in those of distributions; with integers of 64 bits or not."""
 
 _BATCHES = "scipy_cblas_{}gemm_batch64_"
 
 
 @cache
 def products() -> Products | None:
-    """Those that NumPy's BLAS has; None if it has none by a known name, or they do not multiply as they should."""
+    """The functions of NumPy's BLAS; None if it has none with a known name, or if they multiply incorrectly."""
     try:
         library = ctypes.CDLL(sys.modules["numpy._core._multiarray_umath"].__file__)
     except (KeyError, OSError, TypeError):
@@ -65,7 +66,8 @@ def products() -> Products | None:
 
 
 def _batches(library: ctypes.CDLL) -> Sequence[Any]:
-    """Those of the OpenBLAS in NumPy's own wheels, of floats and of doubles, or none: those of NumPy 2.0 lack them."""
+    """The functions of the OpenBLAS in NumPy's own wheels, for floats and for doubles, or none: NumPy 2.0 lacks
+    them."""
     try:
         single, double = (getattr(library, _BATCHES.format(letter)) for letter in "sd")
     except AttributeError:
@@ -75,13 +77,13 @@ def _batches(library: ctypes.CDLL) -> Sequence[Any]:
 
 
 def address_of_products() -> int:
-    """Where C reads them; 0 if there are none."""
+    """The address from which C reads them; 0 if there are none."""
     found = products()
     return 0 if found is None else ctypes.addressof(found)
 
 
 def multiplies(function: Any, number: Any, integer: Any) -> bool:
-    """Whether a function gives the known product of two small matrices, of which one is given transposed."""
+    """Whether a function gives the known product of two small matrices, one of them transposed."""
     x = np.arange(1, 13, dtype=number).reshape(2, 6)
     y = np.arange(5, 17, dtype=number).reshape(4, 3)
     out = np.full((2, 4), np.nan, number)
@@ -97,9 +99,9 @@ def multiplies(function: Any, number: Any, integer: Any) -> bool:
 
 
 def multiplies_batches(function: Any, number: Any) -> bool:
-    """Whether a function gives the known product of two matrices, of which one is given transposed, as a batch.
+    """Whether a function gives the known product of two matrices, one of them transposed, as a batch.
 
-    They are not small: OpenBLAS must not be given batches of small ones.
+    They are not small: OpenBLAS fails on batches of small ones.
     """
     rows, columns, length = 102, 104, 106
     x = np.arange(rows * length, dtype=number).reshape(rows, length) % 7

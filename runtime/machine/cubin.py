@@ -1,6 +1,6 @@
-"""What a cubin says of its kernels: registers, memory, and where their parameters lie.
+"""Reads a cubin's facts about its kernels: registers, memory, and the layout of their parameters.
 
-A cubin is an ELF file. The numbers of its attributes are those that NVIDIA's binary tools show.
+A cubin is an ELF file. The numbers of its attributes are those shown by NVIDIA's binary tools.
 """
 
 import struct
@@ -16,12 +16,12 @@ _SYMBOL: Final = struct.Struct("<IBBHQQ")
 _TEXT: Final = ".text."
 
 _FLAGS: Final = 6
-"""Which field of the header."""
+"""The index of the field in the header."""
 _OLDEST: Final = 50
-"""The first architecture that is looked at."""
+"""The first supported architecture."""
 
 _SIZED: Final = 4
-"""The format of attributes that say how long they are; all others take four bytes."""
+"""The format of attributes that contain their length; all others take four bytes."""
 _THREADS, _FRAME, _PARAMETER, _REGISTERS = 0x10, 0x11, 0x17, 0x2F
 
 
@@ -32,17 +32,17 @@ class KernelFacts:
     registers: int
     """Of a thread."""
     local_bytes: int
-    """Memory of a thread outside of registers: what is spilled, and arrays."""
+    """Memory of a thread outside registers: spilled values, and arrays."""
     shared_bytes: int
-    """Memory of a block whose size is known when it is compiled."""
+    """Memory of a block whose size is known at compile time."""
     threads: int
-    """How many threads a block has; 0 if any number will do."""
+    """The number of threads of a block; 0 for any."""
     parameters: tuple[tuple[int, int], ...]
     """Offset and size of each, in order."""
 
 
 def laid_out(sizes: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """Offset and size of parameters of so many bytes: each behind the one before it, where its size divides the place.
+    """Offset and size of parameters with these sizes: each after the one before, aligned to its size.
 
     >>> laid_out([8, 4, 8])
     ((0, 8), (8, 4), (16, 8))
@@ -69,7 +69,7 @@ def kernels_in(cubin: bytes) -> Mapping[str, KernelFacts]:
 
 
 def architecture_of(cubin: bytes) -> int:
-    """What a cubin was compiled for: 90 for sm_90. In its flags that is the lowest byte, or of a newer form the next.
+    """The target of a cubin: 90 for sm_90. It is the lowest byte of the flags, or in a newer format the next one.
 
     Raises:
         CubinError: this is not a cubin.
@@ -90,7 +90,7 @@ class _Section:
 
 
 class _Elf:
-    """The parts of a 64-bit ELF file that matter here. All places are checked against the size of the file."""
+    """The relevant parts of a 64-bit ELF file. All offsets are checked against the size of the file."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -117,7 +117,7 @@ class _Elf:
         return self.content[start : self.content.index(b"\0", start, end)].decode("ascii")
 
     def attributes(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """The attributes in a section: what they are, and their bytes."""
+        """The attributes in a section: their numbers and their bytes."""
         section = self.named.get(name)
         if section is None:
             return

@@ -1,4 +1,4 @@
-"""Shared libraries in this process: loaded from bytes that were checked, and unloaded when nothing uses them."""
+"""Shared libraries in this process: loaded from checked bytes, and unloaded when nothing uses them."""
 
 import contextlib
 import ctypes
@@ -24,7 +24,7 @@ _spellings = itertools.count()
 
 
 class _Symbol(ctypes.Structure):
-    """What `dladdr` tells of an address."""
+    """The result of `dladdr` for an address."""
 
     _fields_ = (
         ("file", ctypes.c_char_p),
@@ -38,17 +38,17 @@ class LoadedLibrary:
     """A shared library. It is unloaded once this object and every copy of `owner` are gone."""
 
     def __init__(self, content: bytes, file: Path | None = None) -> None:
-        """Load `content`, from `file` if that holds just these bytes, so that processes share its memory.
+        """Load `content`, from `file` if that contains exactly these bytes, so that processes share its memory.
 
         Raises:
             OSError: the system does not load it, such as for want of memory or on a disk that lets nobody run code.
         """
         self.library = _loaded(content, file)
         self.owner = np.empty(0, np.int8)
-        """What functions of the library hold as long as they live.
+        """Held by functions of the library as long as they live.
 
-        It is an array because the garbage collector does not track arrays. Of an object that it tracks, it runs the
-        weak references first, while the functions of a discarded module are still there and point into the library.
+        It is an array because the garbage collector does not track arrays. For an object that it tracks, it runs the
+        weak references first, while the functions of a discarded module still exist and point into the library.
         """
         if not gc.is_tracked(self.owner) and _keep_openmp(self.library):
             weakref.finalize(self.owner, _unload, self.library._handle).atexit = False
@@ -68,7 +68,7 @@ def _loaded(content: bytes, file: Path | None) -> ctypes.PyDLL:
 
 @contextmanager
 def _in_file(content: bytes, file: Path | None) -> Generator[str | None]:
-    """Through the descriptor from which the bytes are compared, so that nothing can be put in its place meanwhile."""
+    """Through the descriptor from which the bytes are compared, so that the file cannot be replaced meanwhile."""
     if file is None or not _HAS_DESCRIPTOR_PATHS:
         yield None
         return
@@ -79,7 +79,7 @@ def _in_file(content: bytes, file: Path | None) -> Generator[str | None]:
 
 @contextmanager
 def _in_memory(content: bytes, _: Path | None) -> Generator[str | None]:
-    """In a file without a name, which needs neither room on a disk nor one that lets anybody run code."""
+    """In a file without a name, which needs neither disk space nor a disk without noexec."""
     if not _HAS_DESCRIPTOR_PATHS or not hasattr(os, "memfd_create"):  # which Pythons for old systems lack
         yield None
         return
@@ -99,16 +99,16 @@ def _in_scratch_folder(content: bytes, _: Path | None) -> Generator[str | None]:
 
 
 def _path_of(descriptor: int) -> str:
-    """A path of what a descriptor is open on, spelled differently each time.
+    """A path of an open descriptor, spelled differently each time.
 
-    The loader takes two libraries with the same path for one without looking, and the numbers of descriptors recur.
+    The loader takes two libraries with the same path for one without reading them, and descriptors are reused.
     """
     spelling = f"{next(_spellings):b}".replace("0", "/").replace("1", "/.")
     return f"/proc/self/fd{spelling}/{descriptor}"
 
 
 def _keep_openmp(library: ctypes.PyDLL) -> bool:
-    """Keep OpenMP loaded if the library uses it: its threads wait in its code, and do not end with the library."""
+    """Keep OpenMP loaded if the library uses it: its threads wait in its code, and outlive the library."""
     try:
         function: Any = library.omp_get_max_threads
     except AttributeError:

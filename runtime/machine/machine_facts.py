@@ -1,6 +1,6 @@
-"""Facts about this machine that took time to find out, kept beside the disk cache's entries as `<name>.json`.
+"""Facts about this machine that are expensive to measure, stored beside the disk cache's entries as `<name>.json`.
 
-Forgetting costs time, never correctness: what cannot be read was not known, what cannot be written is not kept.
+Losing them costs time, never correctness: an unreadable file counts as unknown, and an unwritable one is not stored.
 """
 
 import contextlib
@@ -21,11 +21,11 @@ from ..files.cache_folder import (
 )
 
 MOST_BYTES = 2**16
-"""Of a file of facts: what is longer was written by nobody who means well."""
+"""The maximum size of a file of facts: Tracemill writes no longer ones."""
 
 
 def recall(name: str) -> dict[str, Any]:
-    """What is known under a name; nothing if that is not known, or could have been written by another user."""
+    """The facts under a name; nothing if they are unknown, or if another user could have written them."""
     path = place_of(name)
     if path is None:
         return {}
@@ -40,7 +40,7 @@ def recall(name: str) -> dict[str, Any]:
 
 
 def remember(name: str, facts: dict[str, Any]) -> None:
-    """Keep facts for other processes, in the place of those of that name."""
+    """Store facts for other processes, replacing those with the same name."""
     path = place_of(name)
     if path is None:
         return
@@ -56,6 +56,6 @@ def remember(name: str, facts: dict[str, Any]) -> None:
 
 
 def place_of(name: str) -> Path | None:
-    """Where facts are kept; None if there is no disk cache."""
+    """Where facts are stored; None if there is no disk cache."""
     cache = default_cache()
     return cache.folder / f"{name}.json" if cache.why_not is None else None

@@ -1,4 +1,4 @@
-"""What this machine can do: cores, caches, how fast it copies, what a call costs. Measured once, kept on disk."""
+"""Measurements of this machine: cores, caches, copying speed, the cost of a call. Measured once, stored on disk."""
 
 import os
 import time
@@ -17,7 +17,7 @@ from .processor import processor_digest, processor_name
 from .threads import available_cores
 
 SECONDS = 0.3
-"""What measuring may take."""
+"""The maximum time of a measurement."""
 
 _COPIED = 32 * 2**20
 _MULTIPLIED = {"f32": np.float32, "f64": np.float64}
@@ -28,28 +28,28 @@ _SYSCONF = {1: "SC_LEVEL1_DCACHE_SIZE", 2: "SC_LEVEL2_CACHE_SIZE", 3: "SC_LEVEL3
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine in numbers."""
+    """The measurements of a machine."""
 
     processor: str
     cores: int
-    """Those that this process may use."""
+    """The cores that this process may use."""
     caches: dict[int, int]
     """The bytes of the data caches of the first core, by level."""
     copied: dict[int, float]
-    """By number of threads: the bytes that they read and write in a second when they copy large arrays."""
+    """By number of threads: the bytes per second that they read and write when they copy large arrays."""
     call: float
-    """Seconds that a call of a NumPy function takes beyond its work."""
+    """Seconds of a call of a NumPy function beyond its work."""
     multiplied: dict[str, float]
-    """By dtype: the operations on numbers in a second when all threads multiply large matrices."""
+    """By dtype: the operations per second when all threads multiply large matrices."""
 
     @property
     def bandwidth(self) -> float:
-        """The bytes that all threads together move in a second."""
+        """The bytes per second that all threads together move."""
         return max(self.copied.values())
 
 
 def known_machine() -> Machine | None:
-    """What has been measured on this processor before, here or by another process."""
+    """Earlier measurements on this processor, by this or another process."""
     known = recall("machine")
     if known.get("digest") != processor_digest() or known.get("cores") != available_cores():
         return None
@@ -65,18 +65,18 @@ def known_machine() -> Machine | None:
 
 
 def measured_machine() -> Machine:
-    """What is known, or else measured now, in a third of a second at most."""
+    """The stored measurements, or new ones, which take at most a third of a second."""
     return known_machine() or (measure() if default_cache().why_not is None else _measured_in_this_process())
 
 
 @cache
 def _measured_in_this_process() -> Machine:
-    """Where nothing can be kept on disk."""
+    """If nothing can be stored on disk."""
     return measure()
 
 
 def measure() -> Machine:
-    """Measure anew, and keep the result for others."""
+    """Measure again, and store the result for others."""
     stop = time.perf_counter() + SECONDS
     cores = available_cores()
     call = _call_time()
@@ -90,7 +90,7 @@ def measure() -> Machine:
 def _copy_speeds(counts: list[int], stop: float) -> dict[int, float]:
     """By number of threads, each of which copies its part."""
     source, target = np.ones(_COPIED, np.uint8), np.empty(_COPIED, np.uint8)
-    np.copyto(target, source)  # the pages are there from now on
+    np.copyto(target, source)  # the pages are allocated from now on
     speeds: dict[int, float] = {}
     for place, threads in enumerate(counts):
         parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
@@ -131,7 +131,7 @@ def _call_time() -> float:
 
 
 def _least_time(run: Callable[[], object], until: float) -> float:
-    """The least of at least two times, the second of which tells what is warm; no more are begun after `until`."""
+    """The minimum of at least two times, the second of which is warm; no more runs start after `until`."""
     best = np.inf
     turns = 0
     while turns < 2 or time.perf_counter() < until:
@@ -143,7 +143,7 @@ def _least_time(run: Callable[[], object], until: float) -> float:
 
 
 def _cache_sizes() -> dict[int, int]:
-    """Of the first core, as Linux shows them, else as the C library knows them."""
+    """Of the first core, as reported by Linux, otherwise by the C library."""
     sizes: dict[int, int] = {}
     for folder in sorted(_CACHES.glob("index*")):
         try:

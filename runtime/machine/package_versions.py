@@ -1,4 +1,4 @@
-"""Versions of packages, to be quoted beside a number or in a report."""
+"""Versions of packages, for numbers and reports."""
 
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which processor this is: code that was compiled for one may not run on another."""
+"""Identifies the processor: code that was compiled for one may not run on another."""
 
 import functools
 import platform
@@ -15,7 +15,7 @@ _TELLING = {
 
 @functools.cache
 def processor_name() -> str:
-    """What people call the processor."""
+    """The common name of the processor."""
     facts = _facts()
     return facts.get("model name") or facts.get("cpu") or platform.processor() or platform.machine()
 
@@ -30,7 +30,8 @@ def processor_digest() -> str:
 
 @functools.cache
 def _facts() -> dict[str, str]:
-    """What Linux says of the first core. The file is long on large machines, and takes time to make: read its start."""
+    """Linux's description of the first core. The file is long on large machines, and slow to generate: only its start
+    is read."""
     try:
         with _CPUINFO.open("rb", buffering=0) as file:
             text = file.read(16384).decode(errors="replace")

@@ -1,6 +1,6 @@
-"""What the PTX of a kernel says of it: the GPUs for which it is, where its parameters lie, and its threads.
+"""Reads the PTX of a kernel: the GPUs for which it is, the layout of its parameters, and its threads.
 
-PTX is text, which a GPU's driver compiles. Looked at is what stands in front of the kernel's body, in the form in which
+PTX is text, which a GPU's driver compiles. Only the part before the kernel's body is parsed, in the form in which
 LLVM prints it; words and numbers are those of NVIDIA's manual, "Parallel Thread Execution ISA".
 """
 
@@ -13,12 +13,12 @@ from ...compiler.nesting import shown
 from .cubin import laid_out
 
 LARGEST: Final = 1 << 24
-"""Bytes of a text that is read."""
+"""Maximum bytes of a text."""
 
 _LONGEST_HEAD: Final = 1 << 20
 _ENTRY: Final = ".visible .entry "
 _ODD: Final = re.compile(r"[^\t\n -~]|/\*|[\"\\#]")
-"""What no head has: the rest of it could mean something else to another reader."""
+"""Not allowed in a head: the rest of it could mean something else to another parser."""
 _FIRST: Final = re.compile(
     r"\.version ([1-9][0-9]?)\.([0-9])\n\.target sm_([0-9]{2,3})([af]?)\n\.address_size 64\n"
 )
@@ -36,19 +36,19 @@ class PtxFacts:
 
     name: str
     version: tuple[int, int]
-    """The release of PTX: drivers that are older than it refuse it."""
+    """The release of PTX: older drivers refuse it."""
     architecture: int
     """The oldest GPU that runs it: 80 for sm_80."""
     is_for_newer: bool
-    """Whether newer GPUs run it, too: not that for ``sm_90a``, which has instructions that only this one knows."""
+    """Whether newer GPUs can run it, too: not for ``sm_90a``, which has instructions that only this one has."""
     threads: int
-    """How many threads a block has, or may have; 0 if any number will do."""
+    """The number of threads of a block, or their maximum; 0 for any."""
     parameters: tuple[tuple[int, int], ...]
-    """Offset and size of each, in order, as a cubin has them."""
+    """Offset and size of each, in order, as in a cubin."""
 
 
 def kernel_in(ptx: bytes) -> PtxFacts:
-    """What is known of the one kernel in a text.
+    """The facts about the only kernel in a text.
 
     Raises:
         ParseError: it is not PTX in the form that Triton writes, with one kernel.
@@ -77,7 +77,7 @@ def kernel_in(ptx: bytes) -> PtxFacts:
 
 
 def _without_comments(head: str) -> str:
-    """The lines that say something."""
+    """The significant lines."""
     lines = (line.partition("//")[0].strip() for line in head.split("\n"))
     return "".join(f"{line}\n" for line in lines if line)
 
@@ -95,7 +95,7 @@ def _places(parameters: str) -> tuple[tuple[int, int], ...]:
 
 
 def _threads(rules: str) -> int:
-    """Of a block, from what stands behind the parameters."""
+    """The threads of a block, from the text after the parameters."""
     threads = 0
     for rule in rules.splitlines():
         if found := _THREADS.fullmatch(rule):

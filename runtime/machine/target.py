@@ -1,4 +1,4 @@
-"""What a program is made for: a backend, its options, a compiler or a GPU."""
+"""The target of a program: a backend, its options, a compiler or a GPU."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ from .blas import products
 from .toolchain import Toolchain, toolchain, working_toolchain
 
 GRAPH: Final = "graph.txt"
-"""Among the files of a program that was compiled ahead of time: the graph for which it was."""
+"""In the files of a program that was compiled ahead of time: its graph."""
 
 BACKENDS: Final = ("auto", "c", "numpy", "triton")
 SYMBOLIC: Final = frozenset({"c", "numpy", "triton"})
-"""Those whose programs can serve arrays of many sizes; the others are made for each size."""
+"""The backends whose programs can serve arrays of many sizes; the others are compiled for each size."""
 
 
 def takes_symbolic_sizes(backend: str) -> bool:
@@ -27,7 +27,7 @@ def takes_symbolic_sizes(backend: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a program is made for."""
+    """What a program is compiled for."""
 
     backend: str
     """``"c"``, ``"numpy"`` or ``"triton"``."""
@@ -35,19 +35,19 @@ class Target:
     toolchain: Toolchain | None
     """The compiler of the C functions; None if there are none."""
     falls_back: bool = False
-    """Without a compiler, NumPy will do; without Triton, a program of the host on copies."""
+    """Without a compiler, NumPy is enough; without Triton, a program of the host on copies."""
     gpu: int = 0
-    """The number of the GPU that Triton's kernels run on."""
+    """The number of the GPU on which Triton's kernels run."""
     lock: Path | None = None
-    """The file with what is chosen of Triton's kernels; what it has not is measured. None if rules decide."""
+    """The file with the choices for Triton's kernels; missing ones are measured. None if rules decide."""
     code: Mapping[str, Mapping[str, bytes]] = field(
         default_factory=dict[str, Mapping[str, bytes]], hash=False
     )
-    """What was compiled ahead of time: the files of a program by GPU, ``"cuda:sm_90"``, and the text of its graph."""
+    """Code compiled ahead of time: the files of a program by GPU, ``"cuda:sm_90"``, and the text of its graph."""
 
     @property
     def key(self) -> Mapping[str, str]:
-        """What it adds to the versions in a cache key."""
+        """Additional versions for a cache key."""
         return dict(self.toolchain.identity()) if self.toolchain else {}
 
 
@@ -55,7 +55,7 @@ NUMPY: Final = Target("numpy", COptions(), None)
 
 
 def check_backend(backend: str, setting: str = "backend") -> None:
-    """`BackendError` for a name that is none, of what was set."""
+    """Raises `BackendError` for an unknown name, and says what was set."""
     if not isinstance(backend, str) or backend not in BACKENDS:
         raise BackendError(
             f"{setting} {shown(backend)} is unknown: choose one of {', '.join(map(repr, BACKENDS))}"
@@ -63,7 +63,7 @@ def check_backend(backend: str, setting: str = "backend") -> None:
 
 
 def target_of(backend: str, fast_math: bool, gpu: int | None = None, lock: Path | None = None) -> Target:
-    """What to build for: ``"auto"`` is the GPU on which arguments lie, else C where a compiler works, else NumPy.
+    """The target: ``"auto"`` is the GPU of the arguments, otherwise C if a compiler works, otherwise NumPy.
 
     Raises:
         BackendError, MissingCompilerError, CompilerError: there is no such backend, or no C compiler for it; or the

@@ -10,25 +10,25 @@ from ...compiler.errors import ArgumentValueError
 from ..whole_numbers import whole_number
 
 MOST = 1024
-"""More threads than any machine has cores: OpenMP ends the process when the system refuses it threads."""
+"""More threads than any machine has cores: OpenMP aborts the process if the system refuses it threads."""
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _count = ctypes.c_int(0)
-"""What all shared libraries read; 0 until somebody asks."""
+"""Read by all shared libraries; 0 until the number is first needed."""
 
 
 class _Process:
-    """Whether this process is a child that was forked: the threads of OpenMP stay with the parent."""
+    """Whether this process is a forked child: the threads of OpenMP stay with the parent."""
 
     is_forked = False
 
 
 def set_num_threads(count: int) -> None:
-    """Let compiled programs use `count` threads from now on, in all of Python's threads.
+    """Let compiled programs use `count` threads from now on, in all Python threads.
 
-    Without it, it is ``TRACEMILL_NUM_THREADS``, else ``OMP_NUM_THREADS``, else the number of cores that this process
-    may use. Results do not depend on it, to the bit. Programs on small arrays use one thread anyway. A process that
-    was forked from one that uses Tracemill computes in one thread, whatever is set.
+    The default is ``TRACEMILL_NUM_THREADS``, otherwise ``OMP_NUM_THREADS``, otherwise the number of cores that this
+    process may use. Results are bit-identical for any number. Programs on small arrays use one thread anyway. A
+    process that was forked from one that uses Tracemill computes in one thread, whatever is set.
 
     Raises:
         TransformTypeError, TransformArgumentError: `count` is not an integer from 1 to 1024.
@@ -58,17 +58,17 @@ def get_num_threads() -> int:
 
 
 def address_of_count() -> int:
-    """Where shared libraries read the number of threads."""
+    """The address from which shared libraries read the number of threads."""
     get_num_threads()
     return ctypes.addressof(_count)
 
 
 @contextmanager
 def resting_threads() -> Generator[None]:
-    """While the first library is loaded: OpenMP, which asks the environment once, will let idle threads sleep.
+    """While the first library is loaded: tell OpenMP, which reads the environment once, to let idle threads sleep.
 
-    Else they would spin for milliseconds after each kernel, on the cores that NumPy needs for the product that follows.
-    Who has set ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT`` knows better.
+    Otherwise they would spin for milliseconds after each kernel, on the cores that NumPy needs for the next product.
+    If ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT`` is set, the user has decided.
     """
     if "OMP_WAIT_POLICY" in os.environ or "GOMP_SPINCOUNT" in os.environ:
         yield
@@ -102,7 +102,7 @@ def _wanted_at_first() -> int:
 
 
 def _count_in(text: str) -> int | None:
-    """A number of threads in the environment; None for what is none."""
+    """A number of threads in the environment; None if it is not one."""
     digits = text.strip()
     if not digits.isdecimal() or len(digits) > len(str(MOST)):
         return None
@@ -110,7 +110,7 @@ def _count_in(text: str) -> int | None:
 
 
 def _quota() -> float | None:
-    """How many cores' time the control group of this process may use, as containers set it."""
+    """The CPU quota of this process's control group, in cores, as containers set it."""
     try:
         groups = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -121,7 +121,7 @@ def _quota() -> float | None:
 
 
 def _read_quota(path: Path) -> float | None:
-    """``200000 100000``: microseconds of work in a period of so many; ``max`` for no limit."""
+    """``200000 100000``: microseconds of work per period; ``max`` for no limit."""
     try:
         work, period = path.read_text(encoding="utf-8").split()
         return None if work == "max" else int(work) / int(period)
@@ -130,7 +130,7 @@ def _read_quota(path: Path) -> float | None:
 
 
 def _in_child() -> None:
-    """OpenMP's threads do not survive a fork: a child that asked for them would wait forever."""
+    """OpenMP's threads do not survive a fork: a child that requested them would wait forever."""
     _Process.is_forked = True
     _count.value = 1
 

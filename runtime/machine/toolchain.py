@@ -1,4 +1,4 @@
-"""The C compiler of this machine: which one, what it can do, and how to call it."""
+"""The C compiler of this machine: which one, what it supports, and how to call it."""
 
 import contextlib
 import ctypes
@@ -26,29 +26,29 @@ from .processor import processor_digest
 SETTINGS = ("TRACEMILL_CC", "CC")
 NAMES = ("cc", "gcc", "clang")
 SECONDS = 600.0
-"""After which a compiler is stopped that compiles a program."""
+"""The time limit for compiling a program."""
 PROBE_SECONDS = 30.0
-"""After which a compiler is stopped that is asked what it can do."""
+"""The time limit for testing a feature."""
 _LONGEST_VERSION: Final = 200
-"""Characters of what a compiler says of itself."""
+"""Characters of a compiler's message that are kept."""
 _INSTEAD: Final = "name another one in TRACEMILL_CC, or choose backend='numpy'"
 
 REQUIRED = (*FLAGS, *(("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()))
-"""How every program is compiled."""
+"""The flags of every program."""
 
 _complained: set[str | None] = set()
-"""The values of ``TRACEMILL_CC`` whose trouble has been reported: each is warned of once."""
+"""The values of ``TRACEMILL_CC`` whose problems have been reported: each is reported once."""
 _stopped: set[str] = set()
-"""The compilers that did not end in time. ``backend="auto"`` does not wait for them again."""
+"""The compilers that timed out. ``backend="auto"`` does not wait for them again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Something that a compiler may be able to do."""
+    """A feature that a compiler may support."""
 
     name: str
     alternatives: tuple[tuple[str, ...], ...]
-    """Flags that ask for it, the best first."""
+    """Flags that enable it, the best first."""
 
 
 FEATURES = (
@@ -80,10 +80,10 @@ void sums(const double *restrict x, const float *restrict y, double *restrict su
     sum[0] = total;
 }
 """
-"""Uses all that the features are about. Where they are not asked for, it is plain C."""
+"""Uses all features. Without their flags, it is plain C."""
 
 WANTS = {"-mprefer-vector-width=512": "-DWANTS_512_BITS"}
-"""Flags that every processor accepts: the probe asks whether they mean anything."""
+"""Flags that every processor accepts: the probe tests whether they have an effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +93,16 @@ class Toolchain:
     command: tuple[str, ...]
     version: str
     flags: tuple[str, ...]
-    """Beside `REQUIRED`: what it can do here."""
+    """In addition to `REQUIRED`: the supported features."""
     why_not: tuple[tuple[str, str], ...]
-    """For what it cannot do: what it said."""
+    """For unsupported features: the compiler's message."""
     unasked: tuple[str, ...] = ()
-    """The features among these for which it gave no answer, because even a plain program failed at that moment."""
+    """The features among these for which there is no answer, because even a plain program failed at that moment."""
     is_found: bool = True
-    """Else it is only remembered: its programs are in the cache, and no others can be made."""
+    """Otherwise it is only remembered: its programs are in the cache, and no others can be compiled."""
 
     def compile(self, text: str, *, fast_math: bool = False, keeps_text: bool = True) -> bytes:
-        """The shared library made of a C text. If it fails, the text stays where the error says, if it `keeps_text`.
+        """The shared library made from a C text. If it fails and `keeps_text`, the text stays where the error says.
 
         Raises:
             MissingCompilerError: the compiler is no longer found.
@@ -115,21 +115,21 @@ class Toolchain:
         return compiled(self.command, flags, text, SECONDS, keeps_text=keeps_text)
 
     def flags_for(self, *, fast_math: bool) -> tuple[str, ...]:
-        """What programs are compiled with."""
+        """The flags with which programs are compiled."""
         return (*REQUIRED, *self.flags, *(FAST if fast_math else ()))
 
     def identity(self) -> Mapping[str, str]:
-        """What the code depends on that it makes."""
+        """What its code depends on."""
         flags = " ".join((*REQUIRED, *FAST, *QUICK, *self.flags))
         return {"compiler": self.version, "flags": flags, "processor": processor_digest()}
 
 
 def toolchain() -> Toolchain:
-    """The compiler that the environment asks for at this moment, or the first that works.
+    """The compiler for the current environment, or the first one that works.
 
-    ``TRACEMILL_CC`` names one and no other is tried; else ``CC``, ``cc``, ``gcc`` and ``clang`` are, in this order.
-    It is asked what it can do once, which the disk cache's folder keeps. A compiler that is gone can still be the one
-    whose programs are in the cache.
+    If ``TRACEMILL_CC`` names one, no other is tried; otherwise ``CC``, ``cc``, ``gcc`` and ``clang`` are, in this
+    order. Its features are tested once, and stored in the disk cache's folder. A compiler that has been removed can
+    still be the one whose programs are in the cache.
 
     Raises:
         MissingCompilerError: there is none.
@@ -142,7 +142,7 @@ def toolchain() -> Toolchain:
 
 
 def working_toolchain() -> Toolchain | None:
-    """`toolchain`, or None where that raises or has not ended in time before, with `CompilerWarning` once."""
+    """`toolchain`, or None, with a single `CompilerWarning`, if that raises or has timed out before."""
     try:
         found = toolchain()
     except (MissingCompilerError, CompilerError) as error:
@@ -152,7 +152,7 @@ def working_toolchain() -> Toolchain | None:
 
 
 def ask_again() -> None:
-    """Let the compiler be asked anew. If it is gone, what is remembered stays, for the programs in the cache."""
+    """Test the compiler again. If it is gone, the stored features stay, for the programs in the cache."""
     _known.cache_clear()
     _stopped.clear()
     known = recall("toolchain")
@@ -161,7 +161,7 @@ def ask_again() -> None:
 
 
 def warn_once(error: CompilerError | MissingCompilerError) -> None:
-    """`CompilerWarning` that NumPy computes instead; none if no compiler is named and none is there."""
+    """The `CompilerWarning` that NumPy computes instead; none if no compiler is named and none exists."""
     named = os.environ.get("TRACEMILL_CC")
     if named in _complained or (isinstance(error, MissingCompilerError) and not named):
         return
@@ -171,7 +171,7 @@ def warn_once(error: CompilerError | MissingCompilerError) -> None:
 
 @functools.lru_cache(maxsize=8)
 def _known(settings: tuple[str | None, ...]) -> "Toolchain | CompilerError | MissingCompilerError":
-    """`toolchain`, or the error that it raises: a compiler that failed is not asked again by this process."""
+    """`toolchain`, or its error: a compiler that failed is not tested again by this process."""
     try:
         return _find()
     except (MissingCompilerError, CompilerError) as error:
@@ -214,7 +214,7 @@ def missing_compiler(named: str | None) -> MissingCompilerError:
 
 
 def _commands() -> Iterator[list[str]]:
-    """The compilers that are there, as absolute paths with their first arguments."""
+    """The existing compilers, as absolute paths with their first arguments."""
     if os.name == "nt":
         return
     named = _setting("TRACEMILL_CC")
@@ -234,7 +234,7 @@ def _setting(name: str) -> list[str]:
 
 
 def _stamp(command: Sequence[str]) -> list[Any]:
-    """What changes with a compiler."""
+    """Changes with the compiler."""
     try:
         status = os.stat(command[0])
     except OSError as error:
@@ -243,13 +243,13 @@ def _stamp(command: Sequence[str]) -> list[Any]:
 
 
 def _questions() -> str:
-    """The same where the answers are: for one processor, and one version of what is asked."""
+    """The key of the stored features: the same for one processor and one version of the tests."""
     asked = repr((processor_digest(), REQUIRED, FEATURES, PROBE, WANTS))
     return sha256(asked.encode()).hexdigest()[:16]
 
 
 def _recalled(known: Mapping[str, Any]) -> Toolchain | None:
-    """What was found out before; None if nothing was, or something else was asked, or it cannot be read."""
+    """The stored features; None if there are none, or if they are for other tests, or unreadable."""
     try:
         if known["stamp"][-1] != _questions():
             return None
@@ -264,7 +264,7 @@ def _recalled(known: Mapping[str, Any]) -> Toolchain | None:
 
 
 def _probed(command: Sequence[str]) -> Toolchain:
-    """All at once if that works, else one feature after the other."""
+    """All features at once if that works, otherwise one after another."""
     version = _version(command)
     best = [flag for feature in FEATURES for flag in feature.alternatives[0]]
     if _problem(command, best) is None:
@@ -291,16 +291,16 @@ def _probed(command: Sequence[str]) -> Toolchain:
 
 
 def _version(command: Sequence[str]) -> str:
-    """The first line of what it says of itself, as far as that is text."""
+    """The first line of its version message, if it is text."""
     _, said, _ = _run([*command, "--version"], PROBE_SECONDS)
     printable = "".join(letter for letter in said.partition("\n")[0] if letter.isprintable())
     return printable[:_LONGEST_VERSION].strip()
 
 
 def _answer(command: Sequence[str], flags: Sequence[str]) -> tuple[str | None, bool]:
-    """Why flags do not work, and whether that is about them.
+    """Why flags do not work, and whether the flags are the reason.
 
-    It is if it happens twice and a plain program works right after: else memory, disk or processes ran out.
+    They are if it happens twice and a plain program works right after: otherwise memory, disk or processes ran out.
     """
     if _problem(command, flags) is None or (problem := _problem(command, flags)) is None:
         return None, True
@@ -317,7 +317,7 @@ def _problem(command: Sequence[str], flags: Sequence[str]) -> str | None:
 
 
 def _check(command: Sequence[str], flags: Sequence[str]) -> None:
-    """`CompilerError` if a library compiled with these flags does not work."""
+    """Raises `CompilerError` if a library compiled with these flags does not work."""
     asked = [WANTS[flag] for flag in flags if flag in WANTS]
     library = compiled(command, [*REQUIRED, *flags, *asked], PROBE, PROBE_SECONDS, keeps_text=False)
     try:
@@ -336,7 +336,7 @@ def _check(command: Sequence[str], flags: Sequence[str]) -> None:
 
 
 def _first_error(message: str) -> str:
-    """The compiler's first complaint, or what else went wrong."""
+    """The compiler's first complaint, or the other reason of failure."""
     first, *said = (line.strip() for line in message.splitlines())
     return next((line for line in said if "error" in line), said[0] if said else first)
 
@@ -354,7 +354,7 @@ def compiled(
 ) -> bytes:
     """The shared library that a compiler makes of a C text. If it fails, the text stays where the error says.
 
-    The compiler's own temporary files lie beside it, so that they vanish even if it is killed.
+    The compiler's own temporary files are in the same folder, so that they are removed even if it is killed.
     """
     line = [*command, *flags, "-o", "program.so", "program.c", "-lm"]
     try:
@@ -381,7 +381,7 @@ def compiled(
 
 
 def _run(line: Sequence[str], seconds: float, folder: str | None = None) -> tuple[int, str, str]:
-    """The exit status of a compiler, and what it says on both streams. None of its processes outlives the call.
+    """The exit status of a compiler, and its output on both streams. None of its processes outlives the call.
 
     Raises:
         CompilerError: it cannot be started, or has not ended after so many seconds.
@@ -430,7 +430,10 @@ class _CompilerProcess(subprocess.Popen[str]):
 
     def _kill_group(self) -> None:
         if self.pid and self.returncode is None:
-            for kill in (os.kill, os.killpg):  # a process that has just been started leads no group yet
+            for kill in (
+                os.kill,
+                os.killpg,
+            ):  # a process that has just been started is not a group leader yet
                 with contextlib.suppress(ProcessLookupError):
                     kill(self.pid, signal.SIGKILL)
 
@@ -440,7 +443,7 @@ def _cannot_run(command: Sequence[str], error: Exception) -> CompilerError:
 
 
 def _temporary_folder() -> str:
-    """Where temporary files go, as far as there is such a place."""
+    """The folder for temporary files, if there is one."""
     with contextlib.suppress(OSError):
         return tempfile.gettempdir()
     return os.environ.get("TMPDIR", "the temporary folder")

@@ -1,4 +1,4 @@
-"""Functions of AMD's library OCML that Triton does not name: programs call them as those of NVIDIA's."""
+"""Functions of AMD's library OCML that Triton lacks: programs call them by the names of NVIDIA's."""
 
 import functools
 from collections.abc import Callable
@@ -10,7 +10,7 @@ MISSING: Final = {"cbrt": "cbrt", "normcdfinv": "ncdfinv"}
 
 @functools.cache
 def name_missing_functions() -> None:
-    """Let Triton know of them."""
+    """Register them with Triton."""
     from triton.language.extra.hip import libdevice
 
     for name, own in MISSING.items():

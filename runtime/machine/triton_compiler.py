@@ -1,4 +1,4 @@
-"""Compiling Triton functions for a GPU, which need not be there."""
+"""Compiles Triton functions for a GPU that this machine need not have."""
 
 import linecache
 import os
@@ -23,18 +23,18 @@ from .triton_amd_stub import name_missing_functions
 
 _POINTER: Final = 8
 _STAGES_OF_AMD: Final = 2
-"""More do not fit: the processors of AMD's GPUs have 64 KiB of shared memory."""
+"""More do not fit: the processors of AMD GPUs have 64 KiB of shared memory."""
 
 _SIDE_OF_AMD: Final = 16
-"""Rows and columns of what AMD's units multiply at once: 32 need more registers, and gradients of attention spill."""
+"""Rows and columns that AMD's units multiply at once: 32 need more registers, and gradients of attention spill."""
 
 _PORTABLE: Final = (80, 86, 87, 89)
-"""GPUs whose PTX newer ones run, too. From sm_90 on, Triton uses what one kind of GPU alone has."""
+"""GPUs whose PTX newer ones can run, too. From sm_90 on, Triton uses instructions of a single architecture."""
 _OLDEST_PTX: Final = 78
-"""Release 7.8, of CUDA 11.8, which Triton needs for shared memory. Drivers refuse what is newer."""
+"""Release 7.8, of CUDA 11.8, which Triton needs for shared memory. Drivers refuse newer ones."""
 
 _SPILLED_BY_AMD: Final = re.compile(r"\.vgpr_spill_count:\s*(\d+)")
-"""Scalar registers are kept in lanes of vector registers, not in memory."""
+"""Scalar registers are stored in lanes of vector registers, not in memory."""
 _FUNCTION: Final = re.compile(r"^\s*\.func\b", re.MULTILINE)
 _ARRAYS: Final = re.compile(r"^\s*\.local .*\[(\d+)\];", re.MULTILINE)
 """Their bytes, in PTX."""
@@ -45,7 +45,7 @@ _knobs_lock = reentrant_lock()
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What kernels are compiled for: ``cuda`` with 90 for compute capability 9.0, or ``hip`` with ``gfx942``."""
+    """The targets of kernels: ``cuda`` with 90 for compute capability 9.0, or ``hip`` with ``gfx942``."""
 
     platform: str
     architecture: int | str
@@ -55,10 +55,11 @@ class Target:
         return 64 if str(self.architecture).startswith("gfx9") else 32
 
     def warps(self, count: int) -> int:
-        """As many threads as so many of NVIDIA's warps have: half as many of 64, and each with twice the registers.
+        """The same number of threads as this many of NVIDIA's warps: half as many waves of 64, each thread with twice
+        the registers.
 
-        With as many warps each of AMD's threads would have the registers of NVIDIA's. They need more, since what
-        several warps multiply is in the registers of each of them.
+        With the same number of warps, each of AMD's threads would have the registers of NVIDIA's. They need more,
+        since operands shared by several warps are in the registers of each of them.
         """
         return max(1, count * 32 // self.threads_of_a_warp)
 
@@ -69,25 +70,25 @@ class BuiltKernel:
 
     name: str
     code: bytes
-    """A cubin, or AMD's form of the same."""
+    """A cubin, or AMD's equivalent."""
     assembly: str
-    """PTX, or AMD's own."""
+    """PTX, or AMD's equivalent."""
     warps: int
     shared_bytes: int
-    """Memory of a block that its launch has to ask for."""
+    """Memory of a block that its launch must request."""
     scratch_bytes: int
-    """Memory of each program that its launch has to give."""
+    """Memory of each program that its launch must provide."""
     facts: KernelFacts | None
-    """What the cubin says; None on other platforms."""
+    """The facts in the cubin; None on other platforms."""
     numbers: tuple[int, ...] = ()
-    """The bytes of each whole number that it takes behind its arrays."""
+    """The bytes of each integer argument after its arrays."""
 
     @property
     def spilled_bytes(self) -> int:
-        """Those of a thread's numbers for which there were no registers.
+        """The bytes of a thread's values for which there were no registers.
 
-        What is outside of registers is not only that: a function that is called, such as that for angles of many
-        digits, may be given an array. A cubin tells nothing but the sum of both, made up to 16 bytes.
+        Memory outside registers is not only for spills: a called function, such as the one that reduces large angles,
+        may need an array. A cubin contains only the sum of both, rounded up to 16 bytes.
         """
         if self.facts is None:
             return sum(4 * int(count) for count in _SPILLED_BY_AMD.findall(self.assembly))
@@ -114,16 +115,17 @@ def target_named(name: str) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A Triton function as it is compiled: the types of its arrays, and how it runs, as in `Launch`."""
+    """A Triton function in the form in which it is compiled: the types of its arrays, and how it runs, as in
+    `Launch`."""
 
     name: str
     types: tuple[ArrayType, ...]
     warps: int
     stages: int
     fast_math: bool = False
-    """Whether multiplications may be fused with additions into one rounding."""
+    """Whether a multiplication and an addition may be fused into one rounding."""
     numbers: tuple[Number, ...] = ()
-    """The arguments behind the arrays."""
+    """The arguments after the arrays."""
 
 
 def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
@@ -148,7 +150,7 @@ def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
 
 
 def build_program(program: TritonProgram, target: Target) -> dict[str, BuiltKernel]:
-    """Compile the functions that a program launches, by their names. Raises as `build` does."""
+    """Compile the functions that a program launches, by their names. Raises like `build`."""
     sources = _sources(program)
     return dict(zip(sources, _build(program.text, list(sources.values()), target), strict=True))
 
@@ -156,7 +158,8 @@ def build_program(program: TritonProgram, target: Target) -> dict[str, BuiltKern
 def build_programs(
     programs: Sequence[TritonProgram], target: Target
 ) -> list[dict[str, BuiltKernel] | KernelError]:
-    """Compile several programs at a time. For one that Triton refuses, the error; raises others as `build` does."""
+    """Compile several programs at a time. Returns the error for a program that Triton refuses; raises others like
+    `build`."""
     sources = [_sources(program) for program in programs]
     functions = [_functions(program.text) for program in programs]
     with _compiling(sum(map(len, sources))) as pool:
@@ -199,7 +202,7 @@ def _build(text: str, sources: Sequence[Source], target: Target) -> tuple[BuiltK
 
 @contextmanager
 def _compiling(count: int) -> Generator[Executor]:
-    """Threads for so many functions, in which Triton leaves nothing on disk."""
+    """Threads for this many functions, in which Triton leaves nothing on disk."""
     from triton import knobs
 
     with (
@@ -213,7 +216,7 @@ def _compiling(count: int) -> Generator[Executor]:
 
 
 def _functions(text: str) -> Mapping[str, Any]:
-    """The functions of a text of ours. Triton reads their lines again, from where tracebacks look for them."""
+    """The functions of a generated text. Triton reads their lines again, from where tracebacks look for them."""
     try:
         import triton
         import triton.language as tl
@@ -277,7 +280,7 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
 
 
 def _reason(error: BaseException) -> str:
-    """What is behind an error of Triton, which shows first where each function is called."""
+    """The cause of a Triton error, which first shows where each function is called."""
     while error.__cause__ is not None:
         error = error.__cause__
     lines = [line for line in str(error).splitlines() if line.strip()]
@@ -290,7 +293,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _check_layout(name: str, facts: KernelFacts, pointers: int, numbers: Sequence[int]) -> None:
-    """Arguments are pointers, then numbers, one behind the other, and two pointers that Triton adds for itself."""
+    """Arguments are pointers, then numbers, one after another, and two pointers that Triton adds."""
     wanted = laid_out([_POINTER] * pointers + [*numbers] + [_POINTER] * 2)
     if facts.parameters != wanted:
         raise KernelError(

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class Statistics:
-    """Counts of this process, for tests and for the curious."""
+    """Counts of this process, for tests and diagnostics."""
 
     compiled: int = 0
     """Programs that were optimised and printed."""
@@ -26,6 +26,6 @@ class Build:
     function: Callable[..., tuple[Any, ...]]
     source: str
     path: Path | None
-    """Where the generated source lies; None if it could not be cached."""
+    """Where the generated source is; None if it could not be cached."""
     from_disk: bool = False
     c_source: str | None = None

@@ -1,4 +1,4 @@
-"""What a program goes through before it is looked for on disk."""
+"""The passes that run before a program is looked up on disk."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,11 +18,11 @@ from ..environment import checking
 from ..stage_times import pass_times
 
 CANONICAL = (decompose_composites, remove_dead_code, reroll)
-"""What they leave is the text that the key of the disk cache is made of: short, with Python loops as loops."""
+"""Their result is the text for the key of the disk cache: short, with Python loops as loops."""
 
 
 def canonical_passes(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
-    """What leaves the graph by which the disk cache knows a program."""
+    """The passes that produce the graph by which the disk cache identifies a program."""
     if backend != "triton":
         return CANONICAL
     from ...compiler.backends.triton.steps.attention.gradient import has_kernel
@@ -32,17 +32,17 @@ def canonical_passes(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
 
 
 def inline_user_rules(graph: Graph) -> Graph:
-    """The graph as it is compiled: no transform will ask for the rules that its calls hold."""
+    """The graph to compile: no transform will need the rules in its calls any more."""
     return run(graph, (inline_rules, collect_checks), check=checking())
 
 
 def canonicalize(graph: Graph, backend: str) -> Graph:
-    """The graph by whose text the disk cache knows a program."""
+    """The graph whose text identifies a program in the disk cache."""
     return run(inline_user_rules(graph), canonical_passes(backend), check=checking(), record=pass_times())
 
 
 def refuse_checks(name: str, graph: Graph, *, asked: bool | None = False) -> None:
-    """`ExportError` if a traced graph that becomes files may raise, or is `asked` to check indices."""
+    """Raises `ExportError` if an exported graph may raise, or is `asked` to check indices."""
     if asked or has_checks(graph):
         why = (
             "with check_bounds=True"
@@ -60,5 +60,5 @@ def _has_index_checks(graph: Graph) -> bool:
 
 
 def can_be_cached(graph: Graph) -> bool:
-    """Whether text knows a program: one that calls back into Python has a function that has none."""
+    """Whether text identifies a program: a callback's function has no text."""
     return not any(has_effect(call, "calls Python") for call in graph.calls)

@@ -20,11 +20,11 @@ from ..stage_times import pass_times
 from .canonicalize import canonical_passes
 
 PASSES = (simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
-"""What every program goes through, in this order, before the passes of its backend."""
+"""The passes of every program, in this order, before those of its backend."""
 
 
 def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
-    """What a program for this backend goes through after that."""
+    """The passes of a program for this backend after those."""
     if backend == "numpy":
         return (tile,)
     if backend == "c":
@@ -34,7 +34,7 @@ def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
 
 
 def costs_for(backend: str) -> Costs:
-    """What fusion assumes that operations and memory cost there."""
+    """The costs of operations and memory that fusion assumes there."""
     if backend != "triton":
         return CPU
     from ...passes.fusion.gpu import GPU

@@ -1,4 +1,4 @@
-"""A program as text: printed for a target, and what it needs while it runs."""
+"""A program as text: printed for a target, and the values that it needs at run time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,13 +25,13 @@ class Source:
     c: str | None = None
     """The C functions that the Python module calls; None if it calls none."""
     functions: Mapping[Call, CFunction] = field(default_factory=dict["Call", "CFunction"])
-    """Those that calls of the graph have become."""
+    """The C functions of calls of the graph."""
     plan: "Plan | None" = None
-    """What launches the Triton functions that the Python module is; None of other backends."""
+    """The launches of the Triton functions in the Python module; None for other backends."""
 
 
 def c_printer(target: Target) -> PrintFunction:
-    """What prints the C functions of programs for a target."""
+    """Prints the C functions of programs for a target."""
     return partial(print_function, options=target.options)
 
 
@@ -43,10 +43,10 @@ def print_program(
     check: bool = True,
     print_c: PrintFunction | None = None,
 ) -> Source:
-    """The generated text of a graph that has been through all passes; results may overwrite the `donated` inputs.
+    """The generated text of a graph after all passes; results may overwrite the `donated` inputs.
 
-    With `check` the module can compare itself with the meanings of the ops. `print_c` prints C functions as
-    `c_printer` of the target does.
+    With `check`, the module can compare itself with the NumPy definitions of the ops. `print_c` prints C functions
+    like `c_printer` of the target.
     """
     if target.backend == "triton":
         from ...compiler.backends.triton.planning.program import triton_program
@@ -75,7 +75,7 @@ def memory_of(
     plan: "Plan | None" = None,
     print_c: PrintFunction | None = None,
 ) -> MemoryUse:
-    """What the program of `print_program` needs while it runs; `plan` is that of one for a GPU."""
+    """The values that the program of `print_program` needs at run time; `plan` is that of a program for a GPU."""
     if plan is not None:
         from ...compiler.backends.triton.planning.lifetimes import lifetimes_of
 

@@ -14,7 +14,7 @@ LIBRARY = "program.so"
 
 
 def link(function: Callable[..., Any], library: bytes, folder: Path | None) -> None:
-    """Give the module of `function` its C functions: those of `library`, which lies in the cache entry `folder`, too.
+    """Give the module of `function` its C functions: those of `library`, which is also in the cache entry `folder`.
 
     The library is unloaded after the last of them is gone.
 

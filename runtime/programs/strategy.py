@@ -1,4 +1,4 @@
-"""`Strategy`: what building a program leaves to its backend."""
+"""`Strategy`: the parts of building a program that depend on its backend."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ class Printed:
     members: Mapping[str, bytes]
     """Its files, as an entry of the disk cache keeps them."""
     about: Mapping[str, str]
-    """What the entry says of it beside the name of the function and the backend."""
+    """The metadata of the entry besides the name of the function and the backend."""
     load: Callable[[Path | None], Build]
-    """Makes it run, given the folder of its entry, if it has one."""
+    """Makes it runnable, given the folder of its entry, if it has one."""
 
 
 class Strategy(Protocol):
-    """How programs are made for one target."""
+    """How programs are compiled for one target."""
 
     @property
     def backend(self) -> str: ...
 
     def key(self, text: str, donated: Sequence[int], sizes: str) -> str:
-        """The name of an entry of the disk cache: a digest of all that decides what is generated.
+        """The key of an entry of the disk cache: a digest of everything that affects the generated code.
 
         Args:
             text: the canonical graph.

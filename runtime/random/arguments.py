@@ -1,4 +1,4 @@
-"""What the methods of a generator are asked for: sizes, dtypes, parameters of distributions."""
+"""The arguments of a generator's methods: sizes, dtypes, parameters of distributions."""
 
 from math import prod
 from typing import Any
@@ -26,7 +26,7 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def dtype_of(given: Any) -> Any:
-    """The dtype that is meant; that of objects for what means none."""
+    """The intended dtype; that of objects for invalid ones."""
     try:
         return np.dtype(given)
     except TypeError:
@@ -42,7 +42,7 @@ def float_dtype(method: str, dtype: Any) -> Any:
 
 
 def size_of(method: str, size: Any, *parameters: Any) -> Size:
-    """The shape of a draw: `size`, to which the parameters must broadcast, or else what they broadcast to."""
+    """The shape of a draw: `size`, to which the parameters must broadcast, or otherwise their common shape."""
     shapes = [np.shape(parameter) for parameter in parameters]
     common = joint_shape(*shapes)
     if common is None:
@@ -78,7 +78,7 @@ def whole_size(method: str, size: Any) -> Size:
 
 
 def as_array(x: Any) -> Any:
-    """An array, or what becomes one; inside a trace as the trace sees it, arrays from outside by reference."""
+    """An array, or an object that becomes one; inside a trace as the trace sees it, outside arrays by reference."""
     trace = current_trace()
     x = as_seen_inside(x)
     if trace is None or is_traced(x):
@@ -99,7 +99,7 @@ def real(
     above: float = -np.inf,
     is_nan_allowed: bool = True,
 ) -> Any:
-    """A parameter of a distribution, of the dtype of the draw. Values that are known are checked, others are not."""
+    """A parameter of a distribution, in the dtype of the draw. Known values are checked, others are not."""
     array = as_array(parameter)
     if array.dtype.kind not in "biuf":
         raise DTypeError(f"{method}: {name} must be real, not {array.dtype}")
@@ -116,12 +116,12 @@ def real(
 
 
 def known(parameter: Any, array: Any) -> Any:
-    """The values of a parameter that `as_array` made `array` of; None while they are not known."""
+    """The values of a parameter from which `as_array` made `array`; None while they are not known."""
     return array if is_numpy_array(array) else None if is_traced(parameter) else constant_in(parameter)
 
 
 def constant_in(parameter: Any) -> Any:
-    """A parameter that a trace takes for a constant, as an array; None if it is none."""
+    """A parameter that is a constant in a trace, as an array; None if it is not one."""
     return None if isinstance(parameter, np.ndarray) or contains_traced(parameter) else array_from(parameter)
 
 

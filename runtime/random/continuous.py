@@ -1,4 +1,5 @@
-"""Distributions of real numbers that are functions of uniform ones, and so have derivatives in their parameters.
+"""Continuous distributions that are functions of uniform numbers, so that they have derivatives with respect to their
+parameters.
 
 A sampler takes a `Source`, the shape and dtype of the draw, and its parameters in that dtype.
 """
@@ -113,9 +114,9 @@ def power(source: Source, shape: Size, dtype: Any, a: Any) -> Any:
 def truncated_normal(
     source: Source, shape: Size, dtype: Any, low: Any, high: Any, loc: Any, scale: Any
 ) -> Any:
-    """The inverse of the distribution function, on the side of the mean where most of the interval lies below it.
+    """The inverse of the distribution function, on the side of the mean where most of the interval is below it.
 
-    There log Φ(low) and log Φ(high) lose nothing, however far out the interval is.
+    There log Φ(low) and log Φ(high) lose no accuracy, however far out the interval is.
     """
     a, b = (low - loc) / scale, (high - loc) / scale
     mirrored = a + b > 0
@@ -128,7 +129,7 @@ def truncated_normal(
 
 
 def _quantile(log_p: Any) -> Any:
-    """Where the normal distribution function is exp(log_p): far out by Newton's method on its logarithm."""
+    """The number where the normal distribution function is exp(log_p): far out by Newton's method on its logarithm."""
     is_far = log_p < -5
     near = _op("ndtri", np.exp(np.where(is_far, -1, log_p)))
     target = np.where(is_far, log_p, -5)

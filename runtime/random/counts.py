@@ -13,13 +13,13 @@ from .source import Source
 from .stream import Size
 
 FEW = 10
-"""Where fewer are expected, the distribution function is inverted term by term."""
+"""If fewer are expected, the distribution function is inverted term by term."""
 MOST = 200
 """With an expectation below `FEW` a larger count has a probability below the resolution of the uniform numbers."""
 
 
 def poisson(source: Source, shape: Size, dtype: Any, lam: Any) -> Any:
-    """Where many are expected, by transformed rejection: Hörmann, Insurance: Mathematics and Economics 12, 1993."""
+    """If many are expected, by transformed rejection: Hörmann, Insurance: Mathematics and Economics 12, 1993."""
     lam = np.broadcast_to(stop_gradient(lam), shape)
     is_few = ~(lam >= FEW)
     rare, often = np.where(is_few, lam, 1.0), np.where(is_few, float(FEW), lam)
@@ -45,7 +45,7 @@ def poisson(source: Source, shape: Size, dtype: Any, lam: Any) -> Any:
 
 
 def binomial(source: Source, shape: Size, dtype: Any, n: Any, p: Any) -> Any:
-    """Where many are expected, by transformed rejection: Hörmann, J. Stat. Comput. Simul. 46, 1993."""
+    """If many are expected, by transformed rejection: Hörmann, J. Stat. Comput. Simul. 46, 1993."""
     n, p = (np.broadcast_to(stop_gradient(x), shape) for x in (np.floor(n), p))
     is_flipped = p > 0.5
     q = np.where(is_flipped, p, 1 - p)

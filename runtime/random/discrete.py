@@ -1,4 +1,4 @@
-"""Distributions of whole numbers."""
+"""Distributions of integers."""
 
 from typing import Any
 
@@ -40,8 +40,8 @@ def categorical(source: Source, shape: Size, dtype: Any, logits: Any) -> Any:
 def integers_between(source: Source, shape: Size, low: Any, count: Any, dtype: Any, *, small: bool) -> Any:
     """``low + floor(count * r)`` for a random r in [0, 1) of 64 bits if the range is `small`, else of 128.
 
-    Some integers are then more probable than others by a part of less than 2⁻³² if `small`, where `count` is at most
-    2³², else of 2⁻⁶⁴. All is u64: `count` 0 stands for 2⁶⁴, and `low` wraps around.
+    Some integers are then more probable than others by a factor of less than 1 + 2⁻³² if `small`, where `count` is at
+    most 2³², otherwise 1 + 2⁻⁶⁴. All values are u64: `count` 0 stands for 2⁶⁴, and `low` wraps around.
     """
     bits = source.bits((2, *shape), np.uint32 if small else np.uint64)
     if small:

@@ -1,4 +1,4 @@
-"""The gamma distribution and those made of it, with derivatives in their shape parameters."""
+"""The gamma distribution and those derived from it, with derivatives with respect to their shape parameters."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def standard_gamma(source: Source, shape: Size, dtype: Any, a: Any) -> Any:
 
 
 def log_gamma(source: Source, shape: Size, dtype: Any, a: Any) -> Any:
-    """The logarithm of a gamma number, which does not underflow where `a` is small."""
+    """The logarithm of a gamma number, which does not underflow for small `a`."""
     above, exponent = _parts(source, shape, dtype, a)
     return np.log(above) - exponent
 
@@ -55,7 +55,7 @@ def _of_at_least_one(source: Source, shape: Size, dtype: Any, a: Any) -> Any:
 
 @custom_rule
 def _moving_with(a: Any, x: Any) -> Any:
-    """A gamma number `x` as a function of its shape `a`, the other randomness being fixed."""
+    """A gamma number `x` as a function of its shape `a`, with the other randomness fixed."""
     return x
 
 
@@ -71,7 +71,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
 def shape_derivative(a: Any, x: Any) -> Any:
-    """How a gamma number x of shape a ≥ 1 moves with a: −∂P(a, x)/∂a / p(x), for the distribution function P.
+    """How a gamma number x of shape a ≥ 1 changes with a: −∂P(a, x)/∂a / p(x), for the distribution function P.
 
     Figurnov, Mohamed and Mnih, "Implicit reparameterization gradients", 2018. With the density p(t) ∝ tᵃ⁻¹ e⁻ᵗ that is
     the integral of p(t) (ψ(a) − log t) / p(x) over t < x, or minus that over t > x: whichever has its largest values at

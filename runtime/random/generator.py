@@ -1,4 +1,4 @@
-"""`Generator`: NumPy's random generator, with a state that a traced program carries along."""
+"""`Generator`: NumPy's random generator, with a state that is part of a traced program."""
 
 from collections.abc import Callable
 from math import prod
@@ -35,24 +35,24 @@ _RANGES: dict[str, dict[str, float]] = {
     "shape": {"at_least": 0},
     "sigma": {"at_least": 0},
 }
-"""What the parameters of these names may be."""
+"""The valid ranges of parameters with these names."""
 _COUNTED: dict[str, dict[str, Any]] = {
     name: {**_RANGES[name], "is_nan_allowed": False} for name in ("lam", "n", "p")
 }
 _COUNTED["lam"]["at_most"] = 9.2e18
-"""The same where the draw is an integer, which cannot be NaN; a count has 63 bits."""
+"""The same if the draw is an integer, which cannot be NaN; a count has 63 bits."""
 _TRIED = {name: {**_COUNTED[name], "above": 0} for name in ("n", "p")}
-"""The same where trials go on until some succeed."""
+"""The same if trials continue until some succeed."""
 
 
 class Generator(ByReference):
     """A source of random numbers. Made by `default_rng`; its methods and their parameters are NumPy's.
 
-    Draws are float64 unless ``dtype=np.float32`` is asked for. Each method returns an array of shape `size`, or of the
-    shape to which its parameters broadcast; a NumPy scalar if that has no axes. Errors: `ArgumentValueError` for
-    parameters out of their range, as far as they are known while tracing; `ShapeError` where parameters and `size` do
-    not broadcast; `DTypeError` for a dtype that there is not; `RandomnessError` inside a `vmap` that was not told what
-    a draw means.
+    Draws are float64 by default; ``dtype=np.float32`` is the alternative. Each method returns an array of shape
+    `size`, or of the shape to which its parameters broadcast; a NumPy scalar if that has no axes. Errors:
+    `ArgumentValueError` for parameters out of range, if they are known while tracing; `ShapeError` if parameters and
+    `size` do not broadcast; `DTypeError` for an unsupported dtype; `RandomnessError` inside a `vmap` without
+    `randomness=`.
 
     >>> rng = default_rng(3)
     >>> rng.integers(6, size=5)
@@ -79,7 +79,7 @@ class Generator(ByReference):
 
     @property
     def state(self) -> dict[str, Any]:
-        """A copy of the key and the counter. Assign one to go back to where it was taken."""
+        """A copy of the key and the counter. Assign one to restore the state."""
         key, counter = as_array(self._key), as_array(self._counter)
         return {"key": key.copy(), "counter": +counter if is_traced(counter) else int(counter)}
 
@@ -97,7 +97,7 @@ class Generator(ByReference):
         as_array(self._counter)[...] = counter
 
     def spawn(self, n_children: int) -> "list[Generator]":
-        """New generators, whose numbers have nothing to do with each other's or with those still to come from this.
+        """New generators, whose numbers are independent of each other's and of this one's later numbers.
 
         >>> left, right = default_rng(0).spawn(2)
         >>> bool(left.random() == right.random())
@@ -122,7 +122,7 @@ class Generator(ByReference):
     def _count(
         self, sampler: Callable[..., Any], size: Any, ranges: dict[str, Any] = _COUNTED, **parameters: Any
     ) -> Any:
-        """Draw whole numbers of a distribution with real parameters."""
+        """Draw integers of a distribution with real parameters."""
         return located(self._sampled, sampler, size, np.float64, ranges, parameters)
 
     def _sampled(
@@ -199,7 +199,7 @@ class Generator(ByReference):
         size: Any = None,
         dtype: Any = np.float64,
     ) -> Any:
-        """Normal, given that it lies in [low, high], which may be as far out as one likes, or infinite."""
+        """Normal, conditioned on [low, high], which may be arbitrarily far out, or infinite."""
         return self._sample(
             continuous.truncated_normal, size, dtype, low=low, high=high, loc=loc, scale=scale
         )
@@ -217,7 +217,7 @@ class Generator(ByReference):
         return self._sample(continuous.gumbel, size, dtype, loc=loc, scale=scale)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
-        """Exponential to both sides of `loc`."""
+        """Exponential on both sides of `loc`."""
         return self._sample(continuous.laplace, size, dtype, loc=loc, scale=scale)
 
     def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
@@ -265,7 +265,7 @@ class Generator(ByReference):
         return self._sample(gammas.chisquare, size, dtype, df=df)
 
     def f(self, dfnum: Any, dfden: Any, size: Any = None, dtype: Any = np.float64) -> Any:
-        """The quotient of two means of squares of so many normal numbers."""
+        """The quotient of two means of squares of `dfnum` and `dfden` normal numbers."""
         return self._sample(gammas.f, size, dtype, dfnum=dfnum, dfden=dfden)
 
     def standard_t(self, df: Any, size: Any = None, dtype: Any = np.float64) -> Any:
@@ -289,9 +289,9 @@ class Generator(ByReference):
     def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
     ) -> Any:
-        """Integers from `low` to `high`, that included with `endpoint`; from 0 to `low` if `high` is None.
+        """Integers from `low` to `high`, which is included with `endpoint`; from 0 to `low` if `high` is None.
 
-        All are equally probable up to a part of 2⁻³² for ranges of at most 2³², of 2⁻⁶⁴ for larger ones.
+        All are equally probable up to a relative error of 2⁻³² for ranges of at most 2³², and 2⁻⁶⁴ for larger ones.
         """
         return located(self._integers, low, high, size, dtype, endpoint)
 
@@ -326,7 +326,7 @@ class Generator(ByReference):
         return self._count(counts.negative_binomial, size, _TRIED, n=n, p=p)
 
     def categorical(self, logits: Any, size: Any = None, axis: int = -1) -> Any:
-        """Places along `axis`, with probabilities ``softmax(logits, axis)``: int64.
+        """Positions along `axis`, with probabilities ``softmax(logits, axis)``: int64.
 
         Args:
             logits: unnormalised logarithms of probabilities.
@@ -355,7 +355,7 @@ class Generator(ByReference):
         return permutations.permutation(self._source("permutation"), things, place)
 
     def permuted(self, x: Any, axis: int | None = None) -> Any:
-        """`x` with its elements in random order along `axis`, each line by itself; None for all elements."""
+        """`x` with its elements in random order along `axis`, each line separately; None for all elements."""
         return located(self._permuted, x, axis)
 
     def _permuted(self, x: Any, axis: int | None) -> Any:
@@ -431,7 +431,7 @@ def default_rng(seed: Any = None) -> Generator:
 
 
 def _starting_with(key: Any) -> Generator:
-    """A generator that has drawn nothing. Made inside of a trace, it is part of it."""
+    """A generator that has drawn nothing. If it is made inside a trace, it is part of the trace."""
     counter = np.zeros((), np.uint64)
     if current_trace() is None:
         return Generator(key, counter)
@@ -439,7 +439,7 @@ def _starting_with(key: Any) -> Generator:
 
 
 def _words(name: str, given: Any, shape: tuple[int, ...], bits: int) -> Any:
-    """A part of a state: unsigned integers of so many bits."""
+    """A part of a state: unsigned integers with this many bits."""
     array = as_array(given)
     if array.shape != shape or array.dtype.kind not in "iu":
         raise ArgumentTypeError(
@@ -452,14 +452,15 @@ def _words(name: str, given: Any, shape: tuple[int, ...], bits: int) -> Any:
 
 
 def _returned(drawn: Any) -> Any:
-    """A draw as NumPy gives it: without axes, a scalar."""
+    """A draw in NumPy's form: without axes, a scalar."""
     if is_traced(drawn):
         return drawn if drawn.ndim else wrap(drawn.value)
     return drawn[()] if isinstance(drawn, np.ndarray) and not drawn.ndim else drawn
 
 
 def _children(generator: Generator) -> tuple[tuple[Any, Any], None]:
-    """A function that gets the generator may draw from it, where enclosing `vmap`s cannot see whose counter it is."""
+    """A function that receives the generator may draw from it, where enclosing `vmap`s cannot see whose counter it
+    is."""
     if isinstance(generator._counter, (np.ndarray, ForeignMemory)):
         update_in_step(generator._counter)
     return (generator._key, generator._counter), None

@@ -1,4 +1,4 @@
-"""Orders and choices of things that are there: sorting them by random bits."""
+"""Permutations and choices: sorting by random bits."""
 
 from math import prod
 from typing import Any
@@ -28,7 +28,7 @@ def permutation(source: Source, x: Any, axis: int) -> Any:
 
 
 def permuted(source: Source, x: Any, axis: int | None) -> Any:
-    """An array with its elements in random order along an axis, each line for itself; None for all of them."""
+    """An array with its elements in random order along an axis, each line separately; None for all of them."""
     if axis is None:
         return np.take(x.reshape(-1), order(source, prod(x.shape))).reshape(x.shape)
     keys = source.bits(x.shape, np.uint64)
@@ -41,7 +41,7 @@ def axis_of(method: str, x: Any, axis: Any) -> int:
 
 
 def categories_of(method: str, x: Any, axis: Any) -> int:
-    """An axis of `x` along which there is something, from 0."""
+    """A non-empty axis of `x`, from 0."""
     place = axis_of(method, x, axis)
     if not x.shape[place]:
         raise ArgumentValueError(
@@ -71,13 +71,13 @@ def chosen(source: Source, count: int, shape: Size, p: Any, *, replace: bool) ->
         )
     if p is None:
         return order(source, count)[:wanted].reshape(shape)
-    # Efraimidis and Spirakis, Inf. Process. Lett. 97, 2006: the first to ring of clocks with rates p
+    # Efraimidis and Spirakis, Inf. Process. Lett. 97, 2006: the first of exponential clocks with rates p
     rings = continuous.standard_exponential(source, (count,), np.float64) / p
     return np.argsort(rings, stable=True)[:wanted].reshape(shape)
 
 
 def probabilities(p: Any, count: int, wanted: int) -> Any:
-    """The argument `p` of choice, checked as far as it is known; `wanted` of them at least must be positive."""
+    """The argument `p` of choice, checked if it is known; at least `wanted` of its entries must be positive."""
     array = real("choice", "p", p, np.float64, at_least=0)
     if array.shape != (count,):
         raise ShapeError(f"choice: p must have shape ({count},), not {array.shape}")

@@ -1,4 +1,4 @@
-"""Samplers that try again: loops over attempts, which take no more of the stream however many it takes."""
+"""Rejection samplers: loops over attempts, which use the same part of the stream for any number of attempts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from ..control_flow.while_loop import while_loop
 def first_accepted(propose: Callable[[Any], tuple[Any, Any]]) -> Any:
     """For each element the first proposal that is not rejected: ``propose(attempt) -> (values, rejected)``.
 
-    All elements are proposed anew at each attempt, from numbers of that attempt alone.
+    All elements are proposed again in each attempt, from numbers of that attempt only.
     """
 
     def again(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:

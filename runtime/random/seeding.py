@@ -17,7 +17,7 @@ WORD = 0xFFFFFFFF
 
 
 def key_from(seed: Any) -> Any:
-    """The key u32[2] that a seed gives.
+    """The key u32[2] for a seed.
 
     The words of the seed, 32 bits each and low ones first, are absorbed two at a time: they are the key with which
     Philox encrypts the state so far, to which the result is added by exclusive or (Davies and Meyer's construction).

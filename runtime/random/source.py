@@ -1,4 +1,4 @@
-"""`Source`: what a distribution draws from: each draw takes the next part of a generator's stream."""
+"""`Source`: the random numbers of a distribution: each draw takes the next part of a generator's stream."""
 
 from math import prod
 from typing import Any
@@ -16,7 +16,7 @@ from .arguments import as_array
 from .stream import Size, Stream, bits_of, blocks
 
 _taking = reentrant_lock()
-"""Two threads that draw from one generator outside of a trace get different numbers."""
+"""Two threads that draw from one generator outside a trace get different numbers."""
 
 
 class Source:
@@ -28,7 +28,7 @@ class Source:
         self._lane = _lane(method)
 
     def stream(self, taken: int) -> Stream:
-        """The stream at the counter, which moves on by so many blocks."""
+        """The stream at the counter, which advances by this many blocks."""
         if is_traced(self._counter) or current_trace() is not None:
             update_in_step(self._counter)
             counter = as_array(self._counter)
@@ -42,7 +42,7 @@ class Source:
         return Stream(as_array(self._key), start, self._lane)
 
     def attempts(self, shape: Size, dtype: Any, numbers: int) -> Stream:
-        """The stream for samplers that reject: so many numbers of random bits per element, at each attempt."""
+        """The stream for rejection samplers: this many numbers of random bits per element, in each attempt."""
         return self.stream(blocks(numbers * prod(shape), bits_of(dtype)))
 
     def bits(self, shape: Size, dtype: Any) -> Any:
@@ -59,7 +59,7 @@ class Source:
 
 
 def _lane(method: str) -> Any:
-    """The number of the example that a draw is for, from 1; 0 where all examples draw the same."""
+    """The index of the example of a draw, from 1; 0 if all examples draw the same."""
     axes = mapped_axes()
     for axis in axes:
         if axis.randomness == "error":

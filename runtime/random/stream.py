@@ -1,4 +1,4 @@
-"""`Stream`: the random bits of one draw, and the uniform numbers made of them."""
+"""`Stream`: the random bits of one draw, and uniform numbers made from them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ BYTES_PER_BLOCK = 16
 
 
 def random_bits(key: Any, counter: Any, shape: Size, dtype: Any) -> Any:
-    """The op of that name, for NumPy arrays and traced ones."""
+    """The op with that name, for NumPy arrays and traced arrays."""
     (bits,) = apply_op("random_bits", key, counter, shape=shape, dtype=np.dtype(dtype))
     return bits
 
@@ -25,23 +25,23 @@ def stack_words(*words: Any) -> Any:
 
 
 def blocks(count: int, dtype: Any) -> int:
-    """How many blocks of the generator `count` numbers of random bits of this dtype take."""
+    """How many blocks of the generator `count` numbers of random bits with this dtype take."""
     size = int(np.dtype(dtype).itemsize)
     return -(-count * size // BYTES_PER_BLOCK)
 
 
 def bits_of(dtype: Any) -> Any:
-    """The dtype of the random bits that a number of this dtype is made of: as wide, and at least 32."""
+    """The dtype of the random bits for a number of this dtype: as wide, and at least 32."""
     return np.uint64 if np.dtype(dtype).itemsize == 8 else np.uint32
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Where in the numbers of a generator one draw lies.
+    """The position of one draw in the numbers of a generator.
 
-    The four words of Philox's counter are the number of the block (64 bits), the example for which a mapped function
-    draws (0 where there is none), and the attempt, which a sampler that rejects counts from 0. What a draw takes of the
-    generator thus never depends on values.
+    The four words of Philox's counter are the number of the block (64 bits), the index of the example for which a
+    mapped function draws (0 if there is none), and the attempt, which a rejection sampler counts from 0. So a draw's
+    use of the stream never depends on values.
     """
 
     key: Any
@@ -51,7 +51,7 @@ class Stream:
     attempt: Any = 0
 
     def bits(self, shape: Size, dtype: Any) -> Any:
-        """Random bits from the beginning of the stream."""
+        """Random bits from the start of the stream."""
         low, high = self.start & np.uint64(0xFFFFFFFF), self.start >> np.uint64(32)
         return random_bits(self.key, stack_words(low, high, self.lane, self.attempt), shape, dtype)
 
@@ -66,7 +66,7 @@ class Stream:
         return between(self.bits(shape, bits_of(dtype)), dtype)
 
     def trying(self, attempt: Any) -> "Stream":
-        """The same place in the stream, for another attempt."""
+        """The same position in the stream, for another attempt."""
         return Stream(self.key, self.start, self.lane, attempt)
 
 

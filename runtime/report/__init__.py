@@ -1,1 +1,1 @@
-"""One HTML file that shows what becomes of a function: its lines, every stage, kernels and memory."""
+"""One HTML file that shows the stages of a function: its lines, every stage, kernels and memory."""

@@ -1,4 +1,4 @@
-"""What the calls of a program cost, as a table: the dearest ones."""
+"""The most expensive calls of a program, as a table."""
 
 from collections.abc import Mapping, Sequence
 
@@ -51,13 +51,13 @@ def cost_section(
 
 
 def kernel_lines(kernel: Kernel, marks: Marks) -> list[int]:
-    """The numbers of the lines that a kernel comes from."""
+    """The numbers of the lines from which a kernel comes."""
     places = [call.location for call in (*kernel.graph.calls, kernel.call)]
     return sorted({number for place in places if (number := marks.number(place))})
 
 
 def _weight(call: CallCost) -> float:
-    """Seconds, or bytes where no speed is known."""
+    """Seconds, or bytes if no speed is known."""
     return call.bytes_moved if call.least_time is None else call.least_time
 
 

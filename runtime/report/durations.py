@@ -1,4 +1,4 @@
-"""Times for people to read."""
+"""Readable times."""
 
 
 def show_seconds(seconds: float) -> str:

@@ -1,13 +1,13 @@
-"""Text of users as it stands in HTML, and nothing but text."""
+"""Users' text in HTML, fully escaped."""
 
 import html
 
 LONGEST = 600
-"""Characters of one line of text that are shown."""
+"""The maximum number of characters shown of one line."""
 
 
 def escaped(text: str) -> str:
-    """Without a meaning to HTML; characters that cannot be seen, or turn the order of others, as escapes.
+    """Escaped for HTML; invisible characters, and those that change the direction of others, are shown as escapes.
 
     >>> print(escaped("</script> & \\u202e"))
     &lt;/script&gt; &amp; \\u202e
@@ -18,7 +18,7 @@ def escaped(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """One line, escaped; a very long one in part, and how much is left out."""
+    """One line, escaped; a very long one is shortened, with the number of omitted characters."""
     if len(text) <= LONGEST:
         return escaped(text)
     left_out = len(text) - LONGEST

@@ -1,4 +1,4 @@
-"""A row of numbers with what they are."""
+"""A row of numbers with their names."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Generated text, each line of it with the user's line that a comment above it names."""
+"""Generated text, each line linked with the user's line in the comment above it."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ MOST_LINES = 1_500
 
 
 def generated(text: str, marks: Marks, comment: str) -> str:
-    """A text as rows; `comment` is what a comment begins with, ``#`` or ``//``."""
+    """A text as rows; `comment` is the start of a comment, ``#`` or ``//``."""
     lines = text.rstrip().splitlines()
     rows = list(_rows(lines[:MOST_LINES], marks, comment))
     if len(lines) > MOST_LINES:

@@ -1,4 +1,4 @@
-"""Every statement of every stage once, with the stage that makes it and the one that takes it away."""
+"""Every statement of every stage once, with the stage that adds it and the one that removes it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from .steady_names import SteadyNames
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """A statement, and the stages that have it: from `first` to before `last`."""
+    """A statement, and the stages that have it: from `first` up to, not including, `last`."""
 
     statement: Statement
     first: int
@@ -24,7 +24,7 @@ class Row:
 
 
 def history(graphs: Sequence[Graph], names: SteadyNames) -> list[Row]:
-    """The statements of all stages in one order, in which those of each stage stand in theirs."""
+    """The statements of all stages in one order, in which those of each stage keep theirs."""
     rows: list[Row] = []
     for stage, graph in enumerate(graphs):
         rows = _merged(rows, names.statements(graph), stage)
@@ -32,9 +32,9 @@ def history(graphs: Sequence[Graph], names: SteadyNames) -> list[Row]:
 
 
 def _merged(rows: Sequence[Row], new: Sequence[Statement], stage: int) -> list[Row]:
-    """The next stage worked in: what it adds stands behind what it takes away in the same place."""
+    """Merges the next stage: what it adds comes after what it removes at the same place."""
     alive = [row for row in rows if row.last is None]
-    added: dict[int, list[Row]] = {}  # by the number of the living row in front of which they belong
+    added: dict[int, list[Row]] = {}  # by the number of the current row before which they belong
     matcher = SequenceMatcher(None, [_key(row.statement) for row in alive], [*map(_key, new)], autojunk=False)
     for kind, start, stop, first, end in matcher.get_opcodes():
         if kind == "equal":

@@ -1,4 +1,4 @@
-"""The kernels: what each moves and how long that takes, its statements, and why its neighbours are not in it."""
+"""The kernels: their bytes and time, their statements, and why their neighbours are not fused."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..lowering.lowered_program import LoweredProgram
 
 MOST_PAIRS = 12
-"""That one kernel lists."""
+"""The maximum number of reasons listed for one kernel."""
 MOST_LINES = 6_000
 """Of the text of all kernels together."""
 
@@ -35,7 +35,7 @@ def kernels_section(
     makers: Mapping[Value, Call],
     machine_code: bool,
 ) -> str:
-    """A card for each generated function; `makers` are the calls that make the values of any stage."""
+    """A card for each generated function; `makers` are the calls that compute the values of any stage."""
     kernels = lowered.kernels
     if not kernels:
         return f'<p class="empty">{_NONE[lowered.backend]}</p>'
@@ -67,7 +67,7 @@ _LANGUAGES = {"numpy": ("NumPy module", "#"), "c": ("C function", "//"), "triton
 
 
 def _head(kernel: Kernel, cost: CallCost | None, marks: Marks, names: SteadyNames, machine_code: bool) -> str:
-    """What a kernel makes, and what that takes."""
+    """The result of a kernel, and its cost."""
     call = kernel.call
     makes = ", ".join(f"{names.of(value)}: {value.type}" for value in call.outputs)
     known = [("moves", show_bytes(kernel.bytes_moved))]
@@ -84,7 +84,7 @@ def _head(kernel: Kernel, cost: CallCost | None, marks: Marks, names: SteadyName
 
 
 def _machine_code(kernel: Kernel) -> Iterator[tuple[str, str]]:
-    """Registers and what is spilled, of a kernel for a GPU that Triton can compile here."""
+    """Registers and spills of a kernel for a GPU that Triton can compile here."""
     try:
         built = [function for function in kernel._built if function.facts is not None]
     except (BackendError, KernelError, MissingPackageError):  # no Triton, or one that only interprets

@@ -1,4 +1,4 @@
-"""`Marks`: a number for each line of the user's program, by which all that it became is found in a page."""
+"""`Marks`: a number for each line of the user's program, which links everything that it became in a page."""
 
 from collections.abc import Iterable
 
@@ -8,12 +8,12 @@ from .escaped import escaped
 
 
 class Marks:
-    """The lines that `locations` name, numbered by file, then by line."""
+    """The lines in `locations`, numbered by file, then by line."""
 
     def __init__(self, locations: Iterable[Location]) -> None:
         found = {(location.file, location.line): location for location in locations}
         self.files: dict[str, dict[int, Location]] = {file: {} for file, _ in found}
-        """The lines of each file, rising, as they stood when they were traced."""
+        """The lines of each file, ascending, as they were when they were traced."""
         for (file, line), location in sorted(found.items(), key=lambda item: item[0]):
             self.files[file][line] = location
         ordered = [(file, line) for file, lines in self.files.items() for line in lines]
@@ -23,15 +23,15 @@ class Marks:
             self._by_text.setdefault(location_text(found[place]), number)
 
     def number(self, location: Location | None) -> int | None:
-        """The number of a line; None for what belongs to none."""
+        """The number of a line; None if it belongs to none."""
         return None if location is None else self._numbers.get((location.file, location.line))
 
     def number_of_text(self, text: str) -> int | None:
-        """The number of the line that a comment in generated code names: the first, if several look the same."""
+        """The number of the line in a comment of generated code: the first, if several are equal."""
         return self._by_text.get(text)
 
     def link(self, location: Location | None) -> str:
-        """A link to a line of the source; ∂ says that it is the line's derivative which comes from there."""
+        """A link to a line of the source; ∂ marks the derivative of the line."""
         number = self.number(location)
         if location is None or number is None:
             return ""
@@ -46,7 +46,7 @@ def file_name(path: str) -> str:
 
 
 def marked(*numbers: int | None) -> str:
-    """The attribute of what belongs to lines."""
+    """The attribute of elements that belong to lines."""
     known = [str(number) for number in numbers if number is not None]
     if len(known) == 1:
         return f" data-l={known[0]}"
@@ -54,7 +54,7 @@ def marked(*numbers: int | None) -> str:
 
 
 def indented(line: str) -> str:
-    """The attribute that sets a line in as far as it begins with blanks, so that what does not fit stays behind it."""
+    """The attribute that indents a line like its text, so that continuation lines are indented, too."""
     wide = line.expandtabs(4)
     depth = len(wide) - len(wide.lstrip())
     return f" style=--d:{depth}" if depth else ""

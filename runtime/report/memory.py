@@ -1,4 +1,4 @@
-"""The memory plan as a picture: what is held from which call to which, and when that is most."""
+"""The memory plan as a picture: what is in memory during which calls, and when the peak is."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -23,7 +23,7 @@ _KINDS = {
 }
 
 Scale: TypeAlias = Callable[[int], float]
-"""Where a call begins, by its number."""
+"""The position of a call, by its number."""
 
 
 def memory_section(
@@ -34,7 +34,8 @@ def memory_section(
     marks: Marks,
     names: SteadyNames,
 ) -> str:
-    """What a program needs in words, and when, as an SVG. `values` are those of its graph by the names of its text."""
+    """The memory of a program in words, and its timeline as an SVG. `values` are those of its graph by their names in
+    its text."""
     amounts = {
         "needed": use.peak, "arguments": use.arguments, "results": use.outputs, "temporaries": use.temporaries
     }  # fmt: skip
@@ -59,7 +60,7 @@ def _legend(use: MemoryUse) -> str:
 
 
 class _Picture:
-    """The bytes that are held at each call, above a row for each piece of memory."""
+    """The bytes in memory at each call, above a row for each piece of memory."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class _Picture:
         return f'<div class="scroll" {label}>{"".join(parts)}</div>{more if rest else ""}'
 
     def x(self, step: int) -> float:
-        """Where a call begins."""
+        """The position of a call."""
         return LEFT + WIDTH * step / self.use.steps
 
     def _peak(self, held: Sequence[int], height: int) -> list[str]:
@@ -140,7 +141,7 @@ class _Picture:
 
 
 def _held(lives: Sequence[Lifetime], use: MemoryUse) -> list[int]:
-    """The bytes that are held during each call, arguments included."""
+    """The bytes in memory during each call, including arguments."""
     change = [use.arguments, *[0] * use.steps]
     for life in lives:
         change[life.first] += life.nbytes

@@ -1,4 +1,4 @@
-"""The page around a report: one file with its style and its script, which asks nobody for anything."""
+"""The page of a report: one file with its style and its script, which loads nothing."""
 
 import base64
 import hashlib

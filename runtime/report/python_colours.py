@@ -1,4 +1,4 @@
-"""Python source with its keywords, strings and comments told apart."""
+"""Python source with keywords, strings and comments highlighted."""
 
 from collections.abc import Sequence
 from typing import Final, TypeAlias
@@ -9,13 +9,13 @@ from pygments.token import Comment, Keyword, String
 from .escaped import LONGEST, escaped, shortened
 
 Span: TypeAlias = tuple[int, int, str]
-"""Where it begins and ends in a line, and a class of the page's style."""
+"""The start and end in a line, and a class of the page's style."""
 
 _CLASSES: Final = {Comment: "c", String: "s", Keyword: "k"}
 
 
 def coloured_spans(lines: Sequence[str]) -> dict[int, list[Span]]:
-    """By the number of a line, from 1: what stands out in it."""
+    """By the number of a line, from 1: its highlighted parts."""
     spans: dict[int, list[Span]] = {}
     number, column = 1, 0
     for kind, text in PythonLexer(stripnl=False, ensurenl=False).get_tokens("\n".join(lines)):
@@ -29,7 +29,7 @@ def coloured_spans(lines: Sequence[str]) -> dict[int, list[Span]]:
 
 
 def coloured(line: str, spans: Sequence[Span]) -> str:
-    """A line as HTML, without the blanks that it begins with."""
+    """A line as HTML, without leading blanks."""
     if len(line) > LONGEST:
         return shortened(line.strip())
     done = len(line) - len(line.lstrip())

@@ -1,4 +1,4 @@
-"""`report_html`: everything that is known of a lowered function, as one HTML file."""
+"""`report_html`: everything about a lowered function, as one HTML file."""
 
 import inspect
 from collections import Counter
@@ -30,7 +30,7 @@ _BACKENDS = {"c": "C and NumPy", "numpy": "NumPy", "triton": "Triton"}
 def report_html(
     lowered: "LoweredProgram", recompiles: str = "", *, machine_code: bool = True, is_timed: bool = True
 ) -> str:
-    """The page of `Lowered.html`. The same program gives the same bytes; on the same machine, if it `is_timed`."""
+    """The page of `Lowered.html`. The same program gives the same bytes, on the same machine if it `is_timed`."""
     cost = lowered.cost if is_timed else cost_of(lowered.sized, None)
     names = SteadyNames()
     stages = stages_of(lowered.graph, lowered.stages, names)

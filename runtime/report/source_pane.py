@@ -1,4 +1,4 @@
-"""The user's source: the lines that a program comes from, with those around them."""
+"""The user's source: the lines of a program, with the lines around them."""
 
 import linecache
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,13 +9,13 @@ from .marks import Marks, file_name, indented, marked
 from .python_colours import coloured, coloured_spans
 
 AROUND = 3
-"""Lines that are shown before and after one that counts."""
+"""Lines shown before and after a relevant one."""
 MOST_LINES = 3000
 """Of all files together."""
 
 
 def source_pane(marks: Marks, counts: Mapping[int, int]) -> str:
-    """All files, the first open; `counts` says how many traced calls each line has become."""
+    """All files, the first one open; `counts` says how many traced calls each line has become."""
     if not marks.files:
         return '<p class="empty">No call of this program is known to come from a line of yours.</p>'
     parts: list[str] = []
@@ -57,7 +57,7 @@ def _rows(file: str, lines: Mapping[int, Location], marks: Marks, counts: Mappin
 
 
 def _wanted(lines: Mapping[int, Location], text: Sequence[str]) -> list[int]:
-    """Which lines are shown, rising: no blank ones at the ends of a block, and no gap of a single line."""
+    """Which lines are shown, ascending: no blank ones at the ends of a block, and no gap of a single line."""
     wanted = set(lines)
     for line in lines:
         wanted.update(range(max(1, line - AROUND), min(len(text), line + AROUND) + 1))

@@ -1,4 +1,4 @@
-"""The stages: one list of statements, of which each stage shows those that it has, and what changed there."""
+"""The stages: one list of statements, of which each stage shows its own and its changes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,12 @@ _CALL = re.compile(r"(\s*)((?:\w+: [\w\[\], ]+)(?:, \w+: [\w\[\], ]+)*) = (\w+)\
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What all passes together make of a graph."""
+    """The effect of all passes together on a graph."""
 
     titles: Sequence[str]
-    """Of the stages that differ from the one before."""
+    """The stages that differ from the one before."""
     order: Sequence[tuple[str, int | None]]
-    """Every pass by name, with the number of its stage; None if it has changed nothing."""
+    """Every pass by name, with the number of its stage; None if it changed nothing."""
     rows: Sequence[Row]
 
     @property
@@ -68,7 +68,7 @@ def stages_section(stages: Stages, marks: Marks) -> str:
 
 
 def stage_rules(stages: Stages) -> str:
-    """The style that shows, for each stage, its statements, and marks those that are new or gone."""
+    """The style that shows the statements of each stage, and marks new and removed ones."""
     last = stages.last
     rules: list[str] = []
     for stage in range(last + 1):
@@ -126,7 +126,7 @@ def _row(row: Row, marks: Marks) -> str:
     kind = f' class="{" ".join(classes)}"' if classes else ""
     is_head = statement.call is None and statement.code.lstrip().startswith("def ")
     depth = len(statement.path) - is_head
-    place = "" if depth == 1 else f" style=--d:{2 * depth}"  # the style sets the others in by two
+    place = "" if depth == 1 else f" style=--d:{2 * depth}"  # the style indents the others by two
     return (
         f"<li{kind}{marked(marks.number(location))}><code{place}>{_code(statement.code.strip())}</code>"
         f"{marks.link(location)}</li>\n"
@@ -134,7 +134,7 @@ def _row(row: Row, marks: Marks) -> str:
 
 
 def _code(code: str) -> str:
-    """A statement with its op told apart from its operands, and types set back."""
+    """A statement with its op highlighted, and types dimmed."""
     found = _CALL.fullmatch(code)
     if found is None or len(code) > 400:
         return shortened(code)

@@ -1,4 +1,4 @@
-"""`SteadyNames`: names for the values of all stages, so that what goes through a pass keeps its name."""
+"""`SteadyNames`: names for the values of all stages, so that a value that a pass keeps also keeps its name."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,14 +10,14 @@ from ...compiler.text.printer import Statement, statements
 class SteadyNames:
     """Remembers the names of one stage for the next: passes keep the calls that they do not change.
 
-    The first stage is named as its text is. In a later one, what is new gets a name that no stage has used.
+    The first stage has the names of its text. In a later one, new values get names that no stage has used.
     """
 
     def __init__(self) -> None:
         self.names: dict[Value, str] = {}
         self.constants: dict[object, str] = {}
         self.used: set[str] = set()
-        """What values outside nested graphs have been called."""
+        """The names of values outside nested graphs."""
         self._root: Graph | None = None
 
     def statements(self, graph: Graph) -> list[Statement]:
@@ -34,7 +34,7 @@ class SteadyNames:
 
 
 def values_by_name(graph: Graph) -> dict[str, Value]:
-    """What the calls of a graph make, by the names of its own text."""
+    """The values of the calls of a graph, by their names in its own text."""
     naming = Naming(graph)
     found = dict(zip(graph.input_names, graph.inputs, strict=True))
     for call in graph.calls:

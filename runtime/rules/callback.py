@@ -1,4 +1,4 @@
-"""`pure_callback`: call Python code from a traced function, at the time when it runs."""
+"""`pure_callback`: calls Python code from a traced function when the program runs."""
 
 from collections.abc import Callable
 from operator import index
@@ -22,11 +22,11 @@ from ..trees import check_same_structure, flatten
 def pure_callback(
     function: Callable[..., Any], result_spec: Any, *args: Any, vmap_method: str = "sequential"
 ) -> Any:
-    """What `function` returns for the values of `args`: Python code that tracing cannot look into.
+    """The result of `function` for the values of `args`: Python code that tracing cannot see.
 
-    The function gets read-only NumPy arrays in the structure of `args`. It must be pure: it may run any
-    number of times, or not at all if nothing needs its result. It has no derivative; `stop_gradient` of the
-    arguments says that none is wanted.
+    The function receives read-only NumPy arrays in the structure of `args`. It must be pure: it may run any number of
+    times, or not at all if nothing needs its result. It has no derivative; apply `stop_gradient` to the arguments if
+    you do not want one.
 
     Args:
         function: any Python function.

@@ -22,10 +22,10 @@ STEP = 1e-6
 def check_rule(function: Callable[..., Any], *args: Any, rtol: float = 1e-4, atol: float = 1e-6) -> None:
     """Verify the rules of a function at `args`; meant for tests.
 
-    In double precision: the values that each mode computes against the function's own, the derivative of forward mode
-    against central differences, that of reverse mode against forward mode by the dot test,
-    ``⟨ct, J t⟩ = ⟨Jᵀ ct, t⟩``, and a batch of three against the loop. In the dtypes of `args`: shapes and dtypes of
-    values, tangents and cotangents. Where there is no forward mode, reverse mode is compared with differences.
+    In double precision, it compares: the values that each mode computes with the function's own, the derivative of
+    forward mode with central differences, that of reverse mode with forward mode by the dot test, ``⟨ct, J t⟩ = ⟨Jᵀ
+    ct, t⟩``, and a batch of three with a loop. In the dtypes of `args`, it checks the shapes and dtypes of values,
+    tangents and cotangents. Without forward mode, reverse mode is compared with differences.
 
     Args:
         function: with rules (see `custom_rule`) or without.
@@ -59,7 +59,7 @@ def check_rule(function: Callable[..., Any], *args: Any, rtol: float = 1e-4, ato
 
 
 class _Flat:
-    """A function as one from a list of floating arrays to a list of floating arrays."""
+    """A function as one from a list of floating-point arrays to a list of floating-point arrays."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], *, widened: bool) -> None:
         self.name = describe(function)
@@ -90,7 +90,7 @@ class _Check:
         self.values = list(map(np.asarray, flat(*flat.point)))
 
     def types(self) -> None:
-        """Values, tangents and cotangents have the shapes and dtypes that they must."""
+        """Check that values, tangents and cotangents have the right shapes and dtypes."""
         flat = self.flat
         outputs, pull = vjp(flat, *flat.point)
         self._same_types("the value", outputs, self.values, flat.out_names)
@@ -137,7 +137,7 @@ class _Check:
             self._close(f"{name} of a batch", ours, "by the loop", theirs)
 
     def _pushed(self, point: Sequence[Any], direction: Sequence[Any]) -> Any:
-        """The values and the tangents; None for both where there is no forward mode."""
+        """The values and the tangents; None for both without forward mode."""
         try:
             return jvp(self.flat, tuple(point), tuple(direction))
         except NotDifferentiableError:

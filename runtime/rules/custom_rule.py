@@ -1,4 +1,4 @@
-"""`custom_rule`: write a function's derivative, batching or transpose down instead of having it derived."""
+"""`custom_rule`: your own derivative, batching or transpose of a function, instead of a derived one."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -34,10 +34,10 @@ Rule: TypeAlias = Callable[..., Any]
 
 
 class CustomRule:
-    """A function with rules of its own. Made by `custom_rule`; call it like the function it wraps.
+    """A function with its own rules. Made by `custom_rule`; call it like the function it wraps.
 
-    Its methods `jvp`, `vjp`, `batch` and `transpose` add rules. Each returns the function, so that they can be
-    used as decorators and one after the other.
+    Its methods `jvp`, `vjp`, `batch` and `transpose` add rules. Each returns the function, so you can use them as
+    decorators and chain them.
 
     >>> import numpy as np, tracemill as tm
     >>> @tm.custom_rule
@@ -70,20 +70,21 @@ class CustomRule:
     # ---- rules ---------------------------------------------------------------------------------------
 
     def jvp(self, rule: Rule) -> "CustomRule":
-        """``rule(primals, tangents, **nondiff) -> (output, tangent)``: forward mode, and reverse by transposing it.
+        """``rule(primals, tangents, **nondiff) -> (output, tangent)``: forward mode, and reverse mode by transposing
+        it.
 
-        `primals` and `tangents` are tuples with an entry per argument that is not nondiff; what has no tangent,
-        such as an integer, has None. The tangent has the structure of the output and must be linear in `tangents`;
-        None in it stands for zero.
+        `primals` and `tangents` are tuples with an entry per argument that is not nondiff; arguments without a
+        tangent, such as integers, have None. The tangent has the structure of the output and must be linear in
+        `tangents`; None in it stands for zero.
         """
         return self._with("jvp", rule)
 
     def vjp(self, forward: Rule, backward: Rule) -> "CustomRule":
-        """Reverse mode, and forward mode by transposing `backward` where that is linear.
+        """Reverse mode, and forward mode by transposing `backward` if that is linear.
 
-        ``forward(*args, **kwargs) -> (output, residuals)`` is called as the function is; the residuals are any
-        pytree. ``backward(residuals, cotangents, **nondiff)`` gives a tuple with one cotangent per argument that is
-        not nondiff, None for zero.
+        ``forward(*args, **kwargs) -> (output, residuals)`` is called like the function; the residuals are any pytree.
+        ``backward(residuals, cotangents, **nondiff)`` returns a tuple with one cotangent per argument that is not
+        nondiff, None for zero.
         """
         require_function(f"{self._where}.vjp", backward)
         self._rules["backward"] = backward
@@ -92,15 +93,15 @@ class CustomRule:
     def batch(self, rule: Rule) -> "CustomRule":
         """``rule(size, mapped, *primals, **nondiff) -> output``: what `vmap` runs.
 
-        `mapped` has the structure of `primals`: True for an array that has the batch, of that size, as its first
-        axis. All arrays of the output must have it. Not asked if a nondiff array is mapped.
+        `mapped` has the structure of `primals`: True for an array with the batch, of that size, as its first axis.
+        All arrays of the output must have it. Not called if a nondiff array is mapped.
         """
         return self._with("batch", rule)
 
     def transpose(self, rule: Rule) -> "CustomRule":
         """``rule(cotangents, **nondiff)``: one cotangent per argument that is not nondiff, as a tuple.
 
-        Says that the function is linear in these arguments together, hence its own derivative.
+        Declares that the function is linear in these arguments together, so that it is its own derivative.
         """
         return self._with("transpose", rule)
 
@@ -165,7 +166,7 @@ class CustomRule:
         return self.__qualname__
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments by position, but for the nondiff ones, which go by name."""
+        """The arguments by position, except the nondiff ones, which are passed by name."""
         if self._signature is None:
             return args, kwargs
         bound = self._signature.bind(*args, **kwargs)
@@ -175,7 +176,7 @@ class CustomRule:
         return primals, {name: given[name] for name in self._nondiff}
 
     def _as_called(self, function: Rule) -> Rule:
-        """A function with the signature of this one as a function of `_bound` arguments."""
+        """A function with the signature of this one, as a function of `_bound` arguments."""
         signature = self._signature
         if signature is None:
             return function
@@ -207,11 +208,11 @@ def custom_rule(
 
 
 def custom_rule(function: Rule | None = None, /, *, nondiff: Any = ()) -> Any:
-    """Give a function rules of its own: a derivative, a batched form, a transpose.
+    """Give a function its own rules: a derivative, a batched form, a transpose.
 
-    Works as ``@tm.custom_rule`` and ``@tm.custom_rule(nondiff=…)``. What it returns takes rules by its methods, of
-    which any will do; what is missing is derived. The derivative of reverse mode is the transpose of the `jvp` rule;
-    that of forward mode is the transpose of the `vjp` rule's backward function; a batch maps the rules.
+    Works as ``@tm.custom_rule`` and ``@tm.custom_rule(nondiff=…)``. The result accepts rules through its methods;
+    missing rules are derived. Without a `vjp` rule, reverse mode is the transpose of the `jvp` rule. Without a `jvp`
+    rule, forward mode is the transpose of the `vjp` rule's backward function. A batch maps the rules.
 
     Args:
         function: any function of arrays, numbers and pytrees of them that does not write to them.
@@ -226,8 +227,8 @@ def custom_rule(function: Rule | None = None, /, *, nondiff: Any = ()) -> Any:
         CustomRuleError: (when a transform uses a rule) it returned another number, structure, shape or dtype of
             things than it must, or a `jvp` rule is not linear in the tangents.
 
-    Rules are traced without values: Python control flow on arrays raises `ConcretizationError`. Arrays from outside
-    that a rule uses are constants to it.
+    Rules are traced without values: Python control flow on arrays raises `ConcretizationError`. Outside arrays that a
+    rule uses are constants in it.
 
     >>> import numpy as np, tracemill as tm
     >>> @tm.custom_rule(nondiff="limit")
@@ -250,7 +251,8 @@ def custom_rule(function: Rule | None = None, /, *, nondiff: Any = ()) -> Any:
 
 
 def _signature(function: Rule) -> inspect.Signature | None:
-    """The parameters of a function; None for a ufunc, whose defaults exclude each other, and for what has none."""
+    """The parameters of a function; None for a ufunc, whose defaults exclude each other, and for functions without a
+    signature."""
     if isinstance(function, np.ufunc):
         return None
     try:
@@ -260,5 +262,5 @@ def _signature(function: Rule) -> inspect.Signature | None:
 
 
 def _forgetting(leaf: Argument | Static) -> Argument | Static:
-    """Rules are traced later, when the values that are known now may be gone."""
+    """Rules are traced later, when the current values may be gone."""
     return leaf if isinstance(leaf, Static) else replace(leaf, known=None)

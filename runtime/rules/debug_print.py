@@ -1,4 +1,4 @@
-"""`debug_print`: print values at the time when a program runs, not when it is traced."""
+"""`debug_print`: prints values when a program runs, not when it is traced."""
 
 from string import Formatter
 from typing import Any
@@ -19,10 +19,9 @@ from ..trees import changed_leaves
 def debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:
     """``print(fmt.format(*args, **kwargs))`` when the program runs, compiled or not, in the order of the program.
 
-    Under `vmap` it prints one line per example, or one if it prints nothing that is mapped. In a branch or loop that
-    each example takes or leaves for itself, the line of one that does not take part shows the values of one that does.
-    Differentiating a function prints as running it does, once; the backward pass prints nothing. It is never optimised
-    away.
+    Under `vmap` it prints one line per example, or one line if it prints nothing that is mapped. In a branch or loop
+    that only some examples run, the line of an example outside shows the values of one inside. Differentiating a
+    function prints once, like running it; the backward pass prints nothing. It is never optimised away.
 
     Args:
         fmt: a format string, as `str.format` takes it: ``"x = {}, y = {y:.3f}"``. Only numbers take a format spec.
@@ -57,7 +56,7 @@ def debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:
 
 
 class _Template:
-    """Arguments of a format string: arrays become inputs by number, all else becomes text."""
+    """Arguments of a format string: arrays become inputs by number, everything else becomes text."""
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
@@ -84,7 +83,7 @@ class _Template:
         return _unmarked(text)
 
     def _argument(self, field: str) -> Any:
-        """What a field names; without a name or number it is the next argument."""
+        """The name in a field; without a name or number it is the next argument."""
         if not field or field[0] in ".[":
             field = f"{self._next}{field}"
             self._next += 1

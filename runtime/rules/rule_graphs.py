@@ -1,4 +1,4 @@
-"""The makers of the graphs of custom rules: they trace a rule for the types of one call, when a transform asks."""
+"""Functions that trace custom rules into graphs for the types of one call, when a transform needs them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -122,7 +122,7 @@ class Vjp:
 
 
 def _residual(leaf: Any) -> Leaf:
-    """What stands for a residual in the backward rule: arrays are traced anew, all else is passed on."""
+    """The value of a residual in the backward rule: arrays are traced again, everything else is passed on."""
     if not is_array_like(leaf) or not hasattr(leaf, "dtype"):
         return Static(leaf)
     is_scalar = leaf.is_scalar if is_traced(leaf) else not leaf.shape

@@ -1,4 +1,4 @@
-"""One call of a function with custom rules: what stands for its arguments, and what each rule must return."""
+"""One call of a function with custom rules: the values of its arguments, and what each rule must return."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ Leaf: TypeAlias = "Argument | Static"
 
 
 def named(function: Rule, name: str, parameters: Sequence[str] = ()) -> Rule:
-    """Names the graph that comes of tracing `function`, and its inputs."""
+    """Names the graph that results from tracing `function`, and its inputs."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     function.__name__ = name
     function.__signature__ = inspect.Signature([inspect.Parameter(p, kind) for p in parameters])  # type: ignore[attr-defined]
@@ -72,17 +72,17 @@ class Returned:
 
 @dataclass(frozen=True)
 class RuleSite:
-    """One call of a function with rules: all that tracing a rule for it needs."""
+    """One call of a function with rules: everything needed to trace a rule for it."""
 
     name: str
     rules: Mapping[str, Rule]
     as_called: Callable[[Rule], Rule]
-    """Turns a function with the signature of the user's into one of ``(*primals, **settings)``."""
+    """Turns a function with the user's signature into one of ``(*primals, **settings)``."""
     tree: Any
     """Of ``(primals, settings)``, where the settings are the nondiff arguments."""
     leaves: tuple[Leaf, ...]
     differentiable: tuple[bool, ...]
-    """Per input: the arrays among `leaves`, then what the function closes over."""
+    """Per input: the arrays among `leaves`, then the function's closed-over arrays."""
     captured_types: tuple[ArrayType, ...]
     returned: Returned
 
@@ -93,7 +93,7 @@ class RuleSite:
 
     @cached_property
     def inputs(self) -> list[Argument]:
-        """All inputs of a call; rules never get those that the function closes over."""
+        """All inputs of a call; rules never receive the closed-over ones."""
         captured = [Argument(type, f"captured{place}") for place, type in enumerate(self.captured_types)]
         return [leaf for leaf in self.leaves if isinstance(leaf, Argument)] + captured
 
@@ -126,14 +126,14 @@ class RuleSite:
         return isinstance(leaf, Argument) and is_inexact(leaf.type.dtype)
 
     def tangent_leaves(self) -> list[Any]:
-        """For each leaf of the primals what stands for its tangent; None if it has none.
+        """The tangent of each leaf of the primals; None if it has none.
 
-        Numbers that are not inputs of the call have one too, so that a rule need not ask: it is 0.
+        Numbers that are not inputs of the call have one too, so that a rule need not check: it is 0.
         """
         return [_tangent_of(leaf, f"d{place}") for place, leaf in enumerate(self.primal_leaves)]
 
     def cotangent_leaves(self) -> list[Any]:
-        """For each leaf of the output what stands for its cotangent; None if it has none."""
+        """The cotangent of each leaf of the output; None if it has none."""
         return [
             Argument(self.returned.types[leaf.index], f"ct{leaf.index}", is_scalar=leaf.is_scalar)
             if isinstance(leaf, ArrayOutput) and self.returned.has_tangent(leaf)
@@ -150,10 +150,10 @@ class RuleSite:
         args: tuple[Any, ...],
         order: Sequence[Argument],
     ) -> Graph:
-        """`function` traced on `args` and the settings, which hold what stands for their leaves.
+        """`function` traced on `args` and the settings, which contain the values of their leaves.
 
-        The inputs come in the `order` given, which may hold more than the arguments. The function returns a flat
-        tuple of arrays. Arrays from outside become constants.
+        The inputs come in the given `order`, which may contain more than the arguments. The function returns a flat
+        tuple of arrays. Outside arrays become constants.
         """
         name = f"{self.name}_{kind}"
         leaves, tree = flatten_arguments(args, self.settings)
@@ -184,13 +184,13 @@ class RuleSite:
         return CustomRuleError(f"the {kind} rule of {self.name} {problem}", line_of(rule))
 
     def pair(self, kind: str, result: Any, parts: str) -> tuple[Any, Any]:
-        """What a rule returns if that is two things."""
+        """The two results of a rule that returns two."""
         if not isinstance(result, tuple) or len(result) != 2:
             raise self.failure(kind, f"must return a pair ({parts}), not {_described(result)}")
         return result
 
     def outputs(self, kind: str, given: Any, *, batch: tuple[int, ...] = ()) -> list[Any]:
-        """The arrays of an output, which must be as the function's own, with `batch` in front."""
+        """The arrays of an output, which must have the function's own types, with `batch` as the first axis."""
         leaves, tree = flatten(given)
         returned = self.returned
         if tree != returned.tree:
@@ -205,7 +205,7 @@ class RuleSite:
         ]
 
     def rates(self, kind: str, given: Any) -> list[Any]:
-        """The tangents of the floating outputs."""
+        """The tangents of the floating-point outputs."""
         returned = self.returned
         found = self._spread(kind, given, returned.tree, "a tangent")
         triples = zip(found, returned.leaves, path_names(returned.tree, "tangent"), strict=True)
@@ -271,7 +271,7 @@ def _is_leaf(part: Any) -> bool:
 
 
 def _tangent_of(leaf: Leaf, name: str) -> Argument | None:
-    """What stands for the tangent of an argument. That of a Python number takes the dtype of what it meets, too."""
+    """The tangent of an argument. A Python number's tangent also takes the dtype of what it is combined with."""
     if isinstance(leaf, Argument):
         return replace(leaf, name=name) if is_inexact(leaf.type.dtype) else None
     number = leaf.value

@@ -1,4 +1,4 @@
-"""Arguments in the IR's words: ``x: f32[4, 784]``, ``layers.0.w: f32[784, 10]``, ``n: int``, ``axis=-1``."""
+"""Arguments as types of the IR: ``x: f32[4, 784]``, ``layers.0.w: f32[784, 10]``, ``n: int``, ``axis=-1``."""
 
 import ast
 import difflib
@@ -28,10 +28,10 @@ _LONGEST_DIM = 15  # digits
 
 
 def parse_spec(text: str, sizes: Sizes | None = None) -> tuple[str, Spec]:
-    """The dotted name of an argument, empty if it has none, and what it is.
+    """The dotted name of an argument, empty if it has none, and its type.
 
-    `ArgumentSpecError` for a text that is not one. With `sizes`, dims by their names, shapes may hold such: names that
-    are not there are added.
+    Raises `ArgumentSpecError` for an invalid text. With `sizes`, dims by their names, shapes may contain them: new
+    names are added.
 
     >>> name, spec = parse_spec("layers.0.w: f32[784, 10]")
     >>> name, str(spec)
@@ -47,9 +47,9 @@ def parse_spec(text: str, sizes: Sizes | None = None) -> tuple[str, Spec]:
 
 
 def spec_named(name: str, text: str | None = None, sizes: Sizes | None = None) -> Spec:
-    """What a type of the IR's describes: ``f32[4, 784]``, ``f64[]`` for a NumPy scalar, ``int``; or ``f32[B]``.
+    """The type in a text: ``f32[4, 784]``, ``f64[]`` for a NumPy scalar, ``int``; or ``f32[B]``.
 
-    `ArgumentSpecError` quotes the `text` that it is a part of.
+    `ArgumentSpecError` quotes the surrounding `text`.
     """
     name, text = name.strip(), name if text is None else text
     if name in _NUMBERS:
@@ -90,9 +90,9 @@ def _literal(right: str, text: str) -> Spec:
 
 
 def signature_of_call(function: Callable[..., Any], described: Iterable[tuple[str, Spec]]) -> Signature:
-    """The signature of a call of `function` with the arguments described; those without a name come in order.
+    """The signature of a call of `function` with the described arguments; those without a name are positional.
 
-    `ArgumentSpecError` if the function does not take them.
+    Raises `ArgumentSpecError` if the function does not take them.
     """
     nameless: list[Any] = []
     named = NamedArguments()
@@ -143,7 +143,7 @@ def _with_lists(tree: Any) -> Any:
 
 
 def _instead(name: str) -> str:
-    """What to write for a dtype: that which NumPy calls so, or one of all."""
+    """The IR's name for a dtype that NumPy calls so, or one of all."""
     for short in dtype_names():
         if dtype_named(short).name == name:
             return f": write {short}"
@@ -153,7 +153,7 @@ def _instead(name: str) -> str:
 def bound_arguments(
     function: Callable[..., Any], nameless: Iterable[Any], named: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional and keyword arguments: by position as far as the function's signature allows."""
+    """Positional and keyword arguments: by position if the function's signature allows it."""
     nameless, named = tuple(nameless), dict(named)
     try:
         signature = inspect.signature(function)

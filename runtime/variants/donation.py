@@ -1,4 +1,4 @@
-"""Donated arguments: arrays whose memory a compiled function may take for its results."""
+"""Donated arguments: arrays whose memory a compiled function may use for its results."""
 
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
@@ -15,7 +15,8 @@ _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def check_donated(function: Callable[..., Any], donated: Sequence[Any], static: Sequence[int]) -> None:
-    """`DonationError` for positions that `function` does not have, or that are static, as far as Python knows."""
+    """Raises `DonationError` for positions that `function` does not have, or that are static, as far as Python
+    knows."""
     for position in donated:
         if isinstance(position, bool) or not isinstance(position, int) or position < 0:
             raise DonationError(
@@ -57,7 +58,7 @@ def donated_inputs(called: Signature, argnums: Sequence[int]) -> tuple[int, ...]
 
 
 def to_overwrite(array: Any, others: Sequence[Any]) -> Any:
-    """A donated argument, or a copy if its memory is read-only, not in order, or that of another argument."""
+    """A donated argument, or a copy if its memory is read-only, not in order, or shared with another argument."""
     if not isinstance(array, np.ndarray):
         return array
     is_shared = any(isinstance(other, np.ndarray) and np.may_share_memory(array, other) for other in others)

@@ -27,13 +27,13 @@ from ...compiler.shapes.terms import sizes_in
 from .signature import ArraySpec, Signature
 
 Axes: TypeAlias = Sequence["Dim | int | str | None"]
-"""The sizes of an argument: dims, ints, their texts, or None for those of which nothing is said."""
+"""The sizes of an argument: dims, ints, their texts, or None for unspecified ones."""
 Given: TypeAlias = "bool | str | Axes | None"
 Place: TypeAlias = tuple[int, int]
-"""The number of a leaf, and an axis of it."""
+"""The number of a leaf, and one of its axes."""
 
 SMALLEST: Final = 2
-"""Sizes below it mean something of their own: an axis of size 1 is broadcast, one of size 0 holds nothing."""
+"""Smaller sizes are special: an axis of size 1 is broadcast, and one of size 0 is empty."""
 
 _SPEC = re.compile(r"\s*(\w*)\s*\[([^\[\]]*)\]\s*")
 _HINT = 'write "f32[B, 784]", "[B, 2*K + 1]", with _ for a size of which nothing is said, or a tuple of dims and ints'
@@ -42,7 +42,7 @@ _ROOT = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What is said of an array: its sizes, and its dtype if that is said, too."""
+    """The declaration of an array: its sizes, and its dtype if that is declared, too."""
 
     shape: tuple[Extent | None, ...]
     dtype: DType | None = None
@@ -50,16 +50,16 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """What calls of one family have shown: the sizes of those that were compiled for, and what came of names."""
+    """Facts from the calls of one family: the sizes of those that were compiled, and the results of naming sizes."""
 
     calls: tuple[Signature, ...] = ()
     given_up: frozenset[Place] = frozenset()
-    """Axes for whose sizes programs were made one by one all the same."""
+    """Axes for whose sizes programs were compiled one by one anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dynamic:
-    """Which axes are symbolic, checked: for all arguments, or by their names, with what is declared of sizes."""
+    """Which axes are symbolic, checked: for all arguments, or by their names, with the declared sizes."""
 
     usual: bool | None = None
     arguments: Mapping[str, bool | Described | None] = field(default_factory=dict[str, Any], hash=False)
@@ -69,7 +69,7 @@ class Dynamic:
     def named(
         self, function: Callable[..., Any], called: Signature, seen: Observations
     ) -> "tuple[Signature, dict[str, int]] | None":
-        """The signature of a call with names for sizes, and what these are in this call; None if nothing has a name.
+        """The signature of a call with names for sizes, and their values in this call; None if nothing has a name.
 
         Raises:
             ArgumentSpecError, DTypeError, DimMismatchError, UndeterminedDimError: the call does not fit what is
@@ -109,13 +109,13 @@ class _Naming:
         self.dynamic, self.called, self.seen = dynamic, called, seen
         self.names = [users_name(function, path) for path in called.paths]
         self.declared: list[int] = []
-        """The leaves of whose sizes something is declared."""
+        """The leaves with declared sizes."""
         self.hints: dict[str, int] = {}
         """The sizes that were named here."""
         self._function = function
         self._taken = {*dynamic.sizes, *(_ROOT.findall(name)[0] for name in self.names), *RESERVED}
         self._by_sizes: dict[tuple[int, ...], Dim] = {}
-        """Axes that were of equal sizes in all calls share a name."""
+        """Axes whose sizes were equal in all calls share a name."""
 
     def specs(self) -> list[Any]:
         """What the leaves are, with dims."""
@@ -171,7 +171,7 @@ class _Naming:
             )
 
     def _observed(self, number: int, axis: int, mode: bool | None) -> Extent:
-        """A name for a size, if it is to have one by what calls have shown; else the size."""
+        """A name for a size, if earlier calls suggest one; otherwise the size."""
         size = _shape(self.called.specs[number])[axis]
         before = [_shape(call.specs[number])[axis] for call in self.seen.calls]
         is_varied = any(other != size for other in before)
@@ -199,7 +199,7 @@ class _Naming:
 
 
 def _leads_to(key: str, name: str) -> bool:
-    """Whether `name` is an argument, or lies in one, that is called `key`."""
+    """Whether `name` is the argument called `key`, or a part of it."""
     return name == key or (name.startswith(key) and name[len(key)] in "[.")
 
 
@@ -207,7 +207,7 @@ def _leads_to(key: str, name: str) -> bool:
 
 
 def read_dynamic(given: Any, constraints: Any = ()) -> Dynamic:
-    """What `compile` was given, checked as far as it can be without a function.
+    """The options of `compile`, checked as far as possible without a function.
 
     Raises:
         TransformTypeError: it is of a type that says nothing.
@@ -245,7 +245,8 @@ def _dims_in(described: Iterable[Any]) -> Iterable[Dim]:
 
 
 def check_arguments(function: Callable[..., Any], dynamic: Dynamic) -> None:
-    """`ArgumentSpecError` for what is in none of the function's parameters, as far as Python knows them."""
+    """Raises `ArgumentSpecError` for a name that is in none of the function's parameters, as far as Python knows
+    them."""
     if not dynamic.arguments:
         return
     try:

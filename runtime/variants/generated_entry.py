@@ -1,4 +1,4 @@
-"""The generated entry of a variant: check the arguments, run the program, put the result together."""
+"""The generated entry of a variant: checks the arguments, runs the program, and assembles the result."""
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, ident
 _OF_INTS = {"int64": (-(2**63), 2**63), "uint64": (2**63, 2**64)}
 """Which of Python's ints have a dtype: those from the first number to the second, without it."""
 MISS: Any = object()
-"""What an entry returns for a call that it was not made for."""
+"""The result of an entry for a call that does not fit."""
 
 
 def as_array(x: Any) -> Any:
@@ -30,7 +30,7 @@ def as_array(x: Any) -> Any:
 
 
 def always_miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The entry where there is none: every call goes the general way."""
+    """The default entry: every call takes the general path."""
     return MISS
 
 
@@ -59,7 +59,7 @@ def generate_entry(
     result = result_expression(program, names, size_names(signature))
     for index in donated:
         if not inputs[index].isidentifier():
-            continue  # a number of Python's has no memory
+            continue  # a Python number has no memory
         others = "".join(f"{name}, " for place, name in enumerate(inputs) if place != index)
         check.lines.append(f"{inputs[index]} = to_overwrite({inputs[index]}, ({others}))")
     lines = [*check.lines, f"out = run({', '.join(inputs)})", f"return {result}"]
@@ -70,14 +70,14 @@ def generate_entry(
 
 
 def size_names(signature: Signature) -> dict[str, str]:
-    """The local variables that hold the sizes of dims, by the names of these."""
+    """The local variables with the sizes of dims, by their names."""
     return {repr(dim): f"size_{dim!r}" for dim in signature.dims}
 
 
 def generate_size_reader(
     signature: Signature,
 ) -> Callable[[Sequence[Shape]], dict[str, int] | None]:
-    """A function of the shapes of all arrays of a call: the sizes of dims, or None if it is not of these."""
+    """A function of the shapes of all arrays of a call: the sizes of dims, or None if they do not fit."""
     arrays = [spec for spec in signature.specs if isinstance(spec, ArraySpec)]
     names = size_names(signature)
     shapes = [f"s{number}" for number, _ in enumerate(arrays)]
@@ -98,7 +98,7 @@ def generate_size_reader(
 
 
 class CheckWriter:
-    """Writes the body of a function that reaches the leaves of ``args, kwargs`` and returns MISS unless they fit."""
+    """Writes the body of a function that unpacks the leaves of ``args, kwargs`` and returns MISS unless they fit."""
 
     def __init__(self, signature: Signature, layouts: Sequence[LayoutGuard] = ()) -> None:
         self.signature = signature
@@ -112,7 +112,7 @@ class CheckWriter:
         self._count = 0
 
     def write(self) -> bool:
-        """Fill `lines`; False if the arguments hold containers that generated code does not take apart."""
+        """Fill `lines`; False if the arguments hold containers that generated code cannot take apart."""
         args, kwargs = self.signature.tree.children()
         self._specs = iter(enumerate(self.signature.specs))
         self._miss_if(f"len(args) != {args.num_children} or len(kwargs) != {kwargs.num_children}")
@@ -220,7 +220,7 @@ class CheckWriter:
 
 
 def result_expression(program: Program, names: dict[str, Any], sizes: Mapping[str, str]) -> str:
-    """The Python result as an expression of ``out`` and `sizes`; what else it refers to is added to `names`."""
+    """The Python result as an expression of ``out`` and `sizes`; other names that it uses are added to `names`."""
     leaves = iter(program.out_leaves)
 
     def leaf_text() -> str:
@@ -259,6 +259,6 @@ def result_expression(program: Program, names: dict[str, Any], sizes: Mapping[st
 
 
 def _builder(tree: Any) -> Callable[..., Any]:
-    """Rebuilds a container that Python has no literal for, from its children."""
+    """Rebuilds a container without a Python literal from its children."""
     container = tree.one_level()
     return lambda *children: container.unflatten(children)

@@ -1,4 +1,5 @@
-"""The order of the keys of dicts in a call: a function sees it, and structures of arguments do not say it."""
+"""The order of the keys of dicts in a call: a function can see it, but the structures of arguments do not include
+it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -6,16 +7,17 @@ from inspect import Parameter, signature
 from typing import Any, Final, TypeAlias
 
 KeyOrders: TypeAlias = tuple[tuple[Any, ...], ...]
-"""The keys of each dict in a call, inner dicts first, keywords last, which have none if their order does not matter."""
+"""The keys of each dict in a call, inner dicts first and keywords last; keywords have none if their order does not
+matter."""
 
 _OUTERMOST: Final = 3
 """The containers of a call without any: that of args and kwargs, args, and kwargs."""
 
 
 def key_orders(tree: Any, leaves: Sequence[Any], *, with_keywords: bool) -> KeyOrders:
-    """Those of the arguments ``(args, kwargs)``; empty if there are no dicts, nor keywords whose order matters.
+    """The orders of the arguments ``(args, kwargs)``; empty if there are no dicts, nor keywords whose order matters.
 
-    An OrderedDict is left out: there, the order is a part of the structure.
+    An OrderedDict is left out, because its order is a part of the structure.
 
     >>> from tracemill.compiler.frontend.traced_program import flatten_arguments
     >>> leaves, tree = flatten_arguments(({"w": 1.0, "b": 2.0}, 3.0), {"y": 4.0, "x": {"n": 5.0}})

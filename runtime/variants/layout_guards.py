@@ -1,4 +1,4 @@
-"""`LayoutGuard`: the memory order that a program relies on in one argument, where the function depends on it."""
+"""`LayoutGuard`: the memory order of one argument on which a program relies, if the function depends on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from .signature import ArraySpec, Signature
 
 @dataclass(frozen=True, slots=True)
 class LayoutGuard:
-    """How an argument lay in memory in the call that a program was made for, and how much of that counts."""
+    """The memory layout of an argument in the call for which a program was compiled, and how much of it matters."""
 
     leaf: int
     """The number of the leaf among those of all arguments."""
@@ -23,13 +23,13 @@ class LayoutGuard:
     asks_order: bool
     """The program depends on the order of axes."""
     asks_strides: bool
-    """The program depends on where views become copies, rather than on the order of axes alone."""
+    """The program depends on where views become copies, not only on the order of axes."""
     asks_single: bool = False
-    """It depends on the strides of axes with a single entry, too."""
+    """It also depends on the strides of axes with a single entry."""
     owndata: bool | None = None
-    """Whether the argument owned its data, if the program asked for that."""
+    """Whether the argument owned its data, if the program read that."""
     writeable: bool | None = None
-    """Whether it could be written to, if the program asked for that, or wrote to it."""
+    """Whether it was writable, if the program read that, or wrote to it."""
 
     def holds(self, spec: ArraySpec) -> bool:
         """Whether an argument of this type fits."""
@@ -40,7 +40,7 @@ class LayoutGuard:
         return self._has_flags(array.flags) and self._lies_like(memory_order(array))
 
     def _has_flags(self, found: Any) -> bool:
-        """Whether the flags that count are the same in an array's flags, or in its type."""
+        """Whether the relevant flags agree with an array's flags, or with those in its type."""
         return self.owndata in (None, found.owndata) and self.writeable in (None, found.writeable)
 
     def _lies_like(self, memory: MemoryOrder | None) -> bool:
@@ -55,7 +55,7 @@ class LayoutGuard:
 
     @property
     def entering(self) -> Order | None:
-        """The order in which the axes of the argument enter the program, if it fills its memory in another than C."""
+        """The order in which the axes of the argument enter the program, if its memory order is not C."""
         is_row_major = self.memory.axes == tuple(range(len(self.memory.axes)))
         return None if is_row_major or self.memory.strides is not None or not self._asks else self.memory.axes
 
@@ -72,7 +72,7 @@ class LayoutGuard:
         return f"{self.path} is {self.memory}"
 
     def change(self, spec: ArraySpec) -> str:
-        """What is different about an argument that does not fit."""
+        """How an argument that does not fit differs."""
         if self._lies_like(spec.memory):
             return f"{self.path} has other flags: owndata={spec.owndata}, writeable={spec.writeable}"
         found = spec.memory or _row_major(len(self.memory.axes))
@@ -84,7 +84,7 @@ def _row_major(ndim: int) -> MemoryOrder:
 
 
 def layout_guards(signature: Signature, entering: "Sequence[Argument | Static]") -> tuple[LayoutGuard, ...]:
-    """What a traced function asked about the layouts of its arguments."""
+    """What a traced function read about the layouts of its arguments."""
     guards: list[LayoutGuard] = []
     place = -1
     for number, (argument, spec) in enumerate(zip(entering, signature.specs, strict=True)):
@@ -105,5 +105,5 @@ def layout_guards(signature: Signature, entering: "Sequence[Argument | Static]")
 
 
 def entering_orders(guards: Sequence[LayoutGuard]) -> dict[int, Order]:
-    """The orders in which the axes of arguments enter the program, by their numbers, where that is not C order."""
+    """The orders in which the axes of arguments enter the program, by their numbers, if they are not C order."""
     return {guard.argument: guard.entering for guard in guards if guard.entering is not None}

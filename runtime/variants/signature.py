@@ -1,4 +1,5 @@
-"""Signatures: what a compiled variant was made for, as a key to look up and as generated code that checks a call."""
+"""Signatures: what a compiled variant was compiled for, as a key for lookup and as generated code that checks a
+call."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,12 +38,12 @@ class ArraySpec:
     dtype: DType
     shape: Shape
     gpu: int | None = None
-    """The number of the GPU in whose memory it lies; None if it is NumPy's."""
+    """The number of the GPU that holds it; None if it is a NumPy array."""
     memory: MemoryOrder | None = field(default=None, compare=False)
-    """How it lies in memory; None for C order. That counts only where a program depends on it: see `LayoutGuard`."""
+    """Its memory layout; None for C order. It only counts if a program depends on it: see `LayoutGuard`."""
     owndata: bool = field(default=True, compare=False)
     writeable: bool = field(default=True, compare=False)
-    """What ``x.flags`` says; that counts where a program asks."""
+    """The flags in ``x.flags``; they count if a program reads them."""
     is_length: bool = field(default=False, compare=False)
     """It stands for an int that is a size."""
 
