@@ -4,7 +4,7 @@ An array, a list or an object that is found so stands for those of the table. Wh
 of them, where it is the one that is meant.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ import optree
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, SideEffectError, TracemillError
 from ...compiler.frontend.traced_program import NAMESPACE, is_array_like, strongest_type, weak_type
+from ...compiler.tracing.index_checks import check_index, unchecked
 from ...compiler.tracing.sharing import share_one_way
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import as_value, is_numpy_array, is_traced, wrap
@@ -41,6 +42,20 @@ def entry(entries: Sequence[Any], place: Any) -> Any:
         if (known := number_of_argument(place)) is None:
             raise
         return entries[known]
+
+
+def entry_counted(entries: Iterable[Any], place: Any) -> Any:
+    """The entry at a traced place that may be counted from the end; the nearest one where bounds are not checked."""
+    held = list(entries)
+    place = from_start(place, len(held))
+    with unchecked():
+        return entry(held, np.maximum(place, 0))
+
+
+def from_start(place: Any, length: int) -> Any:
+    """A traced place that may be counted from the end, counted from the start, after a check of bounds."""
+    check_index(as_value(place), length, 0)
+    return np.where(place < 0, place + length, place)
 
 
 def _entry(entries: Sequence[Any], place: Any) -> Any:

@@ -17,7 +17,7 @@ from ..branching.python_numbers import (
     selected,
 )
 from .dictionaries import DICT_METHODS, is_unknown_key
-from .entries import either, entry
+from .entries import either, entry_counted, from_start
 from .on_behalf import call
 from .orderings import in_order
 
@@ -97,8 +97,8 @@ def _count(entries: "Sequence[Any]", x: Any) -> Any:
 def _pop(entries: list[Any], place: Any = -1) -> Any:
     if not is_unknown_integer(place) or not entries:
         return entries.pop(place)
-    place = np.where(place < 0, place + len(entries), place)
-    found = entry(list(entries), place)
+    found = entry_counted(entries, place)
+    place = from_start(place, len(entries))
     for number in range(len(entries) - 1):
         entries[number] = either(place <= number, entries[number + 1], entries[number])
     del entries[-1]

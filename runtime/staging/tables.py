@@ -18,7 +18,7 @@ from ..branching.effects import is_watched
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown_integer
 from .dictionaries import is_unknown_key, set_value, value_at
-from .entries import entry, refresh_standing, set_entry, write_through
+from .entries import entry_counted, from_start, refresh_standing, set_entry, write_through
 from .numpy_functions import indexable
 from .operators import iterated, users_method
 from .ranges import StagedRange, plainly, range_of
@@ -56,9 +56,9 @@ def _looked_up(table: Any, index: Any) -> Any:
     _check_counted(table, index)
     if isinstance(table, StagedRange | range) and is_unknown_integer(index):
         numbers = table if isinstance(table, range) else table.plain()
-        return numbers.start + _from_start(index, len(numbers)) * numbers.step
+        return numbers.start + from_start(index, len(numbers)) * numbers.step
     if isinstance(table, _SEQUENCES) and is_unknown_integer(index) and len(table):
-        return entry(list(table), _from_start(index, len(table)))
+        return entry_counted(table, index)
     with _at_work("slice" if _has_slice(index) else "entry"):
         return (wrap(as_value(table)) if is_numpy_array(table) else table)[index]
 
@@ -77,7 +77,7 @@ def stored(value: Any, table: Any, index: Any) -> None:
         set_value(table, index, value)
     elif isinstance(table, list | deque) and is_unknown_integer(index):
         _check_counted(table, index)
-        place = _from_start(index, len(table))
+        place = from_start(index, len(table))
         set_entry(table, {number: place == number for number in range(len(table))}, value)
     else:
         _store(value, table, index)
@@ -174,11 +174,6 @@ def _check_counted(table: Any, index: Any) -> None:
                 f"an index may be out of bounds for an axis with size {length} in a later turn",
                 user_location(),
             )
-
-
-def _from_start(place: Any, length: int) -> Any:
-    """A traced place that may be counted from the end, counted from the start."""
-    return np.where(place < 0, place + length, place)
 
 
 def _has_slice(index: Any) -> bool:

@@ -405,3 +405,21 @@ def test_reductions_of_bits_with_a_mask_start_from_all_bits_of_any_dtype() -> No
 def test_borders_that_are_extrema_keep_the_digits_of_long_integers(mode: Any) -> None:
     for x in (np.array([2**63 - 1, 1, -(2**63) + 1]), np.array([2**64 - 1, 2**63 + 1], np.uint64)):
         np.testing.assert_array_equal(tm.compile(lambda x: np.pad(x, 2, mode))(x), np.pad(x, 2, mode))
+
+
+@pytest.mark.parametrize(
+    "name",
+    "subtract divide power remainder fmod arctan2 floor_divide hypot logaddexp logaddexp2 maximum fmin".split(),
+)
+def test_reductions_with_a_mask_skip_entries_whatever_they_start_with(name: str) -> None:
+    x = np.array([[2.5, 1.5, 3.0, 0.5], [0.5, 4.0, 1.0, 2.0]])
+    mask = np.array([True, False, True, False])
+    reduce = getattr(np, name).reduce
+    for initial in (2.0, -3.0, 0.25):
+        call = lambda x, initial=initial: reduce(x, axis=1, where=mask, initial=initial)  # noqa: E731
+        assert difference(call, (x,)) == ""
+
+
+def test_a_reduction_whose_result_has_another_dtype_than_the_entries_is_refused() -> None:
+    with pytest.raises(DTypeError, match="not of the dtype of the entries"):
+        tm.compile(np.ldexp.reduce)(np.array([1, 2], np.int8))

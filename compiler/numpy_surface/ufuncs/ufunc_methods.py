@@ -86,6 +86,10 @@ def _reduced_dtype(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
     except TypeError as error:
         raise DTypeError(f"{ufunc.__name__}.reduce is not defined for {given}: {error}") from None
     chosen: DType = dtypes[1]
+    if dtypes[0] != chosen:
+        raise DTypeError(
+            f"{ufunc.__name__}.reduce: the result, {dtypes[0]}, is not of the dtype of the entries"
+        )
     return chosen
 
 
@@ -121,12 +125,18 @@ def reduce(
         raise ArgumentValueError(
             f"reduction operation {ufunc.__name__!r} is not reorderable, so at most one axis"
         )
-    if where is not True:
-        x = _chosen(where, x, start)
+    mask = None
+    if where is not True and ufunc.__name__ in _ASSOCIATIVE:
+        x = _chosen(where, x, start if ufunc.identity is None else _identity(ufunc, x.dtype))
+    elif where is not True:
+        if start is None:
+            raise ArgumentValueError("a reduction with where= and initial=None needs an initial value")
+        mask = in_one_axis(broadcast_to(as_mask(where), x.shape), axes)
     line = in_one_axis(x, axes)
     if start is not None:
         line = concatenate([broadcast_to(start, (*line.shape[:-1], 1)), line], line.ndim - 1)
-    return deliver(_fold(ufunc, line), out, x.shape, axes, keepdims)
+    folded = _fold(ufunc, line) if mask is None else _folded_where(ufunc, line, mask)
+    return deliver(folded, out, x.shape, axes, keepdims)
 
 
 def _start(ufunc: Any, x: Value, initial: Any, mask: Any) -> Value | None:
@@ -136,13 +146,27 @@ def _start(ufunc: Any, x: Value, initial: Any, mask: Any) -> Value | None:
     if initial is NO_VALUE:
         if mask is True and (x.type.size or ufunc.identity is None):
             return None
-        initial = ufunc.identity
-        if initial is None:
+        if ufunc.identity is None:
             raise ArgumentValueError(
                 f"{ufunc.__name__}.reduce with where= needs initial=: it has no identity"
             )
-        return constant(np.asarray(initial).astype(x.dtype))  # −1 for all bits, also without sign
+        return _identity(ufunc, x.dtype)
     return convert(as_value(initial, x.dtype), x.dtype)
+
+
+def _identity(ufunc: Any, dtype: DType) -> Value:
+    """What changes no entry; −1 stands for all bits, also without sign."""
+    return constant(np.asarray(ufunc.identity).astype(dtype))
+
+
+def _folded_where(ufunc: Any, line: Value, mask: Value) -> Value:
+    """The first entry of the last axis, combined with those of the others for which the mask holds, one by one."""
+    axis = line.ndim - 1
+    length = operator.index(line.shape[axis])
+    result, *entries = [slice_axis(line, i, i + 1, axis) for i in range(length)]
+    for i, entry in enumerate(entries):
+        result = where(slice_axis(mask, i, i + 1, axis), _combine(ufunc, result, entry), result)
+    return _drop_last(result)
 
 
 def _chosen(mask: Any, x: Value, fill: Value | None) -> Value:

@@ -1,6 +1,7 @@
 """Computed indices out of bounds raise in compiled functions that check them, and nowhere else."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -471,6 +472,80 @@ def test_a_function_with_a_rule_of_its_own_checks_its_indices_and_those_of_its_r
     np.testing.assert_array_equal(slope(ROW, 1), [0.0, 0.0, 1.0, 0.0, 0.0])
     with pytest.raises(OutOfBoundsError, match="index 5 is"):
         slope(ROW, 4)
+
+
+class Scale:
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+
+TWO_SCALES = (Scale(2.0), Scale(3.0))
+
+
+def write_to_list(x: Any, i: Any) -> Any:
+    entries = [0.0, 1.0, 2.0]
+    entries[int(i)] = 7.0
+    return entries[0] + 10 * entries[1] + 100 * entries[2]
+
+
+def add_to_array_in_list(x: Any, i: Any) -> Any:
+    entries = [x * 1, x * 2, x * 3]
+    entries[int(i)] += x
+    return entries[0] + entries[1] * entries[2]
+
+
+def pop_from_list(x: Any, i: Any) -> Any:
+    entries = [1.0, 2.0, 3.0]
+    return entries.pop(int(i)) * x + entries[0]
+
+
+def count_in_loop(x: Any, i: Any) -> Any:
+    counts = [0.0, 0.0, 0.0]
+    for k in np.stack([i, i]):
+        counts[int(k)] += 1.0
+    return counts[0] + 10 * counts[1] + 100 * counts[2]
+
+
+PLAIN: dict[str, Callable[..., Any]] = {
+    "list": lambda x, i: [1.0, 2.0, 3.0][int(i)] * x,
+    "tuple of arrays": lambda x, i: (x, x * 2, x * 3)[int(i)],
+    "list of lists": lambda x, i: [[x, x * 2], [x * 3, x * 4], [x, x]][int(i)][1],
+    "deque": lambda x, i: deque([1.0, 2.0, 3.0])[int(i)] * x,
+    "range": lambda x, i: range(1, 7, 2)[int(i)] * x,
+    "one object, thrice": lambda x, i: (TWO_SCALES[0], TWO_SCALES[0], TWO_SCALES[0])[int(i)].factor * x,
+    "objects": lambda x, i: (*TWO_SCALES, TWO_SCALES[0])[int(i)].factor * x,
+    "functions": lambda x, i: [np.sin, np.cos, np.tan][int(i)](x),
+    "functions of Python's": lambda x, i: [lambda v: v + 1, lambda v: v * 2, lambda v: v][int(i)](x),
+    "list that is written to": write_to_list,
+    "array in a list that is added to": add_to_array_in_list,
+    "pop": pop_from_list,
+    "counts in a loop": count_in_loop,
+    "derivative": lambda x, i: tm.grad(lambda x: np.sum([1.0, 2.0, 3.0][int(i)] * x))(x),
+}
+"""Tables of Python's with three entries, at a place that values decide."""
+
+
+@pytest.mark.usefixtures("c_compiler")
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("name", PLAIN)
+def test_places_in_tables_of_python_are_checked_from_both_ends(name: str, backend: Any) -> None:
+    function = PLAIN[name]
+    checked = tm.compile(function, backend=backend, check_bounds=True)
+    for place in (0, 2, -1, -3):
+        np.testing.assert_allclose(checked(ROW, np.int64(place)), function(ROW, place), rtol=1e-14)
+    for place in (3, -4, -6, 99):
+        with pytest.raises(OutOfBoundsError, match=f"index {place} is out of bounds.* size 3"):
+            checked(ROW, np.int64(place))
+
+
+def test_tables_of_python_are_checked_without_being_asked_where_functions_are_interpreted() -> None:
+    with pytest.raises(OutOfBoundsError, match=r"index -4 .* size 3"):
+        tm.vmap(lambda i: [1.0, 2.0, 3.0][int(i)])(np.array([0, -4]))
+
+
+def test_without_checks_a_table_of_python_gives_its_nearest_entry() -> None:
+    look_up = tm.compile(lambda i: [1.0, 2.0, 3.0][int(i)], check_bounds=False)
+    assert [look_up(np.int64(place)) for place in (-9, -4, -3, 2, 3)] == [1, 1, 1, 3, 3]
 
 
 def test_an_unrolled_loop_checks_every_turn() -> None:
