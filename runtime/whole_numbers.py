@@ -1,4 +1,4 @@
-"""Whole numbers among the options of transforms: how many steps, how many at a time, along which axis."""
+"""Integer options of transforms: numbers of steps, sizes of chunks, axes."""
 
 from collections.abc import Iterable
 from operator import index
@@ -12,7 +12,8 @@ from ..compiler.tracing.traced_array import is_traced
 
 
 def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, most: int | None = None) -> int:
-    """An int from `least` to `most`, None being no bound; else `TransformTypeError` or `TransformArgumentError`.
+    """An int from `least` to `most`, where None means no bound; otherwise raises `TransformTypeError` or
+    `TransformArgumentError`.
 
     >>> whole_number("scan(step)", "length", 3)
     3
@@ -32,14 +33,14 @@ def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, mo
 
 
 def whole_size(where: str, name: str, given: Any) -> int:
-    """How many there are: an int, or a symbolic size; never negative."""
+    """A count: an int, or a symbolic size; never negative."""
     found: Any = size_of_value(given._trace, given.value) if is_traced(given) else given
     size = cast("int", found)  # computes as one
     return size if isinstance(found, SymbolicSize) and size >= 0 else whole_number(where, name, given)
 
 
 def joint_length(lengths: Iterable[int]) -> int | None:
-    """The one length that all have, None if they differ. What symbolic sizes may be, they are in the call at hand."""
+    """The common length, None if they differ. Symbolic sizes that may be equal are equal in the current call."""
     found = list(lengths)
     plainest = min(found, key=lambda one: isinstance(one, SymbolicSize))
     return plainest if all(plainest == one for one in found) else None

@@ -116,25 +116,26 @@ class StaticLeaf:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Signature:
-    """The structure of a call's arguments and what each leaf is. Hashable: the key of a variant without named sizes."""
+    """The structure of a call's arguments and the type of each leaf. Hashable: the key of a variant without named
+    sizes."""
 
     tree: Any
     specs: tuple[Spec, ...]
     guards: Guards = field(default=Guards(), compare=False)
-    """What holds of named sizes, besides their own limits."""
+    """Facts about named sizes, in addition to their own limits."""
     layouts: tuple[str, ...] = field(default=(), compare=False)
-    """What holds of the memory orders of arguments, where it is not the usual one."""
+    """Facts about the memory orders of arguments, if they are not C order."""
     orders: KeyOrders = ()
-    """In which order the keys of dicts come, as `key_orders` says; empty if it does not matter."""
+    """The orders of the keys of dicts, from `key_orders`; empty if they do not matter."""
 
     @property
     def paths(self) -> list[str]:
-        """How each leaf is reached: ``args[0]['w']``."""
+        """The path of each leaf: ``args[0]['w']``."""
         return argument_names(self.tree)
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """The named sizes, in the order in which they first stand there; then those that only guards have."""
+        """The named sizes, in the order of their first occurrence; then those that only guards have."""
         arrays = [spec for spec in self.specs if isinstance(spec, ArraySpec)]
         named = [size for spec in arrays for size in spec.shape if isinstance(size, SymbolicSize)]
         sizes = [dim for size in named for dim in cast("Dim", size).sizes]
@@ -145,13 +146,13 @@ class Signature:
 
     @property
     def facts(self) -> list[str]:
-        """What holds of the named sizes: ``["B in 1..4096", "A <= B"]``."""
+        """Facts about the named sizes: ``["B in 1..4096", "A <= B"]``."""
         limits = [fact for dim in self.dims for fact in dim.limits[repr(dim)]]
         return limits + [repr(guard.comparison) for guard in self.guards.guards]
 
     @property
     def sizes(self) -> SizeReader:
-        """Reads the named sizes off the shapes of the arrays that have some."""
+        """Reads the named sizes from the shapes of the arrays that have some."""
         named = [
             (path, spec.shape)
             for path, spec in zip(self.paths, self.specs, strict=True)
@@ -182,7 +183,7 @@ class Signature:
 
     @property
     def family(self) -> "Signature":
-        """The same for calls that differ in sizes alone."""
+        """The same for calls that differ only in sizes."""
         specs = (
             ArraySpec(spec.dtype, (-1,) * len(spec.shape), spec.gpu) if isinstance(spec, ArraySpec) else spec
             for spec in self.specs
@@ -198,7 +199,7 @@ class Signature:
 
     @property
     def symbolic_text(self) -> str:
-        """The leaves whose sizes have names, and what holds of these."""
+        """The leaves with named sizes, and facts about these."""
         leaves = [
             f"{path}: {spec}"
             for path, spec in zip(self.paths, self.specs, strict=True)
@@ -208,12 +209,12 @@ class Signature:
 
     @property
     def where(self) -> str:
-        """What holds of named sizes and of memory orders, as the end of a text; empty without any."""
+        """Facts about named sizes and memory orders, as the end of a text; empty without any."""
         known = [*self.facts, *self.layouts]
         return f" where {' and '.join(known)}" if known else ""
 
     def changes_from(self, other: "Signature") -> list[str]:
-        """What another signature does not have, a line per argument path; a size that has a name there may be any."""
+        """How it differs from another signature, a line per argument path; a named size may have any value."""
         ours, theirs = (
             dict(zip(self.paths, self.specs, strict=True)),
             dict(zip(other.paths, other.specs, strict=True)),
@@ -235,7 +236,7 @@ class Signature:
 
 
 def is_one_of(spec: Spec, other: Spec) -> bool:
-    """Whether a leaf is what another signature has, whatever the sizes with names."""
+    """Whether a leaf is the same in another signature, whatever the values of named sizes."""
     if not isinstance(spec, ArraySpec) or not isinstance(other, ArraySpec) or not other.is_symbolic:
         return spec == other
     if (spec.dtype, spec.gpu, len(spec.shape)) != (other.dtype, other.gpu, len(other.shape)):
@@ -288,7 +289,7 @@ def _static(value: Any, tree: Any, index: int) -> StaticSpec:
 
 
 def gpu_of(signature: Signature, captured: Sequence[Any]) -> int | None:
-    """The GPU on which arrays of a call lie, or those that its function captured; None if all are NumPy's.
+    """The GPU of the arrays of a call, or of those that its function captured; None if all are NumPy arrays.
 
     Raises:
         WrongDeviceError: they lie on several.

@@ -23,9 +23,9 @@ def as_tuple(option: str, given: Any, of: type[Any]) -> tuple[Any, ...]:
 def static_arguments(
     function: Callable[..., Any], argnums: Sequence[int], argnames: Sequence[str]
 ) -> tuple[frozenset[int], frozenset[str]]:
-    """Positions and names of the static arguments: an argument that has both is static however it is passed.
+    """Positions and names of the static arguments: an argument with both is static however it is passed.
 
-    Raises `StaticArgumentError` for those that the function does not have, if Python knows its parameters.
+    Raises `StaticArgumentError` for arguments that the function does not have, if Python knows its parameters.
     """
     if not argnums and not argnames:
         return frozenset(), frozenset()

@@ -1,4 +1,4 @@
-"""A call whose sizes have names: what they are in it, and what its program assumes of them."""
+"""A call with named sizes: their values in it, and the assumptions of its program about them."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -17,14 +17,14 @@ from ...compiler.shapes.scope import Observed
 from .signature import Signature
 
 REMEMBERED: Final = 4096
-"""Names of files, of which it is known whether they are the user's."""
+"""Names of files that are known to be the user's or not."""
 
 
 class SymbolicCall:
-    """Answers for the sizes of one call while its program is made, and keeps what was answered.
+    """Answers for the sizes of one call while its program is compiled, and records the answers.
 
-    `called` has dims for sizes, and what is declared of them as its guards; `hints` are the sizes of the call, and
-    `ahead` those for which the program may have been made ahead of time.
+    `called` has dims for sizes, and the declarations about them as its guards. `hints` are the sizes of the call, and
+    `ahead` those for which the program may have been compiled ahead of time.
     """
 
     def __init__(
@@ -35,12 +35,12 @@ class SymbolicCall:
         self.scope = Observed(hints, declared, line_at_work, is_for_user, ahead)
 
     def answering(self) -> AbstractContextManager[None]:
-        """Within the block, this call says what comparisons of sizes are."""
+        """Inside the block, this call decides comparisons of sizes."""
         return answering(self.scope)
 
     @property
     def guards(self) -> Guards:
-        """What the program assumes of sizes, declared or not, besides their own limits."""
+        """The program's assumptions about sizes, declared or not, in addition to their own limits."""
         return Guards((*self.called.guards.guards, *self.scope.guards.guards)).simplified()
 
     @property
@@ -50,27 +50,28 @@ class SymbolicCall:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the guards leave each size one value."""
+        """Whether the guards leave each size only one value."""
         return all(map(self.scope.fixes, self.called.dims))
 
 
 _ON_BEHALF: Final = join(PACKAGE, "runtime", "staging", "on_behalf.py")
-"""Through which the user's code makes its calls."""
+"""The frames through which the user's code makes its calls."""
 
 
 def is_for_user(code: CodeType) -> bool:
-    """Whether code is neither ours nor the ``__hash__`` of a dataclass; what finds keys in dicts is not ours."""
+    """Whether code belongs neither to Tracemill nor to the ``__hash__`` of a dataclass; lookups of keys in dicts do
+    not belong to Tracemill."""
     file = code.co_filename
     return _is_users(file) and not (file == "<string>" and code.co_name == "__hash__")
 
 
 @lru_cache(REMEMBERED)
 def _is_users(file: str) -> bool:
-    """Remembered, as it is asked for each comparison, and wherever a size is looked up."""
+    """Cached, because each comparison and each lookup of a size needs it."""
     return file.startswith((OPTREE, _ON_BEHALF)) or not is_library(file)
 
 
 def line_at_work() -> Any:
-    """The line of the user's program from which what is being made comes, if one is known."""
+    """The current line of the user's program, if it is known."""
     builder = current_builder()
     return None if builder is None else builder.where()

@@ -1,4 +1,4 @@
-"""A function compiled for one signature, or for all calls that differ in sizes with names alone."""
+"""A function compiled for one signature, or for all calls that differ only in named sizes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -30,11 +30,11 @@ from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
 from .symbolic_call import SymbolicCall
 
 SizeReading: TypeAlias = Callable[[Sequence[Shape]], dict[str, int] | None]
-"""The sizes of dims from the shapes of all arrays of a call of the family; None for one that is not served."""
+"""The sizes of dims from the shapes of all arrays of a call of the family; None for a call that does not fit."""
 
 
 _PLAIN = (bool, int, float, complex, bytes, type(None))
-"""What cannot hold a dim, nor its name."""
+"""Types that can hold neither a dim nor its name."""
 
 
 def _none(shapes: Sequence[Shape]) -> None:
@@ -44,7 +44,7 @@ def _none(shapes: Sequence[Shape]) -> None:
 class Variant:
     """The program of one signature, its build, and its generated entry.
 
-    With a `symbolic` call it serves all calls of that signature, if `is_general`; else nothing is built.
+    With a `symbolic` call it serves all calls of that signature, if `is_general`; otherwise nothing is built.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class Variant:
         """All calls that it serves."""
         self.function = function
         self.is_general = True
-        """Whether it serves more than one signature, if it was to."""
+        """Whether it serves more than one signature, if that was intended."""
         self._sizes: SizeReading = _none
         self.guards = Guards()
-        """What is assumed of sizes, with the lines of the user's that asked."""
+        """The assumptions about sizes, with the lines of the user's that caused them."""
         self.symbolic = symbolic.called if symbolic else signature
-        """The signature as it was before anything was assumed."""
+        """The signature before any assumptions."""
         with symbolic.answering() if symbolic else nullcontext():
             self._make(spec, symbolic)
 
@@ -89,11 +89,11 @@ class Variant:
             program = in_memory_order(program, self._entering)
         self.program = program if symbolic is None else _with_facts(program, signature.dims)
         self.donated = donated_inputs(signature, spec.donate_argnums)
-        """The inputs of the program whose memory results may take."""
+        """The inputs of the program whose memory results may use."""
         self.uses_variables = any(map(is_traced, self.program.captured))
-        """The function reaches variables: each call must be recorded, so nothing is built."""
+        """The function uses variables: each call must be recorded, so nothing is built."""
         self.entry: Callable[..., Any] = always_miss
-        """``entry(args, kwargs)``: the result, or MISS if the call needs the general way."""
+        """``entry(args, kwargs)``: the result, or MISS if the call needs the general path."""
         if self.uses_variables:
             return
         target = spec.target(gpu_of(signature, self.program.captured))
@@ -120,21 +120,21 @@ class Variant:
                 self.entry = _while_unchanged(self.entry, self.program.reached)
 
     def sizes(self, called: Signature) -> dict[str, int] | None:
-        """What sizes with names are in a call of the same family; None if it does not serve that."""
+        """The values of named sizes in a call of the same family; None if it does not serve the call."""
         return self._sizes(called.shapes)
 
     @property
     def served(self) -> Signature:
-        """All calls that it serves, with the memory orders that it relies on, if they are not the usual one."""
+        """All calls that it serves, with the memory orders on which it relies, if they are not C order."""
         unusual = tuple(str(guard) for guard in self.layouts if not guard.is_row_major)
         return replace(self.signature, layouts=unusual)
 
     def takes_layouts_of(self, called: Signature) -> bool:
-        """Whether the arguments of a call have the memory orders that the program relies on."""
+        """Whether the arguments of a call have the memory orders on which the program relies."""
         return not self.layout_changes(called)
 
     def layout_changes(self, called: Signature) -> list[str]:
-        """What is different in the memory orders of the arguments of a call, a line for each."""
+        """How the memory orders of the arguments of a call differ, a line for each."""
         placed = [(guard, called.specs[guard.leaf]) for guard in self.layouts]
         return [
             guard.change(spec)
@@ -143,7 +143,7 @@ class Variant:
         ]
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
-        """The general way: run on the leaves of a call that has this signature."""
+        """The general path: run on the leaves of a call that has this signature."""
         arrays = [
             spec.dtype.type(leaf) if isinstance(spec, NumberSpec) else leaf
             for leaf, spec in zip(leaves, self.signature.specs, strict=True)
@@ -156,7 +156,9 @@ class Variant:
             if isinstance(inputs[index], DeviceArray):
                 self._check_alone(inputs, index)
             elif _overlaps(inputs, index):
-                return self.function(*args, **kwargs)  # the written memory is shared: run it as it stands
+                return self.function(
+                    *args, **kwargs
+                )  # the written memory is shared: run the function without compiling
         for index in self.donated:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
         if is_strict() and not any(isinstance(x, DeviceArray) for x in inputs):
@@ -173,7 +175,7 @@ class Variant:
         return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
 
     def _as_numpy_gives(self, index: int, output: Any) -> Any:
-        """0-d results as the function would give them: arrays, NumPy scalars, or Python numbers."""
+        """0-d results as the function would return them: arrays, NumPy scalars, or Python numbers."""
         leaf = self.zero_d.get(index)
         if leaf is not None and leaf.weak is not None:
             return output.item()
@@ -183,7 +185,8 @@ class Variant:
         return output[()] if is_scalar else np.asarray(output)
 
     def _check_alone(self, inputs: list[Any], index: int) -> None:
-        """`ArgumentValueError` if a written array on a GPU has memory in common with others, which no program knows."""
+        """Raises `ArgumentValueError` if a written array on a GPU shares memory with others, which no program
+        supports."""
         names = list(self.program.graph.input_names)
         for number, array in enumerate(self.program.captured, len(self.program.arguments)):
             names[number] = (
@@ -198,7 +201,7 @@ class Variant:
 
     @property
     def is_stale(self) -> bool:
-        """Whether a captured array whose elements the trace relied on has changed since, or a name that it read."""
+        """Whether a captured array on whose elements the trace relied has changed since, or a name that it read."""
         return have_changed(self.program.reached) or any(
             not _equal(array, copy) for array, copy in self.program.frozen
         )
@@ -211,7 +214,7 @@ class Variant:
 
 
 def _while_unchanged(entry: Callable[..., Any], names: tuple[Reached, ...]) -> Callable[..., Any]:
-    """The entry as long as all names mean what they did."""
+    """The entry as long as all names have the same values."""
     reads = tuple((one.read, one.place, one.value) for one in names)
 
     def checked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -234,7 +237,8 @@ def _shapes(leaves: Sequence[Any], signature: Signature) -> list[Shape]:
 
 
 def _with_facts(program: Program, dims: Sequence[Dim]) -> Program:
-    """What a function says of sizes, such as ``x.shape[0] > 8`` or a text with one, is decided: it is not a size."""
+    """A return value that depends on sizes, such as ``x.shape[0] > 8`` or a text with a size, becomes constant: it is
+    not a size."""
     leaves: list[ArrayOutput | Static] = []
     for leaf in program.out_leaves:
         if isinstance(leaf, Static) and not isinstance(leaf.value, Dim):
@@ -244,13 +248,13 @@ def _with_facts(program: Program, dims: Sequence[Dim]) -> Program:
                 text = repr(leaf.value)
                 for dim in dims:
                     if repr(dim) in text:
-                        int(dim)  # it is the same for this size alone
+                        int(dim)  # it is the same for this size only
         leaves.append(leaf)
     return replace(program, out_leaves=tuple(leaves))
 
 
 def _with_sizes(program: Program, sizes: Mapping[str, int]) -> Program:
-    """With the sizes of one call in the place of those that the function returns."""
+    """With the sizes of one call in place of the sizes that the function returns."""
     return replace(
         program,
         out_leaves=tuple(

@@ -1,4 +1,4 @@
-"""How C calls NumPy's BLAS: through the addresses of its functions, which Python gives when it loads the library."""
+"""How C calls NumPy's BLAS: through the addresses of its functions, which Python passes when it loads the library."""
 
 from typing import Final
 
@@ -39,20 +39,20 @@ static const tm_products *tm_blas;  // null where there are none
                 } \\
     }
 """
-"""Begins with a macro that defines the product of two matrices of a type."""
+"""Starts with a macro that defines the product of two matrices of a type."""
 
 ON_ONE_THREAD: Final = 64**3
-"""Multiplications up to which OpenBLAS computes a product on the thread that asks for it."""
+"""OpenBLAS computes a product with up to this many multiplications on the calling thread."""
 
 BATCH: Final = 100**3
-"""Multiplications above which a batch of one product is computed so, however many. Smaller ones must not be batches:
-OpenBLAS has other functions for them, and calls those that a processor lacks."""
+"""With more multiplications than this, single products are computed as a batch. Smaller ones must not be batches:
+OpenBLAS has other functions for them, which may call functions that the processor lacks."""
 
 PARTS: Final = 16
-"""Parts that a short stack of products is cut into, so that there is work for several threads."""
+"""A short stack of products is split into this many parts, so that there is work for several threads."""
 
 LEAST: Final = 1 << 22
-"""Multiplications of a part that is worth a call of its own: a call reorders what it reads first."""
+"""The number of multiplications of a part that is worth its own call: a call first reorders its operands."""
 
 HERE_DECLARATIONS: Final = f"""\
 enum {{ TM_CALLS = 64 }};  // at once: OpenBLAS has memory for twice as many
@@ -86,7 +86,7 @@ static inline long tm_parts(int64_t products, int64_t rows, int64_t row)
                                     &x, &x_row, &y, &y_row, &before, &out, &columns, 1, &one); \\
     }}
 """
-"""Behind those of products."""
+"""After those of products."""
 
 OF_DTYPE: Final = {"float32": "tm_multiply_f32", "float64": "tm_multiply_f64"}
 """The functions that multiply matrices, by dtype."""
@@ -95,13 +95,13 @@ HERE: Final = {
     "float32": ("tm_multiply_here_f32", "batches_of_floats"),
     "float64": ("tm_multiply_here_f64", "batches_of_doubles"),
 }
-"""Those that do on the thread that asks, and what they need of `tm_products`."""
+"""The functions that compute on the calling thread, and what they need from `tm_products`."""
 
 _TYPES: Final = {"float32": ("float", "of_floats"), "float64": ("double", "of_doubles")}
 
 
 def blas_text(text: str) -> str:
-    """What stands before a text that calls BLAS; nothing where it does not."""
+    """The beginning of a text that calls BLAS; empty for others."""
     here = {dtype: names for dtype, names in HERE.items() if f"{names[0]}(" in text}
     used = [dtype for dtype, name in OF_DTYPE.items() if f"{name}(" in text or dtype in here]
     if not used:

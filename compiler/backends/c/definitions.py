@@ -1,10 +1,11 @@
 """The definitions of the C functions that expressions call.
 
-The folder ``functions`` holds them, once for all dtypes of a kind: ``INT``, ``UINT``, ``REAL`` and ``COMPLEX``
-stand for a C type, and at the end of a name for its dtype. ``tm_sign_i32`` is ``tm_sign_INT`` with ``int32_t`` for
-``INT`` and ``uint32_t`` for ``UINT``; beside a ``REAL``, ``BITS`` and ``SIGNED`` are the integers of its size, and
-``fabsF`` is the function ``fabs`` or ``fabsf``; beside a ``COMPLEX``, ``REAL`` is the type of its parts. A function
-that differs from dtype to dtype has the dtype's own name. What no file holds is the NumPy meaning of an op: `meaning`.
+The folder ``functions`` holds them, once for all dtypes of a kind: ``INT``, ``UINT``, ``REAL`` and ``COMPLEX`` stand
+for a C type, and at the end of a name for its dtype. ``tm_sign_i32`` is ``tm_sign_INT`` with ``int32_t`` for ``INT``
+and ``uint32_t`` for ``UINT``. Beside a ``REAL``, ``BITS`` and ``SIGNED`` are the integers of its size, and ``fabsF``
+is the function ``fabs`` or ``fabsf``. Beside a ``COMPLEX``, ``REAL`` is the type of its parts. A function that
+differs between dtypes has the dtype's own name. Functions that no file holds are made from the NumPy definition of an
+op: `meaning`.
 """
 
 import re
@@ -22,13 +23,13 @@ from .meaning import meaning_text
 from .types import c_type
 
 VECTOR_MATH: Final = "TM_VECTOR_MATH"
-"""The macro that says that the library of mathematical functions has vector variants."""
+"""The macro that says that the mathematical library has vector variants."""
 
 _WORDS: Final = {"i": "INT", "u": "UINT", "f": "REAL", "c": "COMPLEX"}
 
 
 def source_of(needs: Iterable[str]) -> str:
-    """The definitions of these functions and of all that they call, each once, after what it calls.
+    """The definitions of these functions and of all that they call, each once, after those that it calls.
 
     Functions of math.h that have vector variants are declared to have them where `VECTOR_MATH` is defined.
     """
@@ -53,7 +54,7 @@ def _collect(name: str, ordered: dict[str, None]) -> None:
 
 
 def _declaration(name: str) -> str:
-    """What tells the compiler of the vector variants of a function."""
+    """Declares the vector variants of a function to the compiler."""
     type = "float" if name.endswith("f") and name != "erf" else "double"
     arguments = ", ".join([type] * (2 if name.removesuffix("f") in ("atan2", "hypot", "pow") else 1))
     return f'__attribute__((simd("notinbranch"))) {type} {name}({arguments});'
@@ -61,7 +62,7 @@ def _declaration(name: str) -> str:
 
 @cache
 def definition(name: str) -> str:
-    """The text of one function: from its file, or the meaning of the op of its name."""
+    """The text of one function: from its file, or from the NumPy definition of the op of its name."""
     if name in _templates():
         return _templates()[name]
     parts = name.split("_")
@@ -83,7 +84,7 @@ def _filled(template: str, dtypes: list[DType]) -> str:
 
 
 def _words(dtype: DType) -> Iterator[tuple[str, DType]]:
-    """The words of a template that a dtype gives a meaning to."""
+    """The words of a template that depend on the dtype."""
     yield _WORDS[kind(dtype)], dtype
     if kind(dtype) == "i":
         yield "UINT", np.dtype(f"u{dtype.itemsize}")

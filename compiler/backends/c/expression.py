@@ -1,4 +1,4 @@
-"""Elementwise calls as C expressions, by the spellings of their ops."""
+"""Elementwise calls as C expressions, from the spellings of their ops."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -35,22 +35,22 @@ POWERS: Final[Mapping[float, str]] = {
     5: "5",
     6: "6",
 }
-"""The exponents of floating-point numbers that have functions of their own, which take a fraction of the time.
+"""The floating-point exponents with their own functions, which take a fraction of the time.
 
-Others, from -2 to 4, are products already when programs have been simplified.
+Others, from -2 to 4, have become products during simplification.
 """
 
 
 def expression(call: Call, operands: Sequence[str]) -> CExpression:
     """The element that an elementwise call computes, given texts for the elements of its operands.
 
-    The operands should be names or numbers: the expression may have one of them several times. It has the type of
-    the call's output but for bool, which may be an int that is 0 or 1, and stands where an operand can.
+    The operands should be names or numbers, because the expression may use one of them several times. It has the type
+    of the call's output, except bool, which may be an int that is 0 or 1. It can be used as an operand.
     """
     text = spelled(call).format(*operands, **_fields(call))
     result = call.outputs[0].dtype
     if kind(result) in "iu" and result.itemsize < 4 and not text.startswith("tm_"):
-        text = f"(({c_type(result)}){text})"  # C computes in int what is narrower
+        text = f"(({c_type(result)}){text})"  # C computes narrower types in int
     return CExpression(text, functions_in(text))
 
 
@@ -91,12 +91,12 @@ _CALLED: Final = re.compile(r"\b([A-Za-z_]\w*)\(")
 
 
 def functions_in(text: str) -> frozenset[str]:
-    """The functions that a C text calls: ours, and those of math.h that have vector variants."""
+    """The functions that a C text calls: those in `functions`, and those of math.h with vector variants."""
     names = (name for name in _CALLED.findall(text) if not name.startswith(OF_SIZES))
     return frozenset(name for name in names if name.startswith("tm_") or is_vectorized(name))
 
 
-# glibc's libmvec. Left out are functions whose variants differ from NumPy where they should not.
+# glibc's libmvec. Functions whose variants differ from NumPy too much are left out.
 _VECTORIZED: Final = frozenset(
     "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2 pow sin "
     "sinh tan tanh".split()

@@ -1,4 +1,4 @@
-"""What C texts are compiled with."""
+"""Compiler flags for C texts."""
 
 from typing import Final
 
@@ -13,17 +13,18 @@ FLAGS: Final = (
     "-fPIC",
     "-shared",
 )
-"""NumPy's values, NaN and infinity and the sign of zero included. Results that live one after the other share memory,
-whatever their types, hence no strict aliasing."""
+"""They keep NumPy's values, including NaN, infinity and the sign of zero. Results with disjoint lifetimes share
+memory, whatever their types, hence no strict aliasing."""
 
 USUAL_FLAGS: Final = (*FLAGS, "-march=native", "-fopenmp")
-"""The same where nobody has asked the compiler what it can do."""
+"""The same if the compiler's features are not known."""
 
 FAST: Final = ("-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-freciprocal-math")
-"""What ``fast_math=True`` adds. Not ``-ffast-math``: with it a library changes the arithmetic of the whole process."""
+"""Added by ``fast_math=True``. Not ``-ffast-math``, because such a library changes the arithmetic of the whole
+process."""
 
 LONG: Final = 1 << 16
-"""Characters of a text from which on the time of the compiler counts for more than that of loops of known length."""
+"""From this many characters on, compile time matters more than the run time of loops of known length."""
 
 QUICK: Final = ("-O2", "-ftree-vectorize")
-"""What is added for a long text: the same vectors, but no loop is written out turn by turn."""
+"""Added for a long text: the same vectors, but no unrolled loops."""

@@ -1,4 +1,4 @@
-"""How Ctrl-C reaches loops of C, between whose steps no Python runs: they ask from time to time whether to stop."""
+"""How Ctrl-C reaches C loops, between whose steps no Python runs: they check regularly whether to stop."""
 
 from typing import Final
 
@@ -6,10 +6,10 @@ from ...symbolic_size import typical
 from .sizes import size_text
 
 ASKING: Final = 1_000
-"""Nanoseconds of steps, estimated, after which a loop counts what it has spent."""
+"""A loop counts its time after this many estimated nanoseconds of steps."""
 
 CALL: Final = "tm_stops("
-"""What a text contains whose loops ask."""
+"""Contained in a text whose loops check."""
 
 DECLARATIONS: Final = """\
 // Loops ask from time to time whether they shall stop.
@@ -29,7 +29,7 @@ static inline bool tm_stops(long work)
     return now && (now->spent += work) > 100000 && now->stops(now);
 }
 """
-"""What the text of a program holds before functions whose loops ask."""
+"""Comes before functions whose loops check, in the text of a program."""
 
 PYTHON: Final = """\
 #include <time.h>
@@ -71,14 +71,14 @@ static int tm_run(const tm_function *f, void **data, long threads) {
     return turn.is_stopped;
 }
 """
-"""The same for a text whose loops ask as `interface.RUN` is for others."""
+"""The same for a text whose loops check, like `interface.RUN` for others."""
 
 
 def steps_between(work: int) -> int:
-    """After how many steps of so many nanoseconds a loop asks: a power of two."""
+    """The number of steps with these nanoseconds after which a loop checks: a power of two."""
     return 1 << max(0, (-(-ASKING // max(typical(work), 1)) - 1).bit_length())
 
 
 def stops(work: int) -> str:
-    """Whether to leave a loop, after so many nanoseconds of steps."""
+    """Whether to leave a loop, after this many nanoseconds of steps."""
     return f"{CALL}{size_text(work)})"

@@ -1,4 +1,4 @@
-"""How C text is laid out: lines that are not too long, and expressions without parentheses around them."""
+"""The layout of C text: lines that are not too long, and expressions without outer parentheses."""
 
 import re
 import textwrap
@@ -7,11 +7,12 @@ from typing import Final
 from ..python_text import WIDTH
 
 _PLACES: Final = re.compile(r', | (?=(?:\|\||&&|[?:+*/-]) )| (?=reduction\()|"(?:[^"\\]|\\.)*"|[()\[\]{}]')
-"""Where a line can be broken, after a comma or before an operator or a clause; and what says how deep that is."""
+"""Where a line can be broken, after a comma or before an operator or a clause; and what determines the nesting depth
+there."""
 
 
 def bare(expression: str) -> str:
-    """An expression that stands alone, without the parentheses around all of it.
+    """A complete expression, without outer parentheses.
 
     >>> bare("(x + y)"), bare("(x) + (y)"), bare("((float)(x))"), bare("f(x)")
     ('x + y', '(x) + (y)', '(float)(x)', 'f(x)')
@@ -27,18 +28,18 @@ def bare(expression: str) -> str:
 
 
 def comment_line(text: str) -> str:
-    """A comment, which must not end in what would take the next line in."""
+    """A comment, which must not end in a line continuation."""
     return f"// {text}".rstrip("\\ ")
 
 
 def comment_lines(text: str) -> str:
-    """A comment of as many lines as it takes."""
+    """A comment of as many lines as necessary."""
     lines = textwrap.wrap(text, WIDTH - 6, subsequent_indent="    ", break_long_words=False)
     return "\n".join(map(comment_line, lines))
 
 
 def folded_lines(text: str) -> str:
-    """The text with its long lines broken where they are least deep in parentheses; comments stay as they are."""
+    """The text with its long lines broken where parentheses are least nested; comments stay as they are."""
     return "\n".join(_folded(line) if len(line) > WIDTH else line for line in text.split("\n"))
 
 
@@ -59,7 +60,7 @@ def _folded(line: str) -> str:
 
 
 def _break_in(line: str, width: int, least: int) -> int | None:
-    """The last of the least deep places up to `width`; None if there is none behind the `least` one."""
+    """The last of the least nested places up to `width`; None if there is none after `least`."""
     found: tuple[int, int] | None = None
     depth = 0
     for part in _PLACES.finditer(line.partition("  // ")[0]):

@@ -1,4 +1,4 @@
-"""Numbers as C expressions that give the same bits."""
+"""Numbers as C expressions with the same bits."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from ..python_text import WIDTH
 from .types import c_type, element_type
 
 MOST_CONSTANTS = 4096
-"""Entries of a constant that are written into the C text: functions with larger ones are left to NumPy."""
+"""The maximum number of entries of a constant in the C text: functions with larger ones are left to NumPy."""
 
 
 def c_literal(number: Array) -> str:
@@ -27,7 +27,7 @@ def c_literal(number: Array) -> str:
 
 
 def c_array(name: str, array: Array) -> str:
-    """The definition of a constant array, as its elements lie in memory: halves as their bits."""
+    """The definition of a constant array with its elements in memory order; float16 numbers are their bits."""
     opening = f"static const {element_type(array.dtype)} {name}[] = {{"
     if array.size > MOST_CONSTANTS:
         return "\n".join([opening, *filled_rows(c_elements(array)), "};"])
@@ -35,7 +35,7 @@ def c_array(name: str, array: Array) -> str:
 
 
 def c_elements(array: Array) -> Iterator[str]:
-    """The elements as they lie in memory, as `c_literal` writes them."""
+    """The elements in memory order, written like `c_literal`."""
     flat = array.reshape(-1)
     if flat.dtype.name not in ("float32", "float64") or not np.isfinite(flat).all():
         return (c_literal(np.asarray(entry)) for entry in flat)
@@ -45,7 +45,7 @@ def c_elements(array: Array) -> Iterator[str]:
 
 
 def filled_rows(elements: Iterable[str]) -> Iterator[str]:
-    """The elements in lines of a few, each behind a comma but the last.
+    """The elements in lines of a few, separated by commas.
 
     >>> list(filled_rows(["1.0", "2.0"]))
     ['    1.0, 2.0']
@@ -60,12 +60,12 @@ def filled_rows(elements: Iterable[str]) -> Iterator[str]:
 
 
 def function_suffix(dtype: DType) -> str:
-    """What literals, and the names in math.h and complex.h, end in for a dtype: ``f`` for f32 and c64."""
+    """The suffix of literals, and of names in math.h and complex.h, for a dtype: ``f`` for f32 and c64."""
     return "f" if real_dtype(dtype).name == "float32" else ""
 
 
 def _integer_text(number: int, dtype: DType) -> str:
-    """The least of the signed integers has no literal of its own: it is written as the one above, less 1."""
+    """The smallest of the signed integers has no literal: it is written as its successor minus 1."""
     if dtype.kind == "b":
         return str(number)
     if dtype.kind == "i" and number == np.iinfo(dtype).min:

@@ -1,6 +1,6 @@
-"""C functions of ops that NumPy itself lacks: their meanings in NumPy, traced on one element and written as C.
+"""C functions of ops that NumPy itself lacks: their NumPy definitions, traced on one element and written as C.
 
-Such a meaning computes every case and chooses, so its C has no branches and runs on vectors.
+Such a definition computes every case and selects, so its C has no branches and is vectorised.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Names that mean something in C, which no variable of a generated function may have."""
+"""Names with a meaning in C, which no variable of a generated function may have."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ _KEYWORDS: Final = frozenset(
     "signed sizeof static static_assert struct switch thread_local true typedef typeof typeof_unqual union unix "
     "unsigned void volatile while".split()
 )
-"""Of C and its dialects, and what compilers define in small letters."""
+"""Keywords of C and its dialects, and lowercase names that compilers define."""
 
 _FUNCTIONS: Final = frozenset(
     "abs acos acosh arg asin asinh atan atan2 atanh cbrt ceil conj copysign cos cosh erf erfc exp exp2 expm1 fabs fdim "
@@ -17,7 +17,7 @@ _FUNCTIONS: Final = frozenset(
     "llround log log10 log1p log2 logb lrint lround main malloc memcmp memcpy memmove memset modf nan nearbyint "
     "nextafter pow proj real remainder rint round scalbn signbit sin sinh sqrt tan tanh tgamma trunc".split()
 )
-"""Of its library, but for the letter in front or behind that says for which type."""
+"""Names of its library, without the letter before or after that selects the type."""
 
 _LINKED: Final = frozenset(
     "abort accept access alarm aligned_alloc asctime atexit atof atoi atol atoll bind brk bsearch calloc chdir chmod "
@@ -29,19 +29,19 @@ _LINKED: Final = frozenset(
     "stderr stdin stdout strcat strchr strcmp strcpy strlen strtod strtol strtok sync syscall system time times "
     "tmpfile tolower toupper truncate ungetc unlink usleep wait write".split()
 )
-"""Symbols of the library of C and of Unix, which a function that is linked would take the place of."""
+"""Symbols of the C and Unix libraries, which a linked function would replace."""
 
 _PATTERN: Final = re.compile(r"I|[A-Z][A-Z0-9_]+|_[A-Z_]\w*|tm_\w+|\w+_t")
-"""Macros, what compilers keep for themselves, functions of ours, and types."""
+"""Macros, names reserved for compilers, Tracemill's functions, and types."""
 
 
 def variable_name(name: str) -> str:
-    """A name for a variable, with an underscore where it would hide or become something else: ``cos_``, ``NAN_``."""
+    """A name for a variable, with an underscore if it would be hidden or replaced: ``cos_``, ``NAN_``."""
     return f"{name}_" if _is_word(name) else name
 
 
 def function_name(name: str) -> str:
-    """A name for a function that others link with: it takes nobody's place either, as ``write`` would."""
+    """A name for a function with external linkage: it must not replace another one, as ``write`` would."""
     return f"{name}_" if name in _LINKED or name.startswith("omp_") else variable_name(name)
 
 

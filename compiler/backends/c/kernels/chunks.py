@@ -1,6 +1,6 @@
-"""Loops that threads share, as C: a function of its own for a chunk of the turns, and what runs all chunks.
+"""Loops that threads share, in C: a separate function for a chunk of the iterations, and code that runs all chunks.
 
-Each chunk gathers its part of a sum in variables of its own; the parts are added up in the order of the chunks.
+Each chunk accumulates its part of a sum in its own variables; the parts are added in the order of the chunks.
 """
 
 from collections.abc import Sequence
@@ -22,17 +22,17 @@ from .reductions import Gathering, gathering
 
 @dataclass(slots=True)
 class ChunkWriter(Writer):
-    """Writes a function whose outermost loops may be shared between threads."""
+    """Writes a function whose outermost loops threads may share."""
 
     name: str = ""
     functions: list[str] = field(default_factory=list[str])
     """The texts of the functions for chunks."""
     memory: int = 0
-    """Bytes that the caller gives."""
+    """Bytes that the caller provides."""
     aliased: frozenset[Buffer] = frozenset()
-    """What may lie in the same memory as something else."""
+    """Arrays that may share memory with others."""
     sizes: Sequence[str] = ()
-    """The named sizes, which functions take."""
+    """The named sizes that functions take."""
 
     def pointer(self, buffer: Buffer) -> str:
         """The parameter for a buffer."""
@@ -109,7 +109,7 @@ class ChunkWriter(Writer):
                     self.merge(accumulator, gathering(accumulator), how, f"_parts{number}[{place}]")
 
     def outside(self, uses: Uses) -> tuple[list[str], list[str]]:
-        """Parameters for what a chunk has from outside, and the arguments for them."""
+        """Parameters for what a chunk uses from outside, and the arguments for them."""
         parameters = size_parameters(self.sizes)
         arguments = list(map(size_variable, self.sizes))
         for buffer in uses.buffers:
@@ -137,7 +137,7 @@ class ChunkWriter(Writer):
                 self.part(buffer.dtype, buffer.name, buffer.size)
 
     def part(self, dtype: DType, name: str, size: int) -> None:
-        """Memory for what the chunks gather, or read."""
+        """Memory for what the chunks accumulate or read."""
         nbytes, type = size * dtype.itemsize, element_type(dtype)
         if not isinstance(size, SymbolicSize) and nbytes <= STACK:
             self.line(f"{type} {name}[{size}];")
@@ -146,14 +146,14 @@ class ChunkWriter(Writer):
         self.memory += aligned(nbytes)
 
     def row_of_chunk(self, row: Row, chunks: int) -> str:
-        """Memory for what loops in a chunk leave each other, which is one chunk after the other on one thread."""
+        """Memory for values that loops in a chunk store for later ones; one chunk runs after another on a thread."""
         start, nbytes = self.memory, aligned(row.size * row.dtype.itemsize)
         self.memory += chunks * nbytes
         offset = "" if same(start, 0) else f"{factor_text(start)} + "
         return f"({element_type(row.dtype)} *)(memory + {offset}(threads > 1 ? chunk : 0) * {factor_text(nbytes)})"
 
     def counted(self, extent: int, size: int, number: str) -> tuple[str, int, str]:
-        """How many chunks there are, how many at most, and how long each is."""
+        """The number of chunks, its maximum, and the length of each."""
         if not isinstance(extent, SymbolicSize) and not isinstance(size, SymbolicSize):
             known = -(-extent // size)
             return str(known), known, str(size)

@@ -20,7 +20,7 @@ from .chunks import ChunkWriter
 from .short_axes import short_axis, versions
 
 RESERVED = ("threads", "memory", "begin", "end", "chunk", "c", "value", "place", "per_chunk")
-"""What the drivers of kernels call their own."""
+"""Names that the drivers of kernels use."""
 
 
 def kernel_function(
@@ -28,7 +28,7 @@ def kernel_function(
 ) -> CFunction | None:
     """The C function called `name` that computes the outputs of a kernel's graph; None if it has large constants.
 
-    With `in_place`, outputs may be written over inputs as far as that is safe: compilers are told less about these.
+    With `in_place`, outputs may overwrite inputs if that is safe; the compiler then knows less about aliasing.
     """
     if not options.alone and any(
         isinstance(v, Constant) and v.type.size > MOST_CONSTANTS for call in graph.calls for v in call.inputs
@@ -65,7 +65,7 @@ def kernel_function(
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """A kernel for all sizes, or where one has a certain value."""
+    """A kernel for all sizes, or for one value of a size."""
 
     name: str
     graph: Graph
@@ -103,7 +103,7 @@ def _text(version: _Version, writer: ChunkWriter, memory: int) -> str:
 
 
 def _choice(version: _Version, writer: ChunkWriter, condition: str) -> list[str]:
-    """Statements by which the function for all sizes leaves a call to a version."""
+    """Statements by which the function for all sizes delegates a call to a version."""
     arguments = [
         *map(size_variable, version.sizes),
         *(buffer.name for buffer in (*version.nest.inputs, *version.nest.outputs)),
@@ -122,7 +122,7 @@ def _in_both(
 
 
 def _in_place(version: _Version) -> Mapping[int, Sequence[int]]:
-    """The inputs that each output may be written over. A number's memory may be a Python object's."""
+    """The inputs that each output may overwrite. A number's memory may be a Python object's."""
     graph, nest = version.graph, version.nest
     found: dict[int, Sequence[int]] = {}
     for number, places in overwritable(nest).items():
@@ -134,6 +134,6 @@ def _in_place(version: _Version) -> Mapping[int, Sequence[int]]:
 
 
 def _aliased(nest: Nest, places: Mapping[int, Sequence[int]]) -> frozenset[Buffer]:
-    """What may lie in the same memory as something else."""
+    """Arrays that may share memory with others."""
     inputs = {nest.inputs[place] for alike in places.values() for place in alike}
     return frozenset(inputs.union(nest.outputs[number] for number in places))

@@ -1,4 +1,4 @@
-"""Loop nests as C: statements, loops that run on vectors, and the variables of reductions."""
+"""Loop nests as C: statements, vectorised loops, and the variables of reductions."""
 
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -56,11 +56,11 @@ from .reductions import (
 INDENT = "    "
 
 SHORT = 64
-"""Fewer turns of a loop that runs again and again are computed on narrow vectors, if the widest would leave some over:
-these are computed one by one, and take longer than all others then."""
+"""A short inner loop with fewer iterations than this runs on narrow vectors, if the widest would leave a remainder:
+the remainder runs one by one and would take longer than everything else."""
 
 LANES = 4
-"""The turns that a narrow vector computes at once."""
+"""The iterations that a narrow vector computes at once."""
 
 
 @dataclass(slots=True)
@@ -73,13 +73,13 @@ class Writer:
     depth: int = 1
     shown: Location | None = None
     blocks: set[Accumulator] = field(default_factory=set[Accumulator])
-    """Those that gather into the variables of a block now."""
+    """The accumulators that currently add to the variables of a block."""
     searched: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
-    """Where the numbers of a block lie that are searched for the extreme one."""
+    """Where the numbers of a block are stored that are searched for the extreme one."""
     gathers: dict[Accumulator, Gathering] = field(default_factory=dict[Accumulator, Gathering])
-    """How those gather of which a chunk has a part."""
+    """How accumulators are kept of which a chunk has a part."""
     is_repeated: bool = False
-    """Whether what is written now is in a loop."""
+    """Whether the current statements are in a loop."""
     narrowed: set[str] = field(default_factory=set[str])
     """The locals that a conversion has rounded to fewer bits."""
 
@@ -95,7 +95,7 @@ class Writer:
         self.line("}")
 
     def rows(self, outermost: Statement) -> None:
-        """Memory for what the loops in an outermost statement leave each other."""
+        """Memory for values that the loops in an outermost statement store for later ones."""
         for row in rows_in(outermost):
             size = most(row.size)
             if size is not None:
@@ -123,7 +123,7 @@ class Writer:
                 self.loop(statement)
 
     def comment(self, call: Call | None) -> None:
-        """The user's line, where it changes."""
+        """The user's line, if it changes."""
         if call is not None and call.location is not None and call.location != self.shown:
             self.shown = call.location
             self.line(comment_line(location_text(call.location)))
@@ -184,7 +184,7 @@ class Writer:
         self.line(f"const {c_type(let.local.dtype)} {name} = {bare(self.text(value))};")
 
     def rounded(self, local: Local, name: str) -> Local:
-        """A copy in memory of what was rounded: GCC 12 drops the rounding of vectors that are widened right after."""
+        """A copy in memory of the rounded value: GCC 12 drops the rounding of vectors that are widened right after."""
         self.line(f"const volatile {c_type(local.dtype)} {name} = {local.name};")
         return Local(name, local.dtype)
 
@@ -210,7 +210,7 @@ class Writer:
         self.declare(accumulator, gathering(accumulator), "")
 
     def declare(self, accumulator: Accumulator, how: Gathering, suffix: str) -> None:
-        """Variables that have gathered nothing yet."""
+        """Declares variables of empty accumulators."""
         for name, part in zip(variables(accumulator, how, suffix), how.parts, strict=True):
             if accumulator.size is None:
                 self.line(f"{c_type(part.dtype)} {name} = {part.initial};")
@@ -219,7 +219,7 @@ class Writer:
         self.fill(accumulator, how, suffix)
 
     def part_begins(self, accumulator: Accumulator, how: Gathering) -> None:
-        """As `declare`, but many results are gathered where the caller says."""
+        """Like `declare`, but many results are accumulated where the caller says."""
         if accumulator.size is None:
             self.declare(accumulator, how, "")
             return
@@ -235,7 +235,7 @@ class Writer:
                 self.line(f"{name}[c] = {part.initial};")
 
     def each(self, accumulator: Accumulator) -> AbstractContextManager[None]:
-        """A loop over the places c of an accumulator that holds many results; nothing for one that holds one."""
+        """A loop over the places c of an accumulator with many results; none for an accumulator with one."""
         if accumulator.size is None:
             return nullcontext()
         return self.braces(f"for (long c = 0; c < {size_text(accumulator.size)}; c++)")
@@ -255,7 +255,7 @@ class Writer:
             self.line(self.called(line))
 
     def now(self, accumulator: Accumulator) -> tuple[Gathering, str]:
-        """How an accumulator gathers at the moment, and what the names of its variables end in."""
+        """How an accumulator is kept at the moment, and the suffix of its variables."""
         how = self.gathers.get(accumulator) or gathering(accumulator)
         if accumulator in self.blocks:
             assert how.blocks is not None
@@ -263,7 +263,7 @@ class Writer:
         return how, ""
 
     def merge(self, accumulator: Accumulator, how: Gathering, other: Gathering, suffix: str) -> None:
-        """Add what other variables have gathered."""
+        """Add the contents of other variables."""
         place = None if accumulator.size is None else "c"
         names = variables(accumulator, how, "", place)
         with self.each(accumulator):
@@ -274,7 +274,7 @@ class Writer:
     # ---- loops -----------------------------------------------------------------------------------------
 
     def loop(self, loop: Loop, bounds: tuple[str, str] | None = None) -> None:
-        """A loop over the range of its variable, or from a number up to another that is not in it."""
+        """A loop over the range of its variable, or from a number up to another, which is excluded."""
         if bounds is None and is_one(loop.variable.extent) and not list(accumulated(loop.body)):
             self.statements(at_value(loop.body, loop.variable, Affine(loop.variable.low)))
             return
@@ -325,7 +325,7 @@ class Writer:
         gathered: Sequence[Accumulator],
         in_blocks: Sequence[Accumulator],
     ) -> None:
-        """Blocks of a length that the compiler knows, and one of what is left."""
+        """Blocks of a length that the compiler knows, and one for the remainder."""
         step, start = min(map(longest, in_blocks)), f"{loop.variable}_block"
         with self.braces(""):
             self.line(f"long {start} = {low};")
@@ -344,7 +344,7 @@ class Writer:
         *,
         is_any: bool = False,
     ) -> None:
-        """Turns of a loop whose long sums are gathered in variables of their own first."""
+        """Iterations of a loop whose long sums are first accumulated in separate variables."""
         for accumulator in in_blocks:
             blocks = self.now(accumulator)[0].blocks
             assert blocks is not None
@@ -378,7 +378,7 @@ class Writer:
         self.searched[accumulator] = f"{values}[{variable}{'' if low == '0' else f' - {operand(low)}'}]"
 
     def find(self, search: Accumulate, variable: Variable, low: str, end: str) -> None:
-        """Look for the extreme number of a block, if it is more extreme than all before it."""
+        """Search for the extreme number of a block, if it is more extreme than all before it."""
         accumulator, how = search.accumulator, gathering(search.accumulator)
         assert how.blocks is not None
         (name, at), (block,) = variables(accumulator, how), variables(accumulator, how.blocks, "_block")
@@ -404,9 +404,9 @@ class Writer:
         *,
         is_any: bool = False,
     ) -> None:
-        """The turns from `low` up to `end`: on vectors that gather some sums and the like, or one by one.
+        """The iterations from `low` up to `end`: vectorised, accumulating some sums, or one by one.
 
-        With `is_any` there are as many as the symbolic extent of the loop, or as are left of these.
+        With `is_any` there are as many as the symbolic extent of the loop, or as remain of it.
         """
         if gathered is None:
             self.each_turn(loop, low, end)
@@ -438,12 +438,12 @@ class Writer:
 
 
 def rows_in(outermost: Statement) -> list[Row]:
-    """What the loops in an outermost statement, a loop or a choice, leave each other."""
+    """Memory for values that the loops in an outermost statement, a loop or a branch, store for later ones."""
     return [buffer for buffer in used((outermost,)).buffers if isinstance(buffer, Row)]
 
 
 def most(size: int | None) -> int | None:
-    """The entries of an array on the stack, of an unknown size the most; None if it may have too many."""
+    """The entries of an array on the stack, for an unknown size the maximum; None if there may be too many."""
     if not isinstance(size, SymbolicSize):
         return size
     return next((limit for limit in (PART, MOST_COLUMNS) if is_known(size <= limit)), None)
@@ -452,7 +452,7 @@ def most(size: int | None) -> int | None:
 def variables(
     accumulator: Accumulator, how: Gathering, suffix: str = "", place: Affine | str | None = None
 ) -> list[str]:
-    """The names of the variables of an accumulator; the elements at a place of one that holds many results."""
+    """The names of the variables of an accumulator; for one with many results, the elements at a place."""
     at = "" if place is None else f"[{place_text(place) if isinstance(place, Affine) else place}]"
     return [f"{accumulator.name}{part.suffix}{suffix}{at}" for part in how.parts]
 
@@ -469,7 +469,7 @@ def condition_text(condition: Condition) -> str:
 
 
 def operand(text: str) -> str:
-    """An expression behind any operator."""
+    """An expression that can follow any operator."""
     return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
@@ -480,7 +480,7 @@ def is_narrower(dtype: DType, other: DType) -> bool:
 
 
 def can_load_again(expression: Expression, loop: Loop) -> bool:
-    """Whether a number lies in memory, at a place that the body of the loop does not compute."""
+    """Whether a number is in memory, at a position that the body of the loop does not compute."""
     if not isinstance(expression, Load):
         return False
     computed = {s.local.name for s in statements(loop.body) if isinstance(s, Let | Choose)}
@@ -488,13 +488,13 @@ def can_load_again(expression: Expression, loop: Loop) -> bool:
 
 
 def may_be_short(loop: Loop) -> bool:
-    """Whether a loop has few turns where sizes are typical, and how many is not known."""
+    """Whether a loop has few iterations for typical sizes and an unknown number otherwise."""
     extent = loop.variable.extent
     return isinstance(extent, SymbolicSize) and typical(extent) < SHORT
 
 
 def widest(loop: Loop) -> int:
-    """How many turns the widest vectors that processors have compute at once."""
+    """The number of iterations that the widest vectors of processors compute at once."""
     inner = list(statements(loop.body))
     dtypes = [a.dtype for a in accumulated(loop.body)]
     dtypes += [s.local.dtype for s in inner if isinstance(s, Let | Choose)]
@@ -503,7 +503,7 @@ def widest(loop: Loop) -> int:
 
 
 def runs_on_vectors(loop: Loop) -> bool:
-    """Whether the turns of a loop may be computed several at once: none waits for another but for sums and the like."""
+    """Whether several iterations of a loop may run at once: none depends on another, except for sums and the like."""
     inner = list(statements(loop.body))
     if is_known(loop.variable.extent <= 2) or any(isinstance(s, Loop) and not s.is_unrolled for s in inner):
         return False

@@ -1,8 +1,7 @@
-"""How C gathers the results of reductions: variables, how a number is added, how two of them become one.
+"""How C accumulates the results of reductions: variables, adding a number, merging two accumulators.
 
-Sums of floating-point numbers are made of sums of a few hundred numbers, which are added up in
-double precision, or with the error of each addition kept (Knuth's two-sum): the error of a long sum does not grow with
-its length.
+Sums of floating-point numbers consist of sums of a few hundred numbers, which are added in double precision, or with
+the error of each addition kept (Knuth's two-sum): the error of a long sum does not grow with its length.
 """
 
 from collections.abc import Sequence
@@ -18,13 +17,13 @@ from ..literals import c_literal
 from ..types import c_type
 
 LANES_BYTES: Final = 1024
-"""The lanes of a vector add up so many bytes of numbers in their own precision."""
+"""The lanes of a vector add this many bytes of numbers in their own precision."""
 
 SEARCHED: Final = 4096
-"""Among so many bytes of numbers the extreme one is known before its place is looked for."""
+"""Among this many bytes of numbers, the extreme one is found before its position is searched."""
 
 ROWS: Final = 256
-"""So many rows are added up in their own precision, side by side."""
+"""This many rows are added in their own precision, side by side."""
 
 DECLARATIONS: Final = {
     name: f"""\
@@ -38,7 +37,7 @@ DECLARATIONS: Final = {
         ("tm_min", "smallest", "<", "__builtin_inff()"),
     )
 }
-"""What the text of a program holds before functions with these reductions."""
+"""Comes before functions with these reductions, in the text of a program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +55,25 @@ class Gathering:
 
     parts: tuple[Part, ...]
     clause: str | None
-    """What OpenMP calls the reduction of each part; None if numbers must come one after the other."""
+    """OpenMP's name of the reduction of each part; None if numbers must come one after another."""
     blocks: "Gathering | None" = None
-    """How a few hundred numbers are gathered before they are merged into this; None: as this."""
+    """How a few hundred numbers are accumulated before they are merged into this; None: the same way."""
 
 
 def longest(accumulator: Accumulator) -> int:
-    """How many numbers a sum adds up in their own precision, or are searched for the extreme one."""
+    """How many numbers a sum adds in their own precision, or how many are searched for the extreme one."""
     if is_search(accumulator):
         return SEARCHED // accumulator.dtype.itemsize
     return ROWS if accumulator.size is not None else LANES_BYTES // real_dtype(accumulator.dtype).itemsize
 
 
 def is_search(accumulator: Accumulator) -> bool:
-    """Whether the place of a number is looked for."""
+    """Whether the position of a number is searched for."""
     return accumulator.op in ("argmax", "argmin")
 
 
 def gathering(accumulator: Accumulator, count: int | None = None) -> Gathering:
-    """The variables that hold what a reduction has gathered, or a part of it that is made of `count` numbers."""
+    """The variables of an accumulator, or of a part of it that combines `count` numbers."""
     op, dtype = accumulator.op, accumulator.dtype
     if op == "sum" and kind(dtype) in "fc":
         return _sum(accumulator, accumulator.count if count is None else count)
@@ -106,7 +105,7 @@ def _sum(accumulator: Accumulator, count: int) -> Gathering:
 
 
 def _extreme(dtype: DType, op: str) -> str:
-    """What every number of the dtype replaces."""
+    """The initial value, which every number of the dtype replaces."""
     if kind(dtype) == "f":
         suffix = "f" if dtype.itemsize == 4 else ""
         return f"{'-' if op == 'max' else ''}__builtin_inf{suffix}()"
@@ -117,7 +116,7 @@ def _extreme(dtype: DType, op: str) -> str:
 
 
 def added(accumulator: Accumulator, how: Gathering, names: Sequence[str], value: str, at: str) -> list[str]:
-    """Statements that add a number to the variables called `names`, one per part; `value` is a name."""
+    """Statements that add a number to the variables `names`, one per part; `value` is a name."""
     op, dtype = accumulator.op, accumulator.dtype
     if is_search(accumulator) and len(names) == 1:
         op = op[3:]
@@ -139,14 +138,14 @@ def added(accumulator: Accumulator, how: Gathering, names: Sequence[str], value:
 
 
 def replaces(accumulator: Accumulator, value: str, name: str) -> str:
-    """The condition under which a number is more extreme than all before it: the first NaN is."""
+    """The condition that a number is more extreme than all before it; the first NaN is."""
     sign = ">" if accumulator.op == "argmax" else "<"
     nan = f" || ({value} != {value} && {name} == {name})" if kind(accumulator.dtype) == "f" else ""
     return f"{value} {sign} {name}{nan}"
 
 
 def equals(accumulator: Accumulator, value: str, name: str) -> str:
-    """The condition under which a number is the extreme one."""
+    """The condition that a number is the extreme one."""
     nan = f" || {value} != {value}" if kind(accumulator.dtype) == "f" else ""
     return f"{value} == {name}{nan}"
 
@@ -168,7 +167,8 @@ def _extremum(op: str, dtype: DType, x: str, y: str) -> str:
 def merged(
     accumulator: Accumulator, how: Gathering, names: Sequence[str], others: Sequence[str]
 ) -> list[str]:
-    """Statements that add what other variables have gathered, later numbers, in the form of `how` or of its blocks."""
+    """Statements that add the contents of other variables, with later numbers, in the form of `how` or of its
+    blocks."""
     op, dtype = accumulator.op, accumulator.dtype
     if op == "sum" and kind(dtype) in "fc":
         values = len(how.blocks.parts) if how.blocks else len(names)
@@ -180,7 +180,7 @@ def merged(
 
 
 def result(accumulator: Accumulator, how: Gathering, names: Sequence[str], dtype: DType) -> str:
-    """What the reduction gives, as an expression."""
+    """The result of the reduction, as an expression."""
     op = accumulator.op
     if op in ("argmax", "argmin"):
         return names[1]

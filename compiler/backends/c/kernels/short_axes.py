@@ -1,7 +1,7 @@
-"""Axes of a symbolic length that may be so short that a kernel is worth writing again for lengths that are known.
+"""Axes of a symbolic length that may be so short that it is worth generating a kernel again for known lengths.
 
-The turns of a loop over two or three entries take less time than what is around them, and the loop around it runs on
-vectors only if they are written out. So where many short loops run, a kernel has versions in which the length is known.
+The iterations of a loop over two or three entries take less time than the code around them, and the enclosing loop is
+only vectorised if they are unrolled. So if many short loops run, a kernel has versions with a known length.
 """
 
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ from ....substitution import Substitution
 from ....symbolic_size import SymbolicSize, is_known, typical
 
 LENGTHS: Final = (2, 3, 4)
-"""Those for which there are versions: of pairs, points and colours."""
+"""The lengths with versions: of pairs, points and colours."""
 
 SHORT: Final = 8
-"""What is typical of an axis that may well have one of these is no more."""
+"""An axis whose typical length is above this probably has none of these."""
 
 OFTEN: Final = 1024
-"""Short loops run at least so often."""
+"""Short loops run at least this often."""
 
 
 def short_axis(nest: Nest) -> SymbolicSize | None:
-    """The first size that short loops with no others in them run over, where they run often."""
+    """The first size of short innermost loops that run often."""
     return next(_short(nest.body, 1), None)
 
 
@@ -46,7 +46,7 @@ def versions(graph: Graph, axis: Any) -> dict[int, Graph]:
     found: dict[int, Graph] = {}
     for length in LENGTHS:
         if not is_known(axis != length):
-            with suppress(ZeroDivisionError):  # where something is divided by 0, nobody calls it
+            with suppress(ZeroDivisionError):  # where something is divided by 0, the function is never called
                 found[length] = _version(graph, axis, length)
     return found
 

@@ -1,4 +1,4 @@
-"""Loops and choices as C: no Python runs between their steps."""
+"""Loops and branches as C: no Python runs between their steps."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -20,20 +20,21 @@ from .graph import FunctionOf, GraphFunction, graph_function, scratch_bytes
 from .interface import RELEASING
 
 UNKNOWN_STEPS = 100
-"""How many steps of a `while_loop` are expected. Without a limit it may be very many: other threads run meanwhile."""
+"""The expected number of steps of a `while_loop`. Without a limit there may be very many: other threads run
+meanwhile."""
 
 
 def control_function(
     call: Call, name: str, function_of: FunctionOf, *, alone: bool = False
 ) -> CFunction | None:
-    """The C function of a call that holds graphs; None if it is no such call, or a call in them has no C function."""
+    """The C function of a call that holds graphs; None for other calls, or if a call in them has no C function."""
     if call.op not in _FORMS or has_effect(call):
         return None
     return _FORMS[call.op](call, name, function_of, alone)
 
 
 class _Frame:
-    """The text of a function while it is written: its parameters, and the memory that it works in."""
+    """The text of a function under construction: its parameters, and its workspace."""
 
     def __init__(self, call: Call, name: str) -> None:
         self.name = name
@@ -46,13 +47,13 @@ class _Frame:
         self.parts: list[CFunction] = []
 
     def memory(self, nbytes: int, type: str | None = None) -> str:
-        """Memory to work in, as an expression; for numbers of a C type if that is named."""
+        """A part of the workspace, as an expression; for numbers of a C type if that is named."""
         offset = self.used
         self.used += aligned(max_expr(nbytes, 1))
         return WorkingMemory.at(offset, type)
 
     def part(self, function: CFunction, outputs: int) -> list[str]:
-        """Use a function: the arguments that it takes behind its `outputs`."""
+        """Use a function: the arguments that it takes after its `outputs`."""
         self.parts.append(function)
         nbytes = scratch_bytes(function, outputs)
         return [*([] if same(nbytes, 0) else [self.memory(nbytes)]), "threads"]
@@ -90,7 +91,7 @@ class _Frame:
 
 
 def _scan(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
-    """What is carried alternates between two places, so that the last step writes to the output."""
+    """The carry alternates between two places, so that the last step writes to the output."""
     graph, length, consts, carried, reverse, unroll = scan_params(call)
     step = graph_function(
         graph, f"{name}_step", function_of, kept_places(call)["graph"], in_turns=True, any_constants=alone
@@ -121,7 +122,7 @@ def _scan(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunct
 
 
 def _counted(length: int, work: int, step: Sequence[str], unroll: int, *, asks: bool) -> list[str]:
-    """A loop over the numbers ``t`` of steps of `work` nanoseconds each. A long one asks between runs of steps."""
+    """A loop over the numbers ``t`` of steps of `work` nanoseconds each. A long one checks between runs of steps."""
     hint = [f"#pragma GCC unroll {unroll}"] if unroll > 1 else []
     inner = [*(f"    {line}" for line in step), "    }"]
     end = size_text(length)
@@ -141,7 +142,7 @@ def _counted(length: int, work: int, step: Sequence[str], unroll: int, *, asks: 
 
 
 def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
-    """What is carried alternates between two places, and is copied at the end if it is not in the output."""
+    """The carry alternates between two places, and is copied at the end if it is not in the output."""
     cond, body, consts, most = while_params(call)
     carried = call.inputs[consts:]
     step = graph_function(
@@ -195,7 +196,7 @@ def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunc
 def _carries(
     frame: _Frame, carried: Sequence[Value], first: int, step: GraphFunction, turn: str
 ) -> tuple[list[str], list[str]]:
-    """Statements before the loop, and after each step, for what is carried: inputs from the `first` on."""
+    """Statements before the loop, and after each step, for the carry: inputs from `first` on."""
     frame.overwrites = dict(step.in_place)
     before = _copied_inputs(frame)
     after: list[str] = []
@@ -220,7 +221,7 @@ def _copies(outputs: Sequence[Value], sources: Sequence[str], step: GraphFunctio
 
 
 def _row(array: str, type: ArrayType, number: str) -> str:
-    """The row of this number of an array whose rows have this type."""
+    """The row with this number of an array whose rows have this type."""
     return f"{array} + {number}{'' if is_one(type.size) else f' * {factor_text(type.size)}'}"
 
 
@@ -273,7 +274,7 @@ def _branches(
 
 
 def _copied_inputs(frame: _Frame) -> list[str]:
-    """Statements that put inputs where they are overwritten, unless they lie there."""
+    """Statements that copy inputs to where they are overwritten, unless they are there."""
     return [
         f"    if (out{k} != x{i})\n        memcpy(out{k}, x{i}, {size_text(frame.outputs[k].nbytes)});"
         for k, i in sorted(frame.overwrites.items())

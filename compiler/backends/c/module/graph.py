@@ -1,4 +1,4 @@
-"""A graph as one C function: each call is a call of a C function, on memory that is planned here."""
+"""A graph as one C function: each call becomes a call of a C function, on memory that is planned here."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,10 +35,10 @@ APART = """\
 #define TM_APART
 #endif
 """
-"""What the text of a program holds before functions that are called so."""
+"""Comes before functions that are called in this way, in the text of a program."""
 
 RESERVED = ("memcpy", "threads", "work")
-"""What the functions of graphs call their own."""
+"""Names that the functions of graphs use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class GraphFunction:
 
     function: CFunction
     in_place: Mapping[int, int]
-    """The outputs that are given the memory of the input that they may overwrite: which of which."""
+    """The outputs that use the memory of an input that they may overwrite: which uses which."""
 
 
 def graph_function(
@@ -61,8 +61,8 @@ def graph_function(
 ) -> GraphFunction | None:
     """The C function called `name` that computes the outputs of a graph; None if a call has none.
 
-    `may_overwrite` says which output may lie in the memory of which input, if that works out; `in_turns`, that what
-    one call writes another one reads; `any_constants`, that the text may hold large ones.
+    `may_overwrite` says which output may use the memory of which input, if possible; `in_turns` means that one call
+    reads what another one writes; `any_constants` means that the text may contain large ones.
     """
     functions: dict[Call, CFunction] = {}
     printed: dict[Hashable, CFunction] = {}
@@ -83,7 +83,7 @@ def graph_function(
 
 
 def threads_for(function: CFunction) -> str:
-    """How many threads a call of a function gets, of the ``threads`` that there are."""
+    """How many threads a call of a function gets, out of ``threads``."""
     if upper_bound(function.work) < SHARED:
         return "1"
     is_long = lower_bound(function.work) >= SHARED
@@ -91,13 +91,13 @@ def threads_for(function: CFunction) -> str:
 
 
 def scratch_bytes(function: CFunction, outputs: int) -> int:
-    """The memory that a function works in, given to it behind its `outputs`."""
+    """The workspace of a function, passed after its `outputs`."""
     return sum(type.nbytes for type in function.outputs[outputs:])
 
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes the function of a graph whose values lie where a plan of memory says."""
+    """Writes the function of a graph whose values are where a memory plan says."""
 
     graph: Graph
     name: str
@@ -117,7 +117,7 @@ class _Writer:
     names: dict[Value, str] = field(default_factory=dict[Value, str])
     """Those of the results."""
     comments: list[list[str]] = field(default_factory=list[list[str]])
-    """What is said of each call."""
+    """The comment on each call."""
 
     def written(self) -> GraphFunction:
         self._name_values()
@@ -129,7 +129,7 @@ class _Writer:
         return GraphFunction(self._function(in_place), in_place)
 
     def _name_values(self) -> None:
-        """As the graph's text does."""
+        """As in the graph's text."""
         scope, taken = Naming(self.graph), Names([*RESERVED, self.name])
         for place in range(len(self.graph.outputs)):
             taken.claim(f"out{place}")
@@ -149,7 +149,7 @@ class _Writer:
     # ---- what lies in whose memory
 
     def _memory_of(self, call: Call) -> CallMemory:
-        """What the function of a call can do with memory; the others are names for what is there."""
+        """What the function of a call can do with memory; other calls only rename memory."""
         function = self.function_of.get(call)
         if function is None:
             return CallMemory(False, {}, is_view=True, numbers=Numbers.IN_MEMORY)
@@ -158,10 +158,10 @@ class _Writer:
         return CallMemory(True, function.overwriting, numbers=Numbers.IN_MEMORY, work=work)
 
     def _overwriting_chains(self) -> dict[int, list[Value]]:
-        """For outputs that lie in the memory of an input: the values that do, from the output back to the input.
+        """For outputs in the memory of an input: the values that use it, from the output back to the input.
 
-        An output may take the memory of an input if it is that input, or made of it by calls that each overwrite
-        their operand, which nothing needs any more.
+        An output may use the memory of an input if it is that input, or computed from it by calls that each overwrite
+        their operand, which is not needed later.
         """
         maker = {v: (i, call) for i, call in enumerate(self.graph.calls) for v in call.outputs}
         last = {v: i for i, call in enumerate(self.graph.calls) for v in call.inputs}
@@ -185,7 +185,7 @@ class _Writer:
         return chains
 
     def _overwritten(self, call: Call, output: Value, wanted: Value) -> Value | None:
-        """The operand in whose memory the function of a call can write an output: the `wanted` one if it is such."""
+        """The operand in whose memory the function of a call can write an output: the `wanted` one if possible."""
         if is_renamed(call):
             return call.inputs[0]
         places = self.function_of[call].overwriting.get(call.outputs.index(output), ())
@@ -194,7 +194,7 @@ class _Writer:
         return wanted if wanted in found else next(iter(found), None)
 
     def _root(self, value: Value) -> Value:
-        """The value in whose memory a value lies; itself for most."""
+        """The value whose memory a value uses; itself for most."""
         return self.plan.root.get(value, value)
 
     # ---- where it is
@@ -267,7 +267,7 @@ class _Writer:
         return CFunction(self.name, text, inputs, (*outputs, *memory.types), needs, work, sizes=sizes)
 
     def _work(self, call: Call, function: CFunction) -> int:
-        """The nanoseconds of a call, without those for copying what it overwrites."""
+        """The nanoseconds of a call, without copies of what it overwrites."""
         written = [
             (call.outputs[output], call.inputs[given]) for output, given in function.overwrites.items()
         ]
@@ -287,7 +287,7 @@ class _Writer:
         return [*comments, f"    {function.name}({', '.join([*arguments, threads])});"]
 
     def _copied(self, place: int) -> list[str]:
-        """Copy an output to where it belongs, if it has not been written there."""
+        """Copy an output to its place, if it has not been written there."""
         value = self.graph.outputs[place]
         source = self.pointer[self._root(value)]
         if source == f"out{place}" or is_none(value.type.nbytes):

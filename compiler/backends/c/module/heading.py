@@ -1,4 +1,4 @@
-"""The comment above a C function: the call that it computes, the user's line, and the bytes that it moves."""
+"""The comment above a C function: its call, the user's line, and the bytes that it moves."""
 
 from dataclasses import replace
 
@@ -10,10 +10,10 @@ from ..layout import comment_line, comment_lines
 
 
 def headed(function: CFunction, call: Call) -> CFunction:
-    """The function of a call, with a heading; the functions of the graphs in it have theirs already."""
+    """The function of a call, with a heading; the functions of nested graphs have theirs already."""
     text, main = function.text, f"static void {function.name}("
     place = text.rindex(main) if call.op != "kernel" and list(called((call,))) else 0
-    place = text.rfind("\n", 0, place) + 1  # before what stands in front of it
+    place = text.rfind("\n", 0, place) + 1  # before its helper functions
     return replace(function, text=f"{text[:place]}{_heading(call)}{text[place:]}")
 
 

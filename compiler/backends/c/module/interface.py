@@ -1,8 +1,8 @@
-"""How Python calls C functions: the wrappers in C, which need no headers of Python, and the statements that load them.
+"""How Python calls C functions: the wrappers in C, which need no Python headers, and the statements that load them.
 
-A call costs what Python's own builtins cost, because the wrappers are such: `ctypes` would take longer than many
-kernels do. They rely on Python's stable ABI and on the fields of an array that NumPy promises to keep; both are
-declared in the generated text, so that a C compiler is all that a user's machine needs.
+A call costs as much as a call of Python's own builtins, because the wrappers are builtins: `ctypes` would take longer
+than many kernels. They rely on Python's stable ABI and on the fields of an array that NumPy promises to keep. Both
+are declared in the generated text, so the user's machine only needs a C compiler.
 """
 
 import textwrap
@@ -19,7 +19,7 @@ from ..interruption import CALL, PYTHON
 from ..sizes import size_parameters, size_text
 
 RELEASING = 20_000
-"""Nanoseconds of work from which on other Python threads may run meanwhile."""
+"""From this many nanoseconds of work on, other Python threads may run meanwhile."""
 
 DECLARATIONS = """\
 // ---- Calls from Python: what is needed of its stable ABI, and of NumPy's.
@@ -195,7 +195,7 @@ _WITH_SIZES = {
                 found = 0, failed = 1;
             }""",
 }
-"""What the text says where functions take sizes, and where none does."""
+"""Part of the text if functions take sizes, and if none does."""
 
 READ_SIZES = """\
 long PyLong_AsLong(tm_object *);
@@ -221,11 +221,11 @@ def _filled(text: str, words: Mapping[str, str]) -> str:
 
 
 def print_wrappers(functions: Sequence[CFunction], shared: int = SHARED) -> str:
-    """The end of a C text: what makes its `functions` callable from Python, and exports them.
+    """The end of a C text: makes its `functions` callable from Python, and exports them.
 
-    A wrapper takes the named sizes, and then the inputs and the outputs as arrays. Inputs may lie in memory in any way,
-    and those without axes be numbers. It gives None, and `TypeError` for what does not fit. Functions of `shared`
-    nanoseconds of work or more may use several threads.
+    A wrapper takes the named sizes, and then the inputs and the outputs as arrays. Inputs may have any memory layout,
+    and those without axes may be numbers. It returns None, and raises `TypeError` for wrong arguments. Functions with
+    at least `shared` nanoseconds of work may use several threads.
     """
     types = {type: place for place, type in enumerate(types_of(functions))}
     most = max(len(f.inputs) + len(f.outputs) for f in functions)
@@ -249,7 +249,7 @@ def print_wrappers(functions: Sequence[CFunction], shared: int = SHARED) -> str:
 
 
 def types_of(functions: Sequence[CFunction]) -> list[ArrayType]:
-    """The different types of what the functions take, in the order in which they first occur."""
+    """The distinct types that the functions take, in the order of their first use."""
     return list(dict.fromkeys(type for f in functions for type in (*f.inputs, *f.outputs)))
 
 
@@ -260,7 +260,7 @@ def _type_text(type: ArrayType) -> str:
 
 
 def _doc(f: CFunction) -> str:
-    """What Python shows of a function, as C strings that stand one under another."""
+    """A function's docstring, as C strings on consecutive lines."""
     text = f"{f.name}({', '.join([*f.sizes, *map(str, (*f.inputs, *f.outputs))])})"
     return ' "\n        "'.join(textwrap.wrap(text, WIDTH - 12)).join('""')
 
@@ -336,7 +336,7 @@ FITTING_ANY_SIZE = FITTING.replace(
     "fits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape))\n"
     "    if not fits or array.dtype != dtype:",
 )
-"""The same where lengths of axes are None that depend on named sizes: the C function knows them."""
+"""The same with None for axis lengths that depend on named sizes: the C function knows them."""
 
 LINK = '''\
 def link(library, threads, blas=None, owner=None):
@@ -374,19 +374,19 @@ LINK_AT_RUN = """\
 
 
 def link_statements(functions: Sequence[CFunction]) -> list[list[str]]:
-    """The functions of a module by which it takes its C functions from a shared library."""
+    """The functions with which a module gets its C functions from a shared library."""
     types = [f"({_known_shape(type)}, {dtype_text(type.dtype)})" for type in types_of(functions)]
     fitting = FITTING_ANY_SIZE if any(f.sizes for f in functions) else FITTING
     return [wrapped("TYPES = [", types, "]", indent=0), *_lines(fitting, LINK)]
 
 
 def _known_shape(type: ArrayType) -> str:
-    """The shape as Python, None for what depends on named sizes."""
+    """The shape as Python, with None for lengths that depend on named sizes."""
     return tuple_text([None if isinstance(dim, SymbolicSize) else dim for dim in type.shape])
 
 
 def library_statements(flags: Sequence[str]) -> list[list[str]]:
-    """The function by which a module, when it is run, finds its shared library, or makes it with these flags."""
+    """The function with which a module, when it is run, finds its shared library, or builds it with these flags."""
     return [wrapped("FLAGS = [", [f'"{flag}"' for flag in flags], "]", indent=0), *_lines(LIBRARY)]
 
 

@@ -14,7 +14,7 @@ from ..function import CFunction
 from .interface import LINK_AT_RUN, library_statements, link_statements
 
 PrintFunction: TypeAlias = Callable[[Call, str], CFunction | None]
-"""``print_function(call, name)``: the C function that computes a call; None if NumPy's statements do it."""
+"""``print_function(call, name)``: the C function that computes a call; None if NumPy's statements do."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class CLibrary(NativeLibrary):
 
     print_function: PrintFunction
     flags: Sequence[str] = USUAL_FLAGS
-    """What they are compiled with."""
+    """The options with which they are compiled."""
     _functions: list[CFunction] = field(default_factory=list[CFunction], init=False)
     _of_call: dict[Call, CFunction | None] = field(
         default_factory=dict["Call", "CFunction | None"], init=False
@@ -51,7 +51,7 @@ class CLibrary(NativeLibrary):
 
     @property
     def function_by_call(self) -> Mapping[Call, CFunction]:
-        """What calls have become, of those that C functions compute."""
+        """The C functions of the calls that they compute."""
         return {call: function for call, function in self._of_call.items() if function is not None}
 
     def linking(self) -> list[list[str]]:

@@ -39,14 +39,14 @@ INCLUDES: Final = {
     "stdlib": r"\b(calloc|free|malloc)\(",
     "string": r"\bmem(cmp|cpy|move|set)\(",
 }
-"""Headers, and what only texts that need one contain."""
+"""Headers, and parts that only some texts need."""
 
 
 def print_source(name: str, functions: Sequence[CFunction], *, beside_products: bool = False) -> str:
-    """A C text that stands on its own: the functions, and what makes them callable from Python.
+    """A complete C text: the functions, and the code that makes them callable from Python.
 
-    The same functions give the same text, byte by byte. `beside_products` says that NumPy computes products of
-    matrices between their calls.
+    The same functions give the same text, byte for byte. `beside_products` says that NumPy computes matrix products
+    between their calls.
     """
     shared = BESIDE_PRODUCTS if beside_products else SHARED
     header = f"// {name}: C functions made by Tracemill for the Python module of that name.\n"
@@ -55,7 +55,7 @@ def print_source(name: str, functions: Sequence[CFunction], *, beside_products: 
 
 
 def functions_text(functions: Sequence[CFunction], callers: str = "") -> str:
-    """The functions, after all that they need, and what texts behind them need of sizes."""
+    """The functions, after everything that they need, and what later texts need for sizes."""
     called = source_of({name for function in functions for name in function.needs})
     text = "\n".join([called, *(function.text.strip() + "\n" for function in functions)])
     declarations = [
@@ -74,10 +74,10 @@ def functions_text(functions: Sequence[CFunction], callers: str = "") -> str:
 def print_function(
     call: Call, name: str, options: COptions, *, in_loop: bool = False, inner: FunctionOf | None = None
 ) -> CFunction | None:
-    """The C function that computes a call; None if NumPy's statements do it.
+    """The C function that computes a call; None if NumPy's statements do.
 
-    In a loop that is C itself, more is worth doing in C: a call of NumPy would make it a loop of Python. `inner` gives
-    the functions of the calls in such a loop, if not this does.
+    In a loop that is itself C, more is worth doing in C: a NumPy call would turn it into a Python loop. `inner`
+    returns the functions of the calls in such a loop, if this does not.
     """
     found = _function_of(call, name, options, in_loop, inner)
     return headed(found, call) if found else None

@@ -1,1 +1,1 @@
-"""Loops and choices over numbers and single elements, each nest of them as one C function."""
+"""Loops and branches over numbers and single elements, each nest of them as one C function."""

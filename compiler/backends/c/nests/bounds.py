@@ -1,4 +1,4 @@
-"""Integers in nests of loops as sums of counters, and the bounds that follow from those of the counters."""
+"""Integers in loop nests as sums of counters, and the bounds that follow from those of the counters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ _ORDER = count()
 
 @dataclass(eq=False, slots=True)
 class Unknown:
-    """An integer known only by its bounds, which may depend on the unknowns made before it."""
+    """An integer known only by its bounds, which may depend on earlier unknowns."""
 
     lows: "list[Sum]" = field(default_factory=list["Sum"])
     highs: "list[Sum]" = field(default_factory=list["Sum"])
@@ -27,7 +27,8 @@ class Unknown:
             self.highs.append(bound)
 
     def _may_depend_on(self, bound: "Sum") -> bool:
-        """Whether a bound is of older unknowns only, and computed without overflow: then it holds for the integer."""
+        """Whether a bound depends only on older unknowns, and is computed without overflow: then it is valid for the
+        integer."""
         return all(one.order < self.order for one in bound.terms) and is_exact(bound)
 
 
@@ -54,7 +55,7 @@ class Sum:
 
 
 Known: TypeAlias = Sum | None
-"""What is known of an integer; None if it is nothing."""
+"""The known bounds of an integer; None if there are none."""
 
 
 def unknown_between(low: int, high: int) -> Sum:
@@ -65,8 +66,8 @@ def unknown_between(low: int, high: int) -> Sum:
 def highest(known: Known) -> int | None:
     """An upper bound; None if there is none.
 
-    The newest unknown is replaced by its own bound first: the counter of the innermost loop, whose bound may depend on
-    the counters around it, which then cancel out.
+    The newest unknown is replaced by its own bound first: the counter of the innermost loop, whose bound may depend
+    on outer counters, which then cancel out.
     """
     if known is None or len(known.terms) > _MOST_TERMS:
         return None
@@ -92,13 +93,13 @@ def lowest(known: Known) -> int | None:
 
 
 def ends(known: Known) -> tuple[int, int] | None:
-    """The least and the greatest value, if 64 bits hold both: else the program's integer may wrap around."""
+    """The minimum and maximum, if 64 bits can hold both: otherwise the program's integer may wrap around."""
     low, high = lowest(known), highest(known)
     return None if low is None or high is None or low < -_LIMIT or high >= _LIMIT else (low, high)
 
 
 def is_exact(known: Known) -> bool:
-    """Whether 64 bits hold the sum."""
+    """Whether 64 bits can hold the sum."""
     return ends(known) is not None
 
 
@@ -109,13 +110,13 @@ def lies_between(known: Known, low: int, high: int) -> bool:
 
 
 def spanning(low: int, high: int) -> Known:
-    """An unknown with these bounds; None if 64 bits do not hold them."""
+    """An unknown with these bounds; None if 64 bits cannot hold them."""
     known = unknown_between(low, high)
     return known if is_exact(known) else None
 
 
 def product(x: Known, y: Known) -> Known:
-    """Of a sum and a constant; else an unknown between the products of the bounds."""
+    """For a sum and a constant; otherwise an unknown between the products of the bounds."""
     if x is None or y is None:
         return None
     for one, other in ((x, y), (y, x)):

@@ -1,4 +1,4 @@
-"""A graph whose kernels are taken apart, with values of its own."""
+"""A graph whose kernels are inlined, with its own values."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ from ....ir import Call, Constant, Graph, Value, called
 
 
 def flattened(graph: Graph) -> Graph:
-    """The calls of a graph and of its kernels in one list. No value is that of another graph, however often it runs."""
+    """The calls of a graph and of its kernels in one list. No value belongs to another graph, however often it runs."""
     own: dict[Value, Value] = {value: Value(value.type) for value in graph.inputs}
     calls: list[Call] = []
     _take(graph, own, calls)

@@ -1,7 +1,7 @@
-"""A loop or a choice over numbers and single elements as one C function, with all loops and choices in it.
+"""A loop or a branch over numbers and single elements as one C function, including all inner loops and branches.
 
-Numbers are C variables, and arrays are written to in place. An index is moved into its axis only where its bounds do
-not show that it lies there. What works on whole arrays is refused: `module.control` writes that.
+Numbers are C variables, and arrays are written in place. An index is clipped to its axis only if its bounds do not
+prove that it is in range. Calls on whole arrays are refused: `module.control` writes those.
 """
 
 import math
@@ -29,11 +29,11 @@ from .progress import carried_unknowns, counting_test, fresh_integers, growth, t
 from .statements import Line, Statements, is_cheap
 
 SILENT: Final = 100_000
-"""Nanoseconds of work, estimated, that a loop does without asking whether to stop: the loop around it does."""
+"""Estimated nanoseconds of work that a loop does without checking whether to stop: the enclosing loop checks."""
 BETWEEN: Final = 10_000
-"""Nanoseconds after which a longer one asks."""
+"""Nanoseconds after which a longer one checks."""
 UNKNOWN_STEPS: Final = 100
-"""How many steps of a `while_loop` are expected."""
+"""The expected number of steps of a `while_loop`."""
 RELEASING: Final = 20_000
 """The work of a loop that may take long, so that other threads run meanwhile."""
 
@@ -45,16 +45,17 @@ DECLARATIONS: Final = """\
 #define TM_NEST
 #endif
 """
-"""What the text of a program holds before nests."""
+"""Comes before nests, in the text of a program."""
 
 Work = Any
 """Nanoseconds: a number, or an expression of sizes."""
 
 
 def nest_function(call: Call, name: str, *, alone: bool) -> CFunction | None:
-    """The C function called `name` of a loop or choice; None if it does more than compute numbers and single elements.
+    """The C function called `name` of a loop or branch; None if it does more than compute numbers and single
+    elements.
 
-    With `alone`, nobody asks the loops to stop, and constants may be of any size.
+    With `alone`, loops never check whether to stop, and constants may have any size.
     """
     if call.op not in ("scan", "switch", "while_loop"):
         return None
@@ -66,17 +67,17 @@ def nest_function(call: Call, name: str, *, alone: bool) -> CFunction | None:
 
 @dataclass(frozen=True, slots=True)
 class _Carried:
-    """A value that a loop carries, while its body is written."""
+    """A carried value, while the body of its loop is written."""
 
     value: Value
-    """As the loop gives it out."""
+    """Its value after the loop."""
     start: Item
     item: Item
-    """As the body finds it."""
+    """Its value in the body."""
     step: Known
-    """By how much it grows."""
+    """Its increment."""
     variable: str | None = None
-    """The C variable that holds it; None for arrays and counters."""
+    """Its C variable; None for arrays and counters."""
 
 
 class _Nest:
@@ -90,7 +91,7 @@ class _Nest:
         self.lines = Statements()
         self.numbers = Numbers(Names(taken), self.lines, name, alone)
         self.stacks: dict[Value, str] = {}
-        """The outputs of the outermost loop that hold a number of each of its steps."""
+        """The outputs of the outermost loop that stack a number per step."""
 
     # ---- the function --------------------------------------------------------------------------------
 
@@ -138,7 +139,7 @@ class _Nest:
         return CFunction(self.name, text, inputs, outputs, needs, work, overwrites, sizes=self.sizes)
 
     def _overwrites(self) -> dict[int, int]:
-        """For each output that is an array: the input in whose memory it is made."""
+        """For each output that is an array: the input whose memory it uses."""
         call = self.call
         found: dict[int, int] = {}
         (places,) = kept_places(call).values()
@@ -160,7 +161,7 @@ class _Nest:
     # ---- calls ---------------------------------------------------------------------------------------
 
     def _graph(self, flat: Graph, given: Sequence[Item]) -> tuple[list[Item], Work]:
-        """Write the statements of a flat graph; its outputs, and the nanoseconds that it takes."""
+        """Write the statements of a flat graph; returns its outputs and its nanoseconds."""
         self.numbers.items.update(zip(flat.inputs, given, strict=True))
         work: Work = 0
         for call in flat.calls:
@@ -178,7 +179,7 @@ class _Nest:
         return [self.numbers.item(value) for value in flat.outputs], work
 
     def _controlled(self, call: Call, given: Sequence[Item]) -> Work:
-        """A loop or a choice; its outputs become items."""
+        """A loop or a branch; its outputs become items."""
         self.lines.comment(call)
         form = {"scan": self._scan, "switch": self._switch, "while_loop": self._while}[call.op]
         return form(call, given)
@@ -214,7 +215,7 @@ class _Nest:
         return math.ceil(max(map(_typical_work, works))) + 1
 
     def _joined(self, call: Call, results: Sequence[Sequence[Item]], bodies: Sequence[list[Line]]) -> None:
-        """Make the outputs of a choice items, and let each branch set the numbers that differ."""
+        """Make the outputs of a branch items, and let each branch set the numbers that differ."""
         is_bare = len(bodies) == 2 and all(map(is_cheap, bodies))
         if is_bare:
             for body in bodies:
@@ -269,7 +270,7 @@ class _Nest:
     def _carry(
         self, call: Call, body: Graph, given: Sequence[Item], consts: int, steps: int | None
     ) -> tuple[list[_Carried], list[Known]]:
-        """What a loop carries, with the bounds of integers; `steps` is how many there are at most."""
+        """The carry of a loop, with the bounds of integers; `steps` is the maximum number of steps."""
         count = len(given) - consts
         values = body.inputs[consts : consts + count]
         integers = fresh_integers(values)
@@ -299,7 +300,7 @@ class _Nest:
         consts: int,
         rows: Sequence[str],
     ) -> Work:
-        """Write a step, with the statements that carry its numbers on."""
+        """Write a step, with the statements that update its carried numbers."""
         outer, self.numbers.written = self.numbers.written, set()
         found, work = self._graph(flat, given)
         memories = {one.item.memory for one in carried}
@@ -373,7 +374,7 @@ class _Nest:
         return length * work
 
     def _as_counter(self, one: _Carried, counter: str, number: Sum) -> _Carried:
-        """What grows by the same number in each step is computed from the step's number."""
+        """A value that grows by the same number in each step is computed from the step's number."""
         if one.variable is None or one.step is None or one.step.terms or not one.step.constant:
             return one
         known = None if one.start.known is None else one.start.known + number.times(one.step.constant)
@@ -381,7 +382,7 @@ class _Nest:
         return _Carried(one.value, one.start, Item(counter if is_same else one.variable, known), one.step)
 
     def _row(self, item: Item, value: Value, row: str) -> Item:
-        """What a step gets of a stack."""
+        """The step's element of a stack."""
         type = element_type(value.dtype)
         if item.memory is None:
             return item  # a stack of one number
@@ -414,7 +415,7 @@ class _Nest:
         with self.lines.captured() as body:
             written = set(self.numbers.written)
             asked = [one.item if one.variable is None else Item(one.item.text) for one in carried]
-            # What the test says of integers holds in the step, and not yet in the test.
+            # The test's facts about integers hold in the step, but not yet in the test.
             (goes_on,), test_work = self._graph(test, [*given[:consts], *asked])
             if self.numbers.written != written:
                 raise NotOfNumbersError("a test writes")
@@ -446,7 +447,7 @@ class _Nest:
     def _counted_while(
         self, call: Call, given: Sequence[Item], carried: Sequence[_Carried], flat: Graph, test: Graph
     ) -> Work | None:
-        """A loop whose test compares a counter with a number that does not change: a counted loop."""
+        """A loop whose test compares a counter with a constant: a counted loop."""
         _, _, consts, most = while_params(call)
         compared = counting_test(test)
         if compared is None:
@@ -486,7 +487,7 @@ class _Nest:
 
     @staticmethod
     def _ends_within(start: Known, end: Known, most: Any) -> bool:
-        """Whether a limit of steps is never met."""
+        """Whether a limit of steps is never reached."""
         turns = None if start is None or end is None else highest(end - start)
         return isinstance(most, int) and turns is not None and turns <= most
 
@@ -500,7 +501,7 @@ class _Nest:
         body: list[Line],
         hint: Sequence[str],
     ) -> None:
-        """A loop over the values of a counter, which asks whether to stop if it may take long."""
+        """A loop over the values of a counter, which checks whether to stop if it may take long."""
         head = f"for (int64_t {counter} = {start}; {counter} < {end}; {counter}++)"
         if not self.asks or upper_bound(whole) < SILENT:
             for line in hint:
@@ -525,7 +526,7 @@ class _Nest:
 
 
 def _steps_between(work: int) -> int:
-    """After how many steps a loop asks: a power of two."""
+    """The number of steps after which a loop checks: a power of two."""
     return 1 << max(0, (-(-BETWEEN // work) - 1).bit_length())
 
 
@@ -541,7 +542,7 @@ def _linear(start: str, step: Known, number: str) -> str:
 
 
 def _bound(known: Sum, start: Known, step: Known, steps: int) -> None:
-    """Tell a carried integer its bounds at the begin of each step, behind at most `steps` others."""
+    """Set the bounds of a carried integer at the start of each step, after at most `steps` others."""
     grown = ends(step)
     if start is None or grown is None:
         return
@@ -553,7 +554,7 @@ def _bound(known: Sum, start: Known, step: Known, steps: int) -> None:
 
 
 def _bound_by_test(known: Known, start: Known, step: Known) -> None:
-    """A carried integer that only grows, up to where the test ends the loop, is never less than at first."""
+    """A carried integer that only grows until the test ends the loop is never less than its initial value."""
     grown = ends(step)
     if known is None or start is None or grown is None:
         return
@@ -566,7 +567,7 @@ def _bound_by_test(known: Known, start: Known, step: Known) -> None:
 
 
 def _after(start: Known, step: Known, steps: int) -> Known:
-    """A carried integer behind at most `steps` steps."""
+    """A carried integer after at most `steps` steps."""
     first, grown = ends(start), ends(step)
     if first is None or grown is None:
         return None
@@ -574,7 +575,7 @@ def _after(start: Known, step: Known, steps: int) -> Known:
 
 
 def _tell(low: Sum, high: Sum, carried: set[Unknown]) -> None:
-    """That one integer is less than another is a bound of a carried one that the other side does not depend on."""
+    """If one integer is less than another, this bounds a carried one on which the other side does not depend."""
     for one, factor in low.terms.items():
         if one in carried and factor == 1 and not any(other in carried for other in high.terms):
             one.add_high(high - (low - Sum(0, {one: 1})) - Sum(1))

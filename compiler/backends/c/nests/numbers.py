@@ -1,4 +1,4 @@
-"""What the calls of a nest compute: numbers in C variables, and single elements that are read and written in place."""
+"""The calls of a nest: numbers in C variables, and single elements that are read and written in place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from .statements import Statements
 
 
 class NotOfNumbersError(Exception):
-    """The nest does something other than compute numbers and read and write single elements."""
+    """The nest does more than compute numbers and read and write single elements."""
 
 
 @dataclass(eq=False, slots=True)
@@ -34,26 +34,26 @@ class Memory:
 
     pointer: str
     is_writable: bool = False
-    """Whether it is the nest's to write to."""
+    """Whether the nest may write to it."""
     version: object = field(default_factory=object)
-    """What it holds: another object after each write."""
+    """Its contents: another object after each write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a value of the graph is in C: a number, as a name or a literal; or an array, as it is at one time."""
+    """A value of the graph in C: a number, as a name or a literal; or an array, as it is at one time."""
 
     text: str
     known: Known = None
-    """Of an integer of 64 bits."""
+    """For an integer of 64 bits."""
     truth: bool | None = None
-    """Of a bool whose value follows from bounds."""
+    """For a bool whose value follows from bounds."""
     memory: Memory | None = None
     version: object = None
 
     @property
     def is_current(self) -> bool:
-        """Whether the array is still what it was; true of numbers."""
+        """Whether the array is unchanged; true for numbers."""
         return self.memory is None or self.memory.version is self.version
 
 
@@ -64,7 +64,7 @@ def is_number(value: Value) -> bool:
 
 @dataclass(slots=True)
 class Numbers:
-    """The values of a nest so far, and the statements that make them."""
+    """The values of a nest so far, and the statements that compute them."""
 
     names: Names
     lines: Statements
@@ -75,7 +75,7 @@ class Numbers:
     arrays: list[str] = field(default_factory=list[str])
     """Definitions of constant arrays."""
     written: set[Memory] = field(default_factory=set[Memory])
-    """What has been written to in the graph at hand."""
+    """The arrays written so far in the current graph."""
 
     # ---- values --------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class Numbers:
     # ---- calls ---------------------------------------------------------------------------------------
 
     def write(self, call: Call) -> float:
-        """Write the statements of a call that holds no graphs; the nanoseconds that it takes."""
+        """Write the statements of a call without nested graphs; returns its nanoseconds."""
         if any(value.dtype.itemsize == 2 and value.dtype.kind not in "iu" for value in call.inputs):
             raise NotOfNumbersError("C does not compute with halves")
         match call.op:
@@ -162,7 +162,7 @@ class Numbers:
         self.items[output] = Item(name, known, truth)
 
     def place(self, call: Call, value: Value, size: Any) -> str:
-        """An index that a call reads at, moved into the axis; a name or a number."""
+        """The index at which a call reads, clipped to the axis; a name or a number."""
         item = self.item(value)
         if isinstance(size, SymbolicSize):
             less: Any = size
@@ -181,7 +181,7 @@ class Numbers:
         return name
 
     def _read(self, call: Call, places: Sequence[str]) -> None:
-        """The element of the first operand at a place along each axis."""
+        """The element of the first operand at a position along each axis."""
         source = call.inputs[0]
         item = self.item(source)
         (output,) = call.outputs
@@ -248,7 +248,7 @@ class Numbers:
                 most = f"(uint64_t){factor_text(size)}" if isinstance(size, SymbolicSize) else f"{size}u"
                 conditions.append(
                     f"(uint64_t){item.text} < {most}"
-                )  # as such, a negative index lies outside, too
+                )  # as such, a negative index is outside, too
         memory, new = self._written(call), self.item(part).text
         element = f"{memory.pointer}[{_offset(source.shape, places)}]"
         condition = f"if ({' && '.join(conditions)}) " if conditions else ""
@@ -273,12 +273,12 @@ class Numbers:
 
 
 def array_item(memory: Memory) -> Item:
-    """The array that lies in memory now."""
+    """The current array in memory."""
     return Item(memory.pointer, memory=memory, version=memory.version)
 
 
 def _offset(shape: Shape, places: Sequence[str]) -> str:
-    """Where an element lies, given its place along each axis."""
+    """The position of an element, given its position along each axis."""
     terms = [
         place if is_one(stride) else f"{factor_text(stride)} * {place}"
         for place, stride in zip(places, strides_of(shape), strict=True)
@@ -296,7 +296,7 @@ def _is_narrower(dtype: DType, other: DType) -> bool:
 
 
 def known_result(op: str, operands: Sequence[Known]) -> Known:
-    """What is known of the integer that a call makes of integers."""
+    """The known bounds of the integer that a call computes from integers."""
     match op, operands:
         case "add", [Sum() as x, Sum() as y]:
             known: Known = x + y
@@ -320,7 +320,7 @@ def known_result(op: str, operands: Sequence[Known]) -> Known:
 
 
 def _divided(op: str, x: Sum, divisor: int) -> Known:
-    """The rest or the quotient, rounded down, of a division by a positive number."""
+    """The remainder or the quotient, rounded down, of a division by a positive number."""
     if op == "remainder":
         return x if lies_between(x, 0, divisor - 1) else spanning(0, divisor - 1)
     found = ends(x)
@@ -336,7 +336,7 @@ def _extreme(op: str, x: Known, y: Known) -> Known:
 
 
 def known_truth(op: str, operands: Sequence[Known]) -> bool | None:
-    """Whether a comparison of integers holds, if bounds say so."""
+    """Whether a comparison of integers is true, if bounds decide it."""
     if op not in ("less", "less_equal", "greater", "greater_equal"):
         return None
     x, y = operands
