@@ -20,7 +20,7 @@ from .errors import (
 )
 from .ir import Call, Constant, Graph, Value
 from .op import lookup
-from .users_errors import error_at
+from .users_errors import error_at, told_at_first
 
 Watch: TypeAlias = Callable[[Call, Sequence[Any], tuple[Any, ...]], None]
 """Told of each call that is run by its meaning, with its inputs and outputs."""
@@ -127,7 +127,8 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
         if call.op == "check_index":
             raise OutOfBoundsError(str(error), call.location) from None
         if call.op == "raise_if":
-            raise error_at(str(error), call.location) from None
+            told = told_at_first(inputs[0], inputs[1:])
+            raise error_at(str(error), call.location, told) from None
         error.add_note(f"while running {call.op} at {call.location}")
         raise
     if _current.watch is not None:

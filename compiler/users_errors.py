@@ -2,55 +2,142 @@
 
 import builtins
 from collections import OrderedDict
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import numpy as np
 
 from .errors import ConcretizationError
 from .ir import Location
+from .told_values import Form, Mark, Told, with_values
 
 _MOST: Final = 4096
-_KEPT = (str, bytes, int, float, complex, bool, type(None))
+_KEPT = (str, bytes, int, float, complex, bool, type(None), Mark)
+_TOLD: Final = "_tracemill_told"
+"""The attribute of an exception for the values that marks in its text stand for."""
 
-_noted: "OrderedDict[str, tuple[type[Exception], tuple[object, ...]]]" = OrderedDict()
+
+@dataclass(frozen=True)
+class _Noted:
+    """An exception that a program may raise."""
+
+    kind: type[Exception]
+    args: tuple[object, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    forms: tuple[Form, ...] = ()
+    """What the values are that it tells."""
+
+    def made(self, arrays: Sequence[Any]) -> Exception:
+        """The exception, with the values that the program has found."""
+        values = [form.of(array) for form, array in zip(self.forms, arrays, strict=False)]
+        args = tuple(with_values(one, values) for one in self.args)
+        if not self.forms and not self.attributes:
+            return self.kind(*args)
+        error = self.kind.__new__(self.kind, *args)  # its own ``__init__`` has made the arguments already
+        error.args = args
+        for name, one in self.attributes.items():
+            setattr(error, name, with_values(one, values))
+        return error
 
 
-def noted(error: Exception, location: Location | None) -> str:
-    """The text by which a graph names an exception: its class and its arguments.
+_noted: "OrderedDict[str, _Noted]" = OrderedDict()
+
+
+def tell(error: Exception, told: Told) -> None:
+    """Note what the marks in the text of an exception stand for."""
+    setattr(error, _TOLD, told)
+
+
+def told_by(error: Exception) -> list[Any]:
+    """The traced values that an exception tells, in its text, as arguments or as attributes."""
+    told: Told = getattr(error, _TOLD, None) or Told()
+    for one in (*error.args, *vars(error).values()):
+        if hasattr(one, "_trace"):
+            told.number(one)
+    if told.values:
+        tell(error, told)
+    return told.values
+
+
+def noted(error: Exception, location: Location | None) -> tuple[str, list[Any]]:
+    """The text by which a graph names an exception, its class and its arguments; and the values that it tells.
 
     Raises:
-        ConcretizationError: its arguments are more than numbers and texts.
+        ConcretizationError: its arguments are more than numbers, texts and traced values.
     """
-    kind = type(error)
-    if not all(isinstance(one, _KEPT) for one in error.args):
+    kind, values = type(error), told_by(error)
+    args = tuple(_as_mark(one, values) for one in error.args)
+    attributes = {name: _as_mark(one, values) for name, one in vars(error).items() if name != _TOLD}
+    is_told = all(_can_be_told(one) for one in values)
+    if not is_told or not all(isinstance(one, _KEPT) for one in args):
         raise ConcretizationError(
-            f"{kind.__name__} is raised where values decide, with arguments that are not plain numbers or texts: give "
-            "it a text that needs no value",
+            f"{kind.__name__} is raised where values decide, with arguments that are not plain numbers, texts, or "
+            "small arrays: give it a text that needs no value",
             location,
         )
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    text = f"{name}({', '.join(map(repr, error.args))})"
-    _noted[text] = kind, error.args
+    text = f"{name}({', '.join(map(repr, args))})"
+    forms = tuple(Form(x.dtype, x.shape, _kind_of(x)) for x in values)
+    _noted[text] = _Noted(kind, args, {k: x for k, x in attributes.items() if k != "__notes__"}, forms)
     _noted.move_to_end(text)
     if len(_noted) > _MOST:
         _noted.popitem(last=False)
-    return text
+    return text, values
 
 
-def error_at(text: str, location: Location | None) -> Exception:
-    """An exception that a graph names, with a note of the line that raises it."""
-    error = _error_of(text)
+def _as_mark(x: Any, values: Sequence[Any]) -> Any:
+    return next((Mark(number) for number, one in enumerate(values) if one is x), x)
+
+
+def _can_be_told(x: Any) -> bool:
+    """Whether a program can hand a value to its caller: a number, or a small array of real ones."""
+    shape_is_known = all(type(length) is int for length in x.shape)
+    return shape_is_known and x.dtype.kind in "fiub" and int(np.prod(x.shape)) <= MOST_TOLD
+
+
+MOST_TOLD: Final = 64
+"""How many numbers of an array an exception may tell."""
+
+
+def _kind_of(x: Any) -> "type[Any] | None":
+    if not x.is_scalar:
+        return None
+    kind: type[Any] = x.dtype.type if x.weak is None else x.weak
+    return kind
+
+
+def arrays_of_bits(text: str, bits: Sequence[int]) -> list[Any]:
+    """The values that an exception tells, from the 64 bits of each number."""
+    found: list[Any] = []
+    start = 0
+    for form in _noted[text].forms if text in _noted else ():
+        count = int(np.prod(form.shape))
+        part = np.asarray(bits[start : start + count], np.int64)
+        start += count
+        found.append(part.view(np.float64) if form.dtype.kind == "f" else part)
+    return found
+
+
+def told_at_first(condition: Any, told: Sequence[Any]) -> list[Any]:
+    """The values of the first example for which a condition holds."""
+    place = np.unravel_index(np.argmax(condition), np.shape(condition)) if np.ndim(condition) else ()
+    return [np.asarray(one)[tuple(place)] for one in told]
+
+
+def error_at(text: str, location: Location | None, arrays: Sequence[Any] = ()) -> Exception:
+    """An exception that a graph names, with the values that it tells, and a note of the line that raises it."""
+    error = _error_of(text, arrays)
     error.add_note(f"raised at {location}")
     return error
 
 
-def _error_of(text: str) -> Exception:
+def _error_of(text: str, arrays: Sequence[Any]) -> Exception:
     """Of its class, if this process has seen that, or it is Python's or NumPy's own."""
     if text in _noted:
-        kind, given = _noted[text]
-        return kind(*given)
+        return _noted[text].made(arrays)
     name, _, rest = text.partition("(")
     found = getattr(np.linalg if name.startswith("numpy.linalg") else builtins, name.rpartition(".")[2], None)
     if isinstance(found, type) and issubclass(found, Exception):
-        return found(rest[:-1].strip("'\""))
-    return RuntimeError(text)
+        return found(with_values(rest[:-1].strip("'\""), ()))
+    return RuntimeError(with_values(text, ()))

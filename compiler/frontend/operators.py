@@ -79,7 +79,8 @@ class OperatorRewriter(Rewriter):
         ]
         return ast.With(items, self.block(node.body, None), None)
 
-    def _binary(self, node: ast.BinOp) -> ast.expr:
+    def binary(self, node: ast.BinOp) -> ast.expr:
+        """Any operator of two."""
         name = ast.Constant(_BINARY[type(node.op)])
         return hook("operate", name, self.expression(node.left), self.expression(node.right))
 
@@ -121,7 +122,7 @@ class OperatorRewriter(Rewriter):
     _EXPRESSIONS: ClassVar[dict[type[ast.AST], Callable[..., ast.expr]]] = {
         **Rewriter._EXPRESSIONS,
         ast.Attribute: _read,
-        ast.BinOp: _binary,
+        ast.BinOp: binary,
         ast.Compare: _compared,
         ast.Starred: _starred,
         ast.Subscript: _item,

@@ -42,7 +42,7 @@ class Rewriter:
             found += [_begins_at(one, statement) for one in self.statement(statement, rest)]
         return found
 
-    def statement(  # noqa: PLR0911 (a line for each kind of statement)
+    def statement(  # noqa: C901, PLR0911, PLR0912 (a line for each kind of statement)
         self, node: ast.stmt, rest: "Sequence[ast.stmt] | None"
     ) -> list[ast.stmt]:
         """A statement, and the `rest` up to the end of the region."""
@@ -68,6 +68,9 @@ class Rewriter:
                 return [ast.Return(hook(kind, _variables()))]
             case ast.FunctionDef():
                 return [self._function(node)]
+            case ast.Raise(exc=ast.expr() as error) if not self.is_undelayed([error]):
+                made = ast.copy_location(hook("raised", delayed(self.expression(error))), error)
+                return [ast.Raise(made, None if node.cause is None else self.expression(node.cause))]
             case ast.Assign() if any(isinstance(n, ast.Subscript) for t in node.targets for n in _parts(t)):
                 return self._assign_items(node)
             case ast.AugAssign(target=ast.Subscript()):
@@ -425,6 +428,12 @@ class Rewriter:
         spec = None if node.format_spec is None else self.rebuilt(node.format_spec)
         return ast.FormattedValue(hook("shown", self.expression(node.value)), node.conversion, spec)
 
+    def binary(self, node: ast.BinOp) -> ast.expr:
+        """``"… %s …" % x``: all other operators are left to what they are applied to."""
+        if not (isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr)):
+            return self.rebuilt(node)
+        return hook("percent", self.expression(node.left), self.expression(node.right))
+
     def _lambda(self, node: ast.Lambda) -> ast.expr:
         inner = type(self)(self.unit, self.scope.inner(node), Region.FUNCTION)
         return ast.Lambda(self.rebuilt(node.args), inner.expression(node.body))
@@ -441,6 +450,7 @@ class Rewriter:
 
     _EXPRESSIONS: ClassVar[dict[type[ast.AST], Callable[..., ast.expr]]] = {
         ast.Attribute: _attribute,
+        ast.BinOp: binary,
         ast.Call: _call,
         ast.BoolOp: _bool_op,
         ast.UnaryOp: _not,

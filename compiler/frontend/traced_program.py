@@ -30,7 +30,7 @@ from ..tracing.memory_layout import Layout, LayoutQuestion, Order, copied_order,
 from ..tracing.outside import Outside, Written
 from ..tracing.trace import CHECKS_BOUNDS, Known, Lane, Storage, Trace, array_type
 from ..tracing.traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
-from ..users_errors import noted
+from ..users_errors import noted, told_by
 from ..value_ops import constant, inverse_permutation, transpose
 from .conversion import CONVERTS, MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
 from .reached import REACHED, Reached, ReachedNames, unchanged
@@ -346,10 +346,10 @@ def is_interrupted() -> bool:
 def raises_later(record: Trace, error: Exception) -> bool:
     """Whether a `raise` of the user's comes after some that values decide: the program finds out which is first."""
     line = line_of_raise(error)
-    if line is None or not any(has_effect(call, RAISES) for call in record.calls):
+    if line is None or not (told_by(error) or any(has_effect(call, RAISES) for call in record.calls)):
         return False
-    text, record.location = noted(error, line), line
-    bind_all("raise_if", constant(True, BOOL), error=text)
+    (text, told), record.location = noted(error, line), line
+    bind_all("raise_if", constant(True, BOOL), *map(as_value, told), error=text)
     return True
 
 

@@ -28,6 +28,7 @@ from ..errors import (
 from ..ir import ArrayType, Constant, Shape, Value
 from ..nesting import MOST_AXES, named, refuse_deep, shown
 from ..symbolic_size import SymbolicFact, SymbolicSize, is_known
+from ..told_values import TELLING
 from ..value_ops import broadcast_to, concatenate, convert, expand_dims, full, reshape
 from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
@@ -280,7 +281,15 @@ class TracedArray:
         return (self[i] for i in range(operator.index(self.shape[0])))
 
     def __repr__(self) -> str:
-        return f"TracedArray({self.type})"
+        return self._told("!r") or f"TracedArray({self.type})"
+
+    def __str__(self) -> str:
+        return self._told("!s") or f"TracedArray({self.type})"
+
+    def _told(self, form: str) -> str:
+        """What stands for the value in the text of an exception that is being made; empty elsewhere."""
+        told = TELLING.get()
+        return "" if told is None or self._known_here() is not None else told.mark(self, form)
 
     def __getattr__(self, name: str) -> Any:
         function = METHODS.get(name)
@@ -437,6 +446,8 @@ class TracedArray:
 
     def __format__(self, spec: str) -> str:
         """A scalar's number if it is known, as under grad; else what print shows."""
+        if text := self._told(f":{spec}"):
+            return text
         known = self._trace.at_these_sizes(self.value) if self.is_scalar else None
         if known is None and not spec:
             return super().__format__(spec)

@@ -1,6 +1,7 @@
 """Checks as values: the program returns the findings of index checks and of the user's own checks, and the caller
 raises."""
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -9,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ...compiler.builder import Builder, bind, bind_all, inline, recording
-from ...compiler.dtypes import BOOL, INT64
+from ...compiler.dtypes import BOOL, FLOAT64, INT64
 from ...compiler.errors import InternalError
 from ...compiler.ir import ArrayType, Call, Graph, Location, Value, called
 from ...compiler.op import RAISES, has_effect
@@ -27,6 +28,7 @@ from ...compiler.value_ops import (
     maximum,
     number,
     reshape,
+    slice_axis,
     where,
 )
 
@@ -47,6 +49,8 @@ class Site:
     length: Any = field(compare=False, repr=False)
     error: str = ""
     """The user's exception that is raised, as `users_errors` names it; empty for a check of an index."""
+    part: int = 0
+    """0 for whether an exception is raised, otherwise the number of a value in its text, of which this is 64 bits."""
 
     @classmethod
     def of(cls, call: Call) -> "Site":
@@ -115,10 +119,13 @@ def _with_records(graph: Graph, *, is_guarded: bool = False) -> tuple[Graph, tup
             if call.op in _RECORDS:
                 given: Any = call.params
                 if call.op == "raise_if" and fine is not None:  # the first error is the one that is raised
-                    inputs = (logical_and(inputs[0], fine),)
+                    inputs = (logical_and(inputs[0], fine), *inputs[1:])
                 record = _RECORDS[call.op](inputs[0], **given)
                 fresh.append(record)
-                _merge(records, {Site.of(call): record})
+                site = Site.of(call)
+                told = _records_of_told(inputs[0], inputs[1:])
+                parts = {replace(site, part=part): value for part, value in enumerate(told, 1)}
+                _merge(records, {site: record} | parts)
                 if call.op == "raise_if":
                     fine, fresh = _and(fine, _is_right(fresh)), []
             elif (must_end := fine is not None and _loops_freely(call)) or has_effect(call, RAISES):
@@ -188,6 +195,37 @@ def _record_of_error(condition: Value, error: str) -> Value:
     every = tuple(range(condition.ndim))
     holds = bind("any", condition, axes=every) if every else condition
     return where(holds, constant(1, INT64), constant(NOTHING, INT64))
+
+
+def _records_of_told(condition: Value, told: Sequence[Value]) -> list[Value]:
+    """The 64 bits of each number in the text of an exception, if it is raised, for the first example that raises it."""
+    numbers = [_count(value.shape[condition.ndim :]) for value in told]
+    if 0 in condition.shape or not told:
+        return [constant(NOTHING, INT64) for _ in range(sum(numbers))]
+    found: list[Value] = []
+    every = tuple(range(condition.ndim))
+    holds = bind("any", condition, axes=every) if every else condition
+    examples = _count(condition.shape)
+    for value, count in zip(told, numbers, strict=True):
+        bits = _as_bits(value)
+        if every:
+            first = bind("argmax", convert(reshape(condition, (examples,)), INT64), axis=0)
+            rows = reshape(bits, (examples, count))
+            bits = bind("dynamic_slice", rows, first, constant(0, INT64), sizes=(1, count))
+        flat = reshape(bits, (count,))
+        each = [reshape(slice_axis(flat, place, place + 1, 0), ()) for place in range(count)]
+        found += [where(holds, one, NOTHING) for one in each]
+    return found
+
+
+def _count(shape: Sequence[Any]) -> Any:
+    return reduce(operator.mul, shape, 1)
+
+
+def _as_bits(value: Value) -> Value:
+    if value.dtype.kind != "f":
+        return convert(value, INT64)
+    return bind("bitcast", convert(value, FLOAT64), dtype=INT64)
 
 
 _RECORDS: Mapping[str, Callable[..., Value]] = {"check_index": _record, "raise_if": _record_of_error}

@@ -215,10 +215,10 @@ def _if_run(condition: Any) -> Any:
 def bind_raise(condition: Any, error: Exception, line: "Location | None") -> None:
     """Have the program raise an error of the user's where a condition holds, whatever is traced now."""
     trace = require_trace()
-    text = noted(error, line)
+    text, told = noted(error, line)
     before, trace.location = trace.location, line
     try:
-        bind_all("raise_if", nonzero_mask(as_value(condition)), error=text)
+        bind_all("raise_if", nonzero_mask(as_value(condition)), *map(as_value, told), error=text)
     finally:
         trace.location = before
 

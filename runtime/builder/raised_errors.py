@@ -1,13 +1,14 @@
 """Raising the errors that the checks of a program found."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...compiler.errors import OutOfBoundsError
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.users_errors import error_at
+from ...compiler.users_errors import arrays_of_bits, error_at
 from ...passes.lowering.collect_checks import NOTHING, Site
 from ..gpu.device_array import DeviceArray
 
@@ -35,7 +36,10 @@ def _error(sites: Sequence[Site], found: Any) -> Exception:
     place = int(np.argmax(found[: len(sites)] != NOTHING))
     site = sites[place]
     if site.error:
-        return error_at(site.error, site.location)
+        parts = [
+            i for i, one in enumerate(sites) if one.part and replace(one, part=0) == replace(site, part=0)
+        ]
+        return error_at(site.error, site.location, arrays_of_bits(site.error, [found[i] for i in parts]))
     where = f"{site.function}: " if site.function else ""
     return OutOfBoundsError(
         f"{where}index {found[place]} is out of bounds for axis {site.axis} with size {sizes[place]}",

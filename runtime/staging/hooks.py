@@ -20,6 +20,7 @@ from ...compiler.frontend.sites import Block, Site, Unit
 from ...compiler.frontend.source import ITEM
 from ...compiler.ir import Location
 from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.told_values import percent
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import is_traced
 from ..branching.branches import branch_on, guarded, value_of
@@ -31,6 +32,7 @@ from ..branching.variables import has_memory
 from ..environment import checking
 from .comprehensions import Pairs, fold, is_kept
 from .dictionaries import has_key, is_unknown_key
+from .exceptions import raised
 from .loops import (
     NUMBER,
     ROWS,
@@ -71,6 +73,8 @@ class Hooks:
     turns = staticmethod(lambda iterated: with_adopted(plainly(iterated)))
     iterator = staticmethod(lambda iterated: iter(with_adopted(plainly(iterated))))
     is_staged = staticmethod(is_unknown)
+    percent = staticmethod(percent)
+    raised = staticmethod(raised)
     operate = staticmethod(operate)
     update = staticmethod(update)
     unary = staticmethod(unary)

@@ -14,6 +14,7 @@ import numpy as np
 from ...compiler.callers.user_code import is_users
 from ...compiler.frontend.conversion import call_converted
 from ...compiler.frontend.rewriting import comparison
+from ...compiler.told_values import percent
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
 from ..branching.effects import watch_called
@@ -46,6 +47,8 @@ def _method_of(kind: "type[Any]", name: str) -> FunctionType | None:
 
 def operate(name: str, x: Any, y: Any) -> Any:
     """``x + y`` and its like."""
+    if name == "mod" and type(x) is str:
+        return percent(x, y)
     if is_one_of(x):
         return OneOf.asked(x, lambda one: operate(name, one, y))
     if is_one_of(y):

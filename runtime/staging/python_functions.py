@@ -19,6 +19,7 @@ from ...compiler.errors import ClockError, UnsupportedFunctionError
 from ...compiler.frontend.conversion import OPERATORS, call_converted, converted
 from ...compiler.frontend.reached import reads_attributes
 from ...compiler.symbolic_size import SymbolicSize, is_one
+from ...compiler.told_values import TELLING
 from ...compiler.tracing.registry import CONSTRUCTORS
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import contains_traced, is_traced, located
@@ -231,6 +232,18 @@ def _float(*given: Any) -> Any:
     return float(*given)
 
 
+def _numpy_number(kind: "type[Any]") -> Callable[..., Any]:
+    """``np.float32(x)``"""
+
+    def number(*given: Any, **more: Any) -> Any:
+        if len(given) == 1 and not more and is_traced(given[0]):
+            found = given[0].astype(kind)
+            return np.reshape(found, ())[()] if found.ndim == 0 else found
+        return kind(*given, **more)
+
+    return number
+
+
 def _isinstance(x: Any, kinds: Any) -> bool:
     """``isinstance``: of a traced array or number, by the class of what it stands for."""
     return issubclass(class_of(x), kinds) if _stands_for_something(x) else isinstance(x, kinds)
@@ -408,6 +421,7 @@ def _prod(given: Any, /, *, start: Any = 1) -> Any:
 
 
 _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+_NUMPY_NUMBERS: Final = tuple(np.dtype(code).type for code in "?bhilqBHILQefdFD")
 _COMPARISONS: Final = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
@@ -436,6 +450,7 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
         str: _text(str),
         np.datetime64: _datetime64,
         isinstance: _isinstance,
+        **{kind: _numpy_number(kind) for kind in _NUMPY_NUMBERS},
         type: _type,
         repr: _text(repr),
         divmod: _divmod,
@@ -453,6 +468,8 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
 
 def shown(x: Any) -> Any:
     """What an f-string shows: of a whole number of Python's and of a size, the number."""
+    if TELLING.get() is not None and is_unknown(x):
+        return x
     is_number = isinstance(x, SymbolicSize) or (is_unknown(x) and x.weak is int)
     return operator.index(x) if is_number else x
 
@@ -473,6 +490,8 @@ def _text(own: Any) -> Callable[..., Any]:
     """``str`` or ``repr``: of a number, which is asked for its value, rather than of what stands for it."""
 
     def text(*given: Any, **more: Any) -> Any:
+        if TELLING.get() is not None:
+            return own(*given, **more)
         if len(given) == 1 and is_traced(given[0]) and is_one(given[0].size):
             return own(given[0].item())
         if len(given) == 1 and isinstance(given[0], SymbolicSize):

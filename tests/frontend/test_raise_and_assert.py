@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from frontend.asserting import asserted
+from frontend.asserting import OutsideError, asserted, messages
 from tracemill.compiler.errors import ConcretizationError, ExportError
 
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
@@ -193,14 +193,47 @@ def test_a_loop_whose_turn_raises_in_any_case_raises_if_it_has_one() -> None:
         tm.compile(in_while)(6.0)
 
 
-def test_a_message_that_holds_a_value_is_refused() -> None:
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_a_message_shows_the_values_of_the_call(backend: str) -> None:
+    compiled = tm.compile(messages, backend=backend, on_recompile="ignore")
+    calm = np.zeros(4)
+    for args in (
+        (-0.5, 2, calm),
+        (11.5, 2, calm),
+        (0.5, 7, calm),
+        (0.5, 4, np.array([0.0, 1.0, 2.0, 3.0])),
+        (0.5, 2, np.array([7.0, 0, 0, 1.0])),
+    ):
+        with pytest.raises(Exception, match=r".") as expected:
+            messages(*args)
+        with pytest.raises(type(expected.value)) as found:
+            compiled(*args)
+        assert found.value.args == expected.value.args
+    with pytest.raises(OutsideError, match="beyond") as outside:
+        compiled(11.5, 2, calm)
+    assert outside.value.value == 23.0
+    assert compiled(0.5, 2, calm) == 1.5
+
+
+def test_a_batch_tells_the_values_of_the_first_example_that_raises() -> None:
+    def root(x: Any) -> Any:
+        if x < 0:
+            raise ValueError(f"negative: {x}")
+        return np.sqrt(x)
+
+    for transform in (tm.vmap(root), tm.compile(tm.vmap(root)), tm.vmap(tm.grad(root))):
+        with pytest.raises(ValueError, match=r"negative: -2\.0"):
+            transform(np.array([1.0, -2.0, -3.0]))
+
+
+def test_a_message_that_holds_a_large_array_is_refused() -> None:
     def function(x: Any) -> Any:
         if x[0] > 0:
-            raise ValueError("found", x[0])
+            raise ValueError("found", x)
         return x
 
-    with pytest.raises(ConcretizationError, match="plain numbers or texts"):
-        tm.compile(function)(np.ones(2))
+    with pytest.raises(ConcretizationError, match="small arrays"):
+        tm.compile(function)(np.ones(200))
 
 
 def test_a_file_has_no_way_to_raise() -> None:

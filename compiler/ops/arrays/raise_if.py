@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...batching import all_leading
 from ...builder import bind_all
 from ...dtypes import BOOL
 from ...errors import DTypeError
@@ -14,13 +15,13 @@ from ...op import RAISES, Op, not_linear, register, zero_derivative
 FAMILY = "raise_if"
 
 
-def _type(condition: ArrayType, *, error: str) -> tuple[ArrayType, ...]:
+def _type(condition: ArrayType, *told: ArrayType, error: str) -> tuple[ArrayType, ...]:
     if condition.dtype != BOOL:
         raise DTypeError(f"raise_if: a condition must be of dtype bool, not {condition} (for {error})")
     return ()
 
 
-def _raise(condition: Any, error: Any) -> Any:
+def _raise(condition: Any, *told: Any, error: Any) -> Any:
     """`RuntimeError` with the name of the error; the interpreter raises that error instead."""
     if np.any(condition):
         raise RuntimeError(error)
@@ -28,7 +29,9 @@ def _raise(condition: Any, error: Any) -> Any:
 
 
 def _batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any) -> tuple[Value, ...]:
-    """It raises if the condition holds for any example."""
+    """It raises if the condition holds for any example, with the values of the first."""
+    if len(inputs) > 1:
+        inputs = tuple(all_leading(inputs, mapped, size))
     return bind_all("raise_if", *inputs, **params)
 
 

@@ -1,0 +1,103 @@
+"""Values in the message of an exception: marks stand for them in the text, until the program knows what they are."""
+
+import re
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from .dtypes import DType
+
+_MARK: Final = re.compile(r"⟦(\d+)([!:%])([^⟧|]*)\|?([^⟧]*)⟧")
+_PERCENT: Final = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?[sdifFgGeErxXc%])")
+
+TELLING: "ContextVar[Told | None]" = ContextVar("telling", default=None)
+"""The values that the exception tells which is being made, while it is."""
+
+
+class Told:
+    """The traced values that the text of an exception shows, in the order of their numbers."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def number(self, x: Any) -> int:
+        """The number of a value."""
+        for number, known in enumerate(self.values):
+            if known is x:
+                return number
+        self.values.append(x)
+        return len(self.values) - 1
+
+    def mark(self, x: Any, form: str) -> str:
+        """What stands for a value in a text: its number, and how it is shown."""
+        return _Text(f"⟦{self.number(x)}{form}⟧")
+
+
+class _Text(str):
+    """A text that is a mark: what a field of an f-string adds to it, as in ``{x!r:>8}``, becomes part of the mark."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        return f"{self[:-1]}|{spec}⟧" if spec else str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What stands for a value that is itself an argument of an exception."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a value is: a number of Python's, of NumPy's, or an array."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    kind: "type[Any] | None"
+    """The class of a number."""
+
+    def of(self, array: Any) -> Any:
+        """The value as Python has it."""
+        found = np.asarray(array).reshape(self.shape).astype(self.dtype)
+        return found if self.kind is None else self.kind(found[()])
+
+
+def percent(text: Any, given: Any) -> Any:
+    """``text % given``, of which traced values are to be told."""
+    told = TELLING.get()
+    entries = given if type(given) is tuple else (given,)
+    if told is None or type(text) is not str or not any(hasattr(one, "_trace") for one in entries):
+        return text % given
+    following = iter(entries)
+
+    def shown(match: re.Match[str]) -> str:
+        form = match[1]
+        if form == "%":
+            return "%"
+        one = next(following)
+        return told.mark(one, f"%{form}") if hasattr(one, "_trace") else f"%{form}" % (one,)
+
+    return _PERCENT.sub(shown, text)
+
+
+def with_values(x: Any, values: Sequence[Any]) -> Any:
+    """An argument of an exception, with values in the place of marks."""
+    if isinstance(x, Mark):
+        return values[x.number] if x.number < len(values) else None
+    return _MARK.sub(lambda match: _shown(match, values), x) if isinstance(x, str) else x
+
+
+def _shown(match: re.Match[str], values: Sequence[Any]) -> str:
+    number, how, form, field = int(match[1]), match[2], match[3], match[4]
+    if number >= len(values):
+        return "…"
+    value = values[number]
+    if how == "%":
+        return f"%{form}" % (value,)
+    text = (repr(value) if form == "r" else str(value)) if how == "!" else format(value, form)
+    return format(text, field)
