@@ -8,11 +8,11 @@ from ..ir import ArrayType, Call
 from .python_text import Names
 
 NATIVE_NAMES = ("FLAGS", "TYPES", "fitting", "library", "link", "thread_count")
-"""What a module calls the functions and variables by which it takes such functions."""
+"""The names of the functions and variables with which a module gets these functions."""
 
 
 class NativeFunction(Protocol):
-    """What the caller of such a function has to know."""
+    """What the caller of such a function must know."""
 
     @property
     def name(self) -> str: ...
@@ -22,22 +22,22 @@ class NativeFunction(Protocol):
 
     @property
     def outputs(self) -> tuple[ArrayType, ...]:
-        """What it is given to write to: the outputs of the call, and behind them memory that it works in."""
+        """The memory that it writes to: the outputs of the call, and then its workspace."""
         ...
 
     @property
     def overwriting(self) -> Mapping[int, Sequence[int]]:
-        """For each output that may be written over inputs: which."""
+        """For each output that may overwrite inputs: which ones."""
         ...
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """The named sizes, which it takes before the arrays."""
+        """The named sizes, which come before the arrays."""
         ...
 
     @property
     def work(self) -> int:
-        """Nanoseconds that one thread takes, estimated."""
+        """Estimated nanoseconds on one thread."""
         ...
 
 
@@ -45,29 +45,30 @@ class NativeLibrary(ABC):
     """The functions that one module calls, collected while its statements are written."""
 
     language: str
-    """What they are written in."""
+    """The language of the functions."""
     imports: Sequence[str]
-    """What the module imports to take them from their library."""
+    """The imports of the module for loading them from their library."""
     imports_of_check: Sequence[str]
-    """What it imports besides if it can be run by itself."""
+    """Its additional imports if it can run on its own."""
 
     @abstractmethod
     def function_of(self, call: Call, names: Names) -> NativeFunction | None:
-        """The function for a call, with a name like its op or its kernel among `names`; None if there is none."""
+        """The function for a call, named after its op or its kernel, unlike the other `names`; None if there is
+        none."""
 
     @property
     @abstractmethod
     def functions(self) -> Sequence[NativeFunction]:
-        """Those that have been asked for."""
+        """The functions that have been requested."""
 
     @abstractmethod
     def linking(self) -> list[list[str]]:
-        """The functions of the module by which it takes these from their library."""
+        """The functions with which the module loads these from their library."""
 
     @abstractmethod
     def finding(self) -> list[list[str]]:
-        """Those by which it finds that library, or makes it, when it is run by itself."""
+        """The functions with which it finds or builds that library when it runs on its own."""
 
     @abstractmethod
     def statements_of_check(self) -> Sequence[str]:
-        """What it does first when it is run by itself."""
+        """Its first statements when it runs on its own."""

@@ -1,4 +1,4 @@
-"""Numbers, arrays and parameters as Python expressions that give back the same bits."""
+"""Numbers, arrays and parameters as Python expressions with the same bits."""
 
 import base64
 import math
@@ -36,7 +36,8 @@ def param_text(param: Any) -> str:
 
 
 def value_text(value: Any) -> str | None:
-    """A setting as an expression that gives an equal one: a text, number, dtype, or tuple of these; None for others."""
+    """A setting as an expression that gives an equal one: a string, number, dtype, or tuple of these; None for
+    others."""
     if value is None or value is ... or type(value) in (bool, int):
         return "..." if value is ... else repr(value)
     if type(value) is float:
@@ -88,7 +89,7 @@ def _float_text(number: float) -> str:
 
 
 def _value(text: str) -> Any:
-    return eval(text, {"np": np, "complex": complex})  # our own text, a few characters long
+    return eval(text, {"np": np, "complex": complex})  # generated text, a few characters long
 
 
 def _same_bits(number: Any, array: Array) -> bool:
@@ -140,7 +141,7 @@ def unpacking_text(name: str, array: Array) -> str:
 
 
 def number_name(array: Array) -> str:
-    """An identifier that tells dtype and number: ``f32_0_5``, ``i64_minus_1``, ``f64_1e_minus_05``."""
+    """An identifier with dtype and number: ``f32_0_5``, ``i64_minus_1``, ``f64_1e_minus_05``."""
     text = number_text(array) or "nan"
     if is_inexact(array.dtype) and array.dtype.kind != "c" and len(text) > 12:
         text = f"{float(array):.6g}"

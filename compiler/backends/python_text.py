@@ -1,10 +1,10 @@
-"""Writing Python as the formatter would: calls that wrap where a line is full."""
+"""Writes Python like the formatter: calls that wrap when a line is full."""
 
 import ast
 from collections.abc import Iterable, Sequence
 
 WIDTH = 110
-"""The longest line, the same as in our own sources, which generated modules quote."""
+"""The maximum line length, the same as in Tracemill's own sources, which generated modules quote."""
 
 
 def wrapped(head: str, items: Sequence[str], tail: str, *, indent: int = 4) -> list[str]:
@@ -22,7 +22,7 @@ def wrapped(head: str, items: Sequence[str], tail: str, *, indent: int = 4) -> l
 
 
 def call_parts(text: str) -> tuple[str, list[str], str]:
-    """An expression as `wrapped` takes it: ``f(``, what it calls `f` with, ``)``; what calls nothing as it is."""
+    """An expression for `wrapped`: ``f(``, the arguments of `f`, ``)``; other expressions as they are."""
     node = ast.parse(text, mode="eval").body
     if not isinstance(node, ast.Call):
         return text, [], ""
@@ -36,7 +36,7 @@ def tuple_text(items: Sequence[object]) -> str:
 
 
 def bare_tuple(head: str, items: Sequence[str], tail: str = "", *, indent: int = 4) -> list[str]:
-    """A tuple without its parentheses where it fits on the line: ``return a, b``, ``a, b = c``."""
+    """A tuple without its parentheses if it fits on the line: ``return a, b``, ``a, b = c``."""
     space = " " * indent
     inner = f"{items[0]}," if len(items) == 1 else ", ".join(items)
     if head and len(items) == 1:
@@ -48,7 +48,7 @@ def bare_tuple(head: str, items: Sequence[str], tail: str = "", *, indent: int =
 
 
 class Names:
-    """Identifiers, each given once."""
+    """Identifiers, each used once."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)
@@ -56,9 +56,9 @@ class Names:
         self._next: dict[str, int] = {}
 
     def inner(self, wanted: Sequence[str]) -> list[str]:
-        """Different names for the parameters of one function, which may be those of another's, too.
+        """Different names for the parameters of one function, which may be the same as those of another.
 
-        What is claimed later avoids them, so that they hide nothing that the function refers to.
+        Later claims avoid them, so that they hide nothing that the function refers to.
         """
         names = Names(self._taken)
         inner = [names.claim(name) for name in wanted]
@@ -66,13 +66,13 @@ class Names:
         return inner
 
     def claim(self, wanted: str) -> str:
-        """`wanted`, or with underscores behind it if that is taken."""
+        """`wanted`, with underscores appended if it is taken."""
         name = self.free(wanted)
         self._taken.add(name)
         return name
 
     def free(self, wanted: str) -> str:
-        """What `claim` would give."""
+        """The result of `claim`, without claiming it."""
         while wanted in self._taken or wanted in self._inner:
             wanted += "_"
         return wanted

@@ -1,4 +1,4 @@
-"""The meaning in NumPy of an op that NumPy itself lacks, traced on one element: what a backend writes as a function."""
+"""The NumPy definition of an op that NumPy itself lacks, traced on one element, for backends to write as a function."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ from ..op import all_ops
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A meaning in the language of a backend."""
+    """A definition in the language of a backend."""
 
     operands: Sequence[str]
-    """What the parameters of the function are called; they have the dtype of the elements."""
+    """The names of the function's parameters; they have the dtype of the elements."""
     statements: Sequence[str]
     result: str
     dtype: DType
-    """Of the result."""
+    """The dtype of the result."""
 
 
 def written(
@@ -37,7 +37,7 @@ def written(
 ) -> Written:
     """An op on elements of a dtype; `spelled` is its name and its integer params: ``sinc_0``.
 
-    ``literal(array)`` writes a number, ``statement(call, name, operands)`` what gives the result of a call a name.
+    ``literal(array)`` writes a number, and ``statement(call, name, operands)`` a definition of the result of a call.
     """
     program = _traced(spelled, dtype)
     graph, count = program.graph, len(program.arguments)

@@ -1,4 +1,4 @@
-"""What a C function declares: its parameters, and the memory that it works in."""
+"""The declarations of a C function: its parameters and its workspace."""
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from .sizes import factor_text, size_parameters
 from .types import element_type
 
 STACK: Final = 4096
-"""Bytes that a function may have on its stack for what it works with; for more it is given memory."""
+"""The maximum bytes of a function's workspace on its stack; a larger one is passed to it."""
 
 
 def parameters(
@@ -24,9 +24,10 @@ def parameters(
     names: Sequence[str] | None = None,
     sizes: Iterable[str] = (),
 ) -> list[str]:
-    """``const float *restrict x0``, …, ``float *restrict out0``, …; without ``restrict`` where they may be aliased.
+    """``const float *restrict x0``, …, ``float *restrict out0``, …; without ``restrict`` for those that may be
+    aliased.
 
-    The inputs have these `names` if there are some. Named `sizes` come first: ``const long dim_N``.
+    The inputs have these `names` if they are given. Named `sizes` come first: ``const long dim_N``.
     """
     inputs = list(inputs)
     given = names or [f"x{i}" for i in range(len(inputs))]
@@ -45,13 +46,13 @@ def _pointer(type: ArrayType, is_aliased: bool) -> str:
 
 
 def memory_type(nbytes: int) -> ArrayType:
-    """The type of memory that a function is given to work in: an output behind those of its call."""
+    """The type of the workspace passed to a function: an output after those of its call."""
     return ArrayType(dtype_named("u8"), (nbytes,))
 
 
 @dataclass(frozen=True, slots=True)
 class WorkingMemory:
-    """The bytes called ``work`` in a function: its own if they are few, else given to it."""
+    """The bytes called ``work`` in a function: its own if they are few, otherwise passed to it."""
 
     nbytes: int
 
@@ -62,7 +63,7 @@ class WorkingMemory:
 
     @property
     def is_small(self) -> bool:
-        """Whether it is known to be little enough for the stack."""
+        """Whether it is known to be small enough for the stack."""
         return upper_bound(self.nbytes) <= STACK
 
     @property
@@ -72,7 +73,7 @@ class WorkingMemory:
 
     @staticmethod
     def at(offset: int, type: str | None = None) -> str:
-        """The memory behind its first bytes, as an expression."""
+        """The memory after its first bytes, as an expression."""
         is_first = same(offset, 0)
         place = "work" if is_first else f"work + {factor_text(offset)}"
         if type is None:
@@ -81,7 +82,7 @@ class WorkingMemory:
 
     @property
     def declarations(self) -> list[str]:
-        """The statement that makes it."""
+        """The statement that defines it."""
         if not self.is_small or same(self.nbytes, 0):
             return []
         nbytes = STACK if isinstance(self.nbytes, SymbolicSize) else self.nbytes

@@ -1,4 +1,4 @@
-"""How large sums of sizes may be, as C in `double`: no product of sizes is then too long for an integer."""
+"""Upper bounds of sums of sizes, as C in `double`: with them, no product of sizes overflows an integer."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from .size_spelling import c_name
 
 
 def c_magnitude(sums: Iterable[Terms]) -> str:
-    """A C expression in `double` that is not less than any of the sums, nor than what is in between to compute it.
+    """A C expression in `double` that is an upper bound of the sums and of their intermediate results.
 
     No size is negative.
 

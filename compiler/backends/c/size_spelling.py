@@ -8,7 +8,7 @@ from ...symbolic_size import is_known
 
 
 def c_spelled(terms: Terms) -> str:
-    """The sum as a C expression, in which each named size is a variable `c_name`; sums stand without parentheses."""
+    """The sum as a C expression, in which each named size is a variable `c_name`; sums have no parentheses."""
     text = ""
     for monomial, count in terms:
         product = _product(monomial, abs(count))
@@ -20,7 +20,7 @@ def c_spelled(terms: Terms) -> str:
 
 
 def c_name(size: str) -> str:
-    """The variable for a size: no name of C's, nor of ours, begins so."""
+    """The variable for a size: no other name in the text begins with this prefix."""
     return f"dim_{size}"
 
 
@@ -42,7 +42,7 @@ def _product(monomial: Monomial, count: int) -> str:
 
 
 def _operation(found: Operation) -> str:
-    """As a factor. C rounds quotients towards 0, which is down where nothing is negative."""
+    """As a factor. C rounds quotients towards 0, which is down because nothing is negative."""
     if found.op in ("min", "max"):
         text = c_spelled(found.args[0])
         for arg in found.args[1:]:

@@ -1,4 +1,4 @@
-"""Sizes in C: those with names are parameters of functions; expressions of them are computed where they stand."""
+"""Sizes in C: named ones are parameters of functions; expressions of them are computed where they are used."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -9,7 +9,7 @@ from ...ir import Call, Graph
 from ...symbolic_size import SymbolicSize, quotient
 
 CALL: Final = "tm_size_"
-"""What a text contains that computes with sizes by functions."""
+"""Contained in a text that computes with sizes by functions."""
 
 _FINE: Final = 64
 """Factors of sizes are multiples of its inverse."""
@@ -30,7 +30,7 @@ static inline long tm_size_remainder(long x, long y) { return x - tm_size_quotie
 
 
 def size_functions(text: str) -> list[str]:
-    """Those that a text calls, to stand before it."""
+    """The functions that a text calls, to be placed before it."""
     used = {name for name in _FUNCTIONS if f"{CALL}{name}(" in text}
     if "remainder" in used:
         used.add("quotient")
@@ -60,7 +60,7 @@ def factor_text(size: Any) -> str:
 
 
 def scaled(size: Any, factor: float) -> Any:
-    """A size times a number, rounded: what work is made of."""
+    """A size times a number, rounded, for estimates of work."""
     if isinstance(size, int):
         return round(size * factor)
     return quotient(size * max(round(factor * _FINE), 1), _FINE)
@@ -89,7 +89,7 @@ def names_in_graph(graph: Graph) -> tuple[str, ...]:
 
 
 def names_in_call(call: Call) -> tuple[str, ...]:
-    """The named sizes of what a call takes and makes, and of its parameters, in order."""
+    """The named sizes of a call's operands, results and parameters, in order."""
     found = [size for value in call.inputs for size in value.type.shape]
     return _names([*sizes_in_call(call), *found])
 

@@ -1,4 +1,4 @@
-"""How C calls the dtypes."""
+"""The C types of the dtypes."""
 
 from typing import Final
 
@@ -14,14 +14,14 @@ C_TYPES: Final = {
     "uint16": "uint16_t",
     "uint32": "uint32_t",
     "uint64": "uint64_t",
-    "float16": "uint16_t",  # C has no such arithmetic: what only moves is moved as bits
+    "float16": "uint16_t",  # C has no such arithmetic: values that are only moved are moved as bits
     "bfloat16": "uint16_t",
     "float32": "float",
     "float64": "double",
     "complex64": "float complex",
     "complex128": "double complex",
 }
-"""By NumPy's names. The headers complex.h, stdbool.h and stdint.h have those that are not keywords."""
+"""By NumPy's names. The headers complex.h, stdbool.h and stdint.h define those that are not keywords."""
 
 
 def c_type(dtype: DType) -> str:
@@ -35,7 +35,8 @@ def c_type(dtype: DType) -> str:
 
 
 def element_type(dtype: DType) -> str:
-    """The C type of an element in memory: a bool is a byte there, because gcc runs no vectors on arrays of bool.
+    """The C type of an element in memory: a bool is a byte there, because gcc does not vectorise loops over arrays of
+    bool.
 
     It is read into a bool and written from one: ``const bool x = a[i]; b[i] = !x;``.
     """

@@ -1,1 +1,1 @@
-"""The NumPy backend: a graph as one readable Python module; what has C functions calls them from there."""
+"""The NumPy backend: a graph as one readable Python module, which also calls C functions."""

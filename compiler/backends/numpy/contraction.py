@@ -72,17 +72,17 @@ def _dot(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 
 def returns_rows(call: Call) -> bool:
-    """Whether `np.dot` makes the result of a call: row-major, in whatever order its operands lie.
+    """Whether `np.dot` allocates the result of a call: row-major, for any layout of its operands.
 
     `np.matmul` keeps the order of stacks of matrices.
     """
-    if call.op != "dot" or call.outputs[0].dtype.name == "bfloat16":  # which `np.dot` does not take
+    if call.op != "dot" or call.outputs[0].dtype.name == "bfloat16":  # which `np.dot` does not accept
         return False
     return not call.params.get("batch_x") and not _is_outer(call)
 
 
 def _is_outer(call: Call) -> bool:
-    """Whether nothing is summed: the axes that are contracted have one entry."""
+    """Whether nothing is summed: the contracted axes have one entry."""
     axes: Any = call.params["contract_x"]
     return is_known(math.prod(call.inputs[0].shape[axis] for axis in axes) == 1)
 
@@ -95,7 +95,7 @@ def _plain(call: Call, scope: Scope, left: Side, right: Side, target: str | None
 
 
 def _outer(call: Call, scope: Scope, left: Side, right: Side, target: str | None) -> list[str]:
-    """Nothing is summed: a product of broadcast views. Axes of length 1 that are contracted drop out."""
+    """Nothing is summed: a product of broadcast views. Contracted axes of length 1 are dropped."""
     x = transposed(left.text, (*left.batch, *left.free, *left.contract))
     y = transposed(right.text, (*right.batch, *right.contract, *right.free))
     if len(left.contract) != len(right.free) and left.value.ndim:

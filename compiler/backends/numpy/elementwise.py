@@ -1,4 +1,4 @@
-"""NumPy statements of elementwise ops that are not ufuncs: choosing, converting, parts of complex numbers."""
+"""NumPy statements of elementwise ops that are not ufuncs: selection, conversion, parts of complex numbers."""
 
 from ...ir import Call, Constant
 from ...symbolic_size import typical
@@ -7,8 +7,8 @@ from .form import LARGE, Scope, assigned, form
 
 @form("where", into=True, overwrites=(1, 2))
 def _where(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """Large results bit by bit, since `np.where` jumps at each element: that takes 20 times as long where the
-    processor cannot guess the condition."""
+    """Large results bit by bit, since `np.where` branches at each element: that takes 20 times as long if the
+    processor cannot predict the condition."""
     condition, x, y = call.inputs
     (output,) = call.outputs
     if output.ndim == 0:
@@ -23,7 +23,7 @@ def _where(call: Call, scope: Scope, target: str | None) -> list[str]:
         return [f"    {name} = {target}", f"    np.copyto({name}, np.where({', '.join(operands)}))"]
     dtype = f"np.int{8 * output.dtype.itemsize}"
     mask = f"np.negative({scope.array(condition)}.view(np.int8))"
-    if target == scope.array(y):  # which is read but once, then
+    if target == scope.array(y):  # which is then read only once
         x, y, mask = y, x, f"np.subtract({scope.array(condition)}.view(np.int8), np.int8(1))"
     x_bits, y_bits = (f"{scope.array(value)}.view({dtype})" for value in (x, y))
     name, bits = scope.name(call), scope.names.numbered("bits")
@@ -43,7 +43,8 @@ def _where(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 @form("clip", into=True, overwrites=(0,))
 def _clip(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """By the method where it gives the same bits: its loops are vectors, those of `np.maximum` with a number not."""
+    """By the method if it gives the same bits: its loops are vectorised, but those of `np.maximum` with a number are
+    not."""
     x, low, high = (scope.array(value) for value in call.inputs)
     name = scope.name(call)
     if _keeps_zeros(call):
@@ -57,7 +58,7 @@ def _clip(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 
 def _keeps_zeros(call: Call) -> bool:
-    """Whether the method keeps a −0 of `x` where a bound is 0: with arrays as bounds that depends on their strides."""
+    """Whether the method keeps a −0 of `x` if a bound is 0: for arrays as bounds that depends on their strides."""
     x, low, high = call.inputs
     return x.dtype.kind in "iu" or x.dtype.name == "float16" or low.ndim == high.ndim == 0
 

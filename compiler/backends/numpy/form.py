@@ -1,4 +1,4 @@
-"""How a call becomes NumPy statements: the table of forms, and what a form sees while it writes."""
+"""How a call becomes NumPy statements: the table of forms, and what a form knows while it writes."""
 
 import builtins
 import json
@@ -26,7 +26,7 @@ from .named_sizes import names_of_sizes, size_text
 from .quoted_meaning import expression
 
 PAGE = 4096
-"""Bytes of memory for which it is worth it to look where it begins."""
+"""Memory with at least this many bytes is worth aligning."""
 
 OPAQUE = frozenset(
     {
@@ -42,7 +42,7 @@ OPAQUE = frozenset(
         "while_loop",
     }
 )
-"""Ops whose meaning cannot be quoted."""
+"""Ops whose NumPy definition cannot be quoted."""
 
 MODULES = (
     "base64",
@@ -60,10 +60,10 @@ MODULES = (
     "tempfile",
     "time",
 )
-"""What a generated module may import."""
+"""The imports that a generated module may have."""
 
 NUMBERED = frozenset({"bits", "first", "result", "start"})
-"""What variables are called, with a number, besides those of values, which are called by their ops."""
+"""The names of variables, with a number, except those of values, which are named after their ops."""
 
 RESERVED = (*keyword.kwlist, *dir(builtins), "_", *MODULES)
 
@@ -74,35 +74,35 @@ class Nested:
 
     graph: Graph
     owned: tuple[int, ...] = ()
-    """The inputs that are arrays which nobody else needs: they may be overwritten."""
+    """The inputs that are arrays which nothing else needs: they may be overwritten."""
     own_results: int | None = None
-    """How many outputs must be memory of their own; the caller copies the rest at once. None for all."""
+    """How many outputs must have their own memory; the caller copies the rest at once. None for all."""
     is_plain: bool = False
-    """Every call is written as its op's meaning, with new memory for each."""
+    """Whether every call is written as its op's definition, with new memory for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The graph of a tile, the axes of its inputs that are cut, and those along which its outputs are joined."""
+    """The graph of a tile, the axes along which its inputs are split, and those along which its outputs are joined."""
 
     graph: Graph
     cuts: tuple[int | None, ...]
     joins: tuple[int, ...]
     is_last: bool = False
-    """What is left behind the tiles, which are longer."""
+    """The remainder after the tiles, which are longer."""
     is_plain: bool = False
-    """Every call is written as its op's meaning."""
+    """Whether every call is written as its op's definition."""
 
 
 @dataclass(slots=True)
 class Module:
-    """What the functions of a generated module share: names, constants, quoted meanings, nested graphs."""
+    """Shared by the functions of a generated module: names, constants, quoted definitions, nested graphs."""
 
     names: Names = field(default_factory=lambda: Names(RESERVED))
     constants: dict[bytes, tuple[str, Constant]] = field(default_factory=dict[bytes, "tuple[str, Constant]"])
     """By dtype, shape and bytes."""
     helpers: dict[str, str] = field(default_factory=dict[str, str])
-    """The name of the function that holds the meaning of an op."""
+    """The name of the function with the definition of an op."""
     callbacks: list[tuple[str, Call]] = field(default_factory=list["tuple[str, Call]"])
     nested: dict[Nested, str] = field(default_factory=dict[Nested, str])
     """The names of their functions."""
@@ -112,15 +112,15 @@ class Module:
     fixed_names: Sequence[str] = ()
     """Names of the module's own functions."""
     known: list[str] = field(default_factory=list[str])
-    """Statements that are run once, when the module is loaded."""
+    """Statements that run once, when the module is loaded."""
     sizes: Mapping[str, str] = field(default_factory=dict[str, str])
     """The variables of the named sizes."""
     sizes_of: dict[Graph, list[str]] = field(default_factory=dict[Graph, list[str]])
-    """Those of nested graphs, which are parameters of their functions."""
+    """The variables of nested graphs, which are parameters of their functions."""
     makes_memory: bool = False
-    """Whether `new_memory` was asked for: the module has a function of that name."""
+    """Whether `new_memory` was used: the module has a function of that name."""
     library: NativeLibrary | None = None
-    """Where functions are collected that take the place of statements; None if all are to be NumPy's."""
+    """Collects functions that replace statements; None if everything is NumPy."""
 
     def constant(self, value: Constant) -> str:
         """The variable that holds a constant array."""
@@ -135,7 +135,7 @@ class Module:
         return self.constants[key][0]
 
     def helper(self, op: str) -> str:
-        """The function that holds the meaning of an op."""
+        """The function with the definition of an op."""
         if op not in self.helpers:
             self.helpers[op] = self.names.claim(op)
         return self.helpers[op]
@@ -145,7 +145,7 @@ class Module:
         if nested not in self.nested:
             name = identifier(nested.graph.name) + "_reference" * nested.is_plain
             stem, _, number = name.rpartition("_")
-            if number.isdigit() and stem in NUMBERED | all_ops().keys():  # as values are called
+            if number.isdigit() and stem in NUMBERED | all_ops().keys():  # like the names of values
                 name += "_"
             self.nested[nested] = self.names.claim(name)
         return self.nested[nested]
@@ -155,7 +155,7 @@ class Module:
         return self.library.function_of(call, self.names) if self.library else None
 
     def memory_of(self, call: Call) -> CallMemory:
-        """What the statement of a call can do with memory. Native functions write where they are told."""
+        """What the statement of a call can do with memory. Native functions write to given memory."""
         function = self.native_function(call)
         if function is None:
             return memory_of(call)
@@ -186,7 +186,7 @@ class Module:
         return shape_text(map(self.size, shape))
 
     def new_memory(self, nbytes: Dim) -> str:
-        """So many bytes. If they may be many, they begin where a line of the cache does."""
+        """A number of bytes. If they may be many, they are aligned to a cache line."""
         if not self.sizes and nbytes < PAGE:
             return f"np.empty({self.size(nbytes)}, np.uint8)"
         self.makes_memory = True
@@ -204,16 +204,16 @@ class Scope:
     names: Names
     of: dict[Value, str] = field(default_factory=dict[Value, str])
     is_plain: bool = False
-    """Calls are written as their ops' meanings."""
+    """Calls are written as their ops' definitions."""
     in_planes: set[Value] = field(default_factory=set[Value])
     """Values whose last axis is the first in memory."""
 
     def array(self, value: Value) -> str:
-        """An expression for an operand; its dtype is that of the value also if it is a constant."""
+        """An expression for an operand; constants have the dtype of the value, too."""
         return self.module.constant(value) if isinstance(value, Constant) else self.of[value]
 
     def number(self, value: Value) -> str:
-        """A number beside another operand that has the dtype: constants are plain Python numbers."""
+        """A number next to another operand with the dtype: constants are plain Python numbers."""
         if isinstance(value, Constant) and value.dtype.name != "bfloat16":
             return number_text(value.array) or self.array(value)
         return self.array(value)
@@ -226,7 +226,7 @@ class Scope:
         return f"{self.dtype(value.dtype)}({text})" if text else f"{self.array(value)}[()]"
 
     def name(self, call: Call) -> str:
-        """A name for the output of a call: that of the IR."""
+        """The name of a call's output: that in the IR."""
         (output,) = call.outputs
         self.of[output] = self.names.numbered(call.op)
         return self.of[output]
@@ -260,8 +260,8 @@ def assigned(name: str, function: str, arguments: Sequence[str], *, indent: int 
 
 
 Write: TypeAlias = Callable[[Call, Scope, str | None], list[str]]
-"""``write(call, scope, target)``: statements that assign the output's name. `target` is an expression for the
-memory to write into, or None for new memory."""
+"""``write(call, scope, target)``: statements that assign the output's name. `target` is an expression for the memory
+to write to, or None for new memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,20 +270,20 @@ class Form:
 
     write: Write
     into: bool = False
-    """It can write into given memory."""
+    """Whether it can write to given memory."""
     overwrites: tuple[int, ...] = ()
-    """Inputs whose memory it can write into while reading them."""
+    """Inputs whose memory it can overwrite while reading them."""
 
 
 LARGE = 1 << 14
-"""Results of at least this many bytes stay from call to call, because fresh memory costs page faults."""
+"""Results of at least this many bytes are kept from call to call, because fresh memory costs page faults."""
 
 FORMS: dict[str, Form] = {}
-"""The form of each op that is not written as its meaning."""
+"""The form of each op that is not written as its definition."""
 
 
 def form(*ops: str, into: bool = False, overwrites: tuple[int, ...] = ()) -> Callable[[Write], Write]:
-    """Enter a function into the table as the form of `ops`."""
+    """Register a function as the form of `ops`."""
 
     def enter(write: Write) -> Write:
         for op in ops:
@@ -294,7 +294,7 @@ def form(*ops: str, into: bool = False, overwrites: tuple[int, ...] = ()) -> Cal
 
 
 def form_of(call: Call) -> Form:
-    """The form of a call: its own, that of all ufuncs, or its meaning."""
+    """The form of a call: its own, that of all ufuncs, or its definition."""
     found = FORMS.get(call.op)
     if found is not None:
         return found
@@ -362,7 +362,7 @@ def params_text(call: Call, scope: Scope) -> dict[str, str]:
 
 
 def param_expression(param: object, scope: Scope) -> str:
-    """A parameter as an expression; dtypes as NumPy's instances, because meanings ask for their kind."""
+    """A parameter as an expression; dtypes as NumPy's instances, because definitions read their kind."""
     if isinstance(param, np.dtype):
         return f"np.dtype({scope.dtype(param)})"
     if isinstance(param, tuple):
@@ -376,7 +376,7 @@ def param_expression(param: object, scope: Scope) -> str:
 
 
 def _write_meaning(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """The meaning as it stands in the op's record: an expression, or a call of a quoted function."""
+    """The definition in the op's record: an expression, or a call of a quoted function."""
     arguments = [scope.array(value) for value in call.inputs]
     params = params_text(call, scope)
     text = expression(call.op, arguments, params)
@@ -414,7 +414,7 @@ AS_MEANING = Form(_write_meaning)
 # ---- meanings of many statements, element by element -----------------------------------------------
 
 BLOCK = 1 << 13
-"""The elements that such a meaning is given at once: what it makes in between stays in the cache."""
+"""The number of elements that such a definition gets at once: its intermediate values stay in the cache."""
 
 
 def _write_in_blocks(call: Call, scope: Scope, target: str | None) -> list[str]:
@@ -443,11 +443,11 @@ def _write_in_blocks(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 
 def _rows_of_block(shape: Shape, axis: int) -> Dim:
-    """So many rows along an axis have about as many elements as a block."""
+    """This many rows along an axis have about as many elements as a block."""
     row = math.prod(dim for other, dim in enumerate(shape) if other != axis)
     rows: Dim = max_expr(1, BLOCK // max_expr(1, row))
     return rows
 
 
 IN_BLOCKS = Form(_write_in_blocks, into=True)
-"""The meaning, on one part of the longest axis after the other."""
+"""The definition, applied to one part of the longest axis after another."""

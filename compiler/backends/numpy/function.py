@@ -22,11 +22,12 @@ QUIET = (
     'quiet.run(np.seterr, all="ignore")',
     "quiet.run(np.setbufsize, 512)  # longer rows are combined with others where they lie",
 )
-"""Makes a context that ignores floating-point errors. Where operands are broadcast, NumPy copies rows into a buffer
-until it is full, which pays only for short ones: by its usual 8192 elements, the statement takes twice as long."""
+"""Creates a context that ignores floating-point errors. If operands are broadcast, NumPy copies rows into a buffer
+until it is full, which only pays off for short rows: with the usual 8192 elements, the statement takes twice as
+long."""
 
 LONG = 100_000
-"""Nanoseconds of a native function for which it is worth it to look where the memory begins that it works in."""
+"""A native function with at least this many nanoseconds of work is worth an aligned workspace."""
 
 
 def known_values(graph: Graph) -> set[Value]:
@@ -46,7 +47,7 @@ def planned(
 ) -> "Function":
     """The outermost function, which writes its results where a memory plan says, large ones into an arena.
 
-    The memory of the `donated` inputs is its own.
+    The memory of the `donated` inputs belongs to it.
     """
     known = known_values(graph)
     owned = {graph.inputs[place] for place in donated if graph.inputs[place].ndim}
@@ -55,7 +56,7 @@ def planned(
 
 
 def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) -> "Function":
-    """The function of a nested graph: its results are new memory where they cannot take the place of an operand."""
+    """The function of a nested graph: its results are new memory if they cannot replace an operand."""
     graph = nested.graph
     if nested.is_plain:
         return Function(graph, module, parameters, None, frozenset(), outermost=False)
@@ -69,9 +70,9 @@ def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) ->
 def planned_tile(
     graph: Graph, module: Module, parameters: Sequence[str], results: Sequence[str]
 ) -> "Function":
-    """The function of one tile, which writes its outputs into given memory, and all else into an arena.
+    """The function of one tile, which writes its outputs to given memory, and everything else into an arena.
 
-    Tiles are how statements of NumPy share work: they call no native functions.
+    Tiles are for parallel NumPy statements: they call no native functions.
     """
     known = known_values(graph)
     plan = plan_memory(graph, lambda call: replace(memory_of(call), smallest=0), known=known)
@@ -80,17 +81,17 @@ def planned_tile(
 
 
 def plain_tile(graph: Graph, module: Module, parameters: Sequence[str], results: Sequence[str]) -> "Function":
-    """The same with every call as its op's meaning."""
+    """The same with every call as its op's definition."""
     return Function(graph, module, parameters, None, frozenset(), outermost=False, results=results)
 
 
 def plain(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function":
-    """A function that writes every call as its op's meaning, with new memory for each."""
+    """A function that writes every call as its op's definition, with new memory for each."""
     return Function(graph, module, parameters, None, frozenset(), outermost=True)
 
 
 def has_effects(graph: Graph) -> bool:
-    """Whether a call of the graph runs Python of the user's."""
+    """Whether a call of the graph runs the user's Python."""
     return any(has_effect(call) for call in graph.calls)
 
 
@@ -113,19 +114,19 @@ class Function:
     module: Module
     parameters: Sequence[str]
     plan: MemoryPlan | None
-    """Where results live; None to write every call as its op's meaning, with new memory for each."""
+    """The places of results; None to write every call as its op's definition, with new memory for each."""
     known: Set[Value]
-    """Values that the module has computed when it was loaded."""
+    """Values that the module has computed on loading."""
     outermost: bool
     """Called from outside, where inputs without axes may be arrays; a nested graph gets numbers."""
     own_results: int = sys.maxsize
-    """How many outputs must be memory of their own; the caller copies the rest at once."""
+    """How many outputs must have their own memory; the caller copies the rest at once."""
     results: Sequence[str] = ()
-    """Variables of the memory that the outputs are written to, if they are not returned."""
+    """Variables of the memory for the outputs, if they are not returned."""
     planes: bool = False
     """Arrays of short rows lie in planes."""
     results_of: dict[Value, str] = field(default_factory=dict[Value, str])
-    """What is made in that memory from the first."""
+    """Values that are computed in that memory directly."""
     buffers: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """The names of the views of the arena, by offset and type."""
     buffer_types: list[tuple[Dim, ArrayType]] = field(default_factory=list["tuple[Dim, ArrayType]"])
@@ -135,10 +136,10 @@ class Function:
     in_order: set[str] = field(default_factory=set[str])
     """The names of arrays known to be row-major."""
     may_warn: bool = False
-    """A statement computes with NumPy, which may warn of floating-point errors."""
+    """Whether a statement computes with NumPy, which may warn of floating-point errors."""
 
     def write(self) -> None:
-        """Fill in the text."""
+        """Write the text."""
         names = Names([*RESERVED, *self.parameters, *self.results, *self.module.fixed_names])
         of = dict(zip(self.graph.inputs, self.parameters, strict=True))
         scope = Scope(self.module, names, of, is_plain=self.plan is None)
@@ -165,19 +166,19 @@ class Function:
         ]
 
     def _read_numbers(self) -> None:
-        """As NumPy's numbers, inputs without axes are much faster."""
+        """As NumPy scalars, inputs without axes are much faster."""
         used = {value for call in self.graph.calls for value in call.inputs}.union(self.graph.outputs)
         for value, name in zip(self.graph.inputs, self.parameters, strict=True):
             if value.ndim == 0 and value in used:
                 self.lines.append(f"    {name} = {name}[()]")
 
     def _give_results(self) -> None:
-        """Let what becomes an output be made in its memory from the first."""
+        """Let an output be computed directly in its memory."""
         if self.plan is None or not self.results:
             return
         makers = {output: call for call in self.graph.calls for output in call.outputs}
         for value, name in zip(self.graph.outputs, self.results, strict=True):
-            while value in self.plan.overwritten:  # a view in between may show the elements in another order
+            while value in self.plan.overwritten:  # a view in between may have the elements in another order
                 value = self.plan.overwritten[value]
             if value in self.plan.block and value in makers and memory_of(makers[value]).into:
                 self.results_of.setdefault(value, name)
@@ -211,7 +212,7 @@ class Function:
     def _native_statement(self, function: NativeFunction, call: Call, scope: Scope) -> list[str]:
         """``name = np.empty(…)`` for each result that a native function writes, and its call.
 
-        What it works in has no name, so that it is free as soon as the function returns.
+        Its workspace has no name, so it is freed as soon as the function returns.
         """
         arguments = [scope.array(value) for value in call.inputs]
         for type in function.inputs:
@@ -225,7 +226,7 @@ class Function:
         lines: list[str] = []
         for output, type, target in zip(call.outputs, function.outputs, targets, strict=False):
             name = scope.names.numbered(call.op)
-            if target in arguments[: len(call.inputs)]:  # it is overwritten, where it lies in order
+            if target in arguments[: len(call.inputs)]:  # it is overwritten, if it is in order
                 arguments[arguments.index(target)] = name
                 if target not in self.in_order:
                     target = f"np.ascontiguousarray({target})"
@@ -239,7 +240,7 @@ class Function:
         return [*lines, *(f"    {name} = {name}[()]" for name in numbers)]
 
     def _targets(self, call: Call, scope: Scope) -> list[str | None]:
-        """Where the plan wants the results of a call; None for new memory."""
+        """Where the plan puts the results of a call; None for new memory."""
         return [self._target(output, scope) for output in call.outputs]
 
     def _target(self, output: Value, scope: Scope) -> str | None:
@@ -264,7 +265,7 @@ class Function:
         return self.buffers[key]
 
     def _delete(self, index: int, scope: Scope) -> None:
-        """Let go of large results outside the arena after their last use."""
+        """Release large results outside the arena after their last use."""
         if self.plan is None:
             return
         dying = [value for value in self.plan.dying.get(index, ()) if value in scope.of]
@@ -273,7 +274,7 @@ class Function:
             self.lines += bare_tuple("del ", large) if len(large) > 1 else [f"    del {large[0]}"]
 
     def _returned(self, value: Value, scope: Scope, taken: set[Block], *, own: bool) -> str:
-        """An output, as memory of its own if asked for; `taken` are the blocks that were returned before."""
+        """An output, in its own memory if required; `taken` are the blocks that were returned before."""
         if value.ndim == 0:
             return scope.scalar(value)
         text = scope.array(value)
@@ -286,7 +287,7 @@ class Function:
         return text if self._is_row_major(value, scope) else f"np.ascontiguousarray({text})"
 
     def _is_row_major(self, value: Value, scope: Scope) -> bool:
-        """Whether the elements of an output are known to lie in C order; of one axis, they may lie as they do."""
+        """Whether the elements of an output are known to be in C order; with one axis, they may have any stride."""
         if not self.outermost or value.ndim < 2:
             return True
         makers = {output: call for call in self.graph.calls for output in call.outputs}
@@ -302,7 +303,7 @@ class Function:
 
     @property
     def arena_bytes(self) -> Dim:
-        """What its buffers need together."""
+        """The total size of its buffers."""
         return self.plan.arena_bytes if self.plan else 0
 
     @property

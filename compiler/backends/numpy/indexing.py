@@ -1,4 +1,4 @@
-"""NumPy statements of reads and writes at places known only at run time."""
+"""NumPy statements of reads and writes at positions that are only known at run time."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from .layout import copied, transposed
 
 @form("gather")
 def _gather(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """Along one axis `np.take`, which clips the indices itself; one place as an index."""
+    """Along one axis `np.take`, which clips the indices itself; a single position as an index."""
     x, *indices = call.inputs
     axes: Any = call.params["axes"]
     if not any(index.ndim for index in indices) and is_known(x.type.size >= 1):
@@ -38,7 +38,7 @@ def _gather(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 @form("scatter", overwrites=(0,))
 def _scatter(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """One place as an assignment, which leaves an array as it is where the place lies outside of it."""
+    """A single position as an assignment, which does nothing if it is outside the array."""
     x, updates, *indices = call.inputs
     if any(index.ndim for index in indices):
         return AS_MEANING.write(call, scope, target)

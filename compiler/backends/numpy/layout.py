@@ -1,4 +1,4 @@
-"""NumPy statements of ops that move elements: views where NumPy has them, else writes into memory."""
+"""NumPy statements of ops that move elements: views if NumPy has them, otherwise writes to memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from .form import Scope, assigned, form
 
 
 def index_text(shape: Shape, start: Shape, stop: Shape, step: Shape, scope: Scope) -> str:
-    """``[1:, ::2]``: slices of an array of `shape`, without full ones at the end."""
+    """``[1:, ::2]``: slices of an array of `shape`, without trailing full ones."""
     parts: list[str] = []
     for dim, first, last, stride in zip(shape, start, stop, step, strict=True):
         ends = [
@@ -140,7 +140,7 @@ def _update_slice(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 
 def copied(name: str, x: str, target: str | None) -> list[str]:
-    """A copy that may be written to; `x` itself where that is the target."""
+    """A writable copy; `x` itself if that is the target."""
     if target is None:
         return [f'    {name} = {x}.copy(order="C")']
     return [f"    {name} = {target}", *([] if target == x else [f"    np.copyto({name}, {x})"])]

@@ -10,7 +10,7 @@ from .nested import assigned_tuple, name_outputs, operand_text, run_text
 
 
 def _own(value: Value, scope: Scope) -> str:
-    """What is carried first, in memory that the steps may write to."""
+    """The carry first, in memory that the steps may write to."""
     return f"{operand_text(value, scope)}.copy()" if value.ndim else operand_text(value, scope)
 
 
@@ -21,7 +21,7 @@ def _arrays(carried: Sequence[Value], consts: int) -> tuple[int, ...]:
 
 @form("scan")
 def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """Results are stacked in arrays that are made before the loop; each step returns memory of its own."""
+    """Results are stacked in arrays that are allocated before the loop; each step returns its own memory."""
     graph, length, consts, carried, reverse, unroll = scan_params(call)
     outer = [operand_text(value, scope) for value in call.inputs[:consts]]
     init = call.inputs[consts : consts + carried]
@@ -52,7 +52,7 @@ def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
 def _turns(
     counter: str, length: Dim, reverse: bool, unroll: int, scope: Scope
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """The loops that make up `length` steps: the ``for``, or nothing, and the indices of the steps in one turn."""
+    """The loops over `length` steps: the ``for``, or nothing, and the indices of the steps in one iteration."""
     together = unroll if isinstance(length, SymbolicSize) else min(unroll, length)
     whole = length - length % together if together else 0
     for first, last, stride in ((0, whole, together), (whole, length, 1)):
@@ -71,7 +71,7 @@ def _turns(
 
 @form("while_loop")
 def _while(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """``while cond(…):``, or a `for` over the most steps that there may be, which is left."""
+    """``while cond(…):``, or a `for` over the maximum number of steps with a break."""
     cond, body, consts, most = while_params(call)
     outer = [operand_text(value, scope) for value in call.inputs[:consts]]
     given = [_own(value, scope) for value in call.inputs[consts:]]

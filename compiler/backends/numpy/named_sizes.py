@@ -1,4 +1,4 @@
-"""The named sizes of a generated module: variables that its functions take, which are read off the inputs first."""
+"""The named sizes of a generated module: variables that its functions take, and that are first read from the inputs."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 LOCAL = ("arena", "kept", "memory", "quiet")
-"""Variables of the module's own functions beside those of its sizes."""
+"""Variables of the module's own functions besides those of its sizes."""
 
 
 def size_variables(graph: Graph, taken: Iterable[str]) -> dict[str, str]:
-    """A variable for each named size of a graph, called like the size where nobody else is."""
+    """A variable for each named size of a graph, with the name of the size if it is free."""
     names = Names((*taken, *LOCAL))
     return {name: names.claim(name) for name in names_of_sizes(sizes_in_graph(graph))}
 
@@ -31,12 +31,12 @@ def names_of_sizes(sizes: Iterable[SymbolicSize]) -> list[str]:
 
 
 def size_text(size: Any, variables: Mapping[str, str]) -> str:
-    """A size as an expression of the variables, as the formatter writes it."""
+    """A size as an expression of the variables, formatted like by ruff."""
     return spaced(size.spelled(variables)) if isinstance(size, SymbolicSize) else str(size)
 
 
 def spaced(text: str) -> str:
-    """An expression as the formatter writes it."""
+    """An expression, formatted like by ruff."""
     return text.replace("*", " * ")
 
 
@@ -51,7 +51,7 @@ def sizes_used(variables: Mapping[str, str], lines: Iterable[str]) -> list[str]:
 def size_statements(
     graph: Graph, parameters: Sequence[str], variables: Mapping[str, str], used: Sequence[str]
 ) -> list[str]:
-    """``B = x.shape[0]`` for each of the variables that is `used`, given what the inputs are called."""
+    """``B = x.shape[0]`` for each of the variables that is `used`, given the names of the inputs."""
     if not used:
         return []
     from ...shapes.scope import relations_among
@@ -76,7 +76,7 @@ def size_statements(
 
 
 def example_types(graph: Graph) -> list[ArrayType]:
-    """Those of the inputs in a call that may be."""
+    """Plausible shapes of the inputs of a call."""
     sizes = sorted({size for found in sizes_in_graph(graph) for size in found.sizes}, key=str)
     if not sizes:
         return [value.type for value in graph.inputs]

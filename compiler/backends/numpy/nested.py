@@ -10,13 +10,13 @@ from .form import Nested, Scope, form, param_expression, params_text
 
 
 def operand_text(value: Value, scope: Scope) -> str:
-    """An operand of a nested graph, which gets NumPy's numbers where there are no axes."""
+    """An operand of a nested graph, which gets NumPy scalars for inputs without axes."""
     return scope.array(value) if value.ndim else scope.scalar(value)
 
 
 def run_text(nested: Nested, arguments: list[str], scope: Scope) -> str:
     """``wave(x, y)``: a call of the function that runs a nested graph."""
-    if scope.is_plain and scope.module.library:  # what native functions are compared with calls none
+    if scope.is_plain and scope.module.library:  # the reference for native functions calls none
         nested = replace(nested, is_plain=True)
     first = ["outside"] if any(map(has_effect, nested.graph.calls)) else []
     sizes = scope.module.sizes_in(nested.graph)
@@ -47,9 +47,9 @@ def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 @form("callback")
 def _callback(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """The meaning, with its parameters bound, is put into a global variable; see `numpy.callbacks`.
+    """The definition, with its parameters bound, is stored in a global variable; see `numpy.callbacks`.
 
-    Parameters that depend on named sizes are given in their place at each call.
+    Parameters that depend on named sizes are passed in each call instead.
     """
     module = scope.module
     name = module.names.numbered("python")
@@ -70,7 +70,7 @@ def _debug_print(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 @form("switch")
 def _switch(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """``if index <= 0: … elif index == 1: … else: …``; a bool asks for the second branch first."""
+    """``if index <= 0: … elif index == 1: … else: …``; for a bool the second branch comes first."""
     branches = call.params["branches"]
     assert isinstance(branches, tuple)
     index, *operands = call.inputs
@@ -87,7 +87,7 @@ def _switch(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 
 def _conditions(index: Value, count: int, scope: Scope) -> list[str]:
-    """``if …``, ``elif …`` and at last ``else``, one per branch."""
+    """``if …``, ``elif …`` and finally ``else``, one per branch."""
     text = scope.scalar(index)
     if index.dtype.kind == "b":
         return [f"if {text}", "else"][: min(count, 2)]

@@ -1,4 +1,4 @@
-"""Arrays in planes: those of many short rows, with the last axis first in memory, where NumPy's loops are long."""
+"""Arrays in planes: those of many short rows, with the last axis first in memory, so that NumPy's loops are long."""
 
 import math
 
@@ -8,13 +8,13 @@ from ...op import is_view
 from ...symbolic_size import typical
 
 SHORT = 16
-"""Rows of fewer elements cost more to begin than to run through, whatever is done with them."""
+"""Rows with fewer elements cost more to start than to process."""
 
 LONGEST = 64
-"""Rows of up to so many are still faster in planes, if nothing in rows must be brought there or back."""
+"""Rows with up to this many elements are still faster in planes, if no rows must be converted."""
 
 MANY = 64
-"""So many rows make planes worth it."""
+"""This many rows make planes worthwhile."""
 
 PLANES = """\
 def in_planes(x):
@@ -37,7 +37,7 @@ def _elements(type: ArrayType) -> int:
 
 
 def wants_planes(graph: Graph) -> bool:
-    """Whether more elements are reduced along short rows, or combined with what is broadcast to them, than read from
+    """Whether more elements are reduced along short rows, or combined with broadcast values, than are read from
     inputs or written to outputs, which are not in planes."""
     given = {*graph.inputs}
     balance = -sum(_moving(value.type) for value in graph.outputs)
@@ -61,12 +61,12 @@ def wants_planes(graph: Graph) -> bool:
 
 
 def _moving(type: ArrayType) -> int:
-    """What it costs to read or write rows where they would do without planes."""
+    """The cost of reading or writing rows that would not be needed without planes."""
     return 4 * _elements(type) if has_short_rows(type) and typical(type.shape[-1]) >= SHORT else 0
 
 
 def _broadcasts(call: Call) -> bool:
-    """Whether an operand has other rows than the result, so that NumPy runs through one row after the other."""
+    """Whether an operand has other rows than the result, so that NumPy processes one row after another."""
     (output,) = call.outputs
     return any(_elements(value.type) > 1 and not _has_shape_of(output, value) for value in call.inputs)
 

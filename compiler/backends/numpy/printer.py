@@ -1,4 +1,4 @@
-"""The NumPy backend: a graph as one readable Python module that needs NumPy alone."""
+"""The NumPy backend: a graph as one readable Python module that needs only NumPy."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,10 +58,10 @@ FIXED_NAMES = (
     *NATIVE_NAMES,
     *tiles.NAMES,
 )
-"""What a module calls its own functions and variables, besides those of its self check."""
+"""The names of a module's own functions and variables, except those of its self check."""
 
 MEANING = "The meaning of every operation, one by one."
-"""What the function says of itself that the self check compares with."""
+"""The name of the reference function for the self check."""
 
 NEW_MEMORY = """\
 def new_memory(nbytes):
@@ -79,17 +79,17 @@ def print_module(
 ) -> str:
     """The source of a module with a function ``entry_name(graph)`` from the inputs to the tuple of outputs.
 
-    Inputs are arrays of exactly the types of the graph's inputs, in any memory layout; those without axes
-    may be NumPy numbers. Outputs are new arrays, and NumPy numbers where they have no axes: none shares
-    memory with another, with an input, or with what the module keeps. The function may be called from
-    several threads, and from within itself. Floating-point errors give NaN and infinity without a warning.
+    Inputs are arrays of exactly the types of the graph's inputs, in any memory layout; those without axes may be
+    NumPy numbers. Outputs are new arrays, and NumPy numbers if they have no axes: none shares memory with another,
+    with an input, or with memory that the module keeps. The function may be called from several threads, and from
+    within itself. Floating-point errors give NaN and infinity without a warning.
 
-    With `check` the module, when it is run, compares itself with the meanings of the ops, one by one, on
-    random inputs, and times itself. The same graph gives the same text, byte by byte.
+    With `check`, the module compares itself with the definitions of the ops, one by one, on random inputs, and times
+    itself when it is run. The same graph gives the same text, byte for byte.
 
-    The inputs that are `donated` are memory that results may take: they are contiguous, writeable arrays.
+    The inputs that are `donated` are memory that results may use: they are contiguous, writeable arrays.
 
-    With a `library`, what native functions can do is theirs: they are collected there, and the module takes them from a
+    With a `library`, native functions do what they can: they are collected there, and the module loads them from a
     shared library when its function ``link`` is called.
     """
     module = _module(graph)
@@ -99,7 +99,7 @@ def print_module(
     main = planned(graph, module, parameters, donated)
     main.write()
     bodies: list[list[str]] = []
-    is_checked = check and not effects and not donated  # which would be compared with what is left of them
+    is_checked = check and not effects and not donated  # which would be compared after being overwritten
     if is_checked:
         reference = plain(graph, module, parameters)
         reference.write()
@@ -119,7 +119,7 @@ def print_module(
         *entry,
         *bodies,
     ]
-    # The imports come last because they depend on all else.
+    # The imports come last because they depend on everything else.
     sections = [
         _header(name, module, is_checked),
         _imports(module, main, is_checked),
@@ -137,7 +137,7 @@ class Compared:
     entry: Callable[[Sequence[str], Sequence[str]], str]
     """Its text, given the names of its parameters and of the `reads`."""
     inputs: Sequence[Value]
-    """What it computes with, in the order of the graph's inputs."""
+    """Its arguments, in the order of the graph's inputs."""
     reads: Sequence[Value]
     """Some of these, and constants."""
     taken: Sequence[str]
@@ -147,7 +147,7 @@ class Compared:
 
 
 def print_compared(graph: Graph, doc: str, imports: str, blocks: Sequence[str], compared: Compared) -> str:
-    """A module that compares a function, given as text, with the meanings of the ops of the graph, and times it.
+    """A module that compares a function, given as text, with the definitions of the ops of the graph, and times it.
 
     The function is called ``entry_name(graph)``, and `blocks` are texts that it needs.
     """
@@ -177,7 +177,7 @@ def print_compared(graph: Graph, doc: str, imports: str, blocks: Sequence[str], 
 def memory_plan(
     graph: Graph, library: NativeLibrary | None = None, donated: Sequence[int] = ()
 ) -> MemoryPlan:
-    """Where the results of the calls of `graph` lie in the module that `print_module` prints."""
+    """The places of the results of calls of `graph` in the module that `print_module` prints."""
     module = _module(graph)
     module.library = library
     plan = planned(graph, module, parameters_of(graph, module), donated).plan
@@ -186,7 +186,7 @@ def memory_plan(
 
 
 def entry_name(graph: Graph) -> str:
-    """What the function of the module is called: like the graph."""
+    """The name of the module's function: that of the graph."""
     return Names([*RESERVED, *FIXED_NAMES, *self_check_names()]).claim(identifier(graph.name))
 
 
@@ -205,7 +205,7 @@ def _module(graph: Graph) -> Module:
 
 
 def module_of(own: Sequence[str], graph: Graph) -> Module:
-    """A module whose functions have these names besides those that all modules have, for the sizes of a graph."""
+    """A module whose functions have these names in addition to those of all modules, for the sizes of a graph."""
     fixed = [*own, *FIXED_NAMES, *self_check_names()]
     sizes = size_variables(graph, (*RESERVED, *fixed))
     module = Module(fixed_names=[*fixed, *sizes.values()], sizes=sizes)
@@ -215,7 +215,7 @@ def module_of(own: Sequence[str], graph: Graph) -> Module:
 
 
 def parameters_of(graph: Graph, module: Module) -> list[str]:
-    """What the inputs are called in the function that runs a graph."""
+    """The names of the inputs in the function that runs a graph."""
     return module.names.inner([identifier(name) for name in graph.input_names])
 
 
@@ -283,7 +283,7 @@ def _called_library(module: Module) -> NativeLibrary | None:
 
 
 def helper_functions(module: Module) -> list[list[str]]:
-    """The functions that hold the meanings of ops, and what makes memory if any function of the module does."""
+    """The functions with the definitions of ops, and the one that allocates memory if it is used."""
     functions: list[list[str]] = [function_text(op, name) for op, name in module.helpers.items()]
     return [[*NEW_MEMORY.splitlines()], *functions] if module.makes_memory else functions
 
@@ -309,7 +309,7 @@ def has_workspace(main: Function) -> bool:
 
 
 def entry_functions(graph: Graph, name: str, main: Function, effects: bool) -> list[list[str]]:
-    """The function of the module, and those by which it runs the statements in a workspace if they need one."""
+    """The function of the module, and those that run its statements in a workspace if they need one."""
     inputs = [f"{p}: {v.type}" for p, v in zip(main.parameters, graph.inputs, strict=True)]
     outputs = [f"{v.type}" for v in graph.outputs]
     doc = f"Inputs: {', '.join(inputs) or 'none'}. Outputs: {', '.join(outputs) or 'none'}."
@@ -340,12 +340,12 @@ def entry_functions(graph: Graph, name: str, main: Function, effects: bool) -> l
 
 
 def reading(function: Function, used: Sequence[str]) -> list[str]:
-    """Statements that read sizes off the inputs."""
+    """Statements that read sizes from the inputs."""
     return size_statements(function.graph, function.parameters, function.module.sizes, used)
 
 
 def _made_workspace(main: Function, sizes: Sequence[str]) -> list[str]:
-    """Statements that make a workspace, or another one of what is kept from calls with other sizes."""
+    """Statements that allocate a workspace, or reallocate it for calls with other sizes."""
     if not sizes:
         return ["        mine = workspace()"]
     return [
@@ -356,7 +356,7 @@ def _made_workspace(main: Function, sizes: Sequence[str]) -> list[str]:
 
 
 def _sized_workspace(main: Function, sizes: Sequence[str]) -> list[str]:
-    """`_workspace` whose memory depends on named sizes: it is kept while calls need no more."""
+    """`_workspace` for memory that depends on named sizes: it is kept while calls need no more."""
     may_warn = main.may_warn
     context = "a context that ignores floating-point errors, and " * may_warn
     doc = f"{context}memory for results, as far as `kept` has none."
@@ -386,7 +386,7 @@ def _views(main: Function) -> list[str]:
 
 
 def _workspace(main: Function) -> list[str]:
-    """Makes what one call needs; ``idle`` keeps it from call to call."""
+    """Allocates what one call needs; ``idle`` keeps it from call to call."""
     parts = [
         *["a context that ignores floating-point errors"] * main.may_warn,
         *["memory for results in between"] * bool(main.buffers),

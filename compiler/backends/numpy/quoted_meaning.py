@@ -1,4 +1,4 @@
-"""The NumPy meaning of an op as source text: in place where it is one expression, else as a function."""
+"""The NumPy definition of an op as source text: inline if it is one expression, otherwise as a function."""
 
 import ast
 import builtins
@@ -18,14 +18,14 @@ from ...op import lookup
 
 
 def numpy_function(op: str) -> str | None:
-    """``np.tanh`` if the meaning of `op` is a function of NumPy's own, else None."""
+    """``np.tanh`` if the definition of `op` is a NumPy function, else None."""
     meaning = lookup(op).numpy
     name = getattr(meaning, "__name__", "")
     return f"np.{name}" if getattr(np, name, None) is meaning else None
 
 
 def expression(op: str, inputs: Sequence[str], params: Mapping[str, str]) -> str | None:
-    """The meaning of `op` applied to expressions, if it is a function of NumPy or a lambda; else None."""
+    """The definition of `op` applied to expressions, if it is a NumPy function or a lambda; else None."""
     if name := numpy_function(op):
         return f"{name}({', '.join([*inputs, *(f'{key}={text}' for key, text in params.items())])})"
     meaning = _function(op)
@@ -37,18 +37,18 @@ def expression(op: str, inputs: Sequence[str], params: Mapping[str, str]) -> str
         given[rest] = f"({', '.join(inputs)},)"
     body = ast.parse(_lambda_body(op), mode="eval").body
     text = ast.unparse(_Substitution(given).visit(body))
-    return text if '"' in text else text.replace("'", '"')  # a text with quotes in it stays as it is
+    return text if '"' in text else text.replace("'", '"')  # a text with quotes in it does not change
 
 
 def function_text(op: str, name: str) -> list[str]:
-    """The meaning of `op` as the lines of a function called `name`, without annotations."""
+    """The definition of `op` as the lines of a function called `name`, without annotations."""
     arguments, body = _definition(op)
     return [f"def {name}({arguments}):", *body]
 
 
 @cache
 def _definition(op: str) -> tuple[str, tuple[str, ...]]:
-    """The arguments and the body of the function that is the meaning of `op`. It takes a while to find them."""
+    """The arguments and the body of the function that defines `op`. It takes a while to find them."""
     source = textwrap.dedent(inspect.getsource(_function(op)))
     (definition,) = ast.parse(source).body
     assert isinstance(definition, ast.FunctionDef), "lambdas are written in place"
@@ -65,7 +65,7 @@ _SUM: Final = re.compile(r"(\s*)for (\w+) in ([A-Z]\w*):")
 
 
 def _with_numbers(op: str, line: str) -> list[str]:
-    """A line of a meaning; where it goes over a table of coefficients, with the numbers in its place."""
+    """A line of a definition; a loop over a table of coefficients gets the numbers instead."""
     found = _SUM.fullmatch(line)
     if found is None:
         return [line]
@@ -78,7 +78,7 @@ def _with_numbers(op: str, line: str) -> list[str]:
 
 
 def _table(op: str, name: str) -> tuple[float, ...]:
-    """The coefficients that a meaning knows by a name; empty if these are none."""
+    """The coefficients that a definition refers to by a name; empty if there are none."""
     found = _function(op).__globals__.get(name, ())
     is_table = isinstance(found, tuple) and all(isinstance(x, float) for x in found)
     return found if is_table else ()
@@ -119,7 +119,7 @@ def _lambda_body(op: str) -> str:
 
 
 def _check_names(op: str, tree: ast.AST) -> None:
-    """A quoted meaning may refer to nothing but NumPy, its arguments and variables, Python's builtins, and tables."""
+    """A quoted definition may refer only to NumPy, its arguments and variables, Python's builtins, and tables."""
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     own |= set(inspect.signature(_function(op)).parameters)
@@ -141,7 +141,7 @@ def _without_annotations(arguments: ast.arguments) -> str:
 
 
 class _Substitution(ast.NodeTransformer):
-    """Puts expressions in the place of names."""
+    """Replaces names by expressions."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self.given = given

@@ -1,4 +1,4 @@
-"""NumPy statements of reductions: the `reduce` of a ufunc, which is what `np.sum` calls in the end."""
+"""NumPy statements of reductions: the `reduce` of a ufunc, which `np.sum` calls in the end."""
 
 import math
 from typing import Any
@@ -22,7 +22,7 @@ UFUNCS = {
 
 LONGEST = 1024
 """Rows of at most this length are summed by BLAS, whose rounding error grows faster with the length than that of
-NumPy's pairwise sums. Down a column both add one number after the other."""
+NumPy's pairwise sums. Along columns both add one number after another."""
 
 
 def _sums_rows(value: Value, axes: tuple[int, ...]) -> bool:
@@ -62,7 +62,7 @@ def _row_sums(call: Call, scope: Scope, name: str, target: str | None, indent: i
 
 
 def _ones(length: Dim, value: Value, scope: Scope) -> str:
-    """As many as there are elements in a row, which are no more than `LONGEST`."""
+    """As many as there are elements in a row, which are at most `LONGEST`."""
     if not isinstance(length, SymbolicSize):
         return scope.module.constant(Constant(np.ones(length, value.dtype)))
     return f"{scope.module.constant(Constant(np.ones(LONGEST, value.dtype)))}[:{scope.size(length)}]"

@@ -82,5 +82,5 @@ def self_check(graph: Graph, name: str, module: Module, before: Sequence[str] = 
 
 
 def self_check_names() -> Sequence[str]:
-    """What these functions are called."""
+    """The names of these functions."""
     return ("INPUTS", "reference", "drawn", "difference", "tolerance", "check")

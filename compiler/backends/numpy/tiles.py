@@ -1,4 +1,4 @@
-"""Tiles as statements: a function that computes one, and the functions that share them out among threads."""
+"""Tiles as statements: a function that computes one, and the functions that distribute them to threads."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -95,23 +95,22 @@ def some_tiles(numbers, tile, memory, sizes, arrays):
         quiet.run(tile, number, mine, *sizes, *arrays)
     idle_arenas.append((quiet, arena))
 '''
-"""The same in modules with named sizes, where an arena is as large as the calls so far have needed."""
+"""The same in modules with named sizes, whose arena is as large as the calls so far have needed."""
 
 NAMES = ("threads", "pool", "pools", "in_tiles", "some_tiles", "in_planes", "idle_arenas")
-"""What the functions are called, and what they keep.
+"""The names of the functions and of their state.
 
-Whoever loads the module may put a function of its own in the place of ``threads``, and a dict that modules share in
-that of ``pools``.
+The loader of the module may replace ``threads`` by its own function, and ``pools`` by a dict that modules share.
 """
 
 
 SMALL = 1 << 16
-"""Where sizes have names, values of so many bytes are computed without tiles, which take some microseconds."""
+"""With named sizes, values with up to this many bytes are computed without tiles, which cost some microseconds."""
 
 
 @form("tiled")
 def _tiled(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """``if`` there is enough for tiles, these, ``else`` a call of the function that computes all at once."""
+    """``if`` there is enough for tiles, these, ``else`` a call of the function that computes everything at once."""
     whole: Any = call.params.get("whole")
     inputs = [operand_text(value, scope) for value in call.inputs]
     outputs = name_outputs(call, scope)
@@ -131,7 +130,7 @@ def _tiled(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 
 def _is_same(whole: Graph, call: Call) -> bool:
-    """Whether a graph gives what a call does for all sizes: of parts that are reduced later, it gives one."""
+    """Whether a graph returns what a call does for all sizes: for parts that are reduced later, it returns one."""
     return all(same_shape(x.shape, y.shape) for x, y in zip(whole.outputs, call.outputs, strict=True))
 
 
@@ -200,7 +199,7 @@ def tile_functions(module: Module) -> list[list[str]]:
 
 
 def _shared(module: Module, arena_bytes: int) -> Sequence[str]:
-    """The functions by which tiles are shared out."""
+    """The functions that distribute tiles."""
     planes = [PLANES] * any(wants_planes(tile.graph) for tile in module.tiles)
     quiet = "\n        ".join(QUIET)
     if not module.sizes:

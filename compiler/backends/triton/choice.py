@@ -1,4 +1,4 @@
-"""What can be chosen of a kernel, in the place of what the rules of blocks and tiles say."""
+"""The tunable parameters of a kernel, which override the rules for blocks and tiles."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -8,38 +8,40 @@ from ...errors import ArgumentValueError
 from ...nesting import shown
 
 MOST: Final = {"warps": 32, "stages": 8, "parts": 1 << 16, "programs": 1 << 16}
-"""Of other fields there may be as many as a block of Triton's has elements."""
+"""Other fields may be as large as the number of elements of a Triton block."""
 
 LARGEST_BLOCK: Final = 1 << 20
 _COUNTS: Final = ("stages", "parts", "programs")
-"""What need not be a power of two."""
+"""The fields that need not be powers of two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How the functions of one kernel are cut up. What is None follows the rules, as does what a kernel has not.
+    """The parameters of the functions of one kernel. None follows the rules, and so do parameters that a kernel does
+    not have.
 
     Raises:
         ArgumentValueError: a number that no kernel can have.
     """
 
     elements: int | None = None
-    """A program of a loop nest computes so many at once."""
+    """Elements that a program of a loop nest computes at once."""
     rows: int | None = None
-    """Of the tile of a product."""
+    """Rows of the tile of a product."""
     columns: int | None = None
-    """Of that tile; of a loop nest, so many sums side by side where neighbours in memory belong to different ones."""
+    """Columns of that tile; for a loop nest, sums computed side by side if neighbours in memory belong to different
+    ones."""
     depth: int | None = None
-    """So many products are added at once."""
+    """Products added in one step of the loop."""
     warps: int | None = None
     """Groups of threads that compute a program."""
     stages: int | None = None
-    """For so many turns of the loop operands are on their way into shared memory."""
+    """Loop iterations for which operands are loaded ahead into shared memory."""
     parts: int | None = None
-    """Sums of products are cut into so many."""
+    """Pieces into which sums of products are split."""
     programs: int | None = None
-    """So many at most go over rows in turn, and gather columns; or over the tiles of a product, of which the hardware
-    copies operands."""
+    """The maximum number of programs that go over rows in turn and accumulate columns; or over the tiles of a product
+    whose operands the hardware copies."""
 
     def __post_init__(self) -> None:
         for name, number in self.fields.items():
@@ -47,7 +49,7 @@ class Choice:
 
     @property
     def fields(self) -> dict[str, int]:
-        """What is chosen."""
+        """The parameters that are set."""
         return {name: number for name, number in asdict(self).items() if number is not None}
 
     def __str__(self) -> str:
@@ -55,13 +57,13 @@ class Choice:
 
 
 RULES: Final = Choice()
-"""Nothing is chosen."""
+"""Whether nothing is set."""
 
 NAMES: Final = tuple(field.name for field in fields(Choice))
 
 
 def choice_of(found: Mapping[str, Any]) -> Choice:
-    """The choice whose fields these are.
+    """The choice with these fields.
 
     Raises:
         ArgumentValueError: there is no such field, or no kernel can have such a number.

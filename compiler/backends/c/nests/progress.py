@@ -47,7 +47,7 @@ def carried_unknowns(carried: Sequence[Known]) -> set[Unknown]:
 
 
 def tests_in(graph: Graph, consts: Sequence[Item], carried: Sequence[Known]) -> Iterator[tuple[Sum, Sum]]:
-    """Pairs of which the test of a loop says that the first is less than the second."""
+    """Pairs of integers for which the test of a loop says that the first is less than the second."""
     found = sums_in(graph, [*(item.known for item in consts), *carried])
     makers = {output: call for call in graph.calls for output in call.outputs}
     waiting = [graph.outputs[0]]
@@ -71,7 +71,7 @@ _LESS = frozenset({"less", "less_equal", "greater", "greater_equal"})
 
 
 def counting_test(graph: Graph) -> tuple[Value, Value] | None:
-    """Two integers, if the test only asks whether the first, an input of the graph, is less than the second."""
+    """Two integers, if the test only checks whether the first, an input of the graph, is less than the second."""
     if len(graph.calls) != 1:
         return None
     (call,) = graph.calls

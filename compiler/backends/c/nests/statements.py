@@ -1,4 +1,4 @@
-"""The lines of a nest while it is written; numbers that nothing uses are left out in the end."""
+"""The lines of a nest under construction; unused numbers are left out in the end."""
 
 import re
 from collections.abc import Generator, Sequence
@@ -11,7 +11,7 @@ from ..layout import comment_line
 
 INDENT = "    "
 MOST_CHEAP = 4
-"""Numbers of a branch that are computed whether it is taken or not."""
+"""This many numbers of a branch are computed whether it is taken or not."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -19,7 +19,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 class Line:
     text: str
     defined: str | None = None
-    """The number that the line defines and does nothing else."""
+    """The number that the line defines without other effects."""
     is_comment: bool = False
     is_cheap: bool = False
     """Whether it takes about as long as a jump."""
@@ -47,7 +47,7 @@ class Statements:
         self._lines.append(Line(f"{INDENT * self.depth}{type} {name}{start};"))
 
     def comment(self, call: Call) -> None:
-        """The user's line, where it changes."""
+        """The user's line, if it changes."""
         if call.location is not None and call.location != self._shown:
             self._shown = call.location
             text = comment_line(location_text(call.location))
@@ -64,7 +64,7 @@ class Statements:
 
     @contextmanager
     def captured(self) -> Generator[list[Line]]:
-        """The lines that are written meanwhile, one level deeper, for `extend`."""
+        """Captures the lines written inside the block, one level deeper, for `extend`."""
         before, self._lines = self._lines, []
         shown, self._shown = self._shown, None
         self.depth += 1
@@ -74,7 +74,7 @@ class Statements:
 
     @contextmanager
     def appending(self, lines: list[Line]) -> Generator[None]:
-        """What is written meanwhile goes behind captured lines."""
+        """Lines written inside the block come after captured lines."""
         before, self._lines = self._lines, lines
         self.depth += 1
         yield
@@ -95,7 +95,7 @@ class Statements:
             self.extend(lines)
 
     def texts(self) -> list[str]:
-        """The lines that do something, in order."""
+        """The lines with an effect, in order."""
         used = set[str]()
         kept: list[Line] = []
         for line in reversed(self._lines):
@@ -111,6 +111,6 @@ class Statements:
 
 
 def is_cheap(lines: Sequence[Line]) -> bool:
-    """Whether captured lines only compute a few numbers, faster than a jump that the processor did not foresee."""
+    """Whether captured lines only compute a few numbers, faster than a mispredicted jump."""
     numbers = [line for line in lines if not line.is_comment]
     return len(numbers) <= MOST_CHEAP and all(line.is_cheap for line in numbers)

@@ -1,4 +1,4 @@
-"""Comments of exported files: text of the user's that cannot end them, or make the next line one."""
+"""Comments of exported files: the user's text must not end them or continue onto the next line."""
 
 from ..layout import comment_line
 
@@ -6,12 +6,12 @@ WIDTH = 110
 
 
 def paragraph(text: str) -> str:
-    """Text as comments, its lines as they are."""
+    """Text as comments, with its own lines."""
     return "\n".join(comment_line(plain(line)) for line in text.expandtabs().strip("\n").split("\n"))
 
 
 def plain(text: str) -> str:
-    """The line without what is not shown, such as characters that turn the direction of writing.
+    """The line without invisible characters, such as those that change the direction of writing.
 
     >>> plain("cost\\u202e; really")
     'cost; really'
@@ -20,7 +20,7 @@ def plain(text: str) -> str:
 
 
 def without_trigraphs(text: str) -> str:
-    r"""C11 reads ``??/`` as a backslash, in comments too; no code of ours has two question marks in turn.
+    r"""C11 reads ``??/`` as a backslash, also in comments; generated code never has two consecutive question marks.
 
     >>> without_trigraphs("// what??/")
     '// what? ?/'

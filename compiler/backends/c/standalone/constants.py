@@ -1,4 +1,4 @@
-"""Large constants of a program: arrays of a file of their own rather than lines between its functions."""
+"""Large constants of a program: arrays in a file of their own instead of lines between its functions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,10 +10,10 @@ from ..literals import c_elements, filled_rows
 from ..types import element_type
 
 LARGE = 256
-"""Entries of a constant from which on it stands in the file of its own."""
+"""A constant with this many entries is written to the separate file."""
 
 MOST_ENTRIES = 1 << 22
-"""A C compiler takes minutes, and hundreds of times the memory, for more of them written as text."""
+"""For more of them as text, a C compiler takes minutes, and hundreds of times the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class NamedConstant:
 
 
 def without_large_constants(graph: Graph, name: str) -> tuple[Graph, tuple[NamedConstant, ...]]:
-    """The graph with its large constants as more inputs, and these, called ``name_constant_1``, ….
+    """The graph with its large constants as additional inputs, and these constants, called ``name_constant_1``, ….
 
     Raises:
         ExportError: they are too large for a text.

@@ -30,7 +30,7 @@ _OPENING = """\
 #pragma GCC visibility push(hidden)  // they are not part of the interface
 #endif
 """
-"""What stands before constants."""
+"""Comes before constants."""
 
 
 def c_files(
@@ -46,11 +46,12 @@ def c_files(
     """``NAME.c``, ``NAME.h``, a ``Makefile``, and ``NAME_constants.c`` if there are large constants, by their names.
 
     `program` has been through all passes of the C backend and captures nothing; `source` is its graph before them,
-    which the header shows. `doc` is what the user says of it; `name` what it is called, if not as the graph is; `paths`
-    how Python reaches its arguments; `fast_math` is that of `compile`. The same program gives the same text, byte by
-    byte.
+    which the header shows. `doc` is the user's docstring; `name` is its name, if it differs from the graph's; `paths`
+    are the Python expressions for its arguments; `fast_math` is that of `compile`. The same program gives the same
+    text, byte for byte.
 
-    Sizes may have names if they can be compared in this context. What is assumed of them then, the C function checks.
+    Sizes may have names if they can be compared in this context. The C function then checks the assumptions about
+    them.
 
     Raises:
         ExportError: C cannot compute a call, or the constants are too large for a text.
@@ -93,7 +94,7 @@ def _function_of(call: Call, name: str) -> CFunction:
 
 
 def _opening(graph: Graph, name: str) -> str:
-    """The types of what a graph takes and gives, in the words of its text."""
+    """The types of a graph's inputs and outputs, as in its text."""
     takes = [f"{given}: {value.type}" for given, value in zip(graph.input_names, graph.inputs, strict=False)]
     gives = ", ".join(str(value.type) for value in graph.outputs)
     return f"{name}({', '.join(takes)}) -> {gives if len(graph.outputs) == 1 else f'({gives})'}"

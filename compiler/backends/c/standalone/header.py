@@ -1,4 +1,4 @@
-"""The header of an exported function: what it takes, who owns what, which codes it returns."""
+"""The header of an exported function: its parameters, who owns what, which codes it returns."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from .signature import CSignature, Parameter
 from .size_checks import SizeChecks
 
 ABI: Final = 1
-"""The number of the rules below, which the header has as a macro."""
+"""The version of the rules below, which the header has as a macro."""
 
 _REAL: Final = {"complex64": "float", "complex128": "double"}
 
@@ -50,7 +50,7 @@ def header_text(
     *,
     may_fail: bool = False,
 ) -> str:
-    """The text of ``NAME.h``; `about` are the comments that say what the function computes."""
+    """The text of ``NAME.h``; `about` are the comments on what the function computes."""
     name, macro = signature.name, signature.macro
     room = workspace_text(signature, checks)
     beside = (
@@ -81,7 +81,7 @@ def header_text(
 
 
 def codes(macro: str, checks: SizeChecks | None, *, may_fail: bool) -> list[tuple[str, int, str]]:
-    """What is returned: names, numbers, and what they mean."""
+    """The return codes: names, numbers, and their meanings."""
     found = [(f"{macro}_{name}", number, said) for number, (name, said) in enumerate(_CODES)]
     return [*(found if may_fail else found[:-1]), *(checks.codes if checks else [])]
 
@@ -95,7 +95,7 @@ def _enumeration(macro: str, checks: SizeChecks | None, *, may_fail: bool) -> st
 
 
 def workspace_text(signature: CSignature, checks: SizeChecks | None) -> str:
-    """How many bytes the workspace has, in C."""
+    """The bytes of the workspace, in C."""
     if checks is None:
         return f"{signature.macro}_WORKSPACE_SIZE"
     return f"{signature.name}_workspace_size({checks.arguments})"
@@ -114,7 +114,7 @@ def _includes(signature: CSignature) -> str:
 
 
 def _dimensions(signature: CSignature, parameter: Parameter) -> str:
-    """Macros of the lengths of an array's axes, and of how many elements it has."""
+    """Macros of the lengths of an array's axes, and of its number of elements."""
     if not parameter.type.shape:
         return ""
     stem = dimension_stem(signature, parameter)
@@ -128,13 +128,13 @@ def _dimensions(signature: CSignature, parameter: Parameter) -> str:
 
 
 def dimension_stem(signature: CSignature, parameter: Parameter) -> str:
-    """What the macros of a parameter begin with; those whose names differ in nothing but case keep theirs."""
+    """The prefix of a parameter's macros; parameters whose names differ only in case keep their names."""
     alike = [p.name.upper() for p in signature.parameters].count(parameter.name.upper())
     return f"{signature.macro}_{parameter.name.upper() if alike == 1 else parameter.name}"
 
 
 def element_text(signature: CSignature, parameter: Parameter) -> str:
-    """The type of the elements, as the header calls it."""
+    """The type of the elements in the header."""
     dtype = parameter.type.dtype
     return f"{signature.name}_{dtype.name}" if dtype.kind == "c" else parameter.element
 

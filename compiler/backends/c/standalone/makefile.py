@@ -52,7 +52,7 @@ clean:
 
 
 def makefile_text(name: str, sources: Sequence[str], size: int, producer: str, *, fast_math: bool) -> str:
-    """The text of the Makefile; `size` is how many characters the functions have."""
+    """The text of the Makefile; `size` is the number of characters of the functions."""
     left_out = ("-O3", "-std=gnu11", "-fPIC", "-shared")
     required = [flag for flag in FLAGS if flag not in left_out]
     return _MAKEFILE.substitute(

@@ -19,7 +19,7 @@ _LIBRARIES: Final = {
     "spectral": "LAPACK",
     "fft": "NumPy's FFT",
 }
-"""What computes the ops of a family."""
+"""The library that computes the ops of a family."""
 
 
 def refusal(call: Call) -> ExportError:
@@ -51,5 +51,5 @@ def _reason(call: Call) -> str:
 
 
 def _with_effect(call: Call) -> Call | None:
-    """The call with an effect of its own in a graph that a call holds."""
+    """The call with its own effect in a graph that a call holds."""
     return next((inner for graph in called((call,)) for inner in graph.calls if has_effect(inner)), None)

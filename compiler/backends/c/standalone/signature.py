@@ -1,4 +1,4 @@
-"""What an exported C function takes: each argument with its name and type, and whether it is read or written."""
+"""The parameters of an exported C function: each argument with its name and type, and whether it is read or written."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from ..names import function_name, variable_name
 from ..types import element_type
 
 RESERVED = ("compute", "run", "work", "workspace")
-"""What the exported function calls its own."""
+"""Names that the exported function uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +22,23 @@ class Parameter:
     name: str
     type: ArrayType
     path: str
-    """How Python reaches it: ``weights['w']``, ``result[0]``."""
+    """Its Python expression: ``weights['w']``, ``result[0]``."""
     is_read: bool
     is_written: bool
 
     @property
     def by_value(self) -> bool:
-        """Whether it is a number, no pointer. C and C++ do not agree on how complex numbers are handed over."""
+        """Whether it is a number instead of a pointer. C and C++ pass complex numbers differently."""
         return not (self.type.shape or self.is_written or self.type.dtype.kind == "c")
 
     @property
     def element(self) -> str:
-        """The C type of an element; ``NAME_complex64`` stands in the header for what C++ calls otherwise."""
+        """The C type of an element; ``NAME_complex64`` stands in the header for a type with another name in C++."""
         return element_type(self.type.dtype)
 
     @property
     def use(self) -> str:
-        """What is done with it."""
+        """How it is used."""
         if self.is_read and self.is_written:
             return "read and overwritten"
         return "written" if self.is_written else "read"
@@ -46,13 +46,13 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class CSignature:
-    """The exported function, as C sees it."""
+    """The exported function, as seen from C."""
 
     name: str
     inputs: tuple[Parameter, ...]
     """For each input of the graph."""
     outputs: tuple[Parameter, ...]
-    """For each array of the result. What is written to an input has no parameter of its own."""
+    """For each array of the result. A result that is written to an input has no parameter of its own."""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -60,7 +60,7 @@ class CSignature:
 
     @property
     def macro(self) -> str:
-        """What the names of its macros begin with."""
+        """The prefix of its macros."""
         return self.name.upper()
 
 
@@ -70,7 +70,7 @@ def signature_of(
     paths: Sequence[str] | None = None,
     reserved: Iterable[str] = (),
 ) -> CSignature:
-    """The signature of a program under its own name or this one; `paths` say how Python reaches its inputs.
+    """The signature of a program under its own name or this one; `paths` are the Python expressions for its inputs.
 
     No parameter has one of the `reserved` names.
     """
@@ -97,7 +97,7 @@ def signature_of(
 
 
 def c_identifier(name: str) -> str:
-    """The name that is nearest to one of Python's and means nothing else in C.
+    """The name closest to a Python expression that has no other meaning in C.
 
     >>> c_identifier("weights"), c_identifier("double"), c_identifier("λ2")
     ('weights', 'double_', 'x2')

@@ -1,4 +1,4 @@
-"""The named sizes of an exported C function: what they must be, and the functions that say so."""
+"""The named sizes of an exported C function: their conditions, and the functions that check them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ FIRST: Final = 16
 """The code of the first condition."""
 
 LARGEST: Final = "0x1p50"
-"""Bytes of an array. Whatever is computed with sizes for so many is far from the end of a 64-bit integer."""
+"""The maximum bytes of an array. All sums of sizes for this many bytes are far below the limit of a 64-bit integer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must hold of sizes."""
+    """A condition on sizes."""
 
     text: str
-    """In the words of Python: ``1 <= B <= 64``."""
+    """In Python syntax: ``1 <= B <= 64``."""
     violated: str
-    """C that is true where it does not hold."""
+    """C that is true if it does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class SizeChecks:
     names: tuple[str, ...]
     """Of the sizes, in the order of the parameters."""
     limits: tuple[Condition, ...]
-    """Of single sizes: they come first, so that nothing is divided by 0 and no product is too long."""
+    """For single sizes: they come first, so that nothing is divided by 0 and no product overflows."""
     relations: tuple[Condition, ...]
     """Between sizes."""
     magnitude: str
-    """Not less than the bytes of any array, in `double`."""
+    """An upper bound of the bytes of any array, in `double`."""
     counts: tuple[tuple[str, str], ...]
-    """The arrays of the interface without a known size: their names, and how many elements they have."""
+    """The arrays of the interface with unknown sizes: their names, and how many elements they have."""
     workspace: str
     """The bytes of the workspace."""
 
@@ -58,7 +58,7 @@ class SizeChecks:
 
     @property
     def parameters(self) -> str:
-        """What each of the functions takes."""
+        """The parameters of each of the functions."""
         return ", ".join(f"int64_t {size_variable(name)}" for name in self.names)
 
     @property
@@ -70,13 +70,13 @@ class SizeChecks:
         return (*self.limits, *self.relations)
 
     def said_of(self, name: str) -> str:
-        """A size as the header describes its parameter."""
+        """The header's description of a size's parameter."""
         limits = [one.text for one in self.limits if name in one.text.split()]
         return ", ".join([f"the size {name}", *limits])
 
     @property
     def codes(self) -> list[tuple[str, int, str]]:
-        """What can be wrong with sizes: names and numbers of the codes, and what each means."""
+        """Errors of sizes: names and numbers of the codes, and their meanings."""
         return [
             (f"{self.macro}_TOO_LARGE", 4, "sizes are so large that no memory holds the arrays"),
             *(
@@ -104,7 +104,7 @@ class SizeChecks:
         return folded_lines("\n".join(parts))
 
     def definitions(self, codes: Iterable[tuple[str, int, str]]) -> str:
-        """For the source; `codes` are all that the function returns, by name, and what each means."""
+        """For the source; `codes` are all return codes of the function, by name, with their meanings."""
         parts = [self._check(), self._counting("workspace", self.workspace)]
         parts += [self._counting(*found) for found in self.counts]
         done = "it has run"
@@ -137,7 +137,7 @@ class SizeChecks:
 
 
 def named_sizes(graph: Graph) -> tuple[Size, ...]:
-    """Those of the inputs in the order in which they stand there, then those that are compared alone."""
+    """The sizes of the inputs in the order of their occurrence, then those that are only compared."""
     found: list[Any] = [size for value in graph.inputs for size in value.type.shape]
     named: list[Any] = [dim for size in found if isinstance(size, SymbolicSize) for dim in size.sizes]
     sizes = [size for dim in named for size in sizes_in(dim.terms)]
@@ -147,15 +147,15 @@ def named_sizes(graph: Graph) -> tuple[Size, ...]:
 def checks_of(
     signature: CSignature, sizes: Sequence[Size], graph: Graph, workspace: Any
 ) -> SizeChecks | None:
-    """Those of a function that takes these sizes, for all that is assumed of them in this context.
+    """The checks of a function that takes these sizes, for everything assumed about them in this context.
 
-    `graph` has all arrays that may be made, but for the bytes of the `workspace`. None without named sizes.
+    `graph` contains all arrays that may be allocated, except the bytes of the `workspace`. None without named sizes.
     """
     if not sizes:
         return None
     known = Guards(tuple(map(Guard, relations()))).simplified()
     compared = [guard.comparison for guard in known.guards]
-    with answering(Declared()):  # they are checked in turn, and none may rely on one behind it
+    with answering(Declared()):  # they are checked in order, and none may rely on a later one
         conditions = tuple(map(_relation, compared))
     arrays = [p for p in signature.parameters if isinstance(p.type.size, SymbolicSize)]
     return SizeChecks(
@@ -186,7 +186,7 @@ def _relation(comparison: Comparison) -> Condition:
 
 
 def _magnitude(graph: Graph, compared: Iterable[Comparison], workspace: Any) -> str:
-    """C for what no array of a program, nor its workspace, nor what is compared exceeds."""
+    """C for an upper bound of all arrays of a program, its workspace, and compared expressions."""
     sums: list[Any] = [*(value.type.nbytes for value in _values(graph)), workspace]
     found = dict.fromkeys(size.terms for size in sums if isinstance(size, Dim))
     return c_magnitude([*found, *(one.terms for one in compared)])

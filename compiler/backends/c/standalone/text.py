@@ -1,4 +1,4 @@
-"""The C file of an exported program: the functions of the backend, and the one that is exported, which calls them."""
+"""The C file of an exported program: the functions of the backend, and the exported one, which calls them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -61,9 +61,9 @@ class Exported:
     signature: CSignature
     found: GraphFunction
     overwritten: Sequence[tuple[int, int]]
-    """Inputs whose memory holds an output afterwards: which of which."""
+    """Inputs whose memory holds an output afterwards: which holds which."""
     constants: Sequence[NamedConstant]
-    """What the function takes behind the inputs of the signature."""
+    """The parameters of the function after the inputs of the signature."""
 
     @property
     def function(self) -> CFunction:
@@ -71,7 +71,7 @@ class Exported:
 
     @property
     def work_bytes(self) -> Dim:
-        """The memory that the function works in."""
+        """The workspace of the function."""
         return sum(type.nbytes for type in self.function.outputs[self._count :])
 
     @property
@@ -86,7 +86,7 @@ class Exported:
 
     @property
     def held(self) -> dict[int, Dim]:
-        """The outputs that are copied to an input afterwards, and where in the workspace they lie until then."""
+        """The outputs that are copied to an input afterwards, and their offsets in the workspace until then."""
         places: dict[int, Dim] = {}
         end = aligned(self.work_bytes)
         for _, output in self.overwritten:
@@ -97,12 +97,12 @@ class Exported:
 
     @property
     def workspace(self) -> Dim:
-        """The bytes that a caller gives: with those up to the next cache line."""
+        """The bytes of the caller's workspace, including those up to the next cache line."""
         needed = aligned(self.work_bytes) + sum(aligned(self.function.outputs[k].nbytes) for k in self.held)
         return 0 if same(needed, 0) else needed + ALIGNMENT
 
     def text(self, heading: str, checks: SizeChecks | None = None) -> str:
-        """The file; `checks` are those of the named sizes, if there are some."""
+        """The file; `checks` are those of the named sizes, if there are any."""
         name = self.signature.name
         declarations = "".join(f"extern {constant.declaration};\n" for constant in self.constants)
         whole = replace(self.function, text="\n".join([self.function.text, _THREADS, self._exported(checks)]))
@@ -148,7 +148,7 @@ class Exported:
         return "\n".join([self._before(checks), f"int {signature.name}({parameters})\n{{", *lines, "}\n"])
 
     def _before(self, checks: SizeChecks | None) -> str:
-        """The functions beside the one that computes."""
+        """The functions other than the computing one."""
         name, macro = self.signature.name, self.signature.macro
         if checks is None:
             return f"size_t {name}_workspace_size(void)\n{{\n    return {macro}_WORKSPACE_SIZE;\n}}\n"
@@ -170,6 +170,6 @@ class Exported:
 
 
 def _is_missing(parameter: Parameter) -> str:
-    """Whether an array that has elements is null."""
+    """Whether an array with elements is null."""
     size, name = parameter.type.size, parameter.name
     return f"!{name}" if is_known(size > 0) else f"({size_text(size)} > 0 && !{name})"

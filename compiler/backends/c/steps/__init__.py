@@ -1,4 +1,4 @@
-"""C functions of the calls that are not loop nests: random bits, orders, running sums, writes, products."""
+"""C functions of calls that are not loop nests: random bits, orders, cumulative sums, writes, products."""
 
 from collections.abc import Callable
 
@@ -32,9 +32,9 @@ _STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
 def step_function(
     call: Call, name: str, options: COptions = DEFAULT, *, in_loop: bool = False
 ) -> CFunction | None:
-    """A C function called `name` that computes a call; None where NumPy does it, because it must or is as fast.
+    """A C function called `name` that computes a call; None if NumPy does, because it must or is as fast.
 
-    In a loop that is C itself, more is worth doing in C: a call of NumPy would make it a loop of Python.
+    In a loop that is itself C, more is worth doing in C: a NumPy call would turn it into a Python loop.
     """
     step = _STEPS.get(call.op)
     by_matrices = options.alone and call.op in MATRIX_STEPS

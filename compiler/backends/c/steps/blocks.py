@@ -1,7 +1,8 @@
-"""Large products of matrices in C, where there is no BLAS: blocks stay in the caches, tiles in registers.
+"""Large matrix products in C without BLAS: blocks stay in the caches, tiles in registers.
 
-The right matrix is packed in panels as wide as a tile, the left one in tiles; one panel after the other meets all
-tiles of a block of rows (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", TOMS 34, 2008).
+The right matrix is packed in panels as wide as a tile, the left one in tiles. One panel after another is multiplied
+by all tiles of a block of rows (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", TOMS 34,
+2008).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,13 +18,13 @@ HEIGHT: Final = 6
 """Rows of a tile."""
 
 DEPTH: Final = 256
-"""Entries of a sum that are added before the next block."""
+"""Terms of a sum that are added before the next block."""
 
 ROWS: Final = 72
 """Rows of a block."""
 
 LEAST_BLOCKS: Final = 8
-"""Blocks, for threads to share, if there are rows for them."""
+"""The number of blocks that threads can share, if there are enough rows."""
 
 VECTOR: Final = 64
 """Bytes of the widest vector register: a tile is as wide as two."""
@@ -127,13 +128,13 @@ static void $name($parameters, long threads)
 
 
 def block_rows(rows: Dim) -> Dim:
-    """The rows of a block: whole tiles, and some blocks if there are rows for them."""
+    """The rows of a block: whole tiles, and several blocks if there are enough rows."""
     tiles = (rows + (HEIGHT * LEAST_BLOCKS - 1)) // (HEIGHT * LEAST_BLOCKS)
     return min_expr(ROWS, HEIGHT * max_expr(1, tiles))  # type: ignore[no-any-return]
 
 
 def memory_bytes(rows: Dim, columns: Dim, length: Dim, itemsize: int) -> tuple[Dim, Dim]:
-    """What the panels take, and what these and the tiles do."""
+    """The parameters of the panels, and the code of panels and tiles."""
     widest = 2 * VECTOR // itemsize
     depth = min_expr(DEPTH, length)
     panels = aligned((columns + (widest - 1)) // widest * widest * depth * itemsize)
@@ -152,7 +153,8 @@ def blocked_text(
     itemsize: int,
     sizes: Sequence[str],
 ) -> str:
-    """The function of a product of so many `rows`; `texts` are those of `products.Product`, `sizes` its named ones."""
+    """The function of a product with this many `rows`; `texts` are those of `products.Product`, `sizes` its named
+    ones."""
     panels = f"({texts['columns']} + {texts['name']}_width - 1) / {texts['name']}_width"
     names = [f"sum{row}{side}" for row in range(HEIGHT) for side in "ab"]
     products = [f"        sum{row}{side} += left[{row}] * {side};" for row in range(HEIGHT) for side in "ab"]
@@ -170,7 +172,8 @@ def blocked_text(
         panels=f"({panels})" if sizes else f"{texts['name']}_panels",
         taken="".join(f"{parameter}, " for parameter in size_parameters(sizes)),
         given="".join(f"{size_variable(size)}, " for size in sizes),
-        # Rows beyond the last are not stored. gcc would write loops of its own for each that may be one.
+        # Rows beyond the last are not stored. Otherwise gcc would write separate loops for each possible number of
+        # rows.
         tile_row="start + row < end ? start + row : end - 1" if sizes else "start + row",
         whole_tile="" if sizes else "i0 < end ? ",
         else_zero="" if sizes else " : 0",

@@ -1,4 +1,4 @@
-"""A C function whose work is a range of items: cut into chunks that do not depend on the number of threads."""
+"""A C function whose work is a range of items: split into chunks that do not depend on the number of threads."""
 
 from collections.abc import Iterable, Sequence
 from string import Template
@@ -54,7 +54,7 @@ def names(declared: Iterable[str]) -> list[str]:
 
 
 def chunk_size(items: int, work: int, *, most: int = MOST_CHUNKS) -> int:
-    """How many of `items` belong together, where all of them take `work` nanoseconds; `most` chunks at most."""
+    """How many of `items` belong together, if all of them take `work` nanoseconds; at most `most` chunks."""
     if any(isinstance(size, SymbolicSize) for size in (items, work)):
         several = max_expr(1, min_expr(most, quotient(work, CHUNK)))
         size: int = max_expr(1, quotient(items + several - 1, several))
@@ -66,7 +66,7 @@ def chunk_size(items: int, work: int, *, most: int = MOST_CHUNKS) -> int:
 def over_chunks(name: str, declared: Sequence[str], items: int, size: int, elements: int = 1) -> str:
     """The function ``name`` that runs ``name_chunk(…, begin, end)`` over `items`, `size` at a time.
 
-    Where sizes have names, it does nothing if it turns out that there are no `elements`.
+    For named sizes, it does nothing if there turn out to be no `elements`.
     """
     arguments = ", ".join(names(declared))
     if any(isinstance(one, SymbolicSize) for one in (items, size, elements)):

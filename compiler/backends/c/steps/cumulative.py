@@ -1,7 +1,7 @@
-"""Running sums, products, extrema and log-sums in C: in order along the axis, as NumPy computes them.
+"""Cumulative sums, products, extrema and log-sums in C: in order along the axis, as in NumPy.
 
-Rows that lie side by side in memory run in step, in the lanes of vector registers. Where the axis is the last one,
-four rows run at once, because each addition of one row waits for the one before.
+Adjacent rows run in step, in the lanes of vector registers. If the axis is the last one, four rows run at once,
+because each addition of one row waits for the one before.
 """
 
 import math
@@ -95,7 +95,7 @@ BLOCK = 2048
 
 
 def cumulative(call: Call, name: str, *, alone: bool = False) -> CFunction | None:
-    """The C function of a running sum, product, extremum or log-sum; `alone` if NumPy cannot compute it."""
+    """The C function of a cumulative sum, product, extremum or log-sum; `alone` if NumPy cannot compute it."""
     (x,) = call.inputs
     is_complex = x.dtype.kind == "c"
     dtype = x.dtype if is_complex and call.op != "cumsum" else real_dtype(x.dtype)
@@ -143,7 +143,7 @@ def cumulative(call: Call, name: str, *, alone: bool = False) -> CFunction | Non
 
 
 def _joined(op: str, so_far: str, entry: str, dtype: DType, name: str) -> str:
-    """The C expression of what was found before with one entry more."""
+    """The C expression that combines the previous result with one more entry."""
     forms = {"f": _JOIN_FLOATS, "c": _JOIN_COMPLEX}.get(kind(dtype), _JOIN)
     return {**_JOIN, **forms}[op].format(
         a=so_far, b=entry, t=dtype_name(dtype), function=f"{name}_log_add_exp"

@@ -1,7 +1,7 @@
-"""Systems of equations in C, where there is no LAPACK: elimination, substitution and square roots, row by row.
+"""Linear systems in C without LAPACK: elimination, substitution and square roots, row by row.
 
-They read and write along rows, so that the loops run on vectors, and are meant for matrices that fit into a cache. The
-algorithms are those of Golub and Van Loan, Matrix Computations, 3.1, 3.4 and 4.2.
+They read and write along rows, so that the loops are vectorised, and are meant for matrices that fit into a cache.
+The algorithms are those of Golub and Van Loan, Matrix Computations, 3.1, 3.4 and 4.2.
 """
 
 import math
@@ -20,13 +20,13 @@ from ..sizes import factor_text, names_in_call, scaled, size_parameters, size_va
 from ..types import element_type
 
 FAILED: Final = "tm_failed"
-"""What a text contains whose functions may meet a matrix that they cannot factor."""
+"""Contained in a text whose functions may meet a matrix that they cannot factor."""
 
 DECLARATIONS: Final = """\
 // Whether this thread has met a matrix that is singular, or not positive definite.
 static _Thread_local bool tm_failed;
 """
-"""What the text of a program holds before such functions."""
+"""Comes before these functions, in the text of a program."""
 
 _LOOP: Final = Template("""\
 static void $name($parameters, long threads)
@@ -201,7 +201,7 @@ _SLOGDET: Final = (
 
 
 def matrix_step(call: Call, name: str) -> CFunction | None:
-    """The C function of a call that LAPACK computes elsewhere; None of dtypes that it is not written for."""
+    """The C function of a call that LAPACK computes otherwise; None for unsupported dtypes."""
     x = call.inputs[0]
     if x.dtype.name not in ("float32", "float64"):
         return None
@@ -293,4 +293,4 @@ MATRIX_STEPS: Final[Mapping[str, Callable[[Call, str, Value], CFunction]]] = {
     "solve": _factored(_SOLVE, "x1[batch * $right + places[i] * $columns + j]", fails=True),
     "triangular_solve": _triangular,
 }
-"""What computes each op."""
+"""The function of each op."""

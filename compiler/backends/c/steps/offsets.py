@@ -1,4 +1,4 @@
-"""Where an element lies in an array: C expressions of a number that counts through some of the axes."""
+"""The position of an element in an array: C expressions of a number that counts through some of the axes."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from ..sizes import factor_text
 
 
 def strides_of(shape: Shape) -> tuple[int, ...]:
-    """How many elements apart neighbours along each axis lie."""
+    """The distance of neighbours along each axis, in elements."""
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
@@ -26,7 +26,7 @@ def offset_along(shape: Shape, axes: Sequence[int], number: str) -> str:
 
 
 def broadcast_offset(shape: Shape, to: Shape, number: str) -> str:
-    """The offset in an operand that is broadcast to the shape `to` of the element with this number there.
+    """The offset of the element with this number in an operand that is broadcast to the shape `to`.
 
     >>> broadcast_offset((3, 1), (3, 4), "i"), broadcast_offset((4,), (3, 4), "i"), broadcast_offset((), (3, 4), "i")
     ('i / 4', 'i % 4', '0')
@@ -43,7 +43,7 @@ def broadcast_offset(shape: Shape, to: Shape, number: str) -> str:
 
 
 def even_distance(shape: Shape, axes: Sequence[int]) -> int | None:
-    """How many elements apart neighbours lie, counted in row-major order along `axes`; None if not all are so far.
+    """The distance of neighbours counted in row-major order along `axes`; None if it is not constant.
 
     >>> even_distance((5, 3, 4), (0, 1)), even_distance((5, 3, 4), (1, 2)), even_distance((5, 3, 4), (0, 2))
     (4, 1, None)
@@ -57,7 +57,7 @@ def even_distance(shape: Shape, axes: Sequence[int]) -> int | None:
 
 def strided_offset(axes: Sequence[tuple[int, int]], number: str) -> str:
     """Σ of digit times stride, where the digits of the number are those of its axes, given as (length, stride)."""
-    runs: list[tuple[int, int]] = []  # of axes that lie together
+    runs: list[tuple[int, int]] = []  # of adjacent axes
     for length, stride in axes:
         if runs and same(runs[-1][1], length * stride):
             runs[-1] = (runs[-1][0] * length, stride)

@@ -1,4 +1,4 @@
-"""Sums of products in C: matrices too small to be worth a call of BLAS, and whole numbers, which BLAS does not have."""
+"""Sums of products in C: matrices too small for a call of BLAS, and integers, which BLAS does not support."""
 
 import math
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ HEIGHT, VECTOR = 4, 64
 """Rows that are computed at once, and bytes of a vector register."""
 
 SMALL = 16
-"""Products of matrices with no more rows and columns than this are computed in C."""
+"""Matrix products with at most this many rows and columns are computed in C."""
 
 _BY_ENTRIES = Template("""\
 $vectors
@@ -112,8 +112,8 @@ static void $name($parameters, long threads)
 """)
 
 IN_LOOP = 64
-"""In a loop of C a call of NumPy's would cost the loop, so that larger products are worth while. Above this, BLAS is
-called from C where that is possible."""
+"""In a C loop, a NumPy call would turn it into a Python loop, so that larger products pay off in C. Above this, C
+calls BLAS if possible."""
 
 _BY_BLAS = Template("""\
 static void $name($parameters, long threads)
@@ -133,7 +133,7 @@ DEFAULT = COptions()
 
 
 def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEFAULT) -> CFunction | None:
-    """The C function of a call of ``dot``, which calls BLAS for large products in a loop if it can."""
+    """The C function of a call of ``dot``, which calls BLAS for large products in a loop if possible."""
     axes: Any = call.params
     x, y = call.inputs
     dtype = x.dtype
@@ -142,7 +142,7 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
         Side(0, x.shape, axes.get("batch_x", ()), axes["contract_x"]),
         Side(1, y.shape, axes.get("batch_y", ()), axes["contract_y"]),
     ]
-    if is_one(sides[1].entries):  # one column: the transposed product has them all in one row
+    if is_one(sides[1].entries):  # one column: the transposed product has all entries in one row
         sides.reverse()
     left, right = sides
     length = math.prod(x.shape[axis] for axis in axes["contract_x"])
@@ -151,7 +151,7 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
         return None
     is_thin = any(
         map(is_one, (left.entries, right.entries, length))
-    )  # it takes as long as to read it, by BLAS or not
+    )  # it takes as long as reading it, with or without BLAS
     is_small = is_known(flops <= (IN_LOOP if in_loop else SMALL) ** 3)
     is_large = dtype.kind == "f" and not is_small and not (in_loop and is_thin)
     has_sizes = isinstance(math.prod(batch) * flops, SymbolicSize)
@@ -227,7 +227,7 @@ def _by_size(
 
 
 def _blocked(call: Call, name: str, left: "Side", right: "Side", length: int) -> CFunction:
-    """The C function of a large product where there is no BLAS."""
+    """The C function of a large product without BLAS."""
     dtype, out = call.inputs[0].dtype, call.outputs[0].type
     product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)
     inputs = tuple(value.type for value in call.inputs)
@@ -243,7 +243,7 @@ def _blocked(call: Call, name: str, left: "Side", right: "Side", length: int) ->
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An operand of a product: its axes by what they are for."""
+    """An operand of a product: its axes by their role."""
 
     place: int
     """Which operand of the call it is."""
@@ -257,7 +257,7 @@ class Side:
 
     @property
     def entries(self) -> int:
-        """How many vectors there are to be multiplied with each of the other side."""
+        """The number of vectors that are multiplied with each vector of the other side."""
         return math.prod(self.shape[axis] for axis in self.free)
 
     def offset(self, axes: tuple[int, ...], number: str) -> str:
@@ -265,23 +265,23 @@ class Side:
 
     @property
     def distances(self) -> tuple[int | None, int | None]:
-        """How far apart its vectors lie, and the entries of each: None where that is not even."""
+        """The distance of its vectors, and of the entries of each; None if it is not constant."""
         return even_distance(self.shape, self.free), even_distance(self.shape, self.contract)
 
     @property
     def is_even(self) -> bool:
-        """Whether it is a matrix for BLAS: with rows or with columns whose entries lie together."""
+        """Whether it is a matrix for BLAS: with rows or columns whose entries are adjacent."""
         known = [distance for distance in self.distances if distance is not None]
         return len(known) == 2 and any(map(is_one, known))
 
     @property
     def apart(self) -> int:
-        """How far apart its rows lie, or its columns if they are what lies together."""
+        """The distance of its rows, or of its columns if those are contiguous."""
         apart: int = reduce(max_expr, (distance for distance in self.distances if distance is not None), 0)
         return apart
 
     def text_of_turn(self, axes: tuple[int, ...]) -> str:
-        """``true`` for BLAS if these axes are not those whose entries lie together."""
+        """``true`` for BLAS if these axes are not the contiguous ones."""
         distance = even_distance(self.shape, axes)
         return "false" if distance is not None and is_one(distance) else "true"
 
@@ -321,7 +321,7 @@ class Product:
         }
 
     def by_entries(self, declared: str) -> str:
-        """A few entries at once, which are sums along vectors that lie together in memory."""
+        """A few entries at once, which are sums along contiguous vectors."""
         columns = self.right.entries
         lanes = VECTOR // self.itemsize
         if not isinstance(self.length, SymbolicSize):
@@ -342,7 +342,7 @@ class Product:
         )
 
     def _entries(self, first: int, last: int, count: int, lanes: int) -> str:
-        """The entries of `count` columns, from the `first` to before the `last`."""
+        """The entries of `count` columns, starting at `first`."""
         vector, each = self._vector(lanes), range(count)
         lines = {
             "pointers": [
@@ -373,7 +373,7 @@ class Product:
         )
 
     def _vector_types(self, sizes: Iterable[int]) -> str:
-        """Vectors of these sizes, which may lie anywhere in an array."""
+        """Vectors of these sizes, anywhere in an array."""
         return "\n".join(
             f"typedef {self.type} {self.name}_x{size} "
             f"__attribute__((vector_size({size * self.itemsize}), aligned({self.itemsize}), may_alias));"
@@ -405,7 +405,7 @@ class Product:
 
     @property
     def is_dense(self) -> bool:
-        """Whether the entries of a row of the right matrix lie together."""
+        """Whether the entries of a row of the right matrix are adjacent."""
         return self.right.offset(self.right.free, "j") == "j"
 
     def _loop(self, first: int, last: int, pieces: list[int], declared: str) -> str:
@@ -416,7 +416,7 @@ class Product:
         )
 
     def _overlapping_loop(self, pieces: list[int], wider: int | None, declared: str) -> str:
-        """All columns, where there are enough for a tile, and not for a `wider` one: the last tile may meet another."""
+        """All columns, if there are enough for a tile but not for a `wider` one: the last tile may overlap another."""
         columns, width = factor_text(self.right.entries), sum(pieces)
         conditions = [f"{columns} >= {width}"] * (width > 1) + [f"{columns} < {wider}"] * (wider is not None)
         return _OVERLAPPING_LOOP.substitute(
@@ -424,7 +424,7 @@ class Product:
         )
 
     def _of_loop(self, pieces: list[int], declared: str) -> dict[str, object]:
-        """What the text of a loop over tiles takes."""
+        """The parameters of the text of a loop over tiles."""
         rows = self.left.entries
         groups = (rows + (self.height - 1)) // self.height
         tiles = [self._tile(self.height, pieces, "", declared)]
@@ -447,7 +447,7 @@ class Product:
     def _tile(
         self, height: int, pieces: list[int], condition: str, declared: str, *, beside: bool = False
     ) -> str:
-        """The statements of one tile; `beside` is a number of rows by which it lies lower."""
+        """The statements of one tile; `beside` is a number of rows by which it is shifted down."""
         columns, lower = self.right.entries, " + beside" if beside else ""
         texts = self.texts(declared)
         starts = [sum(pieces[:place]) for place in range(len(pieces))]

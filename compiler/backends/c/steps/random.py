@@ -86,7 +86,7 @@ $rounds
 def random_bits(call: Call, name: str) -> CFunction | None:
     """The C function of a call of ``random_bits``.
 
-    The lanes are blocks of one stream; where streams are shorter than that, of several.
+    The lanes are blocks of one stream, or of several if streams are shorter.
     """
     params: Any = call.params
     wide = params["dtype"].itemsize == 8

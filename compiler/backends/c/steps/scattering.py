@@ -1,4 +1,5 @@
-"""Writes at places known only at run time in C: one after another in the order of the updates, as NumPy makes them."""
+"""Writes at positions that are only known at run time, in C: one after another in the order of the updates, as in
+NumPy."""
 
 import math
 from string import Template
@@ -56,7 +57,7 @@ _JOINED_FLOATS = {
     "minimum": "*old <= new || *old != *old ? *old : new",  # NaN stays
     "maximum": "*old >= new || *old != *old ? *old : new",
 }
-_JOINED_COMPLEX = {  # without the rescue of infinities that C has
+_JOINED_COMPLEX = {  # without C's special handling of infinities
     "multiply": "__builtin_complex(creal{f}(*old) * creal{f}(new) - cimag{f}(*old) * cimag{f}(new), "
     "creal{f}(*old) * cimag{f}(new) + cimag{f}(*old) * creal{f}(new))"
 }
@@ -79,7 +80,7 @@ def scatter(call: Call, name: str) -> CFunction | None:
         f"x{i + 2}[{broadcast_offset(index.shape, places, 'place')}];"
         for i, index in enumerate(indices)
     ]
-    # As an unsigned number, a negative index lies outside as well.
+    # As an unsigned number, a negative index is outside as well.
     outside = [f"(uint64_t)index{i} >= {_unsigned(x.shape[axis])}" for i, axis in enumerate(axes)]
     strides = strides_of(x.shape)
     offsets = [

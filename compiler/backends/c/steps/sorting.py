@@ -1,4 +1,4 @@
-"""Orders in C: records of a key, as bits that compare as the entries do, and of the entry's index, stably sorted.
+"""Orders in C: records of a key, as bits that compare like the entries, and of the entry's index, stably sorted.
 
 Short rows are sorted by insertion and merging, long ones by their digits of eight bits, the last one first (Knuth, The
 Art of Computer Programming, volume 3, 5.2.4 and 5.2.5). The largest few of many are kept in a heap (5.2.3).
@@ -23,14 +23,14 @@ LONGEST = 1 << 32
 """Indices are numbers of 32 bits."""
 
 CHUNKS = 16
-"""So many chunks at most, where nobody knows how much memory that takes."""
+"""The maximum number of chunks if the amount of memory is unknown."""
 
 STACK, MOST_SCRATCH = 1 << 14, 1 << 26
-"""Bytes of records that a thread has on its stack, and about as many as all chunks may have together."""
+"""Bytes of records that a thread has on its stack, and about the bytes that all chunks may have together."""
 
 
 HEAP_SHARE = 8
-"""A heap is used for at most one in so many entries."""
+"""A heap is used for at most one in this many entries."""
 
 # ---- records ---------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ static ${name}_record *${name}_order(${name}_record *restrict records, ${name}_r
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of one order: their C text, and what that takes."""
+    """The records of one order: their C text and its parameters."""
 
     name: str
     keys: tuple[DType, ...]
@@ -162,7 +162,7 @@ class Records:
     length: int
     """How many are sorted."""
     by_index: bool = False
-    """Of those with equal keys the first in the array comes first, however they lie now."""
+    """Of those with equal keys, the first in the array comes first, in any current order."""
 
     @property
     def nbytes(self) -> int:
@@ -173,7 +173,7 @@ class Records:
 
     @property
     def longest_by_merging(self) -> int:
-        """Of more entries than these digits are faster."""
+        """For more entries than this, digits are faster."""
         return 16 * max(dtype.itemsize for dtype in self.keys)
 
     @property
@@ -206,7 +206,7 @@ class Records:
         return record.substitute(name=self.name) + "".join(keys) + order + heap
 
     def _by_either(self, texts: Mapping[str, str]) -> str:
-        """By digits or merging, as is faster of so many, which the functions are told."""
+        """By digits or merging, whichever is faster for this many entries, which the functions receive."""
         ways = {
             "merging": _BY_MERGING.substitute(texts),
             "digits": _BY_DIGITS.substitute(texts)
@@ -220,7 +220,8 @@ class Records:
         return "".join([*named, either]).replace("int digits)", "int digits, long length)")
 
     def arguments(self, digits: int) -> str:
-        """What the function that sorts takes last: how many digits keys have, and how many they are if nobody knows."""
+        """The last argument of the sorting function: how many digits keys have, and how many entries there are if
+        that is unknown."""
         return (
             f"{digits}, {factor_text(self.length)}" if isinstance(self.length, SymbolicSize) else str(digits)
         )
@@ -236,7 +237,7 @@ static ${name}_record *${name}_order(${name}_record *restrict records, ${name}_r
 
 
 def _can_be_keys(values: tuple[Value, ...], length: int) -> bool:
-    """Whether entries have an order by bits: complex ones do not."""
+    """Whether the bits of entries can be ordered: those of complex numbers cannot."""
     is_short = isinstance(length, SymbolicSize) or length < LONGEST
     return is_short and all(value.dtype.kind != "c" for value in values)
 
@@ -274,11 +275,11 @@ _WRITE = Template("""\
 """)
 
 SHORT = 64
-"""One operand alone is sorted faster by NumPy, unless it has so few entries that calling NumPy costs more."""
+"""NumPy sorts a single operand faster, unless it has so few entries that the call costs more."""
 
 
 def sort(call: Call, name: str, *, any_length: bool = False) -> CFunction | None:
-    """The C function of a call of ``sort``; `any_length` if NumPy cannot do what it does faster."""
+    """The C function of a call of ``sort``; `any_length` if NumPy is not faster for any."""
     params: Any = call.params
     axis, count = params["axis"], params["num_keys"]
     x = call.inputs[0]

@@ -1,4 +1,4 @@
-"""Stacks of products of matrices in C: our threads share them, and BLAS computes each on the thread that asks."""
+"""Stacks of matrix products in C: Tracemill's threads share them, and BLAS computes each on the calling thread."""
 
 from collections.abc import Mapping
 from string import Template
@@ -28,13 +28,13 @@ static void $name($parameters, long threads)
 
 
 def is_for_threads(rows: int, columns: int, length: int) -> bool:
-    """Whether BLAS can compute such a product, or parts of its rows, on one thread; where sizes have names, C asks."""
+    """Whether BLAS can compute such a product, or parts of its rows, on one thread; for named sizes, C checks."""
     each = columns * length
     return not is_known(rows * each <= BATCH) or not is_known(each > ON_ONE_THREAD)
 
 
 def stack_text(texts: Mapping[str, object], batches: int, multiplications: int, dtype: str) -> str:
-    """The function of a stack; `texts` are those of `products.Product` and of its operands as BLAS takes them."""
+    """The function of a stack; `texts` are those of `products.Product` and of its operands in the form for BLAS."""
     multiply, field = HERE[dtype]
     without = "" if is_known(multiplications >= 1) else f" || {factor_text(multiplications)} == 0"
     count = factor_text(batches)

@@ -1,4 +1,4 @@
-"""Parts of arrays replaced in C: nothing but the part is copied where the array may be overwritten."""
+"""Replacing parts of arrays in C: only the part is copied if the array may be overwritten."""
 
 import math
 from string import Template
@@ -68,7 +68,7 @@ def update(call: Call, name: str) -> CFunction:
 
 
 def _inner_axes(axes: list[tuple[int, int]]) -> int:
-    """The first of the last axes whose entries lie in even distances; axes are given as (length, stride)."""
+    """The first of the last axes whose entries are equally spaced; axes are given as (length, stride)."""
     inner = len(axes) - 1
     while inner > 0 and same(axes[inner - 1][1], axes[inner][0] * axes[inner][1]):
         inner -= 1

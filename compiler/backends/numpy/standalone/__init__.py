@@ -1,1 +1,1 @@
-"""A program as a Python file for others, which needs NumPy alone: the user's function, checks, constants."""
+"""A program as a Python file for others, which needs only NumPy: the user's function, checks, constants."""

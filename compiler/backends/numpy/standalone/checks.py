@@ -92,4 +92,4 @@ def in_c_order(name, x):
         raise ValueError(f"{name}: the function writes through views that need C order: pass np.ascontiguousarray")
 ''',
 }
-"""By name; a parameter of the user's may be called the same."""
+"""By name; a user's parameter may have the same name."""

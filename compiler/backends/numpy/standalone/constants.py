@@ -1,4 +1,4 @@
-"""Large constants of an exported file: as text at its end, or in a file beside it, and read by the first call."""
+"""Large constants of an exported file: as text at its end, or in a file beside it, read by the first call."""
 
 import ast
 import base64
@@ -18,10 +18,10 @@ from ...python_text import WIDTH, wrapped
 from ..form import Module, shape_text
 
 EMBEDDED: Final = 1 << 20
-"""Constants of more bytes altogether would make a text that no editor opens with joy: they lie beside it."""
+"""If constants have more bytes than this in total, they would make the text unwieldy: they are in a file beside it."""
 
 NAMES: Final = ("load", "unpacked")
-"""What the functions are called."""
+"""The names of the functions."""
 
 UNPACKED = '''\
 def unpacked(text, dtype, shape):
@@ -42,12 +42,12 @@ BESIDE = """\
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What an exported file has for the constants of its program."""
+    """The constants of a program in an exported file."""
 
     statements: Sequence[str]
-    """Those of small constants, and of large ones that are not read yet."""
+    """The names of small constants, and of large ones that are not read yet."""
     load: Sequence[str]
-    """The function that reads large ones; empty without."""
+    """The function that reads large ones; empty if there are none."""
     unpacked: Sequence[str]
     """The function that unpacks one from text."""
     texts: Sequence[str]
@@ -55,11 +55,11 @@ class Constants:
     flag: str | None
     """The variable that is None until all are read."""
     beside: bytes | None
-    """What lies in the file beside, of NumPy's form."""
+    """The contents of the file beside it, in NumPy's format."""
 
 
 def constants_of(module: Module, known: Sequence[str]) -> Constants:
-    """The statements for the constants of a module, and for `known`, what it computes of them before any call."""
+    """The statements for the constants of a module, and for `known`, the values computed from them before any call."""
     texts = {name: array_text(constant.array) for name, constant in module.constants.values()}
     large = {name: constant for name, constant in module.constants.values() if texts[name] is None}
     early, late, names = _split(known, set(large))
@@ -83,7 +83,7 @@ def constants_of(module: Module, known: Sequence[str]) -> Constants:
 
 
 def _from_texts(read: Mapping[str, Constant]) -> tuple[list[str], list[str]]:
-    """Statements that read constants from texts, and these."""
+    """Statements that read constants from texts, and these texts."""
     lines: list[str] = []
     texts: list[str] = []
     for name, constant in read.items():
@@ -95,7 +95,7 @@ def _from_texts(read: Mapping[str, Constant]) -> tuple[list[str], list[str]]:
 
 
 def _from_beside(read: Mapping[str, Constant]) -> tuple[list[str], bytes]:
-    """Statements that read constants from a file of NumPy's, and that."""
+    """Statements that read constants from a NumPy file, and its contents."""
     arrays = {name: _stored(constant.array) for name, constant in read.items()}
     head, beside = beside_file(arrays, list(read.values()))
     lines = [f'        {name} = file["{name}"]{_as_named(constant)}' for name, constant in read.items()]
@@ -103,7 +103,7 @@ def _from_beside(read: Mapping[str, Constant]) -> tuple[list[str], bytes]:
 
 
 def beside_file(arrays: Mapping[str, Array], constants: Sequence[Constant]) -> tuple[str, bytes]:
-    """Statements that open a file of NumPy's beside the program, and that, which has a name of this export in it."""
+    """Statements that open a NumPy file beside the program, and its contents, which include a name for this export."""
     digests = " ".join(constant.digest for constant in constants)
     export = f"export_{sha256(digests.encode()).hexdigest()[:16]}"
     memory = io.BytesIO()
@@ -130,7 +130,7 @@ def _split(known: Sequence[str], large: set[str]) -> tuple[list[str], list[str],
 
 
 def _turned(large: Mapping[str, Constant]) -> dict[str, str]:
-    """The constants that are others transposed, as the weights of a layer in its gradient, and which others."""
+    """The constants that are transposes of others, such as the weights of a layer in its gradient, and of which."""
     names: dict[str, str] = {}
     turned: dict[str, str] = {}
     for name, constant in large.items():

@@ -33,12 +33,12 @@ def _numpy_dtype(dtype: DType) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Whose arrays the function takes."""
+    """The library whose arrays the function takes."""
 
     dtype: Callable[[DType], tuple[str, str]]
-    """What a dtype is called, behind what the library is called in the file."""
+    """The name of a dtype, after the library's name in the file."""
     asarray: str | None
-    """Makes arrays of results that are numbers otherwise; None if they are arrays."""
+    """Converts results to arrays that are numbers otherwise; None if they are arrays."""
 
 
 NUMPY: Final = Library(_numpy_dtype, "asarray")
@@ -48,7 +48,7 @@ NUMPY: Final = Library(_numpy_dtype, "asarray")
 class Face:
     """Writes ``def model(params, x, *, scale=2.0):``, which checks its arguments and calls a function of arrays.
 
-    What the user calls a parameter stays; a global of that name is used by another.
+    The user's names of parameters do not change; a global with the same name is used under another.
     """
 
     program: Program
@@ -59,15 +59,15 @@ class Face:
     inputs: list[str] = field(init=False)
     """The variables of the inputs of the graph."""
     paths: list[str] = field(init=False)
-    """How they are reached, in the words of the user's parameters."""
+    """Their expressions in terms of the user's parameters."""
     place: int = 0
-    """The input that the next argument is."""
+    """The input for the next argument."""
     checks: dict[str, str] = field(default_factory=dict[str, str])
-    """What the functions that it calls are called, by their names in `CHECKS`."""
+    """The names of the functions that it calls, by their names in `CHECKS`."""
     aliases: dict[str, str] = field(default_factory=dict[str, str])
     """Other names of globals that the user's parameters hide."""
     tuples: dict[type[Any], str] = field(default_factory=dict["type[Any]", str])
-    """The names of the namedtuples that results are made of."""
+    """The names of the namedtuples in results."""
     imports: set[str] = field(default_factory=set[str])
     names: Names = field(default_factory=Names)
     """Of the function's variables."""
@@ -94,12 +94,12 @@ class Face:
 
     @property
     def alias_statements(self) -> list[str]:
-        """Those of the module that give a global its other name."""
+        """Statements of the module that give a global its other name."""
         return [f"{alias} = {name}" for name, alias in self.aliases.items()]
 
     @property
     def tuple_statements(self) -> list[str]:
-        """Those of the module that define namedtuples."""
+        """Statements of the module that define namedtuples."""
         return [
             line
             for kind, name in self.tuples.items()
@@ -109,7 +109,7 @@ class Face:
         ]
 
     def _global(self, name: str) -> str:
-        """How the function reaches what the module or Python calls by this name."""
+        """The function's expression for a name of the module or of Python."""
         if name not in {parameter.name for parameter in self.parameters}:
             return name
         if name not in self.aliases:
@@ -124,7 +124,7 @@ class Face:
     # ---- arguments
 
     def _check(self, name: str, *arguments: str, target: str = "") -> None:
-        """Call one of the functions that check."""
+        """Call one of the checking functions."""
         self.checks.setdefault(name, name)
         head = f"{target} = {self._global(name)}(" if target else f"{self._global(name)}("
         self.lines += wrapped(head, arguments, ")")
@@ -215,7 +215,7 @@ class Face:
         return f"{self._global(package)}.{name}"
 
     def _check_sizes(self) -> None:
-        """Named sizes are read off the arguments, for what was declared of them."""
+        """Named sizes are read from the arguments, for the declarations about them."""
         types = [argument.type for argument in self.program.arguments]
         found = names_of_sizes(n for type in types for n in type.shape if isinstance(n, SymbolicSize))
         if not found:
@@ -234,7 +234,7 @@ class Face:
         ]
 
     def _check_writes(self) -> None:
-        """A program knows nothing of arguments that share memory."""
+        """A program does not handle arguments that share memory."""
         arguments = self.program.arguments
         for place, _ in self.program.mutated:
             name = self.inputs[place]
@@ -262,7 +262,7 @@ class Face:
     def _parts(
         self, tree: Any, leaves: Iterator[ArrayOutput | Static], out: str
     ) -> tuple[str, list[str], str]:
-        """An expression for what has this structure, in three parts, of which the second may be on lines of its own."""
+        """An expression for this structure, in three parts, of which the second may be on separate lines."""
         if tree.is_leaf():
             return self._leaf(next(leaves), out), [], ""
         if tree.type is None or tree.type is type(None):
@@ -312,12 +312,12 @@ class Face:
 
 
 def list_text(kind: Any) -> str:
-    """The fields of a namedtuple as a list of texts."""
+    """The fields of a namedtuple as a list of strings."""
     return f"[{', '.join(map(quoted, kind._fields))}]"
 
 
 def quoted(text: str) -> str:
-    """A path as a text."""
+    """A path as a string."""
     found = value_text(text)
     assert found is not None
     return found

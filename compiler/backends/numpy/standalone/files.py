@@ -1,4 +1,4 @@
-"""`python_files`: a program as one readable Python file that needs NumPy alone."""
+"""`python_files`: a program as one readable Python file that needs only NumPy."""
 
 import textwrap
 from collections.abc import Iterator
@@ -39,9 +39,9 @@ except ImportError as error:
 
 
 def python_files(function: TracedFunction) -> dict[str, str | bytes]:
-    """A function as files by name: ``NAME.py``, which NumPy alone can run, and ``NAME.npz`` if its constants are large.
+    """A function as files by name: ``NAME.py``, which only needs NumPy, and ``NAME.npz`` if its constants are large.
 
-    Its graph has been through all passes for NumPy. The same function gives the same files, byte by byte.
+    Its graph has been through all passes for NumPy. The same function gives the same files, byte for byte.
 
     Raises:
         ExportError: the function needs more than NumPy; the message says what.
@@ -99,7 +99,7 @@ def python_files(function: TracedFunction) -> dict[str, str | bytes]:
 
 
 def _refuse(graph: Graph) -> None:
-    """`ExportError` for what no file can do."""
+    """Raises `ExportError` for operations that no file can contain."""
     for call in _calls(graph):
         if lookup(call.op).effect == "calls Python":
             called_function: Any = call.params["function"]
@@ -127,7 +127,7 @@ def _header(name: str, module: Module, constants: Constants, effects: bool) -> l
 
 
 def _standard(main: Function, module: Module, effects: bool) -> set[str]:
-    """The modules of Python that the functions of arrays import, as NumPy itself does."""
+    """The Python modules that the functions of arrays import, as NumPy itself does."""
     needed = {
         "collections": bool(module.tiles),
         "contextvars": main.may_warn or effects,

@@ -1,4 +1,4 @@
-"""The parameters of an exported function: the user's own, with their defaults, and what was given for each."""
+"""The parameters of an exported function: the user's own, with their defaults, and the value of each at export."""
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +13,12 @@ from ...python_literals import value_text
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a parameter was given when the function was traced: a container, or one leaf."""
+    """The value of a parameter when the function was traced: a container, or one leaf."""
 
     tree: Any
     leaves: tuple[Argument | Static, ...]
     first: int
-    """Which input of the graph its first array is: parameters may stand in another order than these."""
+    """The number of its first array among the inputs of the graph: parameters may have another order."""
 
     @property
     def count(self) -> int:
@@ -27,13 +27,13 @@ class Given:
 
     @property
     def setting(self) -> Static | None:
-        """The value, if it is a setting and nothing else."""
+        """The value, if it is only a setting."""
         (leaf, *rest) = self.leaves or (None,)
         return leaf if isinstance(leaf, Static) and not rest and self.tree.is_leaf() else None
 
 
 Arguments: TypeAlias = Given | tuple[Given, ...] | Mapping[str, Given]
-"""What one parameter was given; ``*args`` a tuple of them, ``**kwargs`` a dict."""
+"""The value of one parameter; ``*args`` is a tuple, ``**kwargs`` a dict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class Exported:
     default: str | None
     """An expression; None if it has none."""
     given: Arguments | None
-    """None of one that was left to its default, which is a setting of the program."""
+    """None for one that was left to its default, which is a setting of the program."""
     fixed: Any = None
     """That default."""
 
     @property
     def text(self) -> str:
-        """As it stands in the function's head."""
+        """Its text in the function's head."""
         stars = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}.get(self.kind, "")
         return f"{stars}{self.name}" + (f"={self.default}" if self.default is not None else "")
 
@@ -61,8 +61,8 @@ def exported_parameters(
 ) -> list[Exported]:
     """The user's parameters that an exported function still has.
 
-    Settings stay, so that calls look the same, if Python can write them down: the function takes the exported value
-    alone. Others are gone, and what stood behind them is given by name.
+    Settings stay, so that calls look the same, if Python can write them: the function only accepts the exported
+    value. Others are removed, and later parameters are keyword-only.
     """
     positional, named = _given(tree, leaves)
     signature = signature or _without_names(len(positional), named)
@@ -102,7 +102,7 @@ def _given(tree: Any, leaves: Sequence[Argument | Static]) -> tuple[list[Given],
 
 
 def _without_names(count: int, named: Mapping[str, Given]) -> Signature:
-    """For functions that are written in C and do not say how they are called."""
+    """For functions that are written in C and have no signature."""
     names = ["x"] if count == 1 else [f"x{place + 1}" for place in range(count)]
     while not named.keys().isdisjoint(names):
         names = [f"{name}_" for name in names]
@@ -115,7 +115,7 @@ def _without_names(count: int, named: Mapping[str, Given]) -> Signature:
 
 
 def _exported(parameter: Parameter, given: Any) -> Exported | None:
-    """None of a parameter that is gone."""
+    """None for a parameter that is removed."""
     name, kind = parameter.name, parameter.kind
     default = None if parameter.default is inspect.Parameter.empty else value_text(parameter.default)
     if kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
@@ -132,7 +132,7 @@ def _exported(parameter: Parameter, given: Any) -> Exported | None:
 
 
 def _fits(default: Any, given: Given) -> bool:
-    """Whether a default is of the kind that the program is made for."""
+    """Whether a default has the type for which the program is made."""
     if not given.leaves:
         return default is None
     (leaf, *rest) = given.leaves
@@ -142,7 +142,8 @@ def _fits(default: Any, given: Given) -> bool:
 
 
 def _in_order(found: Sequence[Exported]) -> list[Exported]:
-    """In the order of Python: by place, ``*args``, by name, ``**kwargs``; no default before what has none."""
+    """In Python's order: positional, ``*args``, keyword-only, ``**kwargs``; no default before a parameter without
+    one."""
     ordered = sorted(found, key=lambda x: x.kind)
     needs_value = False
     for place in reversed(range(len(ordered))):
@@ -155,7 +156,7 @@ def _in_order(found: Sequence[Exported]) -> list[Exported]:
 
 
 def head_items(parameters: Sequence[Exported]) -> list[str]:
-    """What stands between the parentheses of ``def f(…):``."""
+    """The text between the parentheses of ``def f(…):``."""
     items: list[str] = []
     kinds = [parameter.kind for parameter in parameters]
     for place, parameter in enumerate(parameters):

@@ -1,4 +1,4 @@
-"""Statements of an exported function that read its named sizes off the arguments, and check what is declared."""
+"""Statements of an exported function that read its named sizes from the arguments, and check the declarations."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +23,10 @@ def size_checks(
     relations: Sequence[Comparison],
     names: Mapping[str, str],
 ) -> list[str]:
-    """``B = x.shape[0]``, and ``fact("1 <= B", 1 <= B, B=B)`` for all that is known.
+    """``B = x.shape[0]``, and ``fact("1 <= B", 1 <= B, B=B)`` for all known facts.
 
-    `paths` are the arguments in the user's words, `arrays` the variables that hold them, and `names` the variables of
-    sizes.
+    `paths` are the user's expressions for the arguments, `arrays` the variables that hold them, and `names` the
+    variables of sizes.
     """
     reader = SizeReader(paths, shapes, relations)
     lengths = [f"{array}.shape" for array in arrays]

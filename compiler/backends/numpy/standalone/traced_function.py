@@ -1,4 +1,4 @@
-"""`TracedFunction`: what is exported as Python: a program, and how the user called it."""
+"""`TracedFunction`: a program to export as Python, and how the user called it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,17 +16,17 @@ class TracedFunction:
     """A program with the parameters of the function that was traced."""
 
     program: Program
-    """What it captured has become constants of its graph."""
+    """Its captured arrays have become constants of its graph."""
     tree: Any
     """The structure of the arguments, ``(args, kwargs)``."""
     leaves: Sequence[Argument | Static]
-    """How the leaves of that entered the trace."""
+    """The types of the leaves."""
     signature: Signature | None = None
-    """The user's parameters and defaults; None of functions that do not say."""
+    """The user's parameters and defaults; None for functions without a signature."""
     doc: str | None = None
     """The user's docstring."""
     given_name: str | None = None
-    """What the function is called, if not as the graph is."""
+    """The name of the function, if it differs from the graph's."""
 
     def __post_init__(self) -> None:
         if self.program.captured:
@@ -40,9 +40,9 @@ class TracedFunction:
 
     @property
     def parameters(self) -> list[Exported]:
-        """Those that the exported function has."""
+        """The parameters of the exported function."""
         return exported_parameters(self.tree, self.leaves, self.signature)
 
     def of(self, graph: Graph) -> "TracedFunction":
-        """The same for a graph that computes the same, such as one that passes have made of it."""
+        """The same for a graph that computes the same, such as one after passes."""
         return replace(self, program=replace(self.program, graph=graph))

@@ -1,4 +1,4 @@
-"""`with_unused_marked`: a text in which variables that nothing reads begin with an underscore, as linters want it."""
+"""`with_unused_marked`: a text in which unused variables begin with an underscore, as linters require."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""For which sizes a kernel is made, where that need not be all: what the call at hand shows is kept as a guard."""
+"""The sizes for which a kernel is made, if not all: facts about the current call become guards."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -17,27 +17,26 @@ LARGEST_BLOCK: Final = 1 << 17
 """Of elements."""
 
 LONGEST: Final = 1 << 31
-"""No row of so many elements is sorted."""
+"""No row with more elements than this is sorted."""
 
 LOOSE: Final = 4
-"""A block is for extents down to one of so many parts of it."""
+"""A block is for extents down to this fraction of it."""
 
 
 def power_of_two(size: int) -> int:
-    """The least power of two that is not less; of a symbolic size, of one that is typical."""
+    """The smallest power of two that is at least this; for a symbolic size, for its typical value."""
     return 1 << max(0, typical(size) - 1).bit_length()
 
 
 def pieces(count: int, size: int) -> int:
-    """How many pieces of a size hold so many elements."""
+    """How many pieces of a size contain this many elements."""
     return (count + (size - 1)) // size
 
 
 def block_of(extent: int, least: int = 1, most: int = LARGEST_BLOCK) -> int | None:
-    """A power of two that holds so many elements, and little more; None if none up to `most` does in all calls.
+    """A power of two that holds this many elements, and little more; None if none up to `most` does in all calls.
 
-    The one for the call at hand becomes one for all sizes that need about as many, or no more than the `least`, by a
-    guard.
+    The one for the current call becomes, by a guard, one for all sizes that need about as many, or at most `least`.
     """
     if not isinstance(extent, SymbolicSize):
         return power_of_two(extent)
@@ -54,7 +53,7 @@ def block_of(extent: int, least: int = 1, most: int = LARGEST_BLOCK) -> int | No
 
 
 def assumed(fact: Any) -> bool | None:
-    """Whether a comparison holds: for the call at hand if not for all, by a guard; None where that is not decided."""
+    """Whether a comparison holds: for the current call if not for all, by a guard; None if that is not decided."""
     try:
         return bool(fact)
     except UndecidedDimError:
@@ -62,7 +61,7 @@ def assumed(fact: Any) -> bool | None:
 
 
 def bound_of(extent: int, least: int, op: str, location: Location | None) -> int:
-    """The same where there has to be one, which may be as large as memories are.
+    """The same if there must be one, which may be as large as memories are.
 
     Raises:
         UndecidedDimError: sizes are declared without a maximum.
@@ -74,7 +73,7 @@ def bound_of(extent: int, least: int, op: str, location: Location | None) -> int
 
 
 def unbounded(size: int, op: str, location: Location | None) -> UndecidedDimError:
-    """The error of a call for whose kernel a size has to have a maximum."""
+    """The error of a call for whose kernel a size needs a maximum."""
     parts = size.sizes if isinstance(size, SymbolicSize) else ()
     name = next((str(part) for part in parts if part.bounds[1] > LONGEST), str(size))
     return UndecidedDimError(
@@ -85,7 +84,7 @@ def unbounded(size: int, op: str, location: Location | None) -> UndecidedDimErro
 
 
 def held_by(extent: int, most: int) -> int:
-    """The least power of two that is known to hold so many elements, and no more than another one."""
+    """The smallest power of two that is known to hold this many elements, and is at most another one."""
     if not isinstance(extent, SymbolicSize):
         return min(most, power_of_two(extent))
     block = 1
@@ -95,7 +94,7 @@ def held_by(extent: int, most: int) -> int:
 
 
 def is_multiple(size: Any, factor: int) -> bool:
-    """Whether a size is known to be a multiple of a power of two, as one of which it is one times others is."""
+    """Whether a size is known to be a multiple of a power of two, because it is a product with a factor that is one."""
     if is_known(size % factor == 0):
         return True
     if not isinstance(size, Dim) or len(size.terms) != 1 or ALIGNED % factor:
@@ -109,7 +108,7 @@ def is_multiple(size: Any, factor: int) -> bool:
 
 
 def aligned_to(size: Any) -> int:
-    """The greatest power of two up to `ALIGNED` that a size is known to be a multiple of."""
+    """The largest power of two up to `ALIGNED` of which a size is known to be a multiple."""
     multiple = ALIGNED
     while not is_multiple(size, multiple):
         multiple //= 2
@@ -117,7 +116,8 @@ def aligned_to(size: Any) -> int:
 
 
 def assume_aligned(places: Iterable[Affine]) -> None:
-    """Ask whether rows begin where several elements are loaded at once: a program is for sizes where all do, or not."""
+    """Decide whether rows begin where several elements can be loaded at once: a program is for sizes where all do, or
+    not."""
     strides = {stride for place in places for stride in _strides(place)}
     for stride in sorted(strides, key=lambda stride: (len(stride.sizes), str(stride))):
         # A product is aligned if one of its factors is.
@@ -126,7 +126,7 @@ def assume_aligned(places: Iterable[Affine]) -> None:
 
 
 def _strides(place: Affine) -> Iterator[Dim]:
-    """The symbolic numbers of elements that lie between rows."""
+    """The symbolic distances of rows, in elements."""
     for atom, factor in place.terms:
         if isinstance(factor, Dim):
             yield factor

@@ -1,4 +1,4 @@
-"""Which elements a program computes: rows, and how many elements of each at once."""
+"""The elements that a program computes: rows, and how many elements of each at once."""
 
 import functools
 import math
@@ -17,28 +17,28 @@ from .reductions import SEARCHES, gathered_dtype
 from .registers import OF_A_WARP, WARPS, WORD, elements_held, held_words
 
 POINTWISE = 1024
-"""Elements of a block where each is computed by itself."""
+"""Elements of a block if each is computed separately."""
 
 RESIDENT = 1 << 17
-"""A row of up to so many bytes, of all arrays that it is made of, is held in registers as a whole."""
+"""A row with up to this many bytes, of all arrays involved, is held in registers completely."""
 
 STREAMED = 4096
-"""Longer rows are gathered so many elements at a time."""
+"""Longer rows are accumulated this many elements at a time."""
 
 SLIM = 8
-"""Of what takes more bytes for each of them, half as many."""
+"""If each element takes more bytes than this, half as many."""
 
 ROWS = 2048
-"""Short rows are computed several at once: so many elements together."""
+"""Several short rows are computed at once: this many elements together."""
 
 SHARES = 128
-"""Few elements are shared among so many programs, one for each processor of a GPU."""
+"""Few elements are divided among this many programs, one for each processor of a GPU."""
 
 LEAST = 256
-"""Elements of a block at least, and where a function of many lines needs the registers."""
+"""The minimum number of elements of a block, and that of a long function that needs the registers."""
 
 LONG = 90
-"""Lines of such a function, with those that it calls."""
+"""Lines of such a function, including those that it calls."""
 
 VECTOR = 16
 """Bytes that a thread loads at once, if a mask is the same for all of them."""
@@ -47,36 +47,36 @@ CACHED = 1 << 26
 """Longer arrays do not fit into the cache of a GPU."""
 
 FAR = 1 << 31
-"""From here on a place needs whole numbers of eight bytes."""
+"""From here on an offset needs integers of eight bytes."""
 
 THREADS = 128
 """Of a block of up to 2048 elements."""
 
 TILE = 32
-"""Rows and columns of a tile, where one array is read along the rows and another across."""
+"""Rows and columns of a tile, if one array is read along the rows and another across."""
 
 COLUMNS = 64
-"""So many sums side by side, where neighbours in memory belong to different ones."""
+"""Sums computed side by side, if neighbours in memory belong to different ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The block of a program: `count` rows, of each `block` elements at once; 0 if the rows are single elements."""
+    """The block of a program: `count` rows, `block` elements of each at once; 0 if the rows are single elements."""
 
     count: int
     block: int
     is_far: bool = False
-    """Whether places need whole numbers of eight bytes."""
+    """Whether offsets need integers of eight bytes."""
     arrays: int = 1
     """How many blocks registers hold throughout."""
     words: int = 1
     """How many registers each element needs at once."""
     chosen_warps: int | None = None
-    """How many warps compute it; None where that follows from how much there is to compute."""
+    """How many warps compute it; None if that follows from the amount of work."""
 
     @property
     def elements(self) -> int:
-        """How many a program computes at once."""
+        """How many elements a program computes at once."""
         return self.count * max(1, self.block)
 
     @property
@@ -86,7 +86,7 @@ class Rows:
 
     @property
     def warps(self) -> int:
-        """How many warps compute it: more for many elements, and where registers of few threads do not suffice."""
+        """How many warps compute it: more for many elements, and if the registers of few threads are not enough."""
         if self.chosen_warps is not None:
             return self.chosen_warps
         elements = self.arrays * self.elements
@@ -97,9 +97,10 @@ class Rows:
 
 
 def tiled(variables: Sequence[Variable], body: Block) -> tuple[tuple[Variable, ...], Variable] | None:
-    """Rows and columns, where an array lies along the last of the row's variables and is read across by the columns.
+    """Rows and columns, if an array is contiguous along the last of the row's variables and is read across by the
+    columns.
 
-    None where all arrays are read the same way, or the body gathers numbers.
+    None if all arrays are read in the same way, or the body accumulates numbers.
     """
     if len(variables) < 2 or any(isinstance(s, Loop) for s in statements(body)):
         return None
@@ -136,7 +137,7 @@ def _block_of(variables: Sequence[Variable], body: Block, *, is_kept: bool, choi
         block = max((block for block in blocks if block is not None), default=0)
         is_resident = None not in blocks and block * _row_bytes(variables, body) <= RESIDENT
     if not is_resident and any(isinstance(extent, SymbolicSize) for extent in extents):
-        # Blocks of longer rows are taken in turn, and there are enough elements if rows are few.
+        # Blocks of longer rows are processed in turn, and there are enough elements if there are few rows.
         block = max(power_of_two(longest), ROWS // min(ROWS, power_of_two(count)))
     streamed = STREAMED if _gathered_bytes(body) <= SLIM else STREAMED // 2
     words = held_words(body, leaves, is_kept=is_resident or block <= streamed)
@@ -153,14 +154,14 @@ def _block_of(variables: Sequence[Variable], body: Block, *, is_kept: bool, choi
 
 
 def _pointwise(count: int) -> int:
-    """Elements of a block where each is computed by itself, of so many."""
+    """Elements of a block if each is computed separately, out of this many."""
     if isinstance(count, SymbolicSize):
         return POINTWISE
     return min(POINTWISE, max(LEAST, power_of_two(count // SHARES)))
 
 
 def _at_most(most: int, count: int) -> int:
-    """A power of two, and no greater than the one that holds `count`: if that is another one in each call, `most`."""
+    """A power of two, at most the one that holds `count`: if that differs between calls, `most`."""
     return most if isinstance(count, SymbolicSize) else min(most, power_of_two(count))
 
 
@@ -174,7 +175,7 @@ def has_wide_masks(count: int, body: Block) -> bool:
 
 
 def _is_long(body: Block) -> bool:
-    """Whether a function that is called keeps so many numbers that few elements fit into registers."""
+    """Whether a called function keeps so many numbers that few elements fit into registers."""
     calls = {e.call.op: e.call for s in statements(body) for e in expressions(s) if isinstance(e, Apply)}
     return any(_lines(needed_by(call)) >= LONG for call in calls.values())
 
@@ -185,7 +186,7 @@ def _lines(functions: frozenset[str]) -> int:
 
 
 def _is_far(body: Block) -> bool:
-    """Whether a place, or what it is a quotient or a remainder of, does not fit into four bytes."""
+    """Whether an offset, or the operand of its quotients or remainders, does not fit into four bytes."""
     ends = [end for s in statements(body) for place in places(s) for end in _ends(place)]
     symbolic = {end for end in ends if isinstance(end, SymbolicSize)}
     if any(end >= FAR for end in ends if not isinstance(end, SymbolicSize)):
@@ -195,7 +196,7 @@ def _is_far(body: Block) -> bool:
 
 
 def _ends(place: Affine) -> Iterator[int]:
-    """How large a place may be below and above 0, and so may what quotients and remainders in it are of."""
+    """The range of an offset, and of the operands of quotients and remainders in it."""
     yield -place.low
     yield place.high
     for atom, _ in place.terms:
@@ -204,7 +205,7 @@ def _ends(place: Affine) -> Iterator[int]:
 
 
 def _row_bytes(variables: Sequence[Variable], body: Block) -> int:
-    """The bytes of an element of a row: of all that is loaded there for one row alone, and of what is gathered."""
+    """The bytes of an element of a row: of everything that is loaded for one row only, and of accumulated values."""
     gathered = [a.dtype.itemsize for s in statements(body) if isinstance(s, Begin) for a in s.accumulators]
     loads = {e for loop in _leaves(body) for e in _loads(loop.body) if loop.variable in e.place.variables}
     own = {e for e in loads if e.place.variables.intersection(variables)} if variables else loads
@@ -218,7 +219,7 @@ def _is_read_again(body: Block) -> bool:
 
 
 def _gathered_bytes(body: Block) -> int:
-    """The bytes that are gathered for each element of a block: numbers, and where they lie."""
+    """The bytes that are accumulated for each element of a block: numbers, and their positions."""
     gathered = [a for s in statements(body) if isinstance(s, Begin) for a in s.accumulators]
     return sum(gathered_dtype(a.dtype).itemsize + 8 * (a.op in SEARCHES) for a in gathered)
 
@@ -228,19 +229,19 @@ def _loads(body: Block) -> Iterator[Load]:
 
 
 def _leaves(body: Block) -> Iterator[Loop]:
-    """The loops that hold no others."""
+    """The innermost loops."""
     for statement in statements(body):
         if isinstance(statement, Loop) and not any(isinstance(s, Loop) for s in statements(statement.body)):
             yield statement
 
 
 def neighbours_are_rows(row: Variable, body: Block) -> bool:
-    """Whether some array lies in memory so that the elements of one row are far from each other, and rows are near."""
+    """Whether some array has the elements of one row far apart in memory, and rows close together."""
     return any(_is_read_across(row, loop.variable, loop.body) for loop in _leaves(body))
 
 
 def _is_read_across(row: Variable, along: Variable, body: Block) -> bool:
-    """Whether the elements of an array are neighbours by `row`, and far from each other by `along`."""
+    """Whether the elements of an array are neighbours along `row`, and far apart along `along`."""
     return any(is_unit(e.place.factor(row)) and _is_far_apart(e.place.factor(along)) for e in _loads(body))
 
 

@@ -47,11 +47,11 @@ Pair: TypeAlias = tuple[Value, Value]
 """The real and the imaginary parts."""
 
 _BY_PARTS: Final = frozenset({"add", "negative", "rint", "stop_gradient", "subtract", "sum", "where"})
-"""Ops that, beside those that move elements, do to the parts what they do to the whole."""
+"""Ops, besides those that move elements, that apply to the parts as to the whole."""
 
 
 def has_pairs(call: Call) -> bool:
-    """Whether a call with complex numbers can be told in real ones."""
+    """Whether a call with complex numbers can be expressed in real ones."""
     return is_move(call) or call.op in _BY_PARTS or call.op in _ON_PAIRS or call.op in ("convert", "iota")
 
 

@@ -1,4 +1,4 @@
-"""Large constants of a kernel, which its functions read from memory as they do inputs."""
+"""Large constants of a kernel, which its functions read from memory like inputs."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ from ....ir import Constant, Graph, Value
 
 
 def with_constants_as_inputs(graph: Graph) -> tuple[Graph, tuple[Constant, ...]]:
-    """A graph that takes constants of several elements as further inputs, behind its own; and those constants."""
+    """A graph that takes constants of several elements as additional inputs, after its own; and these constants."""
     values = (*(value for call in graph.calls for value in call.inputs), *graph.outputs)
     large = {value: None for value in values if isinstance(value, Constant) and value.type.size > 1}
     if not large:

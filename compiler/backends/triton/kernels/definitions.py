@@ -22,13 +22,13 @@ _FILES = (
     "sorting",
 )
 _FAST = "fast"
-"""What takes the place of others with the same names where ``fast_math`` is on."""
+"""Replacements for others with the same names if ``fast_math`` is on."""
 
 _DEFINED = re.compile(r"^def (tm_\w+)\(", re.MULTILINE)
 
 
 def definitions(names: Iterable[str], *, fast_math: bool = False) -> list[str]:
-    """The definitions of these functions and of all that they call, each once, after what it calls."""
+    """The definitions of these functions and of all that they call, each once, after those that it calls."""
     found: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -45,7 +45,7 @@ def definitions(names: Iterable[str], *, fast_math: bool = False) -> list[str]:
 
 
 def definition(name: str, *, fast_math: bool = False) -> str:
-    """The definition of one function: from a file, or else the meaning of an op on elements of a dtype."""
+    """The definition of one function: from a file, or from the NumPy definition of an op on elements of a dtype."""
     for file in (*([_FAST] if fast_math else []), *_FILES):
         if name in _texts(file):
             return _texts(file)[name]

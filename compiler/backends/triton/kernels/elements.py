@@ -1,4 +1,4 @@
-"""Elements of loop nests as Triton: the names of blocks, where they lie in memory, and expressions of them."""
+"""Elements of loop nests as Triton: the names of blocks, their positions in memory, and expressions of them."""
 
 import math
 from collections.abc import Generator, Sequence
@@ -36,12 +36,12 @@ from .reductions import SEARCHES, combined, gathered_dtype, neutral
 
 INDENT = "    "
 ROW, ALONG = "row", "along"
-"""The axes of a block: which row, and where in it."""
+"""The axes of a block: the row, and the position in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A condition under which elements are needed, or under which they are not."""
+    """A condition under which elements are needed, or not needed."""
 
     conditions: tuple[Condition, ...]
     text: str
@@ -53,49 +53,50 @@ class Guard:
 
 @dataclass(slots=True)
 class Elements:
-    """The lines of one function, what names mean in them, and what expressions are called."""
+    """The lines of one function, the values of names in them, and the names of expressions."""
 
     rows: Rows
     is_whole: bool = False
-    """Whether all rows of the program are there: the last program may have fewer."""
+    """Whether all rows of the program exist: the last program may have fewer."""
     numbers: Numbers = field(default_factory=Numbers)
     """How sizes are spelled."""
     is_by_axes: bool = False
-    """Whether what differs along one axis is added up first, in places: a loop along another one leaves it as it is."""
+    """Whether terms that differ along one axis are added first, in offsets: a loop along another one does not change
+    them."""
     lines: list[str] = field(default_factory=list[str])
     buffers: set[Buffer] = field(default_factory=set[Buffer])
     needs: set[str] = field(default_factory=set[str])
     depth: int = 1
     user_line: Location | None = None
-    """What computes this, of the user's source."""
+    """The line of the user's source that is computed."""
     shown: Location | None = None
     """The user's line that was shown last."""
     axes: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
-    """Along which axes of the block a name differs; those that are the same everywhere are left out."""
+    """Along which axes of the block a name varies; constant ones are left out."""
     turns: dict[Variable, Affine] = field(default_factory=dict[Variable, Affine])
-    """Of variables that a row stands for together: their values."""
+    """The values of variables that a row represents together."""
     names_of: dict[Variable, str] = field(default_factory=dict[Variable, str])
     masks: dict[Variable, str] = field(default_factory=dict[Variable, str])
-    """Of each variable that runs beyond its range: where it does not."""
+    """For each variable that runs beyond its range: where it does not."""
     known: dict[str, str] = field(default_factory=dict[str, str])
-    """What has been computed, by its text."""
+    """The computed expressions, by their text."""
     same: dict[str, str] = field(default_factory=dict[str, str])
     """Locals that are equal to earlier ones."""
     guards: list[Guard] = field(default_factory=list[Guard])
     begun: set[Accumulator] = field(default_factory=set[Accumulator])
-    """Accumulators that have gathered nothing yet, and have no variable."""
+    """Accumulators that have accumulated nothing yet, and have no variable."""
     names: set[str] = field(default_factory=set[str])
     blocks: set[Variable] = field(default_factory=set[Variable])
-    """Variables of whose values there is a block now."""
+    """Variables for whose values there is a block now."""
     gatherers: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
     streamed: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
-    """Those that gather into blocks now."""
+    """Accumulators that are blocks now."""
     pointers: dict[tuple[str, Affine], str] = field(default_factory=dict[tuple[str, Affine], str])
-    """Names of pointers to places in buffers of these names, where they have any."""
+    """Names of pointers to positions in buffers with these names, if they have any."""
     row_mask: str = ""
     """Where rows are within their range, if some are not."""
     leaf: Variable | None = None
-    """The variable of the loop whose turns are a block now."""
+    """The variable of the loop whose iterations are a block now."""
 
     # ---- lines and names -------------------------------------------------------------------------------
 
@@ -107,7 +108,7 @@ class Elements:
 
     @contextmanager
     def indented(self, head: str) -> Generator[None]:
-        """A block of Python; what is computed in it is not known after it."""
+        """A Python block; values computed in it are not known after it."""
         self.line(head)
         self.depth += 1
         known, blocks, names = dict(self.known), set(self.blocks), dict(self.names_of)
@@ -116,7 +117,7 @@ class Elements:
         self.depth -= 1
 
     def comment(self, call: Call | None) -> None:
-        """Show the user's line before what is written next, if it is another one."""
+        """Show the user's line before the next statement, if it differs."""
         if call is not None and call.location is not None:
             self.user_line = call.location
 
@@ -145,9 +146,9 @@ class Elements:
     # ---- programs and blocks ---------------------------------------------------------------------------
 
     def programs(self, variables: Sequence[Variable], column: Variable | None = None) -> int:
-        """The rows of this program, as the variables of loops that hold one another; and its part of the columns.
+        """The rows of this program, as the variables of nested loops; and its part of the columns.
 
-        Gives how many programs share the columns of a row.
+        Returns how many programs share the columns of a row.
         """
         if not variables:
             return 1
@@ -164,7 +165,7 @@ class Elements:
         return tiles
 
     def turn(self, variables: Sequence[Variable], number: str) -> None:
-        """The rows from one on, as the variables of loops that hold one another."""
+        """The rows starting at one, as the variables of nested loops."""
         count, size = math.prod(v.extent for v in variables), self.rows.count
         if size > 1:
             number = f"{number} + tl.arange(0, {size}){'' if self.rows.is_flat else '[:, None]'}"
