@@ -1,4 +1,4 @@
-"""Numbers as Triton expressions that give the same bits."""
+"""Numbers as Triton expressions with the same bits."""
 
 import math
 from typing import Any, Final
@@ -9,7 +9,7 @@ from ...dtypes import dtype_name, kind
 from .types import triton_type
 
 _BARE: Final = frozenset({"bool", "i32", "f32"})
-"""What Triton makes of a number of Python."""
+"""How Triton converts a Python number."""
 
 
 def triton_literal(number: np.ndarray[Any, Any]) -> str:
@@ -18,7 +18,7 @@ def triton_literal(number: np.ndarray[Any, Any]) -> str:
 
 
 def bare_literal(number: np.ndarray[Any, Any]) -> str:
-    """The same, for where a number of Python is taken for one of the dtype of another operand, or of memory."""
+    """The same, where a Python number takes the dtype of another operand, or of memory."""
     text = _python_number(number)
     if dtype_name(number.dtype) not in _BARE or text == str(-(2**31)):
         return triton_literal(number)

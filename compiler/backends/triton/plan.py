@@ -1,6 +1,6 @@
-"""What a program for a GPU does: steps on arrays, whose places are decided before it runs.
+"""The steps of a program for a GPU, on arrays whose places are decided before it runs.
 
-What depends on named sizes of arrays is an expression of them: `runtime.gpu.fixed_plan` gives it its value in a call.
+Anything that depends on named sizes is an expression of them: `runtime.gpu.fixed_plan` evaluates it in a call.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,15 +13,15 @@ from ...symbolic_size import SymbolicSize
 from ...text.units import show_bytes
 
 ALIGNED: Final = 16
-"""Kernels expect every array at a multiple of so many bytes: a thread loads four numbers at once."""
+"""Kernels expect every array to be aligned to this many bytes: a thread loads four numbers at once."""
 
 
 Size: TypeAlias = Any
-"""An int, or an expression of named sizes, which computes as one."""
+"""An int, or an expression of named sizes, which computes like one."""
 
 
 class Region(StrEnum):
-    """What an array is a part of."""
+    """The memory of which an array is a part."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -31,28 +31,28 @@ class Region(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """An array of a program: its elements lie one after another, in row-major order."""
+    """An array of a program: contiguous, in row-major order."""
 
     name: str
     type: ArrayType
     region: Region
     at: int
-    """Which input, output or constant it is; in the arena, the offset of its first byte."""
+    """The number of the input, output or constant; in the arena, the offset of its first byte."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A whole number that a function takes behind its arrays: a size, or what is computed of sizes."""
+    """An integer argument of a function after its arrays: a size, or an expression of sizes."""
 
     value: Size
     is_wide: bool = False
     """Whether it has eight bytes rather than four."""
     multiple_of: int = 1
-    """What the function's code relies on."""
+    """Known facts on which the function's code relies."""
 
     @property
     def type(self) -> str:
-        """As Triton spells it."""
+        """Triton's spelling."""
         return "i64" if self.is_wide else "i32"
 
     def __str__(self) -> str:
@@ -68,9 +68,9 @@ class LaunchStep:
     """How many: the grid has one axis."""
     warps: int
     stages: int
-    """For so many turns of a loop at once it copies matrices into shared memory."""
+    """The number of loop iterations for which it copies matrices ahead into shared memory."""
     slots: tuple[Slot, ...]
-    """The function's arguments, but for the numbers."""
+    """The function's arguments without the numbers."""
     numbers: tuple[Number, ...] = ()
     """The arguments behind them."""
 
@@ -87,7 +87,7 @@ class LaunchStep:
 
 @dataclass(frozen=True, slots=True)
 class CopyStep:
-    """Copy an array to where another lies."""
+    """Copy an array to the place of another."""
 
     source: Slot
     target: Slot
@@ -104,14 +104,14 @@ class CopyStep:
 IN_CUPY: Final = frozenset(
     "cholesky det eigh eigvalsh fft ifft irfft qr rfft slogdet solve svd svdvals".split()
 )
-"""Ops that are functions of NumPy's which CuPy has, too."""
+"""Ops that are NumPy functions which CuPy also has."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostStep:
-    """Let NumPy compute on the host what has no kernel: copy its operands there, and its results back.
+    """Let NumPy compute calls without a kernel on the host: copy their operands there, and their results back.
 
-    Where CuPy is installed, it computes what it can on the GPU instead.
+    If CuPy is installed, it computes what it can on the GPU instead.
     """
 
     graph: Graph
@@ -125,17 +125,17 @@ class HostStep:
 
     @property
     def bytes_copied(self) -> int:
-        """What moves between the device and the host."""
+        """The bytes that move between the device and the host."""
         return sum(slot.type.nbytes for slot in self.touched)
 
     @property
     def ops(self) -> tuple[str, ...]:
-        """What is computed, each op once."""
+        """The ops that are computed, each once."""
         return tuple(dict.fromkeys(call.op for call in self.graph.calls))
 
     @property
     def is_in_cupy(self) -> bool:
-        """Whether CuPy could compute all of it, of arrays on the GPU alone."""
+        """Whether CuPy could compute all of it, with arrays on the GPU only."""
         values = (value for call in self.graph.calls for value in call.inputs)
         return IN_CUPY.issuperset(self.ops) and not any(isinstance(value, Constant) for value in values)
 
@@ -148,24 +148,24 @@ class HostStep:
 
 @dataclass(frozen=True, slots=True)
 class ScanStep:
-    """Run a plan a known number of times, on what it carries and on one row of arrays in each turn."""
+    """Run a plan a known number of times, on its carry and on one row of arrays in each iteration."""
 
     body: "Plan"
     length: int
     reverse: bool
-    """The last rows come first."""
+    """Whether the last rows come first."""
     consts: int
     carried: int
     inputs: tuple[Slot, ...]
-    """What is the same in every turn, what is carried, and the arrays of rows."""
+    """The constants, the carry, and the arrays of rows."""
     outputs: tuple[Slot, ...]
-    """What is carried at the end, and the arrays of rows that are made."""
+    """The final carry, and the computed arrays of rows."""
     work: Slot
     """The body's arena."""
     spares: tuple[Slot, ...]
-    """A second place for all that is carried: one turn writes to the one, and the next to the other."""
+    """A second place for the whole carry: iterations write to the two places in turn."""
     staged: tuple[Slot, ...]
-    """For each array of rows, of inputs and then of outputs: where a row is copied to; empty if it need not be."""
+    """For each array of rows, inputs then outputs: where a row is copied to; empty if it need not be."""
 
     @property
     def touched(self) -> tuple[Slot, ...]:
@@ -174,7 +174,7 @@ class ScanStep:
 
     @property
     def plans(self) -> "tuple[Plan, ...]":
-        """What it runs."""
+        """The plan that it runs."""
         return (self.body,)
 
     def __str__(self) -> str:
@@ -186,22 +186,22 @@ class ScanStep:
 
 @dataclass(frozen=True, slots=True)
 class WhileStep:
-    """Run a plan as long as another one gives true, which the host waits for in each turn."""
+    """Run a plan as long as another one returns true; the host waits for this in each iteration."""
 
     condition: "Plan"
     body: "Plan"
     most: int | None
-    """The limit of turns, if there is one."""
+    """The maximum number of iterations, if there is one."""
     consts: int
     inputs: tuple[Slot, ...]
-    """What is the same in every turn, and what is carried."""
+    """The constants and the carry."""
     outputs: tuple[Slot, ...]
     goes_on: Slot
-    """What the condition gives."""
+    """The result of the condition."""
     condition_work: Slot
     body_work: Slot
     spares: tuple[Slot, ...]
-    """A second place for all that is carried."""
+    """A second place for the whole carry."""
 
     @property
     def touched(self) -> tuple[Slot, ...]:
@@ -211,7 +211,7 @@ class WhileStep:
 
     @property
     def plans(self) -> "tuple[Plan, ...]":
-        """What it runs."""
+        """The plans that it runs."""
         return self.condition, self.body
 
     def __str__(self) -> str:
@@ -238,7 +238,7 @@ class SwitchStep:
 
     @property
     def plans(self) -> "tuple[Plan, ...]":
-        """What it may run."""
+        """The plans that it may run."""
         return self.branches
 
     def __str__(self) -> str:
@@ -252,34 +252,34 @@ Step: TypeAlias = LaunchStep | CopyStep | HostStep | ScanStep | WhileStep | Swit
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps of a program, in the order in which they run, and the memory that they need."""
+    """The steps of a program in order, and the memory that they need."""
 
     name: str
     inputs: tuple[Slot, ...]
     outputs: tuple[Slot, ...]
     constants: tuple[Constant, ...]
     arena_bytes: int
-    """What lies in between takes so many bytes of one piece of memory."""
+    """Intermediate values take this many bytes of one piece of memory."""
     steps: tuple[Step, ...]
 
     @property
     def launches(self) -> Iterator[LaunchStep]:
-        """The launches among the steps, those of loops and choices too."""
+        """The launches among the steps, including those in loops and branches."""
         return (step for step in self._all_steps() if isinstance(step, LaunchStep))
 
     @property
     def host_steps(self) -> Iterator[HostStep]:
-        """What NumPy computes."""
+        """The calls that NumPy computes."""
         return (step for step in self._all_steps() if isinstance(step, HostStep))
 
     @property
     def has_arena(self) -> bool:
-        """Whether anything lies in between."""
+        """Whether there are intermediate values."""
         return isinstance(self.arena_bytes, SymbolicSize) or bool(self.arena_bytes)
 
     @property
     def is_symbolic(self) -> bool:
-        """Whether named sizes stand in it: those of its inputs, as all others follow from these."""
+        """Whether it contains named sizes: those of its inputs, from which all others follow."""
         return any(isinstance(dim, SymbolicSize) for slot in self.inputs for dim in slot.type.shape)
 
     @property
@@ -314,7 +314,7 @@ class Plan:
 
 
 def plans_of(step: Step) -> tuple[Plan, ...]:
-    """The plans that a step runs, those of a loop or a choice."""
+    """The plans that a step runs, in a loop or a branch."""
     return step.plans if isinstance(step, (ScanStep, WhileStep, SwitchStep)) else ()
 
 

@@ -1,4 +1,4 @@
-"""`Task`: what a call of a graph becomes in a plan, before it is decided where arrays lie."""
+"""`Task`: what a call of a graph becomes in a plan, before arrays have places."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from ...ir import ArrayType, Value
 from .plan import Slot, Step
 
 StepsAt: TypeAlias = Callable[[Sequence[Slot], Sequence[Slot], Sequence[Slot]], Sequence[Step]]
-"""``steps_at(inputs, outputs, scratch)``: the steps, once it is known where the arrays lie."""
+"""``steps_at(inputs, outputs, scratch)``: the steps, once the places of the arrays are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,5 +18,5 @@ class Task:
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     scratch: tuple[ArrayType, ...]
-    """The memory that it works in."""
+    """Its workspace."""
     steps_at: StepsAt

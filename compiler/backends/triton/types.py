@@ -1,4 +1,4 @@
-"""How Triton calls the dtypes."""
+"""Triton's names of the dtypes."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -24,7 +24,7 @@ _NAMES: Final[Mapping[str, str]] = {
 
 
 def has_type(dtype: DType) -> bool:
-    """Whether Triton computes with such numbers; it has no complex ones."""
+    """Whether Triton supports such numbers; it has no complex ones."""
     return dtype_name(dtype) in _NAMES
 
 
@@ -37,7 +37,7 @@ def triton_type(dtype: DType) -> str:
 
 
 def pointer_type(dtype: DType) -> str:
-    """The type of an argument that points to such numbers, or to their parts, as Triton spells it: ``*fp32``."""
+    """Triton's type of a pointer to such numbers, or to their parts: ``*fp32``."""
     name = dtype_name(real_dtype(dtype))
     if name == "bool":
         return "*i1"

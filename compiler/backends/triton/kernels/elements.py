@@ -279,7 +279,7 @@ class Elements:
         return f"tl.load({self.pointer(load.buffer, load.place)}{mask}{self.eviction(load)})"
 
     def eviction(self, load: Load) -> str:
-        """What the cache should do: keep what other rows read again, and give up what no cache can hold."""
+        """The cache policy: keep data that other rows read again, and evict data that no cache can hold."""
         if self.rows.block or not load.place.variables:
             return ""
         if self.turns.keys() - load.place.variables:
@@ -295,7 +295,7 @@ class Elements:
         return f"{buffer.name}_ptr + {text}" if text != "0" else f"{buffer.name}_ptr"
 
     def masks_of(self, place: Affine) -> list[str]:
-        """Where the block of a place lies within the ranges of its variables."""
+        """Where the block of an offset is within the ranges of its variables."""
         return sorted({self.masks[variable] for variable in place.variables if variable in self.masks})
 
     def place(self, place: Affine) -> str:
@@ -319,7 +319,7 @@ class Elements:
         return place.text(self.numbers.text).replace(" / ", " // ")
 
     def by_axes(self, place: Affine) -> list[Affine]:
-        """The parts of a sum that differ along the same axes of the block, those along fewer first."""
+        """The parts of a sum that vary along the same axes of the block, those along fewer axes first."""
         parts: dict[frozenset[str], list[tuple[Atom, int]]] = {}
         for atom, factor in place.terms:
             axes = self.axes_of_place(Affine(0, ((atom, factor),)))
@@ -371,7 +371,7 @@ class Elements:
         return f"{name}.to({triton_type(dtype)})" if wide != dtype else name
 
     def axes_of(self, expression: Expression) -> frozenset[str]:
-        """Along which axes of the block an expression differs."""
+        """Along which axes of the block an expression varies."""
         match expression:
             case Local():
                 return self.axes[self.same.get(expression.name, expression.name)]
@@ -393,20 +393,20 @@ class Elements:
     # ---- variables of reductions -----------------------------------------------------------------------
 
     def declare(self, accumulator: Accumulator) -> None:
-        """A variable that has gathered nothing yet."""
+        """A variable that has accumulated nothing yet."""
         self.begun.discard(accumulator)
         name = self.gatherer(accumulator)
         self.fill(accumulator, name, self.row_shape())
         self.is_of_rows(accumulator, name)
 
     def gatherer(self, accumulator: Accumulator) -> str:
-        """The variable that holds what an accumulator has gathered."""
+        """The variable of an accumulator."""
         if accumulator not in self.gatherers:
             self.gatherers[accumulator] = self.claim(accumulator.name.replace("_so_far", ""))
         return self.gatherers[accumulator]
 
     def is_of_rows(self, accumulator: Accumulator, name: str) -> None:
-        """Note that a variable holds one number per row."""
+        """Record that a variable holds one number per row."""
         axes = frozenset({ROW}) if self.rows.count > 1 else frozenset[str]()
         self.axes[name] = axes
         if accumulator.op in SEARCHES:

@@ -1,4 +1,4 @@
-"""Elementwise calls as Triton expressions, by the spellings of their ops."""
+"""Elementwise calls as Triton expressions, from the spellings of their ops."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,15 @@ from ..types import has_type, triton_type
 
 _KINDS: Final = {"b": "bool", "i": "int", "u": "int", "f": "real"}
 _OF_TWO_BYTES: Final = frozenset({"bitcast", "convert", "nextafter", "spacing", "where"})
-"""Ops that take numbers of two bytes as they are."""
+"""Ops that take two-byte numbers directly."""
 
 _WIDE: Final = "tl.float32"
-"""In which numbers of two bytes are computed, as NumPy does."""
+"""The dtype in which two-byte numbers are computed, as in NumPy."""
 
 
 @dataclass(frozen=True, slots=True)
 class TritonExpression:
-    """The text of a block of elements, and the names of the functions of ours that it calls."""
+    """The text of a block of elements, and the names of the functions in `functions` that it calls."""
 
     text: str
     needs: frozenset[str]
@@ -35,7 +35,7 @@ def is_spelled(call: Call) -> bool:
 
 
 def expression(call: Call, operands: Sequence[str]) -> TritonExpression:
-    """What an elementwise call computes, given texts for its operands, which should be names or numbers."""
+    """The result of an elementwise call, given texts for its operands, which should be names or numbers."""
     spelling = _spelling(call)
     operand, result = call.inputs[0].dtype, call.outputs[0].dtype
     texts = list(operands)
@@ -56,12 +56,12 @@ def expression(call: Call, operands: Sequence[str]) -> TritonExpression:
 
 
 def needed_by(call: Call) -> frozenset[str]:
-    """The functions of ours that an elementwise call takes."""
+    """The functions in `functions` that an elementwise call uses."""
     return expression(call, ["x"] * len(call.inputs)).needs
 
 
 def takes_bare(call: Call, is_known: Sequence[bool]) -> list[bool]:
-    """Which operands may be numbers of Python, given which are known: ours are functions of blocks."""
+    """Which operands may be Python numbers, given which are known: the functions take blocks."""
     spelling = _spelling(call)
     if "tm_" in spelling or ".to(" in spelling or all(is_known):
         return [False] * len(is_known)
@@ -91,5 +91,5 @@ _CALLED: Final = re.compile(r"\b(tm_\w+)[(,)]")
 
 
 def functions_in(text: str) -> frozenset[str]:
-    """Our functions that a text calls, or hands to a reduction of Triton's."""
+    """The functions in `functions` that a text calls, or passes to a Triton reduction."""
     return frozenset(_CALLED.findall(text))

@@ -1,4 +1,4 @@
-"""Programs that go over rows in turn, and gather over those that are theirs what registers hold: sums of columns."""
+"""Programs that go over rows in turn, and accumulate over their rows what registers can hold: sums of columns."""
 
 import math
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ from .reductions import combined, gathered_dtype, neutral, reduced
 from .writer import Writer
 
 PROGRAMS: Final = 256
-"""So many programs keep a GPU busy that gather columns: their registers are full."""
+"""This many programs that accumulate columns keep a GPU busy: their registers are full."""
 
 BRIEF: Final = 2048
-"""So many that gather single numbers: more hide how long loads take, fewer leave less to be added up behind them."""
+"""This many for single numbers: more hide the latency of loads, fewer leave less to be added afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """A loop over rows of which some results are not stored, but gathered over all rows."""
+    """A loop over rows of which some results are not stored, but accumulated over all rows."""
 
     ahead: Block
     """What every program computes first."""
@@ -36,19 +36,19 @@ class Gathering:
     body: Block
     rows: Rows
     columns: Mapping[Accumulator, Variable | None]
-    """The loop whose turns are gathered side by side; None where each row gives one number."""
+    """The loop whose iterations are accumulated side by side; None if each row gives one number."""
     buffers: Mapping[Buffer, Accumulator]
-    """What is gathered in the place of being stored."""
+    """The values that are accumulated instead of being stored."""
     most: int | None = None
-    """How many programs there may be; None where that follows from what is gathered."""
+    """The maximum number of programs; None if it follows from what is accumulated."""
 
     @staticmethod
     def of(
         ahead: Block, loop: Loop, count: int, calls: Mapping[Buffer, Call], choice: Choice = RULES
     ) -> "Gathering | None":
-        """What a loop over rows stores in these buffers gathered instead, as calls say.
+        """The loop over rows with the stores to these buffers accumulated instead, as calls say.
 
-        None if registers do not hold that, or if the loop is over anything but `count` rows.
+        None if registers cannot hold that, or if the loop is not over `count` rows.
         """
         variables, body = _rows_of(loop, count)
         if not is_known(math.prod(variable.extent for variable in variables) == count):
@@ -80,7 +80,7 @@ class Gathering:
         return min_expr(self.most or most, pieces(count, self.rows.count))  # type: ignore[no-any-return]
 
     def written(self, parts: Mapping[Buffer, Buffer], numbers: Numbers) -> Writer:
-        """The lines of the function; where what programs gather is left, for each buffer that is not stored."""
+        """The lines of the function; where programs leave their sums, for each buffer that is not stored."""
         writer = _Writer(self.rows, numbers=numbers, over=self.columns)
         writer.statements(self.ahead)
         program = writer.begin(self)
@@ -90,7 +90,7 @@ class Gathering:
 
 
 def _rows_of(loop: Loop, count: int) -> tuple[tuple[Variable, ...], Block]:
-    """The outermost loops that are over `count` rows together, and what they hold."""
+    """The outermost loops that are together over `count` rows, and their bodies."""
     variables, body = [loop.variable], loop.body
     while not is_known(math.prod(variable.extent for variable in variables) >= count) and len(body) == 1:
         (inner,) = body
@@ -102,14 +102,14 @@ def _rows_of(loop: Loop, count: int) -> tuple[tuple[Variable, ...], Block]:
 
 
 def _in_row(place: Affine, variables: tuple[Variable, ...]) -> Affine:
-    """Where in its row an element lies."""
+    """The position of an element in its row."""
     for variable in variables:
         place = place.at(variable, Affine(variable.low))
     return place
 
 
 def _gathered(body: Block, buffers: Mapping[Buffer, Accumulator], variables: tuple[Variable, ...]) -> Block:
-    """The same statements, with numbers gathered that were stored."""
+    """The same statements, with numbers accumulated instead of stored."""
 
     def changed(statement: Statement) -> Statement:
         match statement:
@@ -126,14 +126,14 @@ def _gathered(body: Block, buffers: Mapping[Buffer, Accumulator], variables: tup
 
 @dataclass
 class _Writer(Writer):
-    """Writes functions that gather over rows."""
+    """Writes functions that accumulate over rows."""
 
     over: Mapping[Accumulator, Variable | None] = field(
         default_factory=dict["Accumulator", "Variable | None"]
     )
 
     def begin(self, gathering: Gathering) -> str:
-        """The loop over the rows of a program; gives what the program's number is called."""
+        """The loop over the rows of a program; returns the name of the program's number."""
         for accumulator, column in self.over.items():
             name, size = self.gatherer(accumulator), self.rows.count
             shape = self.row_shape()
@@ -164,7 +164,7 @@ class _Writer(Writer):
         self.line(f"{name} = {combined(accumulator.op, accumulator.dtype, name, value)}")
 
     def leave(self, accumulator: Accumulator, buffer: Buffer, program: str) -> None:
-        """Store what a program has gathered."""
+        """Store what a program has accumulated."""
         self.buffers.add(buffer)
         total, column, rows = self.gatherer(accumulator), self.over[accumulator], self.rows
         if rows.count > 1:

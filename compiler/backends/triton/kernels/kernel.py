@@ -41,11 +41,11 @@ class Launch:
     buffers: tuple[int, ...]
     """Which of the kernel's buffers are its arguments."""
     stages: int = 3
-    """For so many turns of a loop at once it copies matrices into shared memory."""
+    """The number of loop iterations for which it copies matrices ahead into shared memory."""
     elements: int = 0
-    """So many a program computes at once; 0 where that is not said."""
+    """The elements that a program computes at once; 0 if unspecified."""
     numbers: tuple[Number, ...] = ()
-    """Its arguments behind the buffers."""
+    """Its arguments after the buffers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,18 @@ class TritonKernel:
     functions: tuple[str, ...]
     """The text of each."""
     needs: frozenset[str]
-    """Functions of ours that they call, see `definitions`."""
+    """The functions in `functions` that they call, see `definitions`."""
     launches: tuple[Launch, ...]
     buffers: tuple[ArrayType, ...]
-    """Inputs, constants, outputs, and what functions leave for later ones."""
+    """Inputs, constants, outputs, and values that functions store for later ones."""
     outputs: int
     """How many of them are outputs."""
     constants: tuple[Constant, ...] = ()
-    """The arrays that the functions read besides the inputs."""
+    """The arrays that the functions read in addition to the inputs."""
 
     @property
     def text(self) -> str:
-        """The functions, behind the definitions of what they call."""
+        """The functions, after the definitions that they call."""
         return "\n\n".join([*definitions(self.needs), *self.functions])
 
 
@@ -83,20 +83,20 @@ def can_compute(call: Call) -> bool:
 
 
 def is_in_triton(graph: Graph) -> bool:
-    """Whether Triton can compute all that the graph of a kernel holds."""
+    """Whether Triton can compute the whole graph of a kernel."""
     values = (*graph.inputs, *graph.outputs, *(v for call in graph.calls for v in call.inputs))
     return all(map(can_compute, graph.calls)) and all(has_type(real_dtype(value.dtype)) for value in values)
 
 
 def goes_over_rows_once(graph: Graph) -> bool:
-    """Whether a kernel computes rows, gathers over all of them, and does so in one pass."""
+    """Whether a kernel computes rows, accumulates over all of them, and does so in one pass."""
     graph, _ = _of_real_arrays(graph)
     halves = over_rows(graph)
     return halves is not None and halves.is_resident() and _in_one_pass(halves, "kernel") is not None
 
 
 def triton_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKernel:
-    """The Triton functions, called after `name`, that compute the outputs of a kernel's graph."""
+    """The Triton functions, named after `name`, that compute the outputs of a kernel's graph."""
     types = tuple(value.type for value in graph.outputs)
     real, constants = _of_real_arrays(graph)
     kernel = _kernel_of_arrays(real, name, choice)
@@ -105,7 +105,7 @@ def triton_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKern
 
 
 def _of_real_arrays(graph: Graph) -> tuple[Graph, tuple[Constant, ...]]:
-    """A graph whose arrays are all inputs and of numbers that Triton has; and which constants are among them."""
+    """A graph whose arrays are all inputs with dtypes that Triton has; and which constants are among them."""
     graph, constants = with_constants_as_inputs(graph)
     values = (
         *graph.inputs,
@@ -131,7 +131,7 @@ def _kernel_of_arrays(graph: Graph, name: str, choice: Choice) -> TritonKernel:
 
 
 def _kernel_of_loops(graph: Graph, name: str, choice: Choice) -> TritonKernel:
-    """The functions of a graph's loops: each computes what needs nothing of the same or later ones."""
+    """The functions of a graph's loops: each computes what needs nothing from the same or later ones."""
     numbers = Numbers.of(graph)
     nest = lower(graph, (*TAKEN, name, *numbers.names.values()), plain=True)
     body, parts = split(nest.body)
@@ -157,7 +157,7 @@ def _kernel_of_loops(graph: Graph, name: str, choice: Choice) -> TritonKernel:
 
 
 def _in_one_pass(halves: OverRows, name: str, choice: Choice = RULES) -> TritonKernel | None:
-    """What goes over the rows as one function, whose programs leave what they gather; None if it is not one loop."""
+    """The part over the rows as one function, whose programs store their sums; None if it is not one loop."""
     graph = halves.rows
     numbers = Numbers.of(graph)
     nest = lower(graph, (*TAKEN, name, *numbers.names.values()), plain=True, rows=halves.count)
@@ -184,7 +184,7 @@ def _in_one_pass(halves: OverRows, name: str, choice: Choice = RULES) -> TritonK
 
 
 def _joined(halves: OverRows, rows: TritonKernel, rest: TritonKernel) -> TritonKernel:
-    """Both halves, one after the other: what the first leaves for the second lies behind the outputs."""
+    """Both parts, one after the other: what the first stores for the second comes after the outputs."""
     graph, parts = halves.graph, len(halves.gathered)
     given, made = len(graph.inputs), len(graph.outputs)
     types = [value.type for value in (*graph.inputs, *graph.outputs)]
@@ -251,7 +251,7 @@ def _function(
     writer = Writer(rows, numbers=numbers)
     if rows.block or is_known(count < rows.count) or has_wide_masks(count, inner):
         return _finished(name, writer, buffers, pieces(count, rows.count) * written(writer))
-    # The mask of the last program would have all others load their numbers one by one.
+    # The mask of the last program would make all others load their numbers one by one.
     whole = numbers.text(count) if rows.count == 1 else f"{numbers.factor(count)} // {rows.count}"
     whole = whole if isinstance(count, SymbolicSize) else str(count // rows.count)
     for head, is_whole in ((f"if tl.program_id(0) < {whole}:", True), ("else:", False)):

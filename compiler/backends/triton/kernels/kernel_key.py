@@ -1,4 +1,4 @@
-"""By what a kernel is known in files that outlive a program: the text of its graph, and a digest of that."""
+"""The identity of a kernel in files that outlive a program: the text of its graph, and its digest."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -9,13 +9,13 @@ from ....text.printer import to_text
 from .constants import with_constants_as_inputs
 
 DIGITS: Final = 32
-"""Of a key, which are hexadecimal: 128 bits."""
+"""Digits of a key, which are hexadecimal: 128 bits."""
 
 
 def kernel_key(graph: Graph, *, fast_math: bool = False) -> str:
-    """The key of a kernel's graph: that of another with the same calls of the same types, whatever it calls its inputs.
+    """The key of a kernel's graph: the same for graphs with the same calls and types, whatever the names of inputs.
 
-    With `fast_math` it is another kernel, which takes another time.
+    With `fast_math` it is another kernel, with other timings.
 
     >>> from tracemill.compiler.text.parser import parse
     >>> kernel_key(parse('''# tracemill ir 1
@@ -28,13 +28,13 @@ def kernel_key(graph: Graph, *, fast_math: bool = False) -> str:
 
 
 def known_graph(graph: Graph) -> Graph:
-    """The graph that is known by a key: arrays are inputs, so that its text says all there is."""
+    """The graph that a key identifies: arrays are inputs, so that its text is complete."""
     graph, _ = with_constants_as_inputs(graph)
     return replace(graph, name="kernel", input_names=())
 
 
 def kernel_text(graph: Graph) -> str:
-    """The text of a `known_graph`, which reads back; where in the user's program it comes from is left out."""
+    """The text of a `known_graph`, which can be parsed again; the user's source lines are left out."""
     return to_text(graph, locations=False)
 
 

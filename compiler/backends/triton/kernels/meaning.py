@@ -1,4 +1,4 @@
-"""Triton functions of ops that Triton lacks: their meanings in NumPy, traced on one element and written for blocks."""
+"""Triton functions of ops that Triton lacks: their NumPy definitions, traced on one element and written for blocks."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Sizes in the text of a function: numbers, or arguments behind its arrays and sums and products of them."""
+"""Sizes in the text of a function: numbers, or arguments after its arrays, and sums and products of them."""
 
 import math
 from dataclasses import dataclass, field
@@ -14,29 +14,29 @@ from ..plan import Number
 from .assumed import aligned_to
 
 TAKEN: Final = ("tl", "triton", "libdevice")
-"""Names that have a meaning in the text of a function."""
+"""Names with a meaning in the text of a function."""
 
 _BUILT_IN: Final = ("float", "range")
 
 
 @dataclass(slots=True)
 class Numbers:
-    """The whole numbers that a function takes: named sizes, of which it computes sums and products by itself.
+    """The integers that a function takes: named sizes, from which it computes sums and products itself.
 
-    What holds a quotient, or the least of several, is an argument of its own, which is computed for the launch. So is a
-    product of which more is known than of its parts.
+    An expression with a quotient, or with the minimum of several, is a separate argument, which is computed for the
+    launch. So is a product about which more is known than about its parts.
     """
 
     names: dict[str, str] = field(default_factory=dict[str, str])
-    """What the named sizes of a kernel are called."""
+    """The names of the named sizes of a kernel."""
     claimed: set[str] = field(default_factory=set[str])
     """All names in the function."""
     arguments: dict[str, Dim] = field(default_factory=dict[str, Dim])
-    """What the text has used so far, by name."""
+    """The names that the text has used so far."""
 
     @staticmethod
     def of(graph: Graph) -> "Numbers":
-        """Those of the named sizes in a graph."""
+        """The named sizes in a graph."""
         found = sorted({name for size in sizes_in_graph(graph) for name in size.limits})
         names = {name: f"{name}_size" if name in (*TAKEN, *_BUILT_IN) else name for name in found}
         return Numbers(names, set(names.values()))
@@ -50,7 +50,7 @@ class Numbers:
         return Numbers(names, set(names.values()))
 
     def text(self, size: Any) -> str:
-        """A size as an expression: a sum stands without parentheses."""
+        """A size as an expression: a sum has no parentheses."""
         if not isinstance(size, Dim):
             return str(size)
         text = spelled(size.terms, self.names)
@@ -68,13 +68,13 @@ class Numbers:
         return f"({text})" if isinstance(size, Dim) and not text.isidentifier() else text
 
     def taken(self, *, is_wide: bool) -> tuple[tuple[str, Number], ...]:
-        """The arguments by name, with what is known of them."""
+        """The arguments by name, with known facts about them."""
         return tuple(
             (name, Number(size, is_wide, aligned_to(size))) for name, size in sorted(self.arguments.items())
         )
 
     def above_none(self) -> list[str]:
-        """The arguments that are named sizes of which each is known to be 1 or more."""
+        """The arguments that are named sizes known to be at least 1."""
         named = set(self.names.values())
         return sorted(name for name, size in self.arguments.items() if name in named and is_known(size > 0))
 

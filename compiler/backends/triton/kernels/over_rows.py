@@ -1,7 +1,8 @@
-"""Kernels that compute rows and gather over all of them, cut in two: what goes over the rows, and what follows.
+"""Kernels that compute rows and accumulate over all of them, split in two: the part over the rows, and the part after
+it.
 
-The gradient of a layer norm is one: every row needs sums over itself, and the gradients of gain and bias are sums over
-all rows of what is at hand there.
+An example is the gradient of a layer norm: every row needs sums over itself, and the gradients of gain and bias are
+sums over all rows of values that are available there.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,18 +19,18 @@ from .assumed import block_of
 from .reductions import SEARCHES, gathered_dtype
 
 RESIDENT: Final = 1 << 17
-"""Bytes of a row, and of what is gathered beside it, that the registers of one program hold."""
+"""Bytes of a row, and of the accumulators beside it, that fit into the registers of one program."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverRows:
-    """The two halves of a kernel's graph."""
+    """The two parts of a kernel's graph."""
 
     graph: Graph
     count: int
-    """How many rows there are."""
+    """The number of rows."""
     rows: Graph
-    """What is computed row by row: results, then for each reduction over all rows what it takes of one."""
+    """The part computed row by row: results, then for each reduction over all rows the contribution of one row."""
     gathered: tuple[Call, ...]
     """These reductions."""
 
@@ -40,24 +41,24 @@ class OverRows:
 
     @property
     def has_sums_of_rows(self) -> bool:
-        """Whether something is gathered over each row."""
+        """Whether something is accumulated over each row."""
         return any(call.op in REDUCTIONS and _is_long(call) for call in self.rows.calls)
 
     @property
     def given(self) -> tuple[Value, ...]:
-        """What reductions take of one row after the other."""
+        """The contributions to reductions, one row after another."""
         return self.rows.outputs[len(self.rows.outputs) - len(self.gathered) :]
 
     def columns(self, value: Value) -> int:
-        """How many numbers of a row are gathered side by side."""
+        """How many numbers of a row are accumulated side by side."""
         return quotient(value.type.size, self.count)  # type: ignore[no-any-return]
 
     def parts(self, programs: int) -> list[ArrayType]:
-        """What so many programs leave, each of which gathers some of the rows."""
+        """The sums of this many programs, each of which accumulates some of the rows."""
         return [ArrayType(gathered_dtype(v.dtype), (programs, self.columns(v))) for v in self.given]
 
     def rest(self, parts: Sequence[ArrayType]) -> Graph:
-        """The results that need what was gathered, from what programs or rows have left."""
+        """The results that need the accumulated values, from the sums of programs or rows."""
         graph = self.graph
         left = [Value(type) for type in parts]
         now: dict[Value, Value] = {}
@@ -75,7 +76,7 @@ class OverRows:
         return Graph(graph.name, (*graph.inputs, *left), tuple(builder.calls), outputs, names)
 
     def is_resident(self) -> bool:
-        """Whether registers hold a row, and what is gathered over all rows of as many columns."""
+        """Whether registers can hold a row, and the accumulators over all rows with the same number of columns."""
         given = [v for v in self.given if not is_known(self.columns(v) <= 1)]
         if not given:
             return True
@@ -87,7 +88,7 @@ class OverRows:
 
 
 def over_rows(graph: Graph) -> OverRows | None:
-    """The halves of a graph that computes rows and gathers over all of them; None of others."""
+    """The parts of a graph that computes rows and accumulates over all of them; None for others."""
     outer = [call for call in graph.calls if call.op in REDUCTIONS - SEARCHES and _goes_over_first(call)]
     if not outer:
         return None
@@ -111,7 +112,7 @@ def over_rows(graph: Graph) -> OverRows | None:
 
 
 def _cut(graph: Graph, count: int, gathered: tuple[Call, ...], early: Sequence[Value]) -> OverRows:
-    """What goes over the rows: a reduction over all elements becomes one over each row, and one over their results."""
+    """The part over the rows: a reduction over all elements becomes one over each row, and one over their results."""
     with recording(Builder()) as builder:
         given: list[Value] = []
         for call in gathered:
@@ -125,7 +126,7 @@ def _cut(graph: Graph, count: int, gathered: tuple[Call, ...], early: Sequence[V
 
 
 def _rows(inner: Sequence[Call], outer: Sequence[Call]) -> int | None:
-    """How many rows there are; None if that is not to be told."""
+    """The number of rows; None if it cannot be determined."""
     if inner:
         return min((call.outputs[0].type.size for call in inner), key=typical)
     several = [c for c in outer if not is_known(c.outputs[0].type.size <= 1)]
@@ -143,13 +144,13 @@ def _goes_over_first(call: Call) -> bool:
 
 
 def _is_long(call: Call) -> bool:
-    """Whether a reduction is of more than one element."""
+    """Whether a reduction combines more than one element."""
     given, left = call.inputs[0].type.size, call.outputs[0].type.size
     return not is_known(given <= left) and not is_known(left <= 0)
 
 
 def _fits(call: Call, count: int) -> bool:
-    """Whether a reduction goes over all rows, and over whole ones if it goes over more, or within single ones."""
+    """Whether a reduction goes over all rows, and over whole rows if over more, or within single rows."""
     (x,) = call.inputs
     axes, rows = _axes(call), _leading(x.shape, count)
     if not rows:
@@ -163,12 +164,12 @@ def _fits(call: Call, count: int) -> bool:
 
 
 def _leading(shape: Sequence[int], count: int) -> int:
-    """How many axes the rows are; 0 if no first axes are as many."""
+    """How many axes the rows are; 0 if no first axes have this size."""
     return next((n for n in range(1, len(shape) + 1) if is_known(prod(shape[:n]) == count)), 0)
 
 
 def _late(graph: Graph, outer: Iterable[Call]) -> set[Value]:
-    """All that needs what reductions over all rows give."""
+    """Everything that needs the results of reductions over all rows."""
     late = {value for call in outer for value in call.outputs}
     for call in graph.calls:
         if any(value in late for value in call.inputs):
@@ -177,7 +178,7 @@ def _late(graph: Graph, outer: Iterable[Call]) -> set[Value]:
 
 
 def _needed(calls: Sequence[Call], outputs: Iterable[Value], known: set[Value]) -> list[Call]:
-    """The calls that make outputs from what is known, in order."""
+    """The calls that compute outputs from known values, in order."""
     needed = set(outputs) - known
     found: list[Call] = []
     for call in reversed(calls):

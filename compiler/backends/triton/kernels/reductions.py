@@ -1,4 +1,4 @@
-"""How Triton gathers the results of reductions: what a block starts from, takes up, and comes to."""
+"""How Triton accumulates the results of reductions: the initial block, adding to it, and its result."""
 
 from typing import Final
 
@@ -10,16 +10,16 @@ from ..literals import bare_literal
 from ..types import triton_type
 
 SEARCHES: Final = frozenset({"argmax", "argmin"})
-"""Reductions that look for a place: they keep the extreme number and where it lies."""
+"""Reductions that find a position: they keep the extreme number and its position."""
 
 
 def gathered_dtype(dtype: DType) -> DType:
-    """In which dtype numbers are gathered: those of two bytes in four."""
+    """The dtype of accumulators: two-byte numbers use four bytes."""
     return FLOAT32 if kind(dtype) == "f" and dtype.itemsize == 2 else dtype
 
 
 def meaning(op: str, dtype: DType) -> str:
-    """The reduction by which numbers are gathered; truth values have two."""
+    """The reduction that accumulates numbers; booleans have two."""
     op = op.removeprefix("arg") if op in SEARCHES else op
     if kind(dtype) == "b":
         return {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(op, op)
@@ -53,7 +53,7 @@ def combined(op: str, dtype: DType, x: str, y: str) -> str:
 
 
 def reduced(accumulator: Accumulator, block: str, axis: int, keep_dims: bool) -> str:
-    """The numbers of a block along an axis as one."""
+    """The numbers of a block along an axis combined into one."""
     op, dtype = meaning(accumulator.op, accumulator.dtype), gathered_dtype(accumulator.dtype)
     along = f"{axis}, keep_dims=True" if keep_dims else f"{axis}"
     both = f"{axis}, {keep_dims}"
@@ -67,13 +67,13 @@ def reduced(accumulator: Accumulator, block: str, axis: int, keep_dims: bool) ->
         case "max" | "min" if kind(dtype) == "f":
             return f"tm_{op}({block}, {both})"
         case _:
-            # Triton makes narrow integers wider.
+            # Triton widens narrow integers.
             narrow = f".to({triton_type(dtype)})" if kind(dtype) in "iu" and dtype.itemsize < 4 else ""
             return f"tl.{op}({block}, {along}){narrow}"
 
 
 def is_better(accumulator: Accumulator, new: str, old: str) -> str:
-    """Where a number is more extreme than all before it: the first NaN is."""
+    """Where a number is more extreme than all before it; the first NaN is."""
     sign = ">" if accumulator.op == "argmax" else "<"
     if kind(accumulator.dtype) == "f":
         return f"({new} {sign} {old}) | (({new} != {new}) & ({old} == {old}))"
@@ -81,7 +81,7 @@ def is_better(accumulator: Accumulator, new: str, old: str) -> str:
 
 
 def is_extreme(accumulator: Accumulator, number: str, extreme: str) -> str:
-    """Where the extreme number lies."""
+    """The position of the extreme number."""
     if kind(accumulator.dtype) == "f":
         return f"({number} == {extreme}) | ({number} != {number})"
     return f"{number} == {extreme}"

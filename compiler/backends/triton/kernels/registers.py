@@ -1,4 +1,4 @@
-"""How many numbers a program has at hand at once for each of its elements: registers should hold all of them."""
+"""How many numbers a program has at once for each of its elements: registers should hold all of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -10,28 +10,29 @@ from ....loops.walk import accumulated, expressions, statements
 from .reductions import SEARCHES, gathered_dtype
 
 WORD: Final = 4
-"""Bytes of a register: shorter numbers are computed in as many."""
+"""Bytes of a register: shorter numbers take a whole one."""
 
 OF_A_THREAD: Final = 224
-"""Of its 255 registers: places, and what is computed in between, need the others."""
+"""Of its 255 registers: offsets and intermediate values need the others."""
 
 OF_A_WARP: Final = 32 * OF_A_THREAD
 
 WARPS: Final = 8
-"""So many have all registers of a processor."""
+"""The number of registers of a processor."""
 
 LEAST: Final = 128
-"""Elements of a block: each of the threads of the fewest warps has one."""
+"""Elements of a block: each thread of the smallest number of warps has one."""
 
 _Number = Local | Load | Buffer
-"""A number that is kept from one loop for the next is known by its buffer, since each loop has its own variable."""
+"""A number that is kept from one loop to the next is identified by its buffer, since each loop has its own variable."""
 
 
 def held_words(body: Block, loops: Sequence[Loop], *, is_kept: bool = False) -> int:
-    """How many registers an element of `loops` needs when most numbers are there; one of a body without any, if none.
+    """The maximum number of registers that an element of `loops` needs at a time; of a body without loops, if there
+    are none.
 
-    What is kept is loaded in the first loop that reads it, and is there until the last one has. Else each loop has its
-    own, with what it gathers, and its threads know where to read next.
+    A kept value is loaded in the first loop that reads it, and stays until the last one has read it. Otherwise each
+    loop has its own values and accumulators, and its threads keep the next addresses.
     """
     if is_kept:
         return _most([used for loop in loops for used in _uses(loop.body, loop.variable, is_kept=True)])
@@ -39,7 +40,8 @@ def held_words(body: Block, loops: Sequence[Loop], *, is_kept: bool = False) -> 
 
 
 def elements_held(words: int) -> int:
-    """The most elements of so many words that registers hold: a power of two, and one for each thread at least."""
+    """The maximum number of elements with this many words that registers hold: a power of two, and at least one per
+    thread."""
     return max(LEAST, 1 << (WARPS * OF_A_WARP // max(1, words)).bit_length() - 1)
 
 
@@ -53,7 +55,7 @@ def _streamed(loop: Loop) -> int:
 
 
 def _uses(body: Block, variable: Variable | None, *, is_kept: bool = False) -> Iterator[set[_Number]]:
-    """The numbers that each statement uses, then the one that it makes: those that differ from element to element."""
+    """The numbers that each statement uses, then the one that it computes: those that vary between elements."""
     own: set[Local] = set()
 
     def is_own(expression: Expression) -> bool:
@@ -79,7 +81,7 @@ def _uses(body: Block, variable: Variable | None, *, is_kept: bool = False) -> I
 
 
 def _most(uses: Sequence[Iterable[_Number]]) -> int:
-    """The most words of numbers that are there at the same time: from when they are first used until they are last."""
+    """The maximum number of words that are alive at the same time, from first to last use."""
     last = {number: place for place, numbers in enumerate(uses) for number in numbers}
     held: set[_Number] = set()
     words = most = 0

@@ -1,4 +1,5 @@
-"""Long reductions of few rows, cut into parts: programs gather the parts, and a second stage what they leave."""
+"""Long reductions of few rows, split into parts: programs reduce the parts, and a second stage combines their
+results."""
 
 import math
 from collections.abc import Sequence
@@ -28,13 +29,13 @@ from .blocks import rows_of
 from .reductions import SEARCHES, gathered_dtype
 
 PROGRAMS: Final = 512
-"""So many programs keep a GPU busy: a few for each of its processors."""
+"""This many programs keep a GPU busy: a few for each of its processors."""
 
 PART: Final = 1 << 14
-"""A part has at least so many elements."""
+"""A part has at least this many elements."""
 
 ALIGNED: Final = 64
-"""Parts begin at multiples of so many elements, where several are loaded at once."""
+"""Parts begin at multiples of this many elements, so that several can be loaded at once."""
 
 
 def split(body: Block) -> tuple[Block, list[Buffer]]:
@@ -64,7 +65,7 @@ def parallel(loop: Loop) -> tuple[tuple[Variable, ...], Block]:
 
 
 def _split_rows(variables: tuple[Variable, ...], body: Block, memory: list[Buffer]) -> Block:
-    """The rows that loops over `variables` compute: in two stages, or as they are."""
+    """The rows computed by loops over `variables`: in two stages, or unchanged."""
     rows = math.prod(variable.extent for variable in variables)
     whole = _loops(variables, body)
     loops = [statement for statement in body if isinstance(statement, Loop)]
@@ -100,18 +101,18 @@ def _split_rows(variables: tuple[Variable, ...], body: Block, memory: list[Buffe
     end = loop.variable.low + count * size
     left = Variable(loop.variable.name, end, loop.variable.high)
     rest = () if is_known(left.extent <= 0) else (Loop(left, at_value(loop.body, loop.variable, of(left))),)
-    # What is left lies behind all parts: of equal extremes, the first counts.
+    # The results come in the order of the parts: among equal extremes, the first counts.
     return (*_loops((part, *variables), first), *_loops(variables, (*before, parts, *rest, *behind)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What parts leave of an accumulator: a number, in the precision in which it is gathered; and where it lies."""
+    """What parts store of an accumulator: a number, in the precision of the accumulator; and its position."""
 
     accumulator: Accumulator
     numbers: Buffer
     extreme: Accumulator | None = None
-    """For one that looks for a place: what gathers the number that lies there."""
+    """For one that finds a position: the accumulator of the number there."""
     places: Buffer | None = None
 
     @staticmethod
@@ -132,14 +133,14 @@ class _Kept:
         return () if self.extreme is None else (Begin((self.extreme,)),)
 
     def stored(self, place: Affine) -> Block:
-        """What a part leaves."""
+        """The result of a part."""
         number = Store(self.numbers, place, Result(self.extreme or self.accumulator, self.numbers.dtype))
         if self.places is None:
             return (number,)
         return number, Store(self.places, place, Result(self.accumulator, INT64))
 
     def gathered(self, place: Affine) -> Block:
-        """What all parts have left."""
+        """The results of all parts."""
         number = Load(self.numbers, place)
         if self.places is None:
             return (Accumulate(self.accumulator, number, None, None),)
@@ -149,7 +150,7 @@ class _Kept:
 
 
 def _with_extremes(body: Block, kept: Sequence[_Kept]) -> Block:
-    """The same statements, with the numbers gathered whose places are looked for."""
+    """The same statements, with accumulators for the numbers whose positions are searched."""
     extremes = {one.accumulator: one.extreme for one in kept if one.extreme is not None}
     found: list[Statement] = []
     for statement in body:
@@ -168,7 +169,7 @@ def _loops(variables: Sequence[Variable], body: Block) -> Block:
 
 
 def _turns(body: Block) -> int:
-    """How often the innermost statements run, where the loops that hold them have their typical lengths."""
+    """How often the innermost statements run, for typical lengths of their loops."""
     loops = (statement for statement in body if isinstance(statement, Loop))
     return max((typical(loop.variable.extent) * _turns(loop.body) for loop in loops), default=1)
 

@@ -1,4 +1,4 @@
-"""What a kernel computes, cut into stages: each is one function on a grid."""
+"""The computation of a kernel, split into stages: each is one function on a grid."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -9,18 +9,18 @@ from ....loops.walk import accumulated, expressions, places, statements
 
 @dataclass(slots=True)
 class Stage:
-    """What one function computes: one loop over programs, or what a single program does."""
+    """The computation of one function: one loop over programs, or the work of a single program."""
 
     body: Block
     is_parallel: bool
     given: tuple[Local, ...] = ()
-    """What it needs of the stages before."""
+    """What it needs from the stages before."""
     kept: list[Local] = field(default_factory=list[Local])
-    """What later stages need of it."""
+    """What later stages need from it."""
 
 
 def stages_of(body: Block) -> Iterator[Stage]:
-    """The outermost statements, cut where one needs what all programs before have gathered together."""
+    """The outermost statements, split where one needs the combined results of all programs before."""
     free: dict[Local, Statement] = {}
     gathered: set[Local] = set()
     stages: list[Stage] = []
@@ -59,7 +59,7 @@ def _begun(body: Block) -> set[object]:
 
 
 def _needed(body: Block, known: Iterable[Local]) -> set[Local]:
-    """The locals that statements use, and those `known` ones that their places are made of."""
+    """The locals that statements use, and the `known` ones in their offsets."""
     by_name = {local.name: local for local in known}
     found: set[Local] = set()
     for statement in statements(body):
@@ -74,14 +74,14 @@ def _defined(body: Block) -> set[Local]:
 
 
 def _gathers(statement: Let | Choose, gathered: set[Local]) -> bool:
-    """Whether a statement needs what all turns of a loop before it have gathered."""
+    """Whether a statement needs the combined results of all iterations of a loop before it."""
     inner = list(statements((statement,)))
     has_result = any(isinstance(e, Result) for s in inner for e in expressions(s))
     return has_result or bool(_needed((statement,), gathered) & gathered)
 
 
 def _with_free(body: Block, free: dict[Local, Statement], gathered: set[Local]) -> set[Local]:
-    """What a body needs, and what the statements need that every program computes by itself for it."""
+    """What a body needs, and what the statements need that every program computes for it."""
     known = {*free, *gathered}
     wanted = _needed(body, known)
     while True:

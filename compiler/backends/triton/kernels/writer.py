@@ -1,4 +1,4 @@
-"""Loop nests as Triton: statements on blocks of elements where C has loops, and what blocks of numbers come to."""
+"""Loop nests as Triton: statements on blocks of elements in place of C's loops, and reductions of blocks."""
 
 from dataclasses import dataclass
 
@@ -56,7 +56,7 @@ class Writer(Elements):
         self.give(let.local, self.text(let.expression), self.axes_of(let.expression))
 
     def give(self, local: Local, text: str, axes: frozenset[str]) -> None:
-        """Let a local have a value: one that has a name already, or a new one."""
+        """Assign a value to a local: an existing name, or a new one."""
         if text in self.axes or text in self.known:
             self.same[local.name] = self.known.get(text, text)
             return
@@ -86,11 +86,11 @@ class Writer(Elements):
         self.line(f"tl.store({self.pointer(buffer, place)}, {text}{mask})")
 
     def keep(self, local: Local, buffer: Buffer) -> None:
-        """Leave a number for later functions."""
+        """Store a number for later functions."""
         self.store(buffer, Affine(0), self.same.get(local.name, local.name))
 
     def restore(self, local: Local, buffer: Buffer) -> None:
-        """Take a number that an earlier function left."""
+        """Load a number that an earlier function stored."""
         self.give(local, self.load(Load(buffer, Affine(0))), frozenset())
 
     # ---- reductions --------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ class Writer(Elements):
             self.finish(accumulator, block, "")
 
     def find(self, accumulator: Accumulator, extreme: str, numbers: str, at: str) -> None:
-        """Take up the extreme number of a block, and where it lies first."""
+        """Add the extreme number of a block, and its first position."""
         name = self.claim(f"{self.gatherer(accumulator)}_extreme")
         self.line(f"{name} = {extreme}")
         along = "0" if self.rows.is_flat else "1, keep_dims=True"
@@ -126,12 +126,12 @@ class Writer(Elements):
         self.finish(accumulator, name, f"tl.min({places}, {along})")
 
     def masked(self, statement: Accumulate, value: str) -> str:
-        """The block of numbers that are gathered, with neutral ones beyond its end."""
+        """The block of numbers to accumulate, with neutral ones beyond its end."""
         assert self.leaf is not None
         mask = self.masks.get(self.leaf, "")
         if ALONG not in self.axes_of(statement.expression) and not mask:
             low = self.numbers.text(self.leaf.low)
-            mask = f"{self.name_of(self.leaf)} >= {low}"  # the same number at every turn
+            mask = f"{self.name_of(self.leaf)} >= {low}"  # the same number in every iteration
         if not mask:
             return value
         return self.named(
@@ -141,7 +141,7 @@ class Writer(Elements):
         )
 
     def finish(self, accumulator: Accumulator, block: str, at: str) -> None:
-        """Take up the number that a block comes to."""
+        """Add the number that a block is reduced to."""
         name = self.gatherer(accumulator)
         if accumulator not in self.begun:
             self.take(accumulator, name, block, at)
@@ -153,7 +153,7 @@ class Writer(Elements):
             self.line(f"{name}_at = {at}")
 
     def take(self, accumulator: Accumulator, name: str, value: str, at: str) -> None:
-        """Add a number, or a block of them, to what a variable has gathered."""
+        """Add a number, or a block of them, to a variable."""
         if not at:
             self.line(f"{name} = {combined(accumulator.op, accumulator.dtype, name, value)}")
             return
@@ -163,7 +163,7 @@ class Writer(Elements):
         self.line(f"{name} = tl.where({better}, {value}, {name})")
 
     def stream(self, statement: Accumulate, value: str, at: str) -> None:
-        """Add a block to the block of what has been gathered, element by element."""
+        """Add a block to an accumulated block, element by element."""
         accumulator = statement.accumulator
         self.take(accumulator, self.streamed[accumulator], self.masked(statement, value), at)
 
@@ -184,7 +184,7 @@ class Writer(Elements):
         self.leaf = None
 
     def turn_by_turn(self, loop: Loop) -> None:
-        """A loop that holds others, of whose turns each is computed for all rows."""
+        """A loop with inner loops, each of whose iterations is computed for all rows."""
         for accumulator in accumulated(loop.body):
             if accumulator in self.begun:
                 self.declare(accumulator)

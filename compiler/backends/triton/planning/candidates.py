@@ -1,4 +1,4 @@
-"""What is worth timing for a kernel: a few choices near what the rules say, for its kind and a GPU."""
+"""The choices that are worth timing for a kernel: a few near those of the rules, for its type and a GPU."""
 
 from collections.abc import Iterator, Sequence
 from math import log2
@@ -16,19 +16,19 @@ from ..steps.products.tile import LEAST, OF_ELEMENTS, OF_MATRICES, Tile, tile_of
 from .module import attention_in, graph_kernel
 
 OF_LOOPS: Final = ("elements", "columns", "warps", "programs")
-"""What can be chosen of loop nests."""
+"""The tunable parameters of loop nests."""
 
 MANY: Final = 6
-"""So many choices are timed at most, the rules' among them."""
+"""At most this many choices are timed, including that of the rules."""
 
 SMALL: Final = 1 << 14
-"""A kernel of fewer bytes takes as long as its launch."""
+"""A kernel with fewer bytes takes as long as its launch."""
 
 SHARED: Final = {"sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
 """KiB of shared memory that a program can have."""
 
 COPYING: Final = {"sm_90": 132, "sm_100": 148, "sm_103": 148}
-"""Processors of GPUs that copy blocks of matrices by themselves: each has one program of a large tile."""
+"""Processors of GPUs that copy blocks of matrices in hardware: each runs one program of a large tile."""
 
 SHARED_OF_OTHERS: Final = 99
 SHARED_OF_AMD: Final = 64
@@ -47,11 +47,11 @@ _TILES: Final = (
 """Rows, columns, bytes of a row of operands, warps and stages of tiles that keep tensor cores busy."""
 
 _REGISTERS: Final = 128
-"""Of a thread, for sums; half as many where its operands need some, since tensor cores do not read them."""
+"""Registers of a thread for sums; half as many if its operands need some, because tensor cores do not read them."""
 
 
 def fields_of(graph: Graph) -> tuple[str, ...]:
-    """What can be chosen of a kernel."""
+    """The tunable parameters of a kernel."""
     if attention_in(graph) is not None:
         return OF_QUERIES
     if not has_product(graph):
@@ -78,7 +78,8 @@ def check_choice(graph: Graph, choice: Choice) -> None:
 
 
 def candidates(graph: Graph, target: str) -> Sequence[Choice]:
-    """The choices to time for a kernel on a GPU such as ``sm_90``, the rules' first; one if all come to the same."""
+    """The choices to time for a kernel on a GPU such as ``sm_90``, that of the rules first; only one if all are
+    equal."""
     if sum(value.type.nbytes for value in (*graph.inputs, *graph.outputs)) < SMALL:
         return (RULES,)
     rules = graph_kernel(graph, "kernel")
@@ -117,7 +118,7 @@ def _proposed(graph: Graph, rules: TritonKernel, target: str) -> Iterator[Choice
 
 
 def _of_loops(rules: TritonKernel) -> Iterator[Choice]:
-    """More and less at once than the function does that computes most."""
+    """More and fewer elements at once than the largest function computes."""
     largest = max(rules.launches, key=lambda launch: launch.programs * launch.elements)
     elements, warps = largest.elements, largest.warps
     yield Choice(elements=2 * elements)
@@ -159,7 +160,7 @@ def _of_queries(known: Attention, rules: AttentionTile, target: str) -> Iterator
 
 
 def _of_matrices(product: Product, rules: Tile, target: str) -> Iterator[Choice]:
-    """One stage more and one less, sums as a whole, and the tiles nearest in size."""
+    """One stage more and one less, sums in one piece, and the tiles closest in size."""
     size = product.dtype.itemsize
     if rules.parts > 1:
         yield Choice(parts=1)
@@ -185,7 +186,7 @@ def _of_matrices(product: Product, rules: Tile, target: str) -> Iterator[Choice]
 
 
 def _in_turn(product: Product, rules: Tile, programs: int, target: str) -> Choice:
-    """So many programs, and tiles that fit into shared memory with the operands of the next that are on their way."""
+    """The number of programs, and tiles that fit into shared memory together with the operands loaded ahead."""
     row_bytes, stored = rules.depth * product.dtype.itemsize, product.tail.outputs[0].dtype.itemsize
     columns = rules.columns
     while not _fits(rules.rows, columns, row_bytes, rules.stages, target, rules.rows * columns * stored):
@@ -194,7 +195,7 @@ def _in_turn(product: Product, rules: Tile, programs: int, target: str) -> Choic
 
 
 def _fits(rows: int, columns: int, row_bytes: int, stages: int, target: str, others: int = 0) -> bool:
-    """Whether the operands of so many turns fit into shared memory, beside other bytes."""
+    """Whether the operands of this many iterations fit into shared memory, beside other bytes."""
     return (rows + columns) * row_bytes * stages + others <= _shared_bytes(target)
 
 

@@ -1,7 +1,7 @@
-"""Loops and choices on a GPU: the host goes through the turns, and launches what each of them computes.
+"""Loops and branches on a GPU: the host runs the iterations, and launches the computation of each.
 
-A loop of a known number of turns is queued as a whole. For others the host waits, in each turn, for the number that
-decides.
+A loop with a known number of iterations is queued completely. For others the host waits, in each iteration, for the
+number that decides.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,11 +15,12 @@ from ..plan import ALIGNED, Plan, ScanStep, Slot, Step, SwitchStep, WhileStep
 from ..task import Task
 
 PlanOf: TypeAlias = Callable[[Graph], Plan]
-"""Makes a plan of a graph that a call holds."""
+"""Makes a plan of a nested graph."""
 
 
 def control_task(call: Call, plan_of: PlanOf) -> Task | None:
-    """The task of a loop or a choice; None if the call is neither, or NumPy would have to compute in every turn."""
+    """The task of a loop or a branch; None if the call is neither, or NumPy would have to compute in every
+    iteration."""
     form = _FORMS.get(call.op)
     return None if form is None or has_effect(call) else form(call, plan_of)
 
@@ -41,7 +42,7 @@ def _scan(call: Call, plan_of: PlanOf) -> Task | None:
 
 
 def _staged(row: ArrayType) -> ArrayType:
-    """Where a row is copied to; no memory if it can be read and written where it is."""
+    """Where a row is copied to; no memory if it can be read and written in place."""
     return row if row.nbytes % ALIGNED else ArrayType(row.dtype, (0,))
 
 

@@ -10,7 +10,7 @@ _Key: TypeAlias = tuple[Region, int, str]
 
 
 def lifetimes_of(plan: Plan) -> Iterator[Lifetime]:
-    """Arguments, then outputs and the arena's arrays as steps touch them. What loops keep inside is left out."""
+    """Arguments, then outputs and the arena's arrays in the order of their use. The memory inside loops is left out."""
     end = max(0, len(plan.steps) - 1)
     for slot in plan.inputs:
         yield Lifetime(slot.name, slot.type.nbytes, "argument", None, 0, end)

@@ -1,4 +1,4 @@
-"""The Triton functions of a program: each once, under a name of its own, and for equal calls the same."""
+"""The Triton functions of a program: each once, under a unique name, and shared by equal calls."""
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
@@ -29,23 +29,23 @@ from triton.language.extra import libdevice
 '''
 
 ATTENTION: Final = "attention"
-"""A step that is not a product, and has a tile."""
+"""A step that is not a product but has a tile."""
 
 _DEFINED = re.compile(r"^def (\w+)\(", re.MULTILINE)
 
 
 @dataclass(slots=True)
 class Module:
-    """Functions that are gathered while a program is planned."""
+    """Functions that are collected while a program is planned."""
 
     choices: Mapping[str, Choice] = field(default_factory=dict[str, Choice])
-    """What has been chosen of kernels, by their keys; the rules decide about all others."""
+    """The choices for kernels, by their keys; the rules decide about all others."""
     fast_math: bool = False
-    """Speed for the last digits: see `compile`."""
+    """Trades the last digits for speed: see `compile`."""
     taken: Sequence[str] = ()
     """Names that no function may have."""
     graphs: list[Graph] = field(default_factory=list[Graph])
-    """Those of the kernels of which something can be chosen."""
+    """The kernels with tunable parameters."""
     functions: dict[str, str] = field(default_factory=dict[str, str])
     """The text of each, by its name."""
     needs: set[str] = field(default_factory=set[str])
@@ -86,7 +86,7 @@ class Module:
 
 
 def _title(function: str) -> str:
-    """What a function is called; it may be launched several times."""
+    """The name of a function; it may be launched several times."""
     name: str = _DEFINED.findall(function)[-1]
     return name
 
@@ -100,7 +100,7 @@ def call_kernel(call: Call, name: str, choice: Choice = RULES) -> TritonKernel |
 
 
 def kernel_graph(call: Call, name: str) -> Graph | None:
-    """The graph of the kernel that a call is or could be; None of steps of other kinds."""
+    """The graph of the kernel that a call is or could be; None for steps of other types."""
     if call.op == "kernel":
         (graph,) = called((call,))
         return graph
@@ -110,12 +110,12 @@ def kernel_graph(call: Call, name: str) -> Graph | None:
 
 
 def attention_in(graph: Graph) -> Call | None:
-    """The call of a graph that is attention and nothing else."""
+    """The call of a graph that consists only of attention."""
     return graph.calls[0] if [call.op for call in graph.calls] == [ATTENTION] else None
 
 
 def graph_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKernel | None:
-    """The Triton functions that compute a kernel's graph; None where Triton lacks a dtype or an op."""
+    """The Triton functions that compute a kernel's graph; None if Triton lacks a dtype or an op."""
     if (call := attention_in(graph)) is not None:
         return step_kernel(call, name, choice)
     if has_product(graph):
@@ -124,7 +124,7 @@ def graph_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKerne
 
 
 def operands(call: Call) -> tuple[Value, ...]:
-    """The inputs that the functions of a call read from memory: numbers may stand in their text."""
+    """The inputs that the functions of a call read from memory: numbers may be literals."""
     return tuple(value for value in call.inputs if not (_is_loop(call) and _is_number(value)))
 
 
@@ -145,7 +145,7 @@ def _alone(call: Call, name: str) -> Graph:
 
 
 def _key(call: Call) -> Hashable:
-    """Equal for calls that the same functions compute: what a kernel calls its inputs does not matter."""
+    """Equal for calls that the same functions compute: the names of a kernel's inputs do not matter."""
     if call.op == "kernel":
         (graph,) = called((call,))
         call = replace(call, params={**call.params, "graph": replace(graph, input_names=())})

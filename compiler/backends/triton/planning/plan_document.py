@@ -1,4 +1,4 @@
-"""Plans as documents of plain numbers and text, which can be stored as JSON and checked when they are read."""
+"""Plans as documents of plain numbers and text, which can be stored as JSON and are checked when they are read."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -31,13 +31,13 @@ from ..plan import (
 
 FORMAT: Final = 1
 DEEPEST: Final = 32
-"""Plans in plans, as definitions in the text of a graph."""
+"""The maximum nesting of plans, as for definitions in the text of a graph."""
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """A plan as what JSON can hold. Arrays that are known are named by their digests, see `arrays_of`.
+    """A plan in a form that JSON can hold. Constants are named by their digests, see `arrays_of`.
 
-    Expressions of named sizes are texts; what is known of each size by itself stands below ``sizes``.
+    Expressions of named sizes are texts; known facts about each size are under ``sizes``.
     """
     limits = _limits(plan)
     sizes = {"sizes": [limit for name in sorted(limits) for limit in limits[name]]} if limits else {}
@@ -65,7 +65,7 @@ def arrays_of(plan: Plan) -> dict[str, Any]:
 
 
 def plan_of(given: Any, arrays: Mapping[str, Any], depth: int = 0) -> Plan:
-    """The plan that a document describes, which may stand in so many others.
+    """The plan in a document, at this nesting depth.
 
     Raises:
         ParseError: it describes none, or one whose steps reach beyond its memory.
@@ -88,7 +88,7 @@ def plan_of(given: Any, arrays: Mapping[str, Any], depth: int = 0) -> Plan:
 
 
 def _limits(plan: Plan) -> dict[str, list[str]]:
-    """What is known of each named size, which stands in the shape of an input."""
+    """The known facts about each named size, which occurs in the shape of an input."""
     dims = [dim for slot in plan.inputs for dim in slot.type.shape]
     limits: dict[str, list[str]] = {}
     for dim in dims:
@@ -100,7 +100,7 @@ def _limits(plan: Plan) -> dict[str, list[str]]:
 
 
 def _size(size: Extent) -> Any:
-    """A number, the text of an expression, or the texts of what it is the sum of if it is long."""
+    """A number, the text of an expression, or the texts of its terms if it is long."""
     if not isinstance(size, Dim):
         return size
     text = str(size)
@@ -164,7 +164,7 @@ class _Reader:
     """The named sizes, by name."""
 
     def plan(self, given: Any, depth: int) -> Plan:
-        """A plan that stands in so many others."""
+        """A plan at this nesting depth."""
         if depth > DEEPEST:
             raise ParseError(f"plans are nested more than {DEEPEST} deep")
         if given["format"] != FORMAT:
@@ -264,7 +264,7 @@ def _count(given: Any) -> int:
 
 
 def check_plan(plan: Plan) -> None:
-    """What a plan may touch: its own inputs, outputs and constants, and its arena up to the end; of known sizes.
+    """What a plan may access: its own inputs, outputs and constants, and its arena up to the end; with known sizes.
 
     Raises:
         ParseError: a step reaches beyond that, or a function's code is not for a number that it is given.
@@ -291,7 +291,7 @@ def check_plan(plan: Plan) -> None:
 
 
 def _parts(step: Step) -> Iterator[tuple[Plan, Sequence[Slot], Sequence[Slot], Slot]]:
-    """The plans that a step runs, with what they are given in a turn, what they make, and where they work."""
+    """The plans that a step runs, with their inputs in an iteration, their outputs, and their arenas."""
     match step:
         case ScanStep():
             carries = step.consts + step.carried
@@ -315,7 +315,7 @@ def _parts(step: Step) -> Iterator[tuple[Plan, Sequence[Slot], Sequence[Slot], S
 
 
 def _row(slot: Slot, length: int) -> Slot:
-    """One row of an array of so many."""
+    """One row of an array with this many."""
     if slot.type.shape[:1] != (length,):
         raise ParseError(f"a loop of {length} turns goes through {slot.name}, which is {slot.type}")
     return replace(slot, type=ArrayType(slot.type.dtype, slot.type.shape[1:]))

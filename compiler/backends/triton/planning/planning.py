@@ -1,4 +1,4 @@
-"""A graph as a plan: what computes each of its calls, and where each value lies."""
+"""A graph as a plan: what computes each of its calls, and where each value is."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ def plan_graph(graph: Graph, module: Module) -> Plan:
 
 
 def graph_of(calls: Sequence[Call], outputs: Sequence[Value], name: str) -> Graph:
-    """A graph of some calls of another, whose inputs are what they need of it."""
+    """A graph of some calls of another, whose inputs are the values that they need."""
     made = {value for call in calls for value in call.outputs}
     needed = dict.fromkeys(
         value
@@ -39,12 +39,12 @@ class _Planner:
     module: Module
     tasks: list[Task] = field(default_factory=list[Task])
     roots: dict[Value, Value] = field(default_factory=dict[Value, Value])
-    """For values that have another's memory: whose."""
+    """For values that use another's memory: whose."""
     slots: dict[Value, Slot] = field(default_factory=dict[Value, Slot])
-    """Where each root lies."""
+    """The place of each root."""
     names: dict[Value, str] = field(default_factory=dict[Value, str])
     scratch: dict[tuple[int, int], Slot] = field(default_factory=dict[tuple[int, int], Slot])
-    """Where a task works: by its number, and the number of the memory."""
+    """The workspace of a task: by its number, and the number of the memory."""
     constants: dict[Hashable, Slot] = field(default_factory=dict[Hashable, Slot])
     arrays: list[Constant] = field(default_factory=list[Constant])
 
@@ -59,7 +59,7 @@ class _Planner:
         return Plan(self.graph.name, inputs, outputs, tuple(self.arrays), arena_bytes, tuple(steps))
 
     def _name_values(self) -> None:
-        """As the graph's text does."""
+        """As in the graph's text."""
         scope = Naming(self.graph)
         for call in self.graph.calls:
             list(scope.introduce(call.inputs))
@@ -95,7 +95,7 @@ class _Planner:
         return control_task(call, lambda graph: plan_graph(graph, self.module))
 
     def _close(self, host: list[Call], end: int) -> None:
-        """Make one task of the calls that NumPy computes one after the other."""
+        """Merge calls that NumPy computes one after another into one task."""
         if not host:
             return
         used = {value for call in self.graph.calls[end:] for value in call.inputs} | set(self.graph.outputs)
@@ -109,7 +109,7 @@ class _Planner:
         return self.roots.get(value, value)
 
     def _slot(self, value: Value) -> Slot:
-        """Where a value lies, as an array of its own shape."""
+        """The place of a value, as an array of its own shape."""
         root = self._root(value)
         slot = self._constant(root) if isinstance(root, Constant) else self.slots[root]
         return replace(slot, type=value.type)
@@ -127,7 +127,7 @@ class _Planner:
         return slot
 
     def _place_outputs(self) -> tuple[tuple[Slot, ...], list[tuple[Value, Slot]]]:
-        """The outputs, and those of them that have to be copied there from where they are computed."""
+        """The outputs, and those that must be copied there from where they are computed."""
         made = {value for task in self.tasks for value in task.outputs}
         outputs: list[Slot] = []
         copied: list[tuple[Value, Slot]] = []
@@ -142,7 +142,7 @@ class _Planner:
         return tuple(outputs), copied
 
     def _place_others(self) -> int:
-        """Place what lies in between; the bytes for all of that."""
+        """Assign places to intermediate values; returns the bytes for all of them."""
         last = {self._root(value): n for n, task in enumerate(self.tasks) for value in task.inputs}
         blocks: list[tuple[Block, Value | tuple[int, int], Slot]] = []
         for number, task in enumerate(self.tasks):

@@ -18,9 +18,9 @@ class TritonProgram:
     text: str
     plan: Plan
     kernels: tuple[Graph, ...] = ()
-    """The graphs of its kernels of which something can be chosen."""
+    """The graphs of its kernels with tunable parameters."""
     fast_math: bool = False
-    """Whether multiplications may be fused with additions; the text says the rest."""
+    """Whether a multiplication and an addition may be fused; the text says the rest."""
 
 
 def triton_program(
@@ -30,9 +30,9 @@ def triton_program(
     fast_math: bool = False,
     taken: Sequence[str] = (),
 ) -> TritonProgram:
-    """The program of a graph that has been through all passes, with what has been chosen of kernels by their keys.
+    """The program of a graph after all passes, with the choices for kernels by their keys.
 
-    No function of it has a name that is `taken`.
+    None of its functions has a name that is `taken`.
     """
     module = Module(choices or {}, fast_math, taken)
     plan = plan_graph(graph, module)
@@ -40,7 +40,7 @@ def triton_program(
 
 
 def program_of_kernel(graph: Graph, choice: Choice, *, fast_math: bool = False) -> TritonProgram:
-    """The program that runs one kernel and nothing else."""
+    """The program that runs only one kernel."""
     inputs, outputs = (tuple(Value(v.type) for v in values) for values in (graph.inputs, graph.outputs))
     call = Call("kernel", inputs, {"graph": graph}, outputs)
     choices = {kernel_key(graph, fast_math=fast_math): choice}

@@ -1,4 +1,4 @@
-"""A kernel in Triton as a file that runs by itself: on a GPU through torch, else in Triton's interpreter."""
+"""A kernel in Triton as a file that runs on its own: on a GPU through torch, otherwise in Triton's interpreter."""
 
 import re
 from collections.abc import Sequence
@@ -145,8 +145,8 @@ def runnable(
 ) -> str:
     """The functions of a kernel, which compute a graph of one call, as a module that compares itself with `meaning`.
 
-    That is the same graph without composite ops; `text` holds the functions. Numbers with eight bits of exponent in
-    two bytes need a GPU: the interpreter lacks them.
+    That is the same graph without composite ops; `text` has the functions. bfloat16 needs a GPU: the interpreter
+    lacks it.
     """
     used = sorted(set(_CALLED.findall(text)))
     of_scipy = [called for called in used if called in _SCIPY]
@@ -177,7 +177,7 @@ def runnable(
 
 
 def _library(used: Sequence[str], of_scipy: Sequence[str]) -> list[str]:
-    """What stands for functions of CUDA's library where there is no GPU."""
+    """Replacements for functions of CUDA's library without a GPU."""
     if not used:
         return []
     lines = ["    from scipy import special"] if of_scipy else []

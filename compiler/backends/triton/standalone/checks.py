@@ -1,4 +1,4 @@
-"""Functions of an exported file that check tensors of torch by name."""
+"""Functions of an exported file that check torch tensors by name."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -39,4 +39,4 @@ def written(name, x, others):
             raise ValueError(f"{name}: the function writes to it; {other} shares its memory: pass a clone")
 ''',
 }
-"""What takes the place of the functions of the same names that check arrays of NumPy."""
+"""Replacements for the functions with the same names that check NumPy arrays."""

@@ -1,4 +1,4 @@
-"""`triton_files`: a program for GPUs as a Python file that launches its kernels on tensors of torch."""
+"""`triton_files`: a program for GPUs as a Python file that launches its kernels on torch tensors."""
 
 import base64
 import re
@@ -39,8 +39,8 @@ def constants(device):
 def triton_files(function: TracedFunction, *, fast_math: bool = False) -> dict[str, str | bytes]:
     """A function as files by name: ``NAME_triton.py``, and ``NAME_triton.npz`` if its constants are large.
 
-    Its graph has been through all passes for Triton. The same function gives the same files, byte by byte. `fast_math`
-    is that of `compile`.
+    Its graph has been through all passes for Triton. The same function gives the same files, byte for byte.
+    `fast_math` is that of `compile`.
 
     Raises:
         ExportError: NumPy would have to compute a part of it, or the function needs more than NumPy; the message says
@@ -86,7 +86,7 @@ def triton_files(function: TracedFunction, *, fast_math: bool = False) -> dict[s
 
 
 def _without_head(text: str) -> str:
-    """The imports that are needed, and the functions, without the docstring."""
+    """The required imports, and the functions, without the docstring."""
     _, _, text = text.removeprefix('"""').partition('"""')
     imported = "from triton.language.extra import libdevice\n"
     return (text if text.count("libdevice") > 1 else text.replace(imported, "")).strip("\n")
@@ -100,7 +100,7 @@ def _header(name: str, beside: bool) -> str:
 
 
 def _entry(name: str, steps: str, plan: Plan, inputs: Sequence[str]) -> list[str]:
-    """``def name(inputs)``: makes the memory, and runs the plan."""
+    """``def name(inputs)``: allocates the memory, and runs the plan."""
     own = Names([*RESERVED, *_NAMES, steps])
     given = own.inner(list(inputs))
     device, arena, *outputs = (
@@ -122,7 +122,7 @@ def _entry(name: str, steps: str, plan: Plan, inputs: Sequence[str]) -> list[str
 
 
 def _constants(known: Sequence[Constant]) -> tuple[list[str], bytes | None]:
-    """The function that makes them, and what lies beside the file."""
+    """The function that creates them, and the contents of the file beside it."""
     if not known:
         return [], None
     dtypes = [torch_dtype(real_dtype(constant.dtype)) for constant in known]

@@ -1,4 +1,4 @@
-"""Functions of an exported file that run launches on flat tensors of torch, in loops too."""
+"""Functions of an exported file that run launches on flat torch tensors, also in loops."""
 
 from collections.abc import Mapping
 from typing import Final

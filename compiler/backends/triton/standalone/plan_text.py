@@ -1,4 +1,4 @@
-"""A plan as Python: a function that launches kernels on flat tensors of torch, one for each plan."""
+"""A plan as Python: a function that launches kernels on flat torch tensors, one for each plan."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ _LONG: Final = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
 def torch_dtype(dtype: DType) -> str:
-    """What torch calls a dtype, without its own name: ``float32``."""
+    """torch's name of a dtype, without the module: ``float32``."""
     name = dtype_name(dtype)
     return {"bool": "bool", "bf16": "bfloat16"}.get(name) or f"{_LONG[name[0]]}{name[1:]}"
 
 
 def count_of(slot: Slot) -> int:
-    """How many numbers lie there; a complex one counts twice."""
+    """The number of elements; a complex one counts twice."""
     return slot.type.size * (2 if slot.type.dtype.kind == "c" else 1)
 
 
@@ -31,14 +31,14 @@ class PlanTexts:
 
     names: Names
     taken: Sequence[str]
-    """What their parameters and variables are not called."""
+    """Names that their parameters and variables must not have."""
     fast_math: bool = False
-    """Whether kernels may fuse multiplications with additions."""
+    """Whether kernels may fuse a multiplication and an addition."""
     functions: list[list[str]] = field(default_factory=list["list[str]"])
     known: dict[str, Constant] = field(default_factory=dict[str, Constant])
     """The constants of all, by digest."""
     used: set[str] = field(default_factory=set[str])
-    """Which of `LAUNCHER` they call."""
+    """The functions of `LAUNCHER` that they call."""
 
     def add(self, plan: Plan, name: str) -> None:
         """Write ``def name(arena, inputs, outputs)``."""
@@ -75,7 +75,7 @@ class _Writer:
         return name
 
     def _slot(self, slot: Slot) -> str:
-        """The variable of an array; one in the arena gets its name where it is first used."""
+        """The variable of an array; one in the arena gets its name on first use."""
         if slot.region in (Region.INPUT, Region.OUTPUT):
             return self.of[slot.region, slot.at, ""]
         dtype = torch_dtype(real_dtype(slot.type.dtype))

@@ -1,4 +1,4 @@
-"""Triton functions of calls that are not loop nests: products, running sums, orders, writes, scans, random bits."""
+"""Triton functions of calls that are not loop nests: products, cumulative sums, orders, writes, scans, random bits."""
 
 from collections.abc import Callable, Mapping
 
@@ -23,7 +23,7 @@ _CHOSEN: Mapping[str, Callable[[Call, str, Choice], TritonKernel | None]] = {
     "conv": multiplied,
     "dot": multiplied,
 }
-"""Those of which something can be chosen."""
+"""Those with tunable parameters."""
 
 _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
     "attention_gradient_by_sums": attention_gradient,
@@ -41,7 +41,7 @@ _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
 
 
 def step_kernel(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | None:
-    """The Triton functions, called after `name`, that compute a call; None where NumPy does it."""
+    """The Triton functions, named after `name`, that compute a call; None if NumPy does."""
     has_step = call.op in _STEPS or call.op in _CHOSEN
     if not has_step or not all(has_type(value.dtype) for value in (*call.inputs, *call.outputs)):
         return None

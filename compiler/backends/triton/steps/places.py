@@ -1,4 +1,4 @@
-"""Where elements lie, as texts of Triton: index expressions of names that count."""
+"""Offsets of elements as Triton text: index expressions of counters."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ def counting(name: str, count: int) -> Affine:
 
 
 def counting_block(name: str, count: int) -> Affine:
-    """The same, where the name is that of a block: it stays one where a single value counts.
+    """The same, if the name is that of a block: it stays a block even if only a single value counts.
 
     >>> place_text(counting_block("row", 1))
     'row'
@@ -28,7 +28,7 @@ def counting_block(name: str, count: int) -> Affine:
 
 
 def broadcast_place(shape: Shape, to: Shape, number: Affine) -> Affine:
-    """The place in an operand of `shape`, broadcast to `to`, of the element with this number there.
+    """The offset in an operand of `shape`, broadcast to `to`, of the element with this number.
 
     >>> place_text(broadcast_place((3, 1), (3, 4), counting("i", 12)))
     '(i) // 4'
@@ -38,7 +38,7 @@ def broadcast_place(shape: Shape, to: Shape, number: Affine) -> Affine:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The rows along an axis of an array: with the axes before it and those behind it as one each."""
+    """The rows along an axis of an array: with the axes before it and those after it merged into one each."""
 
     outer: int
     length: int
@@ -49,7 +49,7 @@ class Lines:
         return self.outer * self.inner
 
     def place(self, row: str, along: str) -> Affine:
-        """Where entries of rows lie; both names are those of blocks.
+        """The offsets of the entries of rows; both names are those of blocks.
 
         >>> place_text(Lines(2, 5, 3).place("row", "along"))
         '(row) % 3 + 15 * ((row) // 3) + 3 * along'
@@ -65,7 +65,7 @@ def place_text(place: Affine, size: SizeText = str) -> str:
 
 
 def is_far(counts: Iterable[int]) -> bool:
-    """Whether places among so many need whole numbers of eight bytes."""
+    """Whether offsets among this many need integers of eight bytes."""
     found = sorted(counts, key=typical, reverse=True)  # the largest first, from which others follow
     if any(count >= FAR for count in found if not isinstance(count, SymbolicSize)):
         return True
@@ -73,5 +73,5 @@ def is_far(counts: Iterable[int]) -> bool:
 
 
 def wide(count: int) -> str:
-    """What makes whole numbers large enough to count so many places."""
+    """Makes integers large enough to count this many offsets."""
     return ".to(tl.int64)" if is_far((count,)) else ""

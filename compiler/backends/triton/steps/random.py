@@ -12,7 +12,7 @@ from .places import broadcast_place, counting
 from .step_writer import StepWriter
 
 BLOCKS = 512
-"""So many blocks of four words are computed by a program."""
+"""A program computes this many blocks of four words."""
 
 _RANDOM_BITS = Template("""\
 @triton.jit
@@ -66,7 +66,7 @@ def random_bits(call: Call, name: str) -> TritonKernel:
     writer = StepWriter(call)
     sizes = writer.sizes(blocks * per_block)
     shown = sizes.factor(per_stream)
-    # Compilers see that the only stream has all blocks, if they know how many these are.
+    # Compilers can prove that the only stream has all blocks if they know how many there are.
     is_alone = is_one(streams) and is_symbolic_shape((per_stream,))
     texts = {
         "name": name,

@@ -1,4 +1,4 @@
-"""`StepSizes`: how sizes stand in a function that is made from a template."""
+"""`StepSizes`: the spelling of sizes in a function that is made from a template."""
 
 from dataclasses import dataclass
 
@@ -10,19 +10,19 @@ from .places import place_text
 
 @dataclass(frozen=True, slots=True)
 class StepSizes:
-    """The sizes in one function: numbers stand in its text, and named sizes are arguments behind its arrays."""
+    """The sizes in one function: numbers are literals, and named sizes are arguments after its arrays."""
 
     numbers: Numbers
     is_far: bool
-    """Whether places need whole numbers of eight bytes."""
+    """Whether offsets need integers of eight bytes."""
 
     @property
     def wide(self) -> str:
-        """What makes a whole number one of eight bytes, if it has to be."""
+        """Converts an integer to eight bytes if necessary."""
         return ".to(tl.int64)" if self.is_far else ""
 
     def text(self, size: int) -> str:
-        """A size as an expression: a sum stands without parentheses."""
+        """A size as an expression: a sum has no parentheses."""
         return self.numbers.text(size)
 
     def factor(self, size: int) -> str:
@@ -35,7 +35,7 @@ class StepSizes:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the parameters behind the arrays are called, once the text has been written."""
+        """The names of the parameters after the arrays, once the text has been written."""
         return tuple(name for name, _ in self._taken)
 
     def behind(self, pointers: str) -> str:
@@ -44,7 +44,7 @@ class StepSizes:
 
     @property
     def given(self) -> tuple[Number, ...]:
-        """What the function is given behind its arrays."""
+        """The arguments after its arrays."""
         return tuple(number for _, number in self._taken)
 
     @property

@@ -1,4 +1,4 @@
-"""A step as it is written: functions from templates, one after another, and the memory that they share."""
+"""A step under construction: functions from templates, one after another, and the memory that they share."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class StepWriter:
 
     @property
     def pointers(self) -> str:
-        """What parameters of functions that take them are called: ``x0_ptr, out0_ptr``."""
+        """The parameters of functions that take them: ``x0_ptr, out0_ptr``."""
         inputs = [f"x{number}_ptr" for number in range(len(self.call.inputs))]
         return ", ".join([*inputs, *(f"out{number}_ptr" for number in range(len(self.call.outputs)))])
 
@@ -38,12 +38,12 @@ class StepWriter:
         return len(self.call.inputs) + number
 
     def memory(self, dtype: DType, size: int) -> int:
-        """A buffer that functions leave for later ones."""
+        """A buffer that functions write for later ones."""
         self.scratch.append(ArrayType(dtype, (size,)))
         return len(self.call.inputs) + len(self.call.outputs) + len(self.scratch) - 1
 
     def sizes(self, *counts: int) -> StepSizes:
-        """How sizes stand in the next function, which goes through so many elements of each array."""
+        """The spelling of sizes in the next function, which goes through this many elements of each array."""
         return StepSizes(Numbers.of_step(self.call), is_far(counts))
 
     def function(self, text: str) -> None:
@@ -59,7 +59,7 @@ class StepWriter:
         stages: int = 3,
         numbers: tuple[Number, ...] = (),
     ) -> None:
-        """Run a function, after all that have been launched before."""
+        """Launch a function, after all earlier launches."""
         self.launches.append(Launch(function, programs, warps, tuple(buffers), stages, numbers=numbers))
 
     def kernel(self) -> TritonKernel:

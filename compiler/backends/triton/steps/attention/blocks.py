@@ -1,4 +1,4 @@
-"""The matrices of attention as Triton finds them: how large they are, where they lie, and which blocks are loaded."""
+"""The matrices of attention in Triton: their sizes and layouts, and which blocks are loaded."""
 
 import math
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from ..products.tile import LEAST
 from ..step_sizes import StepSizes
 
 LONGEST: Final = 256
-"""Queries and values of more numbers leave no room for their tiles."""
+"""Queries and values with more numbers leave no room for their tiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What is computed, of a batch of queries [rows, entries], keys [columns, entries] and values [columns, width]."""
+    """The computation, for a batch of queries [rows, entries], keys [columns, entries] and values [columns, width]."""
 
     query: ArrayType
     key: ArrayType
@@ -40,7 +40,7 @@ class Attention:
         return cls(query, key, value, mask[0] if mask else None, params["scale"], params["causal"])
 
     def has_kernels(self) -> bool:
-        """Whether the blocks of queries, keys and values fit into registers, and tensor cores take them."""
+        """Whether the blocks of queries, keys and values fit into registers, and tensor cores support them."""
         longest = LONGEST // max(self.dtype.itemsize // 2, 1)
         if dtype_name(self.dtype) not in ("f16", "bf16", "f32", "f64") or not is_known(self.columns > 0):
             return False
@@ -100,7 +100,7 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The lines of Triton that deal with blocks of so many rows (queries) and columns (keys)."""
+    """The Triton lines for blocks with this many rows (queries) and columns (keys)."""
 
     attention: Attention
     row_count: int
@@ -109,12 +109,12 @@ class Blocks:
 
     @property
     def entries(self) -> int:
-        """The entries of a query, made up to a power of two."""
+        """The entries of a query, rounded up to a power of two."""
         return side(self.attention.entries)
 
     @property
     def width(self) -> int:
-        """The entries of a value, made up to a power of two."""
+        """The entries of a value, rounded up to a power of two."""
         return side(self.attention.width)
 
     @property
@@ -129,7 +129,7 @@ class Blocks:
 
     @property
     def rows_end(self) -> bool:
-        """Whether the last block of rows may reach behind their end."""
+        """Whether the last block of rows may reach beyond their end."""
         return not is_known(self.attention.rows % self.row_count == 0)
 
     @property
@@ -141,7 +141,7 @@ class Blocks:
 
     @property
     def sums(self) -> str:
-        """What Triton calls the dtype in which it adds up."""
+        """Triton's name of the dtype of sums."""
         return triton_type(self.attention.sum_dtype)
 
     def dot(self, operands: str) -> str:
@@ -150,9 +150,9 @@ class Blocks:
 
     @property
     def in_base_two(self) -> bool:
-        """Whether scores are times log₂e, which is one with their scale: exact enough for numbers of two bytes.
+        """Whether scores are multiplied by log₂e as part of their scale: exact enough for two-byte numbers.
 
-        Not where a mask is added, since the least number times that would be −∞.
+        Not if a mask is added, since the smallest number times that would be −∞.
         """
         return self.attention.dtype.itemsize == 2 and not self.attention.adds_mask
 
@@ -165,19 +165,19 @@ class Blocks:
 
     @property
     def factor(self) -> str:
-        """What the products of queries and keys are multiplied by."""
+        """The factor of the products of queries and keys."""
         return self.number(self.attention.scale * (math.log2(math.e) if self.in_base_two else 1))
 
     # ---- places
 
     def matrix(self, type: ArrayType) -> str:
-        """Where the matrix of an operand begins that belongs to number ``matrix`` of the batch."""
+        """The start of an operand's matrix for number ``matrix`` of the batch."""
         batch = self.attention.batch
         number = broadcast_place(type.shape[:-2], batch, counting("matrix", math.prod(batch)))
         return self.sizes.place(number * math.prod(type.shape[-2:]))
 
     def load(self, name: str, type: ArrayType, along: str, inner: str, *, checked: bool) -> str:
-        """The block of an operand, ``[along, inner]``, with zeros behind its ends."""
+        """The block of an operand, ``[along, inner]``, with zeros beyond its ends."""
         place, mask = self._block(type, along, inner, checked=checked)
         return f"tl.load({name}_ptr + {place}{mask and mask + ', other=0'})"
 
@@ -187,7 +187,7 @@ class Blocks:
         return f"tl.store({name}_ptr + {place}, ({block}).to({triton_type(type.dtype)}){mask})"
 
     def _block(self, type: ArrayType, along: str, inner: str, *, checked: bool) -> tuple[str, str]:
-        """Where a block lies, and what of it is within the array: at the end `along` it is `checked`."""
+        """The offsets of a block, and what of it is within the array: at the end `along` it is `checked`."""
         rows, columns = type.shape[-2:]
         bounds = [f"({along} < {self.sizes.text(rows)})[:, None]"] if checked else []
         if columns != side(columns):
@@ -195,7 +195,7 @@ class Blocks:
         return f"{self.matrix(type)} + {along}[:, None] * {columns} + {inner}[None, :]", _masked(bounds)
 
     def load_row(self, name: str) -> str:
-        """A number of each row; 1 behind their end."""
+        """A number of each row; 1 beyond their end."""
         place, mask = self.row
         return f"tl.load({name}_ptr + {place}{mask and mask + ', other=1'})"
 
@@ -205,14 +205,14 @@ class Blocks:
 
     @property
     def row(self) -> tuple[str, str]:
-        """Where a number of each row lies, and what of them is within the array."""
+        """The offsets of a number of each row, and which of them are within the array."""
         rows = self.attention.rows
         mask = f", mask=row < {self.sizes.text(rows)}" if self.rows_end else ""
         return f"matrix * {self.sizes.factor(rows)} + row", mask
 
     @property
     def _sharing(self) -> tuple[Shape, Shape]:
-        """The axes of a batch by their lengths: of matrices with keys of their own, and of those that share them."""
+        """The axes of a batch by their lengths: of matrices with their own keys, and of those that share them."""
         batch = self.attention.batch
         lead = self.attention.key.shape[:-2]
         lead = (*(1 for _ in range(len(batch) - len(lead))), *lead)
@@ -241,9 +241,10 @@ class Blocks:
         ]
 
     def scores(self, product: str, *, ends: bool, diagonal: bool) -> list[str]:
-        """Lines that make ``scores`` of a product of queries and keys: −∞ where a key is unseen, or behind the last.
+        """Lines that make ``scores`` from a product of queries and keys: −∞ where a key is masked, or after the last.
 
-        Only blocks on the `diagonal` have keys that come after a query, and only those at `ends` go on behind the last.
+        Only blocks on the `diagonal` have keys that come after a query, and only those at `ends` continue beyond the
+        last.
         """
         known = self.attention
         lines = [f"scores = {product} * {self.factor}"]
@@ -269,7 +270,7 @@ class Blocks:
 
 
 def side(count: int) -> int:
-    """The least power of two that a side of a block may have for so many numbers."""
+    """The smallest power of two that a side of a block may have for this many numbers."""
     return max(LEAST, 1 << (count - 1).bit_length())
 
 

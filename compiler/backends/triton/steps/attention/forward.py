@@ -23,7 +23,7 @@ OPERANDS = ("query", "key", "value", "mask")
 
 
 def attention(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | None:
-    """The Triton function of a call of ``attention``; None where its blocks would be too large."""
+    """The Triton function of a call of ``attention``; None if its blocks would be too large."""
     types = [value.type for value in call.inputs]
     known = Attention.of(types, call.params)
     if not known.has_kernels():
@@ -41,7 +41,7 @@ def attention(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | N
 
 
 def function_text(name: str, arrays: Sequence[str], sizes: StepSizes, lines: Sequence[str]) -> str:
-    """A Triton function of these lines, on arrays of these names."""
+    """A Triton function with these lines, on arrays with these names."""
     parameters = [*(f"{array}_ptr" for array in arrays), *sizes.names]
     head = wrapped(f"def {name}(", parameters, "):", indent=0)
     return "\n".join(["@triton.jit", *head, *(indent(line, "    ") for line in lines), ""])
@@ -51,7 +51,7 @@ def _lines(blocks: Blocks, out: ArrayType, *, keeps_sums: bool) -> list[str]:
     known, rows, sizes = blocks.attention, blocks.row_count, blocks.sizes
     tiles = sizes.factor(blocks.tiles)
     tile = f"program % {tiles}"
-    if known.causal:  # what takes longest comes first
+    if known.causal:  # the longest work first
         tile = f"({sizes.text(blocks.tiles - 1)} - {tile})"
     lines = [
         f"program = tl.program_id(0){sizes.wide}",
@@ -80,7 +80,7 @@ def _lines(blocks: Blocks, out: ArrayType, *, keeps_sums: bool) -> list[str]:
 
 
 def _loops(blocks: Blocks) -> list[str]:
-    """Over the keys that all queries of the block see, and over those that have to be compared with them."""
+    """Over the keys that all queries of the block see, and over those that must be compared with them."""
     known, size = blocks.attention, blocks.column_count
     count = known.columns // size * size
     whole, end = blocks.sizes.text(count), blocks.sizes.text(known.columns)
@@ -99,7 +99,7 @@ def _loops(blocks: Blocks) -> list[str]:
 
 
 def _turn(blocks: Blocks, *, ends: bool = False, diagonal: bool = False) -> list[str]:
-    """What a block of keys adds; at `ends` it may reach behind the last one."""
+    """The contribution of a block of keys; at `ends` it may reach beyond the last one."""
     known = blocks.attention
     product = blocks.dot("query, tl.trans(key)")
     lines = [

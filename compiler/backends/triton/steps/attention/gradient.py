@@ -1,4 +1,4 @@
-"""The gradient of attention without its matrix of weights: these are found again, block by block, from their sums.
+"""The gradient of attention without its matrix of weights: these are recomputed, block by block, from their sums.
 
 One function goes over the queries for a block of keys, the other over the keys for a block of queries, so that each
 number has one writer, and results are the same in every run. T. Dao, "FlashAttention-2" (2023).
@@ -20,7 +20,7 @@ from .tile import tile_of_gradient
 
 
 def attention_gradient(call: Call, name: str) -> TritonKernel | None:
-    """The Triton functions of a call of ``attention_gradient_by_sums``; None where its blocks would be too large."""
+    """The Triton functions of a call of ``attention_gradient_by_sums``; None if its blocks would be too large."""
     ct, *operands, _, _, _ = (value.type for value in call.inputs)
     known = Attention.of(operands, call.params)
     if not has_gradient_kernels(known):
@@ -55,11 +55,11 @@ def attention_gradient(call: Call, name: str) -> TritonKernel | None:
 
 
 _Lines: TypeAlias = Callable[[Blocks, ArrayType], tuple[list[str], int]]
-"""Gives the lines of a function, and how many programs run it."""
+"""Returns the lines of a function, and how many programs run it."""
 
 
 def has_kernel(op: str, inputs: Sequence[Value], params: Mapping[str, Param]) -> bool:
-    """Whether a call of a composite op has a kernel of its own, which computes it whole."""
+    """Whether a call of a composite op has its own kernel."""
     types = [value.type for value in inputs]
     match op:
         case "attention":
@@ -73,7 +73,7 @@ def has_kernel(op: str, inputs: Sequence[Value], params: Mapping[str, Param]) ->
 
 
 def has_gradient_kernels(known: Attention) -> bool:
-    """Whether each block of queries, and each of keys, is that of one program."""
+    """Whether each block of queries, and each of keys, belongs to one program."""
     lead, keys, values = (t.shape[:-2] for t in (known.query, known.key, known.value))
     return known.has_kernels() and same_shape(lead, known.batch) and same_shape(keys, values)
 
@@ -160,7 +160,8 @@ def _of_keys(blocks: Blocks, ct: ArrayType) -> tuple[list[str], int]:
 
 
 def _in_units(blocks: Blocks) -> list[str]:
-    """The sums as they are used: the largest score in the unit of scores, and what weights are multiplied by."""
+    """The sums in the form in which they are used: the largest score in the unit of scores, and the factor of
+    weights."""
     bits = [f"largest = largest * {blocks.number(math.log2(math.e))}"] if blocks.in_base_two else []
     return [*bits, "one_of_all = tm_divide(tl.full(total.shape, 1, total.dtype), total)"]
 

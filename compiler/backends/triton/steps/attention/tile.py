@@ -1,4 +1,4 @@
-"""How many queries and keys a program of attention takes at once."""
+"""How many queries and keys a program of attention processes at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,18 +11,18 @@ from ..products.tile import LEAST, PROCESSORS, SIDE, matrix_side
 from .blocks import Attention
 
 OF_QUERIES: Final = ("rows", "columns", "warps", "stages")
-"""What can be chosen of the tile."""
+"""The tunable parameters of the tile."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionTile:
-    """So many queries by so many keys."""
+    """Queries times keys."""
 
     rows: int
     columns: int
     warps: int
     stages: int
-    """For so many turns of the loop operands are on their way into shared memory."""
+    """The number of loop iterations for which operands are loaded ahead into shared memory."""
 
 
 _OF_QUERIES: Final[Mapping[int, Mapping[int, AttentionTile]]] = {
@@ -34,11 +34,11 @@ _OF_QUERIES: Final[Mapping[int, Mapping[int, AttentionTile]]] = {
     4: {64: AttentionTile(64, 32, 8, 2), 128: AttentionTile(32, 32, 8, 2)},
     8: {64: AttentionTile(32, 16, 4, 2)},
 }
-"""By the bytes of a number, and up to how many entries a query or a value has."""
+"""By the bytes of a number, and the maximum number of entries of a query or a value."""
 
 
 def tile_of_queries(attention: Attention, choice: Choice = RULES) -> AttentionTile:
-    """The tile of a program that goes over the keys; low ones where there are too few for all processors.
+    """The tile of a program that goes over the keys; a smaller one if there are too few for all processors.
 
     Raises:
         ArgumentValueError: a choice of less than tensor cores multiply.
@@ -48,7 +48,7 @@ def tile_of_queries(attention: Attention, choice: Choice = RULES) -> AttentionTi
         tile.columns if attention.mask is None else max(tile.columns // 2, LEAST)
     )  # it takes registers, too
     rows = min(tile.rows, matrix_side(attention.rows))
-    # Of other sizes there may be more in another call.
+    # For other sizes there may be more in another call.
     least = SIDE if is_symbolic_shape(attention.query.shape) else LEAST
     while rows > least and typical(attention.matrices) * -(-typical(attention.rows) // rows) < PROCESSORS:
         rows //= 2
@@ -73,7 +73,7 @@ _OF_GRADIENT: Final[Mapping[int, Mapping[int, AttentionTile]]] = {
 
 
 def tile_of_gradient(attention: Attention) -> AttentionTile:
-    """The tile of the programs of the gradient, which hold two results and several products of the tile's size."""
+    """The tile of the gradient's programs, which hold two results and several products with the tile's size."""
     tile = _fitting(_OF_GRADIENT, attention)
     rows, columns = (
         min(tile.rows, matrix_side(attention.rows)),
@@ -85,7 +85,7 @@ def tile_of_gradient(attention: Attention) -> AttentionTile:
 
 
 def _suppose_whole(attention: Attention, tile: AttentionTile) -> None:
-    """Let a program be for sequences of whole tiles, where those at hand are: it needs no code for the last ones."""
+    """Make a program for sequences of whole tiles, if the current ones are: it needs no code for the last ones."""
     assume(attention.rows % tile.rows == 0)
     assume(attention.columns % tile.columns == 0)
 

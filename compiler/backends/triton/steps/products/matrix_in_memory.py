@@ -1,4 +1,4 @@
-"""Operands of products that lie in memory as matrices, of which GPUs from sm_90 on copy blocks by themselves."""
+"""Operands of products that are matrices in memory, of which GPUs from sm_90 on can copy blocks in hardware."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from .product import WIDE
 
 @dataclass(frozen=True, slots=True)
 class MatrixInMemory:
-    """The rows of a matrix, which lie one behind the other, from the first number of an array on."""
+    """The rows of a matrix, one after another, starting at the first number of an array."""
 
     buffer: Buffer
     rows: int
     columns: int
     stride: int
-    """From a row to the next."""
+    """The distance between rows."""
     is_turned: bool
     """Whether its rows are the columns of the operand."""
 
@@ -23,7 +23,7 @@ class MatrixInMemory:
     def of(cls, load: Load, row: Variable, column: Variable) -> "MatrixInMemory | None":
         """The matrix whose elements are loaded, in rows and columns of the operand.
 
-        None if they do not lie so, or not as the hardware copies them: rows begin at multiples of 16 bytes.
+        None if they are not, or not in a form that the hardware copies: rows begin at multiples of 16 bytes.
         """
         place = load.place
         if place.constant or not place.is_linear or place.variables != frozenset({row, column}):
@@ -37,13 +37,13 @@ class MatrixInMemory:
         return cls(load.buffer, down.extent, across.extent, stride, is_turned)
 
     def described(self, rows: int, columns: int) -> str:
-        """What the hardware has to know to copy blocks of so many rows and columns of the operand."""
+        """The description for hardware copies of blocks with this many rows and columns of the operand."""
         block = f"[{columns}, {rows}]" if self.is_turned else f"[{rows}, {columns}]"
         shape = f"[{self.rows}, {self.columns}]"
         return f"tl.make_tensor_descriptor({self.buffer.name}_ptr, {shape}, [{self.stride}, 1], {block})"
 
     def block(self, description: str, row: str, column: str) -> str:
-        """The block of the operand from a row and a column on, with zeros behind the ends."""
+        """The block of the operand that starts at a row and a column, with zeros beyond the ends."""
         if self.is_turned:
             return f"tl.trans({description}.load([{column}, {row}]))"
         return f"{description}.load([{row}, {column}])"

@@ -1,4 +1,4 @@
-"""The parts of a kernel that holds a product: how its operands are made, and what is made of its elements."""
+"""The parts of a kernel with a product: how its operands are computed, and what is computed from its elements."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from ...kernels.assumed import assumed, is_multiple
 from .windows import Windows
 
 WIDE: Final = 16
-"""So many bytes are loaded at once, by one thread."""
+"""A thread loads this many bytes at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +28,19 @@ class Product:
     columns: int
     length: int
     type: ArrayType
-    """What it is in the program."""
+    """The call in the program."""
     left: Graph
     """From the kernel's inputs to the left matrices: ``[batch, rows, length]``."""
     right: Graph | Windows
     """The right ones: ``[batch, length, columns]``."""
     tail: Graph
-    """From the kernel's inputs, and the product behind them, to the outputs."""
+    """From the kernel's inputs, and the product after them, to the outputs."""
     stacked: int
-    """The columns belong to so many matrices, which lie one behind the other in the result."""
+    """The columns belong to this many matrices, which follow one another in the result."""
     is_copied: bool
-    """Whether operands are copied from memory as they are, several numbers at once, and at most widened then."""
+    """Whether operands are copied from memory unchanged, several numbers at once, and at most widened then."""
     is_turned: bool = False
-    """Whether the result has its rows as columns, and its columns as rows."""
+    """Whether rows and columns of the result are swapped."""
 
     @property
     def is_symbolic(self) -> bool:
@@ -51,7 +51,7 @@ class Product:
 
     @property
     def dtype(self) -> DType:
-        """Of what is multiplied."""
+        """The dtype of the operands."""
         return self.left.outputs[0].dtype
 
 
@@ -61,7 +61,7 @@ def has_product(graph: Graph) -> bool:
 
 
 def product_of(call: Call) -> Graph:
-    """The graph of a kernel that computes a product and nothing else."""
+    """The graph of a kernel that computes only a product."""
     x, y = (Value(value.type) for value in call.inputs)
     out = Value(call.outputs[0].type)
     product = Call(call.op, (x, y), dict(call.params), (out,), call.location)
@@ -69,7 +69,7 @@ def product_of(call: Call) -> Graph:
 
 
 def product_in(graph: Graph) -> Product:
-    """The product that a kernel's graph holds, and what stands before and behind it."""
+    """The product in a kernel's graph, and the parts before and after it."""
     (call,) = (call for call in graph.calls if call.op in PRODUCTS)
     (out,) = call.outputs
     tail = Graph(
@@ -86,7 +86,7 @@ def _product(graph: Graph, call: Call, tail: Graph) -> Product:
     (x, y), axes = call.inputs, _axes(call)
     narrow_x, narrow_y = (_before_widening(graph, operand) for operand in (x, y))
     if narrow_x.dtype == narrow_y.dtype:
-        x, y = narrow_x, narrow_y  # their products are exact in four bytes, where tensor cores add them up
+        x, y = narrow_x, narrow_y  # their products are exact in four bytes, and tensor cores sum them
     widened = [value for value, narrow in ((x, narrow_x), (y, narrow_y)) if value is not narrow]
     batch, rows, columns, length = (
         math.prod(shape) for shape in (axes.batch, axes.rows, axes.columns, axes.length)
@@ -110,10 +110,11 @@ def _product(graph: Graph, call: Call, tail: Graph) -> Product:
 
 
 def _turned(product: Product) -> Product:
-    """The product of the right matrices, turned, and the left ones, turned: the same numbers in columns, not rows.
+    """The product of the transposed right matrices and the transposed left ones: the same numbers in columns, not
+    rows.
 
-    An operand that is widened is stored in shared memory again. As the right one it would be waited for after all of
-    the left block has been loaded into registers, which then do not suffice.
+    A widened operand is stored in shared memory again. As the right operand it would be waited for after the whole
+    left block has been loaded into registers, which then are not enough.
     """
     assert isinstance(product.right, Graph)
     left, right = (_with_turned_output(operand) for operand in (product.right, product.left))
@@ -138,9 +139,10 @@ def _convolution(graph: Graph, call: Call, tail: Graph) -> Product:
 
 
 def with_sums(graph: Graph) -> Graph:
-    """The graph of a kernel with its product as what it means: products of elements, added up; not of windows.
+    """The graph of a kernel with its product replaced by its definition: products of elements, summed; not for
+    windows.
 
-    Numbers of two bytes are widened before.
+    Two-byte numbers are widened before.
     """
     env: dict[Value, Value] = {}
     with recording(Builder()) as builder:
@@ -156,7 +158,7 @@ def with_sums(graph: Graph) -> Graph:
 
 
 def in_parts(product: Product, parts: int) -> Product:
-    """The product whose sums are left in parts: ``[parts, …]``, to be added up."""
+    """The product whose sums are in parts: ``[parts, …]``, to be added."""
     dtype = total_dtype(product.dtype)
     given = Value(ArrayType(dtype, (parts, *product.type.shape)))
     tail = Graph("tail", (*product.tail.inputs[:-1], given), (), (given,), product.tail.input_names)
@@ -164,7 +166,7 @@ def in_parts(product: Product, parts: int) -> Product:
 
 
 def behind_parts(product: Product, parts: int) -> Graph:
-    """From the kernel's inputs, and the parts of the product's sums behind them, to the outputs."""
+    """From the kernel's inputs, and the parts of the product's sums after them, to the outputs."""
     *others, _ = (Value(value.type) for value in product.tail.inputs)
     (sums,) = in_parts(product, parts).tail.outputs
     with recording(Builder()) as builder:
@@ -174,12 +176,12 @@ def behind_parts(product: Product, parts: int) -> Graph:
 
 
 def total_dtype(dtype: DType) -> DType:
-    """In which dtype products are added up."""
+    """The dtype in which products are summed."""
     return FLOAT32 if kind(dtype) == "f" and dtype.itemsize == 2 else dtype
 
 
 def dot_text(dtype: DType, operands: str) -> str:
-    """Two blocks of a dtype, ``x, y`` or ``x, y, total``, multiplied as matrices and added up in `total_dtype`.
+    """Two blocks of a dtype, ``x, y`` or ``x, y, total``, multiplied as matrices and added in `total_dtype`.
 
     >>> import numpy as np
     >>> dot_text(np.dtype(np.float16), "x, y")
@@ -195,7 +197,7 @@ def dot_text(dtype: DType, operands: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Axes:
-    """The axes of the operands by what they are for, and how long they are."""
+    """The axes of the operands by their role, and their lengths."""
 
     batch_x: Shape
     batch_y: Shape
@@ -260,7 +262,7 @@ def _with_turned_output(operand: Graph) -> Graph:
 
 
 def _made_of(graph: Graph, wanted: Sequence[Value], known: Sequence[Value]) -> tuple[Call, ...]:
-    """The calls that compute values, given known ones."""
+    """The calls that compute values from known ones."""
     needed, found = set(wanted) - set(known), list[Call]()
     for call in reversed(graph.calls):
         if needed.intersection(call.outputs):
@@ -270,7 +272,7 @@ def _made_of(graph: Graph, wanted: Sequence[Value], known: Sequence[Value]) -> t
 
 
 def _before_widening(graph: Graph, value: Value) -> Value:
-    """The numbers of two bytes that a value is made of, with all bits of theirs in four."""
+    """The two-byte numbers from which a value is computed, with all their bits in four bytes."""
     maker = next((call for call in graph.calls if value in call.outputs), None)
     if maker is None or maker.op != "convert" or value.dtype != FLOAT32:
         return value

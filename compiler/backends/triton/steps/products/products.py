@@ -1,4 +1,4 @@
-"""Sums of products in Triton: by tensor cores, one after another, or as sums like any other."""
+"""Sums of products in Triton: by tensor cores, one after another, or as ordinary sums."""
 
 from dataclasses import replace
 from enum import Enum, auto
@@ -15,20 +15,20 @@ from .tiled_product import by_elements, by_matrices
 from .windows import Windows
 
 SHORT: Final = 4
-"""Sums of up to so many products are written out."""
+"""Sums of up to this many products are unrolled."""
 
 SMALL: Final = 16
-"""Matrices with no more rows and columns than this are multiplied several at once."""
+"""Matrices with at most this many rows and columns are multiplied several at once."""
 
 FEW: Final = 4
-"""Matrices of no more rows than this leave most of a tile of the least size empty."""
+"""Matrices with at most this many rows leave most of the smallest tile empty."""
 
 
 class Way(Enum):
     """How a product is computed."""
 
     SUMS = auto()
-    """As sums like any other."""
+    """As ordinary sums."""
     ELEMENTS = auto()
     """In tiles, one product after another."""
     MATRICES = auto()
@@ -38,7 +38,7 @@ class Way(Enum):
 def way_of(product: Product) -> Way:
     """How a product is computed."""
     sides = product.rows, product.columns
-    is_thin = any(is_known(side == 1) for side in sides)  # and takes as long as to read it
+    is_thin = any(is_known(side == 1) for side in sides)  # and takes as long as reading it
     is_dot, is_short = not isinstance(product.right, Windows), is_known(product.length <= SHORT)
     if is_known(product.length * product.type.size == 0) or (is_dot and (is_thin or is_short)):
         return Way.SUMS
@@ -54,9 +54,9 @@ def multiplied(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | 
 
 
 def product_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKernel | None:
-    """The Triton functions of a kernel that holds a product, and what is made of its operands and of its elements.
+    """The Triton functions of a kernel with a product, and with computations on its operands and its elements.
 
-    None where Triton lacks a dtype or an op.
+    None if Triton lacks a dtype or an op.
     """
     others = tuple(call for call in graph.calls if call.op not in PRODUCTS)
     if not is_in_triton(replace(graph, calls=others)):

@@ -1,4 +1,4 @@
-"""What the loop of a product reads where sizes are named: without masks for rows and columns, by pointers that move."""
+"""Loads in the loop of a product with named sizes: without masks for rows and columns, through moving pointers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,21 +13,21 @@ from .product import WIDE
 
 @dataclass(slots=True)
 class Reads:
-    """The lines ahead of the loop of a function, and those at the end of each of its turns."""
+    """The lines before the loop of a function, and those at the end of each of its iterations."""
 
     writer: Writer
     depth: int
-    """So many products are added up in each turn."""
+    """The number of products added in each iteration."""
     ahead: list[str] = field(default_factory=list[str])
     moves: list[str] = field(default_factory=list[str])
 
     def inside(self, variable: Variable, loads: Sequence[Load]) -> Variable:
-        """A variable for the values of one that runs beyond its range, with others of that range instead of those.
+        """A variable for values that run beyond its range, with others of that range instead.
 
-        What is read for them is never stored, and reading needs no mask in each turn. As many elements as are loaded
-        at once stay neighbours. Where that is not known of rows that are, the compiler would take a column for what
-        lies in memory, and not a row, and of quotients of what is chosen it knows nothing: then it is the variable
-        itself, and has its mask.
+        The results for these values are never stored, and the loads need no mask in each iteration. As many elements
+        as are loaded at once stay adjacent. If rows are contiguous but that is not known, the compiler would mistake
+        columns for the contiguous direction; and it knows nothing about quotients of selected values. In these cases
+        it is the variable itself, with its mask.
         """
         writer = self.writer
         if variable not in writer.masks:
@@ -46,9 +46,9 @@ class Reads:
         return inside
 
     def move(self, load: Load, k: Variable, first: str) -> None:
-        """Let what is loaded have a pointer that moves, given the values of `k` in the first turn.
+        """Use a moving pointer for a load, given the values of `k` in the first iteration.
 
-        That is for places that are a sum of a multiple of `k` and of what is known ahead of the loop.
+        This is for offsets that are the sum of a multiple of `k` and of values known before the loop.
         """
         writer, step = self.writer, load.place.factor(k)
         is_ahead = all(variable in writer.names_of for variable in load.place.variables - {k})
@@ -63,5 +63,5 @@ class Reads:
         writer.pointers[load.buffer.name, load.place] = name
 
     def line(self, text: str) -> None:
-        """A line ahead of the loop."""
+        """A line before the loop."""
         self.ahead.append(f"{INDENT * (self.writer.depth - 1)}{text}")

@@ -1,4 +1,4 @@
-"""How large the tiles of a product are, which programs of a GPU compute, and in how many parts each is added up."""
+"""The sizes of the tiles of a product, which GPU programs compute, and the number of parts of its sums."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,23 +14,23 @@ from ...kernels.registers import OF_A_THREAD
 from .product import Product
 
 PROCESSORS: Final = 132
-"""A GPU has about so many processors, each of which should have a tile."""
+"""A GPU has about this many processors, each of which should have a tile."""
 
 LEAST: Final = 16
-"""Tensor cores multiply matrices of at least so many rows and columns."""
+"""Tensor cores multiply matrices with at least this many rows and columns."""
 
 LONG: Final = 1024
-"""A part of a sum has at least so many products: adding up the parts costs a launch, and reads what they leave."""
+"""A part of a sum has at least this many products: adding the parts costs a launch and reads their results."""
 
 SIDE: Final = 64
-"""Rows or columns of a tile at least, where nobody knows how many there are in another call."""
+"""Minimum rows or columns of a tile if their number in other calls is unknown."""
 
 LONG_TAIL: Final = 12
-"""What takes longer than so many additions for each element of a product needs registers of its own."""
+"""A computation that takes longer than this many additions for each element of a product needs its own registers."""
 
 OF_MATRICES: Final = ("rows", "columns", "depth", "warps", "stages", "parts", "programs")
 OF_ELEMENTS: Final = ("rows", "columns", "warps")
-"""What can be chosen of tiles."""
+"""The tunable parameters of tiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +40,23 @@ class Tile:
     rows: int
     columns: int
     depth: int = 1
-    """So many products are added at once."""
+    """Products added in one step of the loop."""
     warps: int = 4
     stages: int = 1
-    """For so many turns of the loop operands are on their way into shared memory."""
+    """Loop iterations for which operands are loaded ahead into shared memory."""
     parts: int = 1
-    """Sums are cut into so many parts, which programs of their own compute."""
+    """Parts into which sums are split, each computed by its own programs."""
     programs: int = 0
-    """So many programs at most compute one tile after another, and the hardware copies operands; 0 if each tile
-    has a program of its own."""
+    """The maximum number of programs that compute one tile after another while the hardware copies operands; 0 if
+    each tile has its own program."""
 
     def halvings(self, of_sum: int, words: int) -> int:
-        """How often columns are halved into strips, so that registers hold what is made of the sums strip by strip.
+        """How often columns are halved into strips, so that registers hold the values computed from the sums strip by
+        strip.
 
-        An element needs `words` registers at once, `of_sum` of them for its sum, which is there until its strip is
-        taken; the numbers of the next strip are loaded before those of one have been stored. NVIDIA's threads have the
-        registers of `OF_A_THREAD`, and AMD's, of which there are as many, twice that.
+        An element needs `words` registers at once, `of_sum` of them for its sum, which stays until its strip is
+        processed; the numbers of the next strip are loaded before those of the current one have been stored. NVIDIA's
+        threads have the registers of `OF_A_THREAD`, and AMD's, of which there are as many, twice that.
         """
         elements = self.rows * self.columns // (32 * self.warps)
         sums, others = elements * of_sum, 2 * elements * (words - of_sum)
@@ -68,13 +69,13 @@ class Tile:
 
 
 def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:
-    """The tile where floating-point numbers are multiplied, by tensor cores if there are any for the dtype.
+    """The tile for floating-point products, by tensor cores if they support the dtype.
 
-    A large tile reads its operands less often. One of 128 × 256 keeps the tensor cores of Hopper busy with numbers of
-    two bytes: three stages take 144 KiB of shared memory, which Ampere has too, and the sums take half of the
+    A large tile reads its operands less often. One of 128 × 256 keeps the tensor cores of Hopper busy with two-byte
+    numbers: three stages take 144 KiB of shared memory, which Ampere has too, and the sums take half of the
     registers. That leaves too few for a long expression of each element. Wider numbers get smaller tiles, and so do
     operands that pass through registers on their way to shared memory, half as many at once. While there are fewer
-    tiles than processors they are halved, down to 64 × 64; then long sums are cut into parts.
+    tiles than processors, tiles are halved, down to 64 × 64; then long sums are split into parts.
 
     Raises:
         ArgumentValueError: a choice of less than tensor cores multiply.
@@ -110,7 +111,7 @@ def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:
 
 
 def has_long_tail(product: Product) -> bool:
-    """Whether what is made of each element of a product needs many registers."""
+    """Whether the computation on each element of a product needs many registers."""
     tail, size = product.tail, typical(product.type.size)
     calls = sum(element_cost(call) for call in tail.calls if is_elementwise(call))
     read = {value for call in tail.calls for value in call.inputs if value in tail.inputs[:-1]}
@@ -119,9 +120,9 @@ def has_long_tail(product: Product) -> bool:
 
 
 def tile_of_elements(batch: int, rows: int, columns: int, choice: Choice = RULES) -> Tile:
-    """The tile where products of a column and a row are added up one after another, in registers.
+    """The tile if products of a column and a row are added one after another, in registers.
 
-    Small matrices are computed several at once, as if their rows were those of one.
+    Small matrices are computed several at once, as if their rows belonged to one matrix.
     """
     wide = max(2, min(64, power_of_two(columns)))
     tall = max(2, min(64, power_of_two(rows)))
@@ -133,5 +134,5 @@ def tile_of_elements(batch: int, rows: int, columns: int, choice: Choice = RULES
 
 
 def matrix_side(count: int) -> int:
-    """The side of a tile that holds so many rows or columns."""
+    """The side of a tile for this many rows or columns."""
     return max(SIDE if isinstance(count, SymbolicSize) else LEAST, power_of_two(count))

@@ -1,4 +1,4 @@
-"""Products of matrices as Triton functions: each program computes a tile, and what is made of its elements."""
+"""Matrix products as Triton functions: each program computes a tile, and the values derived from its elements."""
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -28,15 +28,15 @@ from .tile import Tile
 from .windows import Windows
 
 TOGETHER = 8
-"""So many rows of tiles are computed column by column: programs that run at the same time share operands then."""
+"""This many rows of tiles are computed column by column, so that programs that run at the same time share operands."""
 
 _NAMES = "tl triton libdevice program part batch tile group row_tile column_tile row column k k_down step total product"
 
 
 def by_matrices(product: Product, tile: Tile, name: str) -> TritonKernel | None:
-    """Tiles of matrices, which tensor cores multiply where the GPU has them for the dtype.
+    """Tiles of matrices, which tensor cores multiply if the GPU has them for the dtype.
 
-    None where operands or outputs are not made element by element.
+    None if operands or outputs are not computed element by element.
     """
     writing = _Writing.of(product, tile, name)
     first, last = "0", writing.writer.numbers.text(product.length)
@@ -55,9 +55,9 @@ def by_matrices(product: Product, tile: Tile, name: str) -> TritonKernel | None:
 
 
 def by_elements(product: Product, tile: Tile, name: str) -> TritonKernel | None:
-    """Products of a column and a row, added up one after another: of whole numbers, or of many small matrices.
+    """Products of a column and a row, added one after another: for integers, or for many small matrices.
 
-    None where operands or outputs are not made element by element.
+    None if operands or outputs are not computed element by element.
     """
     writing = _Writing.of(product, tile, name)
     k, wide = Variable("k", 0, product.length - 1), total_dtype(product.dtype)
@@ -73,7 +73,7 @@ def by_elements(product: Product, tile: Tile, name: str) -> TritonKernel | None:
 
 @dataclass(frozen=True, slots=True)
 class _Writing:
-    """A function being written, and which elements its programs compute."""
+    """A function under construction, and the elements that its programs compute."""
 
     name: str
     product: Product
@@ -92,7 +92,7 @@ class _Writing:
 
     @classmethod
     def of(cls, product: Product, tile: Tile, name: str) -> "_Writing":
-        """Begin a function: find the program's tile, and let its sums be 0."""
+        """Begin a function: find the program's tile, and set its sums to 0."""
         values = (*product.tail.inputs, *product.tail.outputs)
         sizes = sorted(dict.fromkeys(value.type.size for value in values), key=typical, reverse=True)
         rows = Rows(tile.rows, tile.columns, not all(assume(size < FAR) for size in sizes))
@@ -147,7 +147,7 @@ class _Writing:
         return (stack * self.product.rows + self.row) * columns + self.column % columns
 
     def block(self, variable: Variable, text: str, axis: str, size: int) -> None:
-        """Let a variable have a block of values, of which those beyond its range are masked."""
+        """Assign a block of values to a variable; those beyond its range are masked."""
         name = self.writer.names_of[variable] = variable.name
         self.writer.axes[name] = frozenset({axis})
         self.writer.line(f"{name} = {text}")
@@ -156,7 +156,7 @@ class _Writing:
             self.mask(variable)
 
     def mask(self, variable: Variable) -> None:
-        """Say which values of a block are within the variable's range, if not all of every block are."""
+        """Say which values of a block are within the variable's range, if not all values of every block are."""
         if variable in self.writer.masks:
             extent = self.writer.numbers.text(variable.extent)
             self.writer.line(f"{self.writer.masks[variable]} = {variable} < {extent}")
@@ -164,7 +164,7 @@ class _Writing:
     def operand(
         self, given: Graph | Windows, place: Affine, k: Variable, shape: tuple[int, int] | None = None
     ) -> str | None:
-        """The block of an operand, with zeros behind the end of the sum."""
+        """The block of an operand, with zeros beyond the end of the sum."""
         if isinstance(given, Windows):
             found, text = self.entry(given, place)
         else:
@@ -180,7 +180,7 @@ class _Writing:
         return text if shape is None or len(axes) == len(shape) else f"tl.broadcast_to({text}, {shape})"
 
     def loaded_blocks(self) -> tuple[str | None, str | None]:
-        """The blocks of both operands, made of what each thread loads."""
+        """The blocks of both operands, from what each thread loads."""
         tile, length = self.tile, self.product.length
         k, k_down = (Variable(name, 0, length - 1) for name in ("k", "k_down"))
         at_left, at_right = self.left(k), self.right(k_down)
@@ -195,7 +195,7 @@ class _Writing:
         return left, right
 
     def moving(self, given: Graph | Windows, place: Affine, side: Affine, k: Variable, first: str) -> Affine:
-        """The place of an element of an operand by rows or columns that are there, with pointers that move along."""
+        """The position of an element of an operand for existing rows or columns, with moving pointers."""
         (variable,) = side.variables
         blocks = [load for load in self.read(given, place)[0] if k in load.place.variables]
         inside = self.reads.inside(variable, blocks)
@@ -206,7 +206,7 @@ class _Writing:
         return place
 
     def count(self, given: Graph | Windows, place: Affine, k: Variable, first: str, axis: str) -> None:
-        """Let a variable have the values of this turn, of which there is a line unless pointers alone depend on it."""
+        """Assign the values of this iteration to a variable; it gets a line unless only pointers depend on it."""
         moved = [pointer for _, pointer in self.writer.pointers]
         is_spelled = any(k in found.variables and found not in moved for found in self.read(given, place)[1])
         if is_spelled or not is_known(k.extent % self.tile.depth == 0):
@@ -215,9 +215,9 @@ class _Writing:
             self.writer.axes[k.name] = frozenset({axis})
 
     def read(self, given: Graph | Windows, place: Affine) -> tuple[list[Load], list[Affine]]:
-        """What is loaded for an element of an operand, and all index expressions of what computes it.
+        """The loads for an element of an operand, and all index expressions of the calls that compute it.
 
-        Of what may be in the padding no two elements are loaded at once: it is not among the loads.
+        Elements that may be in the padding are never loaded two at once: they are not among the loads.
         """
         if isinstance(given, Windows):
             load, conditions = given.entry(place, self.lowered(self.product.tail).inputs[given.number])
@@ -265,7 +265,7 @@ class _Writing:
     def in_memory(
         self, given: Graph | Windows, place: Affine, row: Affine, column: Affine
     ) -> MatrixInMemory | None:
-        """Where an operand lies, if it is a matrix in memory."""
+        """The memory of an operand, if it is a matrix in memory."""
         if isinstance(given, Windows) or self.product.batch > 1 or self.product.dtype.itemsize != 2:
             return None
         body = _elements(self.lowered(given), place, given.outputs[0].type.size)
@@ -276,7 +276,7 @@ class _Writing:
         return MatrixInMemory.of(load, down, across) if isinstance(load, Load) else None
 
     def entry(self, windows: Windows, place: Affine) -> tuple[Expression, str]:
-        """The entries of windows, 0 where these reach into the padding."""
+        """The entries of windows, 0 if these are in the padding."""
         signal = self.lowered(self.product.tail).inputs[windows.number]
         load, conditions = windows.entry(place, signal)
         if not conditions:
@@ -289,14 +289,14 @@ class _Writing:
         return load, text
 
     def lowered(self, graph: Graph) -> Nest:
-        """A graph as loops whose names are not those of the function."""
+        """A graph as loops whose names differ from those of the function."""
         if graph not in self.nests:
             taken = [*_NAMES.split(), *self.writer.numbers.names.values()]
             self.nests[graph] = lower(graph, taken, plain=True)
         return self.nests[graph]
 
     def kernel(self) -> TritonKernel | None:
-        """The function, with what it makes of the product behind its sums."""
+        """The function, with its computations on the product after its sums."""
         nest = self.lowered(self.product.tail)
         *inputs, product = nest.inputs
         body = _elements(nest, self.result, product.size)
@@ -327,9 +327,9 @@ class _Writing:
 
     @contextmanager
     def in_strips(self, sums: str, dtype: DType, words: int) -> Generator[str]:
-        """Go over strips of columns where registers do not hold what is made of all of them at once.
+        """Go over strips of columns if registers cannot hold the values for all of them at once.
 
-        Gives the name of the sums of one, or of all. An element needs so many `words` of registers.
+        Returns the name of the sums of one strip, or of all. An element needs this many `words` of registers.
         """
         halvings = self.tile.halvings(words_of(dtype), words)
         if not halvings:
@@ -346,7 +346,7 @@ class _Writing:
             yield taken
 
     def is_here(self, load: Load) -> bool:
-        """Whether it loads that element of the product that the program has at that place."""
+        """Whether it loads the element of the product that the program has at that position."""
         return load.place == self.result
 
 
@@ -354,7 +354,7 @@ class _Writing:
 
 
 def _turn(writer: Writer, name: str, count: int, size: int) -> Affine:
-    """The number of a program's part or matrix, of which each has `size` programs."""
+    """The number of a program's part or matrix, each of which has `size` programs."""
     variable = Variable(name, 0, count - 1)
     if not is_known(count <= 1):
         shown = writer.numbers.factor(size)
@@ -365,7 +365,7 @@ def _turn(writer: Writer, name: str, count: int, size: int) -> Affine:
 
 
 def _block_of(variable: Variable) -> Affine:
-    """The values of a variable, of which there is a block, be they one and the same."""
+    """The values of a variable, for which there is a block even if they are all the same."""
     return Affine(0, ((variable, 1),))
 
 
@@ -391,7 +391,7 @@ def _find_tile(writer: Writer, down: int, across: int) -> None:
 
 
 def _elements(nest: Nest, place: Affine, size: int) -> Block | None:
-    """The statements that compute the elements of outputs of this size at a place, in row-major order."""
+    """The statements that compute the elements of outputs of this size at a position, in row-major order."""
     if nest.constants or not all(is_known(buffer.size == size) for buffer in nest.outputs):
         return None
     body = tuple(_at(nest.body, place, size))
@@ -399,7 +399,7 @@ def _elements(nest: Nest, place: Affine, size: int) -> Block | None:
 
 
 def _at(body: Block, place: Affine, size: int) -> Iterator[Statement]:
-    """The statements of loops that count through `size` elements, for the one at a place; other loops as they are."""
+    """The statements of loops that count through `size` elements, for the one at a position; other loops unchanged."""
     for statement in body:
         if isinstance(statement, Loop) and _is_counted(statement.variable.extent, size):
             inner = quotient(size, statement.variable.extent)
@@ -410,7 +410,7 @@ def _at(body: Block, place: Affine, size: int) -> Iterator[Statement]:
 
 
 def _is_counted(extent: int, size: int) -> bool:
-    """Whether so many elements are some times as many as a loop has turns."""
+    """Whether this many elements are a multiple of a loop's iterations."""
     has_some = not is_known(size <= 0) and not is_known(extent <= 0)
     return has_some and is_known(remainder(size, extent) == 0)
 

@@ -1,4 +1,4 @@
-"""The windows of a convolution as the columns of a matrix, which never lies in memory."""
+"""The windows of a convolution as the columns of a matrix, which is never stored."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Windows:
 
     call: Call
     number: int
-    """Which input of the kernel the signal is."""
+    """Which input of the kernel is the signal."""
 
     @property
     def shape(self) -> Shape:
@@ -27,7 +27,7 @@ class Windows:
 
     @property
     def are_points(self) -> bool:
-        """Whether each window is one place of the signal, in the order of these."""
+        """Whether each window is one position of the signal, in the order of these."""
         params: Any = self.call.params
         taps = self.call.inputs[1].shape[LEAD:]
         steps = (*params["strides"], *params["input_dilation"], *taps)
@@ -36,7 +36,7 @@ class Windows:
         )
 
     def entry(self, place: Affine, signal: Buffer) -> tuple[Load, tuple[Condition, ...]]:
-        """The entry at a place in row-major order, and the conditions without which it is a zero of the padding."""
+        """The entry at a position in row-major order, and the conditions without which it is a zero of the padding."""
         params: Any = self.call.params
         shape = self.call.inputs[0].shape
         if self.are_points and isinstance(points := math.prod(shape[LEAD:]), SymbolicSize):

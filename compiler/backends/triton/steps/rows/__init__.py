@@ -1,1 +1,1 @@
-"""Rows whose entries depend on each other: running sums, sorting, scattered writes, recurrences."""
+"""Rows whose entries depend on each other: cumulative sums, sorting, scattered writes, recurrences."""

@@ -1,8 +1,8 @@
-"""Running sums, products, extrema and log-sums: rows that fit are scanned at once, others block by block.
+"""Cumulative sums, products, extrema and log-sums: rows that fit are scanned at once, others block by block.
 
-Few long rows are cut into parts: a first function gathers each part, a second scans what those came to, and a third
-scans the parts from there on (Blelloch, "Prefix sums and their applications", 1990). What is computed does not depend
-on the order in which programs run. Entries are joined in another order than NumPy's, as those of a sum are.
+A few long rows are split into parts: a first function reduces each part, a second scans these results, and a third
+scans the parts from there (Blelloch, "Prefix sums and their applications", 1990). The result does not depend on the
+order in which programs run. Entries are combined in another order than NumPy's, like those of a sum.
 """
 
 import math
@@ -27,19 +27,19 @@ from ..step_writer import StepWriter
 from .joining import joining_dtype, narrowed, widened
 
 BLOCK: Final = 4096
-"""So many entries of a row are scanned at once."""
+"""This many entries of a row are scanned at once."""
 
 ROWS: Final = 2048
-"""Short rows are scanned several at once: so many entries together."""
+"""Several short rows are scanned at once: this many entries together."""
 
 SHORT: Final = 64
-"""Rows of up to so many entries are scanned alike, where others may be in another call."""
+"""Rows with up to this many entries are scanned in the same way, if others may occur in another call."""
 
 IN_TURN: Final = 256
-"""Of rows of any length so many entries at least are scanned at once."""
+"""For rows of any length, at least this many entries are scanned at once."""
 
 PROGRAMS: Final = 1024
-"""Rows are cut into parts where they are fewer programs than this."""
+"""Rows are split into parts if they are fewer programs than this."""
 
 _JOINED: Final = {
     "cumsum": "tm_sum_of",
@@ -88,14 +88,14 @@ _KEEP = Template("""\
 
 
 def cumulative(call: Call, name: str) -> TritonKernel:
-    """The kernel of a running sum, product, extremum or log-sum."""
+    """The kernel of a cumulative sum, product, extremum or log-sum."""
     params: Any = call.params
     (x,) = call.inputs
     axis, lengths = params["axis"], x.shape
     rows = _Rows.of(math.prod(lengths[:axis]), lengths[axis], math.prod(lengths[axis + 1 :]))
     rows = replace(rows, reverse=params["reverse"])
     scan = _Scan(call.op, x.dtype)
-    lying = rows.length if is_one(rows.inner) else rows.inner  # one behind the other in memory
+    lying = rows.length if is_one(rows.inner) else rows.inner  # adjacent in memory
     if isinstance(lying, SymbolicSize):
         assumed(lying % (VECTOR // x.dtype.itemsize) == 0)
     writer = StepWriter(call)
@@ -125,15 +125,15 @@ class _Rows:
     blocks: int
     """How many blocks a program scans one after another."""
     parts: int
-    """Into how many parts each row is cut."""
+    """The number of parts of each row."""
     reverse: bool = False
 
     @classmethod
     def of(cls, outer: int, length: int, inner: int, *, in_parts: bool = True) -> "_Rows":
-        """Rows that are cut into parts where they are few, if they may be.
+        """Rows that are split into parts if there are few, if that is allowed.
 
-        A program for many sizes is cut up as it is best for about as many as there are: blocks of short rows hold
-        them all, by a guard, and longer rows have other numbers of blocks, or of parts.
+        A program for many sizes is tuned for the typical ones: blocks of short rows hold all entries, by a guard, and
+        longer rows have different numbers of blocks, or of parts.
         """
         count, are_neighbours = outer * inner, not is_one(inner)  # in memory, those of different rows
         many = None if isinstance(count, SymbolicSize) else power_of_two(count)
@@ -166,7 +166,7 @@ class _Rows:
         return 4 if self.together * self.block <= ROWS else 8
 
     def place(self, along: Affine) -> Affine:
-        """Where the entries of the rows lie."""
+        """The offsets of the entries of the rows."""
         if self.reverse:
             along = along * -1 + (self.length - 1)
         row = counting_block("row", self.count)
@@ -176,19 +176,19 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """How entries of a dtype are joined."""
+    """How entries of a dtype are combined."""
 
     op: str
     dtype: DType
 
     @property
     def wide(self) -> DType:
-        """In which dtype they are joined."""
+        """The dtype in which they are combined."""
         return joining_dtype(self.dtype)
 
     @property
     def neutral(self) -> str:
-        """An entry that changes nothing."""
+        """A neutral entry."""
         if self.op in ("cummax", "cummin") and kind(self.wide) != "f":
             limits = np.iinfo(self.wide)
             number: float = limits.min if self.op == "cummax" else limits.max
@@ -199,9 +199,9 @@ class _Scan:
     def add(
         self, writer: StepWriter, name: str, rows: _Rows, buffers: Sequence[int], *, gathers: bool = False
     ) -> None:
-        """Add a function that scans rows, or that gathers their parts.
+        """Add a function that scans rows, or that reduces their parts.
 
-        The third function of a call begins each part with what came before it.
+        The third function of a call starts each part with the result of what came before it.
         """
         sizes = writer.sizes(rows.count * rows.length)
         sums = replace(rows, length=rows.parts, reverse=False)

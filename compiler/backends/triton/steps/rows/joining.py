@@ -1,4 +1,4 @@
-"""In which dtype entries are joined one after another, and how the result goes back to theirs."""
+"""The dtype in which entries are combined one after another, and how the result is converted back."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from ...types import triton_type
 
 
 def joining_dtype(dtype: DType) -> DType:
-    """Entries of two bytes and less are joined in four."""
+    """Entries of two bytes and less are combined in four."""
     if kind(dtype) == "f":
         return FLOAT32 if dtype.itemsize == 2 else dtype
     if kind(dtype) == "b":
@@ -16,13 +16,13 @@ def joining_dtype(dtype: DType) -> DType:
 
 
 def widened(dtype: DType) -> str:
-    """What follows an entry that is going to be joined."""
+    """The suffix of an entry before it is combined."""
     wide = joining_dtype(dtype)
     return "" if wide == dtype else f".to({triton_type(wide)})"
 
 
 def narrowed(dtype: DType) -> str:
-    """What follows a name of what entries were joined to."""
+    """The suffix of the name of a combined result."""
     if joining_dtype(dtype) == dtype:
         return ""
     return " != 0" if kind(dtype) == "b" else f".to({triton_type(dtype)})"

@@ -1,4 +1,4 @@
-"""What entries are sorted by: words of 32 bits, in which they compare as numbers without sign."""
+"""Sort keys: words of 32 bits, which compare as unsigned numbers like the entries."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from .....ir import Value
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a key, and how it is made of an entry."""
+    """One word of a key, and how it is computed from an entry."""
 
     operand: int
     """Which of the operands is the key."""
@@ -20,9 +20,9 @@ class Word:
 
 
 def words(keys: Sequence[Value], *, descending: bool) -> Iterator[Word]:
-    """The words of keys of which the first decides first: the least important word comes first.
+    """The words of keys, of which the first key is the most significant: the least important word comes first.
 
-    Rows that are sorted by one after another, each time keeping the order of equal ones, are sorted by the keys.
+    Stable sorts by one word after another sort rows by the keys.
     """
     turned = " ^ 0xFFFFFFFF" if descending else ""
     for place in reversed(range(len(keys))):

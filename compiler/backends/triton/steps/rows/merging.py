@@ -1,8 +1,8 @@
 """Orders of rows that are too long for a program: blocks are sorted, and neighbours merged until one is left.
 
-A record finds its place in the merged run by a binary search of the other run. So a row of n entries takes log₂(n /
-block) passes, each of which reads and writes all records: it is simple and always the same, but a sort by digits
-would pass over them less often.
+A record finds its position in the merged run by a binary search in the other run. So a row of n entries takes log₂(n
+/ block) passes, each of which reads and writes all records. This is simple and deterministic, but a radix sort would
+need fewer passes.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ from .keys import Word
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """How rows are sorted that may be as long as `most`, a power of two: in blocks, of which neighbours are merged."""
+    """How rows with up to `most` entries, a power of two, are sorted: in blocks, of which neighbours are merged."""
 
     block: int
     most: int
 
     @property
     def passes(self) -> int:
-        """How often runs are merged until none can be left."""
+        """How often runs are merged until only one can be left."""
         return max(0, (pieces(self.most, self.block) - 1).bit_length())
 
 
@@ -108,9 +108,9 @@ def long_rows(
 def sorted_records(
     writer: StepWriter, name: str, lines: Lines, by: Sequence[Word], rows: Blocks
 ) -> list[int]:
-    """Add the functions that sort rows by words: for each word, which buffer holds the records that it sorted.
+    """Add the functions that sort rows by words: for each word, the buffer with the records that it sorted.
 
-    A record is the word, and in its lower half the place that it had when it was sorted. Each row of records is as
+    A record is the word, and in its lower half the position that it had when it was sorted. Each row of records is as
     long as its blocks together.
     """
     block, passes = rows.block, rows.passes
@@ -166,7 +166,7 @@ def up_to(length: int, most: int) -> str:
 
 
 def stored(writer: StepWriter, lines: Lines, kept: int, sizes: StepSizes) -> str:
-    """Lines that store the entries of the operands in their order; the last output of ``top_k`` is the order."""
+    """Lines that store the entries of the operands in order; the last output of ``top_k`` is the order."""
     target = sizes.place(Lines(lines.outer, kept, lines.inner).place("row", "number"))
     source = sizes.place(lines.place("row", "order"))
     texts: list[str] = []
@@ -181,7 +181,7 @@ def _sorted_pointers(sorted_by: Sequence[int]) -> list[str]:
 
 
 def _order(count: int, padded: str) -> str:
-    """From a place in the last order back to that in the array."""
+    """From a position in the last order back to that in the array."""
     return "\n".join(
         f"    order = tl.load(sorted_{place}_ptr + row * {padded} + order, mask=inside, other=0)"
         ".to(tl.uint32).to(tl.int32)"

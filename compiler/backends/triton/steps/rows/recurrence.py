@@ -1,4 +1,4 @@
-"""A scan whose elements never meet: each program carries its own through all turns, in registers."""
+"""A scan whose elements are independent: each program carries its own through all iterations, in registers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ from ..step_sizes import StepSizes
 from ..step_writer import StepWriter
 
 BLOCK: Final = 128
-"""Elements of a program, one for each of its threads: turns follow one another, so that many programs help most."""
+"""Elements of a program, one for each of its threads: iterations are sequential, so many programs help most."""
 
 LONGEST: Final = 256
-"""More calls than these in a turn do not fit into registers."""
+"""More calls than this in an iteration do not fit into registers."""
 
 
 def recurrence(call: Call, name: str) -> TritonKernel | None:
-    """The function of a scan; None if an element of a turn needs others than its own of the turn before."""
+    """The function of a scan; None if an element of an iteration needs others than its own of the iteration before."""
     body = scan_params(call).graph
     values = _values(body)
     size = next((value.type.size for value in values if not is_one(value.type.size)), 1)
@@ -43,19 +43,19 @@ def recurrence(call: Call, name: str) -> TritonKernel | None:
 
 
 def _sizes(writer: StepWriter) -> StepSizes:
-    """How sizes stand in the function, which counts through the arrays that have a row for each turn."""
+    """The spelling of sizes in the function, which counts through the arrays that have a row for each iteration."""
     _, _, consts, carried, *_ = scan_params(writer.call)
     whole = (*writer.call.inputs[consts + carried :], *writer.call.outputs[carried:])
     return writer.sizes(*(value.type.size for value in whole))
 
 
 def _is_of_size(value: Value, size: int) -> bool:
-    """Whether it has so many elements, or one."""
+    """Whether it has this many elements, or one."""
     return is_one(value.type.size) or same(value.type.size, size)
 
 
 def _values(graph: Graph) -> Sequence[Value]:
-    """All that a graph, and the kernels in it, compute with."""
+    """All calls of a graph and of its kernels."""
     values = [
         *graph.inputs,
         *graph.outputs,
@@ -79,7 +79,7 @@ def _spreads_a_number(call: Call) -> bool:
 
 @dataclass(slots=True)
 class _Text:
-    """Writes the function: load what is carried, go through the turns, store it."""
+    """Writes the function: load the carry, run the iterations, store it."""
 
     call: Call
     name: str
@@ -160,7 +160,7 @@ class _Text:
         self.lines.append(f"{indent}tl.store({pointer}{place}, {name}{mask})")
 
     def place(self, type: ArrayType, row: str) -> tuple[str, str]:
-        """Behind a pointer, the place of the element; and the mask of the block."""
+        """Added to a pointer, the offset of the element; and the mask of the block."""
         if is_one(type.size):
             return (f" + {row}" if row else ""), ""
         rows = f" + {self.sizes.factor(self.size)} * {row}" if row else ""

@@ -1,10 +1,10 @@
-"""Writes at places known only at run time, with the same result in every run.
+"""Writes at positions that are only known at run time, with the same result in every run.
 
-Updates of different places, and whole numbers that are added or compared, go where they belong at once, the latter by
-atomic operations. Otherwise the updates are sorted by their places, which costs a sort, and each result takes up its
-own. Those of one place lie in a run then, in their order. They are joined within blocks of many updates first, so that
-a place with a million of them waits for a few hundred, not for each. Of few updates no place can have many: each result
-takes them up one by one, as NumPy does.
+Updates of distinct positions, and integers that are added or compared, are written at once, the latter by atomic
+operations. Otherwise the updates are sorted by their positions, which costs a sort, and each result combines its own
+updates. Updates of one position then form a run, in their order. They are first combined within blocks of many
+updates, so that a position with a million of them waits for a few hundred steps only. If there are few updates, no
+position can have many: each result combines them one by one, as in NumPy.
 """
 
 import math
@@ -31,7 +31,7 @@ from .merging import Blocks, sorted_records
 from .sorting import BLOCK
 
 FEW: Final = 512
-"""Up to so many updates are sorted alike, where there may be others in another call."""
+"""Up to this many updates are sorted in the same way, if there may be others in another call."""
 
 _COPY = Template("""\
 @triton.jit
@@ -158,18 +158,18 @@ _ATOMIC: Final = {"add": "tl.atomic_add", "minimum": "tl.atomic_min", "maximum":
 
 
 ONE_BY_ONE: Final = 256
-"""A place takes up so many updates one after another."""
+"""A position combines this many updates one after another."""
 
 RUNS: Final = 2048
-"""Entries of updates that are joined at once."""
+"""Entries of updates that are combined at once."""
 
 ACROSS: Final = 16
-"""So many of them at most are of one update."""
+"""At most this many of them belong to one update."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Scatter:
-    """A call of ``scatter``: its shapes, and where things lie in memory."""
+    """A call of ``scatter``: its shapes, and memory offsets."""
 
     call: Call
     axes: Shape
@@ -217,7 +217,7 @@ class _Scatter:
         )
 
     def written(self, number: Affine) -> Affine:
-        """Where the entry of an update with this number goes."""
+        """The position of the entry of an update with this number."""
         width = 1 if is_none(self.width) else self.width
         behind = unflattened(number % width, tuple(self.shape[axis] for axis in self.rest))
         index = {
@@ -343,9 +343,9 @@ def _by_place(writer: StepWriter, name: str, form: _Scatter) -> None:
 
 
 def _runs(writer: StepWriter, name: str, form: _Scatter, records: int) -> tuple[int, int]:
-    """Add the function that joins updates of one place within blocks of sorted ones.
+    """Add the function that combines updates of one position within blocks of sorted ones.
 
-    Gives the buffer in which each of them has been joined with those before it, and how many a block has.
+    Returns the buffer in which each of them is combined with those before it, and the size of a block.
     """
     dtype, count, width = form.call.inputs[1].dtype, math.prod(form.places), form.width
     columns = ACROSS if isinstance(width, SymbolicSize) else min(ACROSS, power_of_two(width))

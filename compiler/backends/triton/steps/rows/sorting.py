@@ -1,6 +1,6 @@
-"""Orders: records of a word of the key and of a place, as one number each, which are all different.
+"""Orders: records of a word of the key and a position, as one number each, which are all different.
 
-A row that fits is sorted by one program; longer ones are sorted in blocks, and these merged in `merging`.
+A row that fits is sorted by one program; longer ones are sorted in blocks, which `merging` merges.
 """
 
 import math
@@ -18,13 +18,13 @@ from .keys import Word, words
 from .merging import Blocks, long_rows, stored, up_to
 
 BLOCK: Final = 2048
-"""Rows of up to so many entries are sorted by one program; by keys of several words, of that many fewer."""
+"""Rows with up to this many entries are sorted by one program; for keys of several words, proportionally fewer."""
 
 SHORT: Final = 16
-"""Rows of up to so many entries are sorted alike, where others may be in another call."""
+"""Rows with up to this many entries are sorted in the same way, if others may occur in another call."""
 
 ROWS: Final = 1024
-"""Short rows are sorted several at once: so many entries together."""
+"""Several short rows are sorted at once: this many entries together."""
 
 _RESIDENT = Template("""\
 @triton.jit
@@ -55,7 +55,7 @@ def sort(call: Call, name: str) -> TritonKernel | None:
 
 
 def top_k(call: Call, name: str) -> TritonKernel | None:
-    """The kernel of a call of ``top_k``: all is sorted, and the first few are kept."""
+    """The kernel of a call of ``top_k``: everything is sorted, and the first few are kept."""
     params: Any = call.params
     return _ordered(call, name, call.inputs, params["axis"], params["k"], True)
 
@@ -65,7 +65,7 @@ def _ordered(
 ) -> TritonKernel | None:
     shape = call.inputs[0].shape
     lines = Lines(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
-    if is_known(lines.length >= LONGEST):  # places in a row are numbers of 32 bits
+    if is_known(lines.length >= LONGEST):  # positions in a row are numbers of 32 bits
         return None
     by = list(words(keys, descending=descending))
     writer = StepWriter(call)
