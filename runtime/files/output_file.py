@@ -56,6 +56,8 @@ def write_output(path: Path, content: bytes, *, overwrite: bool) -> None:
     try:
         temporary.write_bytes(content)
         if overwrite:
+            check_output(path, overwrite=True)  # a device may have come up meanwhile
+            _copy_permissions(final, temporary)
             os.replace(temporary, final)
         else:
             _move_to_new(temporary, final)
@@ -84,4 +86,11 @@ def _move_to_new(temporary: Path, final: Path) -> None:
     except OSError as error:
         if error.errno not in _WITHOUT_HARD_LINKS:
             raise
+        os.close(os.open(final, os.O_WRONLY | os.O_CREAT | os.O_EXCL))  # takes the name
         os.replace(temporary, final)
+
+
+def _copy_permissions(final: Path, temporary: Path) -> None:
+    """What takes the place of a private file is private, too."""
+    with contextlib.suppress(FileNotFoundError):
+        temporary.chmod(stat.S_IMODE(os.stat(final).st_mode))

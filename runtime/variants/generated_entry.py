@@ -64,7 +64,11 @@ def generate_entry(
         check.lines.append(f"{inputs[index]} = to_overwrite({inputs[index]}, ({others}))")
     lines = [*check.lines, f"out = run({', '.join(inputs)})", f"return {result}"]
     source = "def entry(args, kwargs):\n" + "".join(f"    {line}\n" for line in lines)
-    exec(builtins.compile(source, f"<entry of {program.graph.name}>", "exec"), names)
+    try:
+        code = builtins.compile(source, f"<entry of {program.graph.name}>", "exec")
+    except (SyntaxError, RecursionError, MemoryError):  # the result nests deeper than Python reads brackets
+        return None
+    exec(code, names)
     generated: Callable[..., Any] = names["entry"]
     return generated
 

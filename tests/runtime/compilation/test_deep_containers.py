@@ -53,3 +53,15 @@ def test_a_container_without_end_is_refused_by_name(taker: str, make: Callable[[
     with pytest.raises((TracemillError, ValueError, TypeError)) as caught:
         TAKERS[taker](make())
     assert str(caught.value)
+
+
+def test_results_that_nest_deeper_than_python_reads_brackets_are_returned() -> None:
+    def deeper(x: Any) -> Any:
+        found: Any = x
+        for _ in range(300):
+            found = [found]
+        return found
+
+    compiled = tm.compile(deeper, backend="numpy")
+    for x in (1.0, 2.0):
+        assert compiled(np.full(1, x)) == deeper(np.full(1, x))

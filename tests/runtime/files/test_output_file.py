@@ -110,6 +110,44 @@ def test_a_file_system_without_hard_links_will_do(tmp_path: Path, monkeypatch: p
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("f", b"ours")]
 
 
+def test_without_hard_links_a_file_that_another_process_made_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: Path, target: Path) -> None:
+        target.write_bytes(b"theirs")
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    with pytest.raises(OutputExistsError, match="f exists"):
+        write_output(tmp_path / "f", b"ours", overwrite=False)
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("f", b"theirs")]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no permission bits")
+def test_what_replaces_a_private_file_is_private(tmp_path: Path) -> None:
+    private = tmp_path / "f"
+    private.write_bytes(b"before")
+    private.chmod(0o600)
+    write_output(private, b"after", overwrite=True)
+    assert (private.read_bytes(), stat.S_IMODE(private.stat().st_mode)) == (b"after", 0o600)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")
+def test_a_pipe_that_comes_up_while_a_file_is_written_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, write = tmp_path / "f", Path.write_bytes
+
+    def meanwhile(path: Path, content: bytes) -> int:
+        os.mkfifo(target)
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", meanwhile)
+    with pytest.raises(OutputFileError, match="f is a pipe"):
+        write_output(target, b"ours", overwrite=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["f"]
+
+
 def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(b"before")
