@@ -3,6 +3,7 @@ attribute of ``self``. A program is good as long as each means the same.
 """
 
 import dis
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -10,14 +11,19 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, Final
+from weakref import ref
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from ..callers.user_code import HOOKS, is_users
+from ..dtypes import Array
 from ..nesting import shown
+from ..tracing.trace import content_of
 from ..tracing.traced_array import is_traced
 
 _ABSENT: Final = object()
+_DEEPEST: Final = 24
 _VALUES: Final = (bool, int, float, complex, str, bytes, np.generic)
 """What is compared by value; all else is the same thing or not."""
 _content = attrgetter("cell_contents")
@@ -62,6 +68,8 @@ class ReachedNames:
 
     def __init__(self) -> None:
         self.names: dict[tuple[int, str], Reached] = {}
+        self.defaults: dict[int, Array] = {}
+        """The arrays among the defaults of parameters, by id."""
         self._made: set[int] = set()
 
     def note_made(self, new: Any) -> None:
@@ -95,6 +103,8 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
         function = function.__func__
     if not isinstance(function, FunctionType) or not is_users(function.__code__.co_filename):
         return
+    defaults = _arrays_in([function.__defaults__ or (), function.__kwdefaults__ or {}])
+    found.defaults.update((id(x), x) for x in defaults)
     for one in _names(function, objects):
         if not is_traced(one.value):
             found.names.setdefault((id(getattr(one.read, "__self__", one.place)), one.text), one)
@@ -123,6 +133,63 @@ def objects_among(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any])
 def unchanged(names: Iterable[Reached]) -> tuple[Reached, ...]:
     """Those that the function itself has not set while it was traced."""
     return tuple(one for one in names if not one.change)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadArray:
+    """An array from outside that NumPy alone may have read while the function was traced."""
+
+    array: "ref[Array]"
+    content: bytes | None
+    """What it held, as far as that is compared; None if the program has it as an input, which it reads each time."""
+
+    @property
+    def has_changed(self) -> bool:
+        array = self.array()
+        return self.content is not None and array is not None and content_of(array) != self.content
+
+
+def arrays_read(
+    function: Any,
+    found: ReachedNames,
+    captured: Iterable[Any],
+    seen: Mapping[tuple[int, int], bool],
+    is_from_outside: Callable[[int, int], bool],
+) -> tuple[ReadArray, ...]:
+    """NumPy's arrays that names mean, or containers there hold, and those among defaults and bound arguments.
+
+    What such an array holds counts if the program has not captured it, if NumPy was `seen` to read it, and if it may
+    have made what the function captured or NumPy was seen to read, and what is not from outside.
+    """
+    met = {id(x): x for one in found.names.values() for x in _arrays_in(one.value)} | found.defaults
+    if isinstance(function, partial):
+        met |= {id(x): x for x in _arrays_in([*function.args, function.keywords])}
+    inputs = {byte_bounds(x): x.flags.writeable for x in captured if type(x) is np.ndarray}
+    bounds = {key: byte_bounds(x) for key, x in met.items()}
+    made = [
+        span
+        for span, is_writeable in (inputs | dict(seen)).items()
+        if is_writeable and not _meets(span, bounds.values()) and not is_from_outside(*span)
+    ]
+    return tuple(
+        ReadArray(ref(x), content_of(x) if made or _meets(span, seen) or not _meets(span, inputs) else None)
+        for x, span in zip(met.values(), bounds.values(), strict=True)
+    )
+
+
+def _meets(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
+    """Whether memory between two addresses overlaps other memory."""
+    return any(span[0] < high and low < span[1] for low, high in others)
+
+
+def _arrays_in(x: Any, depth: int = 0) -> Iterator[Array]:
+    if is_traced(x) or depth > _DEEPEST:
+        return
+    if isinstance(x, np.ndarray):
+        yield x
+    elif isinstance(x, (tuple, list, deque, dict)):
+        for one in x.values() if isinstance(x, dict) else x:
+            yield from _arrays_in(one, depth + 1)
 
 
 def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[Reached]:

@@ -19,10 +19,10 @@ from ..callers.user_code import line_of_raise
 from ..dtypes import BOOL, Array, is_supported
 from ..errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError, SideEffectError
 from ..interpreter import is_idle
-from ..ir import ArrayType, Graph, Value
+from ..ir import ArrayType, Graph, Shape, Value
 from ..nesting import named, refuse_deep, shown
 from ..op import RAISES, has_effect
-from ..symbolic_size import SymbolicFact, SymbolicSize
+from ..symbolic_size import SymbolicFact, SymbolicSize, same_shape
 from ..tracing.adoption import lend
 from ..tracing.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_inside
 from ..tracing.foreign_memory import ForeignMemory
@@ -33,7 +33,7 @@ from ..tracing.traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_val
 from ..users_errors import noted, told_by
 from ..value_ops import constant, inverse_permutation, transpose
 from .conversion import CONVERTS, MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
-from .reached import REACHED, Reached, ReachedNames, unchanged
+from .reached import REACHED, Reached, ReachedNames, ReadArray, arrays_read, unchanged
 
 PythonType: TypeAlias = type[Any]
 
@@ -104,6 +104,10 @@ class Program:
     """The arrays from outside that the function writes to, if it had to be traced again for them."""
     reached: tuple[Reached, ...] = ()
     """What the function, and those that it calls, read outside of them."""
+    read: tuple[ReadArray, ...] = ()
+    """The arrays from outside that NumPy alone may have read: the program is good as long as they hold the same."""
+    reshaped: tuple[tuple[int, Shape], ...] = ()
+    """The arguments that have another shape afterwards, by number, since the function has assigned to ``x.shape``."""
     conversions: tuple[Conversion, ...] = ()
     """The functions of the user's that were converted while it was traced."""
 
@@ -220,6 +224,7 @@ def _traced(
                 program, error = None, failure
             finally:
                 misjudged = record.misjudged() - varying if repeats else frozenset()
+                by_numpy = outermost.read_by_numpy
                 adopted, seen = outermost.adopted_since(before), outermost.written_by_numpy
                 outermost.written_by_numpy = seen | seen_before
                 record.close()
@@ -240,6 +245,7 @@ def _traced(
             lent=writes.lent,
             conversions=tuple(conversions),
             reached=unchanged(reached.names.values()),
+            read=arrays_read(function, reached, program.captured, by_numpy, writes.holds) if is_kept else (),
         )
     assert error is not None
     if isinstance(error, ValueError) and isinstance(error.__cause__, ConcretizationError):
@@ -258,6 +264,10 @@ class _Writes:
     def watch(self, roots: Iterable[Any]) -> None:
         """Note what the function gets at before it runs."""
         self._outside = Outside(roots)
+
+    def holds(self, first: int, last: int) -> bool:
+        """Whether the function gets at memory between two addresses without having made it."""
+        return self._outside is None or self._outside.holds_memory(first, last)
 
     def found(
         self, adopted: Iterable[Array], seen: set[tuple[int, int]], function: Callable[..., Any]
@@ -355,23 +365,24 @@ def raises_later(record: Trace, error: Exception) -> bool:
 
 def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[str], str]) -> list[Any]:
     """Traced arrays for the arguments; the same memory for arguments that are the same array."""
-    shared: dict[Hashable, Storage] = {}
+    shared: dict[Hashable, TracedArray] = {}
     filled: list[Any] = []
     for number, leaf in enumerate(leaves):
         if isinstance(leaf, Static):
             filled.append(leaf.value)
             continue
-        storage = None if leaf.identity is None else shared.get(leaf.identity)
-        if storage is None:
+        array = None if leaf.identity is None else shared.get(leaf.identity)
+        if array is None:
             storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known, leaf.layout)
             storage.argument = leaf.flags
             if leaf.weak is not None:
                 record.numbers[storage.value] = number
+            array = TracedArray(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak)
             if leaf.identity is not None:
-                shared[leaf.identity] = storage
+                shared[leaf.identity] = array
         else:
             record.add_input(Value(leaf.type), name(leaf.name), leaf.known)
-        filled.append(TracedArray(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak))
+        filled.append(array)
     return filled
 
 
@@ -500,7 +511,19 @@ def _finish(
     captured = tuple(array_on(c, c.value.type) if isinstance(c, Storage) else c for c in record.captured)
     in_step = frozenset(index for index, _ in mutated if storages[index].in_step)
     frozen = tuple((array, array.copy()) for array in record.frozen)
-    return Program(graph, arguments, captured, out_tree, tuple(leaves), tuple(mutated), in_step, frozen)
+    arrays = enumerate(x for x in filled if is_traced(x))
+    reshaped = tuple((i, x.shape) for i, x in arrays if not same_shape(x.shape, arguments[i].type.shape))
+    return Program(
+        graph,
+        arguments,
+        captured,
+        out_tree,
+        tuple(leaves),
+        tuple(mutated),
+        in_step,
+        frozen,
+        reshaped=reshaped,
+    )
 
 
 def _refuse_overlapping_writes(record: Trace) -> None:

@@ -1,16 +1,17 @@
 """Methods of arrays without a corresponding NumPy function, and methods that have no meaning for a traced array."""
 
 import builtins
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ..dtypes import is_complex, is_supported
+from ..dtypes import is_complex, is_supported, real_dtype
 from ..errors import ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ..nesting import shown
+from ..symbolic_size import is_known
 from ..tracing.registry import method
 from ..tracing.traced_array import TracedArray, plain_number, written_value
-from ..tracing.views import Bits
+from ..tracing.views import Bits, Pairs, Parts
 from .arrays.constructors import as_dtype, new_array
 from .arrays.reshaping import view_of
 from .refused import FILES, MEMORY
@@ -27,17 +28,40 @@ def fill(a: TracedArray, value: Any) -> None:
 
 @method("view")
 def view(a: TracedArray, dtype: Any = None, type: Any = None) -> TracedArray:
-    """The same memory, optionally with its bits read as another dtype of the same size."""
+    """The same memory, optionally with its bits read as another dtype of the same size, or as parts of numbers."""
     if type is not None or (isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)):
         raise UnsupportedFunctionError("x.view(type=…) cannot be traced: traced arrays have no subclasses")
     if dtype is None:
         return view_of(a)
     wanted = as_dtype(dtype)
+    if is_complex(a.dtype) and wanted == real_dtype(a.dtype):
+        return view_of(a, Parts()) if _may_be_parted(a) else _not_contiguous()
+    if is_complex(wanted) and a.dtype == real_dtype(wanted):
+        if a.ndim and a.shape[-1] % 2 != 0:
+            raise ShapeError(f"x.view({wanted}) of {a.type}: the length of the last axis must be even")
+        return view_of(a, Pairs()) if _may_be_parted(a) else _not_contiguous()
     if wanted.itemsize != a.itemsize or not is_supported(wanted):
         raise DTypeError(
-            f"x.view({wanted}) of {a.type} cannot be traced: the two dtypes must have the same size"
+            f"x.view({wanted}) of {a.type} cannot be traced: the two dtypes must have the same size, or be a "
+            "complex one and that of its parts"
         )
     return view_of(a, Bits(wanted))
+
+
+def _may_be_parted(a: TracedArray) -> bool:
+    """Whether the last axis can be seen with another length, as NumPy has it."""
+    if not a.ndim:
+        raise ShapeError(
+            f"x.view of {a.type}: the size of the elements of an array without axes stays as it is"
+        )
+    strides = a.layout.asked().strides
+    return strides is None or is_known(a.shape[-1] == 1) or 0 in a.shape or is_known(strides[-1] == 1)
+
+
+def _not_contiguous() -> NoReturn:
+    raise ShapeError(
+        "x.view of a dtype of another size: the last axis must be contiguous: x.copy().view(dtype)"
+    )
 
 
 def _conj(a: TracedArray) -> Any:

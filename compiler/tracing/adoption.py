@@ -39,7 +39,7 @@ def adopt(array: Array) -> TracedArray:
     """The traced array that stands for a NumPy array, to be written to."""
     trace = require_trace()
     if trace.is_open_ended:  # a tape computes at once, and its variables are told apart from NumPy's arrays
-        return _whole(trace, array)
+        return captured_array(trace, array)
     outermost = trace.outermost()
     frames = list(_users_frames(trace))
     base = _adopted_base(outermost, array)
@@ -89,7 +89,7 @@ def _lend(outermost: Trace, frames: Iterable[FrameType], base: Array, roots: Ite
     """Put traced arrays where functions get at an array of NumPy's, until the trace is over."""
     low, high = byte_bounds(base)
     outermost.adopted[id(base)] = low, high, partial(_seen_later, outermost, id(base))
-    whole = _whole(outermost, base)
+    whole = captured_array(outermost, base)
 
     def replacement(x: Array) -> Any:
         return _seen(outermost, base, x) if x is base or _overlap(x, low, high) else x
@@ -180,7 +180,8 @@ def _rebind(frame: FrameType, names: dict[str, Any]) -> None:
 # ---- memory ------------------------------------------------------------------------------------------
 
 
-def _whole(trace: Trace, array: Array) -> TracedArray:
+def captured_array(trace: Trace, array: Array) -> TracedArray:
+    """The traced array that stands for one of NumPy's from outside, whose flags are known."""
     storage = trace.storage_of_array(array)
     if storage.argument is None:
         flags = array.flags
@@ -219,7 +220,7 @@ def _seen_later(outermost: Trace, key: int, view: Array) -> TracedArray:
 
 def _seen(outermost: Trace, base: Array, view: Array) -> TracedArray:
     """A view of an adopted array, by the positions of its elements in that."""
-    whole = _whole(outermost, base)
+    whole = captured_array(outermost, base)
     if view is base:
         return whole
     if type(view) not in (np.ndarray, np.memmap):

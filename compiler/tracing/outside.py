@@ -44,7 +44,10 @@ class Outside:
 
     def holds(self, array: Array) -> bool:
         """Whether the function gets at the memory of an array without having made it."""
-        first, last = byte_bounds(array)
+        return self.holds_memory(*byte_bounds(array))
+
+    def holds_memory(self, first: int, last: int) -> bool:
+        """The same for memory between two addresses."""
         bounds = (byte_bounds(one.array) for one in self._before)
         return any(first < high and low < last for low, high in bounds)
 

@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import count
@@ -149,13 +149,15 @@ class Trace(Builder):
         """Its arguments are memory of its own, as in a turn of a loop."""
         self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
         self._contents: dict[int, tuple[int, bytes]] = {}
-        """By id of a captured array: its number, and what `_content` was when it was captured."""
+        """By id of a captured array: its number, and what `content_of` was when it was captured."""
         self.adopted: dict[int, tuple[int, int, Callable[[Array], Any]]] = {}
         """By id of a captured array that is written to: where its memory begins and ends, and what views of it are."""
         self.at_return: dict[Any, Callable[[], None]] = {}
         """What is to be checked when the function has returned."""
         self.written_by_numpy: set[tuple[int, int]] = set()
         """Where memory begins and ends that NumPy was seen to write to, though it may hold what it held before."""
+        self.read_by_numpy: dict[tuple[int, int], bool] = {}
+        """Where memory begins and ends that NumPy was seen to read, and whether it might have been written to."""
         self.borrowed: list[Callable[[], None]] = []
         """Put arrays back where the function reaches them, and where traced ones stand for them meanwhile."""
         self._began = len(self.outermost().captured)
@@ -265,6 +267,11 @@ class Trace(Builder):
         """NumPy is about to write to an array: nothing traced is written."""
         self.outermost().written_by_numpy.add(byte_bounds(array))
 
+    def note_numpy_read(self, arrays: Iterable[Array]) -> None:
+        """NumPy has computed something from arrays: nothing of that is recorded."""
+        noted = self.outermost().read_by_numpy
+        noted.update((byte_bounds(array), array.flags.writeable) for array in arrays)
+
     def adopted_view(self, array: Array) -> Any:
         """What stands for an array whose memory was written to; None if it was not."""
         key = self.adopted_key(array)
@@ -301,14 +308,14 @@ class Trace(Builder):
             return self._as_it_was(array)
 
         if isinstance(array, np.ndarray):
-            self._contents[id(array)] = number, _content(array)
+            self._contents[id(array)] = number, content_of(array)
         layout = None if isinstance(array, ForeignMemory) else layout_of(array)
         return self._capture(array, Value(type_), known, layout)
 
     def _has_changed(self, array: Any) -> bool:
         """Whether NumPy has written to a captured array, which the trace does not see."""
         content = self._contents.get(id(array))
-        return content is not None and content[1] != _content(array)
+        return content is not None and content[1] != content_of(array)
 
     def _as_it_was(self, array: Array) -> Array:
         """A captured array as it was when it was captured."""
@@ -626,7 +633,7 @@ def _holders(container: Any, key: int) -> int:
 _HELD_ONCE = _holders([object()], 0)
 
 
-def _content(array: Array) -> bytes:
+def content_of(array: Array) -> bytes:
     """All bytes of a small array; of a larger one some of its entries, which tell that it has been written to."""
     if array.nbytes <= LARGEST_CONTENT:
         return array.tobytes()

@@ -37,7 +37,7 @@ from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .sharing import invalidate_shared
 from .size_values import comparison_of_value, ratio_of_value, rounded_quotient, size_of_value
 from .trace import Storage, Trace, array_type, current_trace, require_trace
-from .views import Bits, Broadcast, ImaginaryPart, ReadOnly, RealPart, Transpose, View, Windows
+from .views import Bits, ImaginaryPart, ReadOnly, RealPart, Transpose, View, is_flagged_read_only
 
 PYTHON_NUMBERS = (bool, int, float, complex)
 
@@ -217,11 +217,7 @@ class TracedArray:
     @property
     def flags(self) -> Flags:
         """NumPy's: contiguity, and whether the array may be written to."""
-        is_read_only = any(
-            isinstance(view, (ReadOnly, Windows))
-            or (isinstance(view, Broadcast) and not view.flagged_writeable)
-            for view in self._views
-        )
+        is_read_only = any(map(is_flagged_read_only, self._views))
         owndata, writeable = self._owns_memory, not (self.is_scalar or is_read_only)
         argument = self._storage.argument
         if argument is not None:

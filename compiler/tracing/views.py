@@ -13,6 +13,7 @@ from ..symbolic_size import is_known, is_one, is_symbolic_shape, same_shape
 from ..value_ops import (
     add,
     broadcast_to,
+    concatenate,
     constant,
     flip,
     gather,
@@ -23,6 +24,7 @@ from ..value_ops import (
     real,
     reshape,
     slice_,
+    slice_axis,
     transpose,
 )
 from .memory_layout import Layout, Strides, filled_strides, reshaped_strides
@@ -354,6 +356,48 @@ class ImaginaryPart:
 
     def layout(self, of: Layout) -> Layout:
         return _seen(of, of.shape, of.strides and tuple(2 * s for s in of.strides))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """``z.view(np.float64)``: real and imaginary parts next to each other along the last axis."""
+
+    def read(self, of: Value) -> Value:
+        pairs = [reshape(part, (*of.shape, 1)) for part in (real(of), imag(of))]
+        return reshape(concatenate(pairs, of.ndim), (*of.shape[:-1], 2 * of.shape[-1]))
+
+    def write(self, of: Value, new: Value) -> Value:
+        return Pairs().read(new)
+
+    def layout(self, of: Layout) -> Layout:
+        shape = (*of.shape[:-1], 2 * of.shape[-1])
+        return _seen(of, shape, of.strides and (*(2 * stride for stride in of.strides[:-1]), 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """``x.view(np.complex128)``: each number along the last axis and the next as one complex number."""
+
+    def read(self, of: Value) -> Value:
+        shape = (*of.shape[:-1], of.shape[-1] // 2)
+        pairs = reshape(of, (*shape, 2))
+        return make_complex(*[reshape(slice_axis(pairs, i, i + 1, of.ndim), shape) for i in (0, 1)])
+
+    def write(self, of: Value, new: Value) -> Value:
+        return Parts().read(new)
+
+    def layout(self, of: Layout) -> Layout:
+        shape = (*of.shape[:-1], of.shape[-1] // 2)
+        return _seen(of, shape, of.strides and (*(stride // 2 for stride in of.strides[:-1]), 1))
+
+
+def is_flagged_read_only(view: View) -> bool:
+    """Whether ``x.flags.writeable`` is False."""
+    if isinstance(view, Joined):
+        return any(map(is_flagged_read_only, view.steps))
+    return isinstance(view, (ReadOnly, Windows)) or (
+        isinstance(view, Broadcast) and not view.flagged_writeable
+    )
 
 
 def _seen(of: Layout, shape: Shape, strides: Strides) -> Layout:

@@ -40,6 +40,19 @@ _WRITE: Final = frozenset(
     {"fill", "itemset", "partition", "put", "resize", "setfield", "sort", "__setitem__"}
 )
 """Methods of arrays that write to them."""
+_NOT_READING: Final = frozenset(
+    {
+        np.shape,
+        np.ndim,
+        np.size,
+        np.result_type,
+        np.iscomplexobj,
+        np.isrealobj,
+        np.isfortran,
+        np.shares_memory,
+    }
+)
+"""What looks at the types of arrays alone."""
 _CLASSES: Final = frozenset(
     {
         "BitGenerator",
@@ -143,7 +156,7 @@ def _of_array(method: Any, *given: Any, **more: Any) -> Any:
     if not any(map(contains_traced, (*given, *more.values()))):
         if method.__name__ in _WRITE:
             require_trace().note_numpy_write(method.__self__)
-        return call(method, *given, **more)
+        return _noting_reads(method, method.__self__, *given, **more)(call(method, *given, **more))
     own, name = method.__self__, method.__name__
     return getattr(adopt(own) if name in _WRITE else wrap(as_value(own)), name)(*given, **more)
 
@@ -156,7 +169,24 @@ def _noting_writes(function: Any, *given: Any, **more: Any) -> Any:
         for target in (*targets, *(out if isinstance(out, tuple) else (out,))):
             if is_numpy_array(target):
                 require_trace().note_numpy_write(target)
+        return _noting_reads(function, *given, **more)(call(function, *given, **more))
     return call(function, *given, **more)
+
+
+def _noting_reads(function: Any, *given: Any, **more: Any) -> Callable[[Any], Any]:
+    """Passes a result of NumPy's on, after noting which arrays it was computed from, rather than being a view of."""
+
+    def noted(result: Any) -> Any:
+        read = [x for x in (*given, *more.values()) if is_numpy_array(x) and not _is_view(result, x)]
+        if read and function not in _NOT_READING:
+            require_trace().note_numpy_read(read)
+        return result
+
+    return noted
+
+
+def _is_view(result: Any, array: Any) -> bool:
+    return is_numpy_array(result) and np.may_share_memory(result, array)
 
 
 def _refuse_draw(name: str, *_given: Any, **_more: Any) -> Any:

@@ -52,7 +52,7 @@ def _looked_up(table: Any, index: Any) -> Any:
         return value_at(table, index)
     index = _with_plain_ranges(index)
     if not _is_traced_index(index):
-        return wrap(as_value(table))[index] if _may_change() and is_numpy_array(table) else table[index]
+        return _of_numpys_array(table, index) if is_numpy_array(table) else table[index]
     _check_counted(table, index)
     if isinstance(table, StagedRange | range) and is_unknown_integer(index):
         numbers = table if isinstance(table, range) else table.plain()
@@ -61,6 +61,16 @@ def _looked_up(table: Any, index: Any) -> Any:
         return entry_counted(table, index)
     with _at_work("slice" if _has_slice(index) else "entry"):
         return (wrap(as_value(table)) if is_numpy_array(table) else table)[index]
+
+
+def _of_numpys_array(table: Any, index: Any) -> Any:
+    """An entry or a part of an array of NumPy's at a known place. Only what is a view of it shows later writes."""
+    if _may_change():
+        return wrap(as_value(table))[index]
+    found = table[index]
+    if not (is_numpy_array(found) and np.may_share_memory(found, table)):
+        require_trace().note_numpy_read([table])
+    return found
 
 
 def stored(value: Any, table: Any, index: Any) -> None:

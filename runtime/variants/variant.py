@@ -111,7 +111,8 @@ class Variant:
             self.guards, self.signature = symbolic.guards, symbolic.signature
             self._sizes = generate_size_reader(self.signature)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
-        if not self.program.mutated and not self.program.frozen:
+        is_checked = self.program.frozen or any(one.content is not None for one in self.program.read)
+        if not (self.program.mutated or self.program.reshaped or is_checked):
             self.entry = (
                 generate_entry(self.signature, self.program, self.build.function, self.donated, self.layouts)
                 or always_miss
@@ -149,16 +150,16 @@ class Variant:
             for leaf, spec in zip(leaves, self.signature.specs, strict=True)
             if spec.is_traced
         ]
+        given = list(arrays)
         for number, order in self._entering.items():
             arrays[number] = arrays[number].transpose(order)
         inputs = inputs_of(self.program, arrays)
         for index, _ in self.program.mutated:
             if isinstance(inputs[index], DeviceArray):
                 self._check_alone(inputs, index)
-            elif _overlaps(inputs, index):
-                return self.function(
-                    *args, **kwargs
-                )  # the written memory is shared: run the function without compiling
+            elif _overlaps(inputs, index) or self._has_read(inputs[index]):
+                # The written memory is shared: run the function without compiling.
+                return self.function(*args, **kwargs)
         for index in self.donated:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
         if is_strict() and not any(isinstance(x, DeviceArray) for x in inputs):
@@ -170,9 +171,18 @@ class Variant:
         for index, output in self.program.mutated:
             overwrite(inputs[index], outputs[output])
         program = self.program
+        for number, shape in program.reshaped:
+            sizes = self._sizes(_shapes(leaves, self.signature)) or {}
+            if isinstance(given[number], np.ndarray):
+                given[number].shape = tuple(dim.at(sizes) if isinstance(dim, Dim) else dim for dim in shape)
         if any(isinstance(leaf, Static) and isinstance(leaf.value, Dim) for leaf in program.out_leaves):
             program = _with_sizes(program, self._sizes(_shapes(leaves, self.signature)) or {})
         return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
+
+    def _has_read(self, written: Any) -> bool:
+        """Whether the function itself, while it was traced, may have read what a call now writes to."""
+        arrays = (found for one in self.program.read if (found := one.array()) is not None)
+        return any(np.may_share_memory(written, array) for array in arrays)
 
     def _as_numpy_gives(self, index: int, output: Any) -> Any:
         """0-d results as the function would return them: arrays, NumPy scalars, or Python numbers."""
@@ -202,8 +212,10 @@ class Variant:
     @property
     def is_stale(self) -> bool:
         """Whether a captured array on whose elements the trace relied has changed since, or a name that it read."""
-        return have_changed(self.program.reached) or any(
-            not _equal(array, copy) for array, copy in self.program.frozen
+        return (
+            have_changed(self.program.reached)
+            or any(not _equal(array, copy) for array, copy in self.program.frozen)
+            or any(one.has_changed for one in self.program.read)
         )
 
     @property

@@ -12,7 +12,7 @@ from ...errors import ArgumentTypeError, ArgumentValueError, DataDependentShapeE
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_symbolic_shape, max_expr
-from ...tracing.adoption import as_adopted
+from ...tracing.adoption import as_adopted, captured_array
 from ...tracing.memory_layout import (
     NOTHING_ASKED,
     Layout,
@@ -26,7 +26,6 @@ from ...tracing.registry import FUNCTIONS, constructs, implements, method, place
 from ...tracing.trace import array_type, require_trace
 from ...tracing.traced_array import (
     TracedArray,
-    array_on,
     as_size,
     as_value,
     check_fits,
@@ -159,6 +158,8 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
     """A copy of any array-like object, including nested sequences of traced arrays; the object itself if no copy is
     needed."""
     letter = check_order(order)
+    if copy in _NO_COPY_NEEDED:
+        object = _traced_memory(object)
     if isinstance(object, TracedArray) and copy in _NO_COPY_NEEDED and _fits(object, dtype, letter):
         return _with_axes(object, ndmin, letter)
     if copy is False or copy is np._CopyMode.NEVER:
@@ -189,6 +190,12 @@ def _fits(array: TracedArray, dtype: Any, order: str) -> bool:
     return order in "KA" or array.layout.is_contiguous(order)
 
 
+def _traced_memory(x: Any) -> Any:
+    """The traced array that stands for one of NumPy's, through which its memory is shared; all else as it is."""
+    x = as_adopted(x)
+    return captured_array(require_trace(), x) if is_numpy_array(x) else x
+
+
 def _as_array(name: str, forced: str | None = None) -> None:
     @constructs(name)
     @implements(getattr(np, name))
@@ -196,10 +203,7 @@ def _as_array(name: str, forced: str | None = None) -> None:
         a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, **options: Any
     ) -> Any:
         """The array itself if it has that dtype and memory order, otherwise a copy."""
-        a = as_adopted(a)
-        if is_numpy_array(a):
-            a = array_on(require_trace().storage_of_array(a), array_type(a))
-        result = array(a, dtype, copy=copy, order=forced or order)
+        result = array(_traced_memory(a), dtype, copy=copy, order=forced or order)
         return np.atleast_1d(result) if forced else result
 
 

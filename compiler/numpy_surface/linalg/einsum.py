@@ -27,7 +27,7 @@ from ...tracing.traced_array import TracedArray, as_value, wrap
 from ...tracing.views import Strided, Transpose
 from ...value_ops import constant, convert, gather, inverse_permutation, iota, multiply, reshape, transpose
 from ..ufuncs.reductions import deliver, fold_all
-from ..ufuncs.ufunc_calls import as_array, ufunc_layout
+from ..ufuncs.ufunc_calls import as_array, ufunc_layout, write_out
 from .products import in_common_dtype, sum_of_products
 
 Labels = tuple[Any, ...]
@@ -230,8 +230,11 @@ def einsum(
         terms.append(joined)
     (last,) = terms
     last = _sum_over(last, set(output))
-    delivered = deliver(_in_order(last, output, sizes), out, casting=casting)
-    if out is not None or delivered.ndim < 2:
+    value = _in_order(last, output, sizes)
+    if out is not None and np.ndim(out) == value.ndim:  # to which the result is broadcast
+        return write_out(out, wrap(value), casting=casting)
+    delivered = deliver(value, out, casting=casting)
+    if delivered.ndim < 2:
         return delivered
     given = [_Seen(array.layout, labels) for array, labels in zip(arrays, inputs, strict=True)]
     if optimize is False and not any(is_empty(array.shape) for array in arrays):

@@ -97,6 +97,34 @@ def test_many_programs_on_large_arrays_give_numpys_values(
     assert_agree(12 * more, LARGE, backend, lambda program: examine(program, backend), first=1_000_000)
 
 
+# ---- Strides -------------------------------------------------------------------------------------------
+
+
+def strides_finding(program: Program) -> Finding | None:
+    """How strides and flags, as the program sees them, differ from NumPy's, axes of a single entry included."""
+    seen = "({0}.strides, {0}.flags.c_contiguous, {0}.flags.f_contiguous, {0}.flags.writeable)"
+    function, arguments = replace(program, returned=tuple(map(seen.format, program.returned))).defined()
+    with quiet():
+        expected = function(*arguments()[0])
+        try:
+            found = tm.compile(function, backend="numpy")(*arguments()[0])
+        except Exception as error:
+            return error_finding(program, error)
+    for name, ours, theirs in zip(program.returned, found, expected, strict=True):
+        if ours != theirs:
+            return Finding("strides", f"{name}: strides, C, F, writeable {ours} instead of {theirs}")
+    return None
+
+
+def test_arrays_in_programs_have_numpys_strides(more: int) -> None:
+    assert_agree(40 * more, ANY, "numpy", strides_finding)
+
+
+@pytest.mark.slow
+def test_arrays_in_many_programs_have_numpys_strides(more: int) -> None:
+    assert_agree(125 * more, ANY, "numpy", strides_finding, first=1_000_000)
+
+
 # ---- Derivatives ---------------------------------------------------------------------------------------
 
 
