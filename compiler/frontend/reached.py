@@ -153,13 +153,14 @@ def arrays_read(
     function: Any,
     found: ReachedNames,
     captured: Iterable[Any],
+    lent: Iterable[Array],
     seen: Mapping[tuple[int, int], bool],
     is_from_outside: Callable[[int, int], bool],
 ) -> tuple[ReadArray, ...]:
     """NumPy's arrays that names mean, or containers there hold, and those among defaults and bound arguments.
 
-    What such an array holds counts if the program has not captured it, if NumPy was `seen` to read it, and if it may
-    have made what the function captured or NumPy was seen to read, and what is not from outside.
+    What one holds counts if the program has not captured it, if NumPy was `seen` to read it, and if NumPy may have made
+    from it what was captured or read and is not from outside. It reads none of those that were `lent` as traced ones.
     """
     met = {id(x): x for one in found.names.values() for x in _arrays_in(one.value)} | found.defaults
     if isinstance(function, partial):
@@ -171,10 +172,12 @@ def arrays_read(
         for span, is_writeable in (inputs | dict(seen)).items()
         if is_writeable and not _meets(span, bounds.values()) and not is_from_outside(*span)
     ]
-    return tuple(
-        ReadArray(ref(x), content_of(x) if made or _meets(span, seen) or not _meets(span, inputs) else None)
-        for x, span in zip(met.values(), bounds.values(), strict=True)
-    )
+    traced = set(map(byte_bounds, lent))
+
+    def counts(span: tuple[int, int]) -> bool:
+        return not _meets(span, traced) and bool(made or _meets(span, seen) or not _meets(span, inputs))
+
+    return tuple(ReadArray(ref(x), content_of(x) if counts(bounds[key]) else None) for key, x in met.items())
 
 
 def _meets(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:

@@ -245,7 +245,11 @@ def _traced(
             lent=writes.lent,
             conversions=tuple(conversions),
             reached=unchanged(reached.names.values()),
-            read=arrays_read(function, reached, program.captured, by_numpy, writes.holds) if is_kept else (),
+            read=(
+                arrays_read(function, reached, program.captured, writes.lent, by_numpy, writes.holds)
+                if is_kept
+                else ()
+            ),
         )
     assert error is not None
     if isinstance(error, ValueError) and isinstance(error.__cause__, ConcretizationError):

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from ..callers.user_code import user_location
 from ..dtypes import Array
-from ..errors import UnsupportedAttributeError
 from ..ir import Shape
 from ..symbolic_size import SymbolicSize, guarded_is_one, is_known, same_shape, typical
 
@@ -500,95 +498,3 @@ def _follows(stride: int, extent: int) -> bool:
     if isinstance(extent, SymbolicSize) and not isinstance(stride, SymbolicSize):
         return bool(extent == stride)
     return is_known(stride == extent)
-
-
-# ---- what x.flags shows --------------------------------------------------------------------------------
-
-
-class Flags:
-    """``x.flags`` of a traced array, by attribute and by NumPy's names: ``x.flags["C_CONTIGUOUS"]``."""
-
-    __slots__ = ("_layout", "_owndata", "_unknown_owner", "writeable")
-
-    aligned = True
-    writebackifcopy = False
-
-    def __init__(self, layout: Layout, *, owndata: bool, writeable: bool, unknown_owner: str = "") -> None:
-        self._layout = layout
-        self._owndata = owndata
-        self._unknown_owner = unknown_owner
-        self.writeable = writeable
-
-    @property
-    def owndata(self) -> bool:
-        if self._unknown_owner:
-            raise UnsupportedAttributeError(
-                f"x.flags.owndata of a result of {self._unknown_owner} depends on the release of NumPy, and on values: "
-                "write np.array(x) for an array that owns its memory",
-                user_location(),
-            )
-        return self._owndata
-
-    @property
-    def c_contiguous(self) -> bool:
-        return self._layout.is_contiguous("C")
-
-    @property
-    def f_contiguous(self) -> bool:
-        return self._layout.is_contiguous("F")
-
-    contiguous = c_contiguous
-    fortran = f_contiguous
-
-    @property
-    def fnc(self) -> bool:
-        """Fortran order, and not C order."""
-        return self.f_contiguous and not self.c_contiguous
-
-    @property
-    def forc(self) -> bool:
-        """Fortran order or C order."""
-        return self.f_contiguous or self.c_contiguous
-
-    @property
-    def behaved(self) -> bool:
-        return self.writeable
-
-    @property
-    def carray(self) -> bool:
-        return self.writeable and self.c_contiguous
-
-    @property
-    def farray(self) -> bool:
-        return self.writeable and self.fnc
-
-    def __getitem__(self, name: str) -> bool:
-        short = _SHORT_NAMES.get(name, name.lower() if name.isupper() else "")
-        if short not in _FLAGS:
-            raise KeyError("Unknown flag")
-        return bool(getattr(self, short))
-
-    def __repr__(self) -> str:
-        names = ("C_CONTIGUOUS", "F_CONTIGUOUS", "OWNDATA", "WRITEABLE", "ALIGNED", "WRITEBACKIFCOPY")
-        return "".join(f"  {name} : {self[name]}\n" for name in names)
-
-
-_SHORT_NAMES = {
-    "C": "c_contiguous",
-    "F": "f_contiguous",
-    "O": "owndata",
-    "W": "writeable",
-    "A": "aligned",
-    "X": "writebackifcopy",
-    "B": "behaved",
-    "CA": "carray",
-    "FA": "farray",
-    "CONTIGUOUS": "c_contiguous",
-    "FORTRAN": "f_contiguous",
-}
-_FLAGS = frozenset(
-    """
-    aligned behaved c_contiguous carray contiguous f_contiguous farray fnc forc fortran owndata writeable
-    writebackifcopy
-    """.split()
-)

@@ -30,9 +30,10 @@ from ..nesting import MOST_AXES, named, refuse_deep, shown
 from ..symbolic_size import SymbolicFact, SymbolicSize, is_known
 from ..told_values import TELLING
 from ..value_ops import broadcast_to, concatenate, convert, expand_dims, full, reshape
+from .array_flags import Flags
 from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
-from .memory_layout import Flags, Layout, elementwise_layout, row_major
+from .memory_layout import Layout, elementwise_layout, row_major
 from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .sharing import invalidate_shared
 from .size_values import comparison_of_value, ratio_of_value, rounded_quotient, size_of_value

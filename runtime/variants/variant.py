@@ -9,7 +9,7 @@ import numpy as np
 
 from ...compiler.error_state import is_strict
 from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.reached import Reached, have_changed
+from ...compiler.frontend.reached import Reached, ReadArray, have_changed
 from ...compiler.frontend.traced_program import ArrayOutput, Program, Static, describe, in_memory_order, trace
 from ...compiler.ir import Shape
 from ...compiler.shapes.dim import Comparison, Dim
@@ -111,14 +111,14 @@ class Variant:
             self.guards, self.signature = symbolic.guards, symbolic.signature
             self._sizes = generate_size_reader(self.signature)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
-        is_checked = self.program.frozen or any(one.content is not None for one in self.program.read)
-        if not (self.program.mutated or self.program.reshaped or is_checked):
+        if not (self.program.mutated or self.program.reshaped or self.program.frozen):
             self.entry = (
                 generate_entry(self.signature, self.program, self.build.function, self.donated, self.layouts)
                 or always_miss
             )
-            if self.program.reached and self.entry is not always_miss:
-                self.entry = _while_unchanged(self.entry, self.program.reached)
+            arrays = tuple(one for one in self.program.read if one.content is not None)
+            if (self.program.reached or arrays) and self.entry is not always_miss:
+                self.entry = _while_unchanged(self.entry, self.program.reached, arrays)
 
     def sizes(self, called: Signature) -> dict[str, int] | None:
         """The values of named sizes in a call of the same family; None if it does not serve the call."""
@@ -225,8 +225,10 @@ class Variant:
         return names or ("an array that it closes over has changed",)
 
 
-def _while_unchanged(entry: Callable[..., Any], names: tuple[Reached, ...]) -> Callable[..., Any]:
-    """The entry as long as all names have the same values."""
+def _while_unchanged(
+    entry: Callable[..., Any], names: tuple[Reached, ...], arrays: tuple[ReadArray, ...]
+) -> Callable[..., Any]:
+    """The entry as long as all names have the same values, and the arrays the same entries."""
     reads = tuple((one.read, one.place, one.value) for one in names)
 
     def checked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -236,6 +238,9 @@ def _while_unchanged(entry: Callable[..., Any], names: tuple[Reached, ...]) -> C
                     return MISS
         except (AttributeError, LookupError, ValueError):  # one is not there any more
             return MISS
+        for array in arrays:
+            if array.has_changed:
+                return MISS
         return entry(args, kwargs)
 
     return checked

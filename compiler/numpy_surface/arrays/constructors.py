@@ -169,6 +169,8 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
     value = as_value(object)
     chosen = as_dtype(dtype, value.dtype)
     check_fits(object, chosen)
+    if letter == "A" and chosen != value.dtype:  # NumPy's conversion has no such order
+        letter = "K"
     result = copied(convert(value, chosen), object, letter)
     return _with_axes(result, ndmin, letter)
 

@@ -25,6 +25,17 @@ def placed(results: Any) -> list[Any]:
     return [(x.strides, x.flags.c_contiguous, x.flags.f_contiguous) for x in results]
 
 
+def test_a_conversion_in_any_order_keeps_the_order() -> None:
+    def converted(x: Any) -> Any:
+        arrays = [np.array(x, "f4", order="A"), np.asarray(x, "f4", order="A"), np.require(x, "f4")]
+        return placed(
+            [*arrays, np.array(x, order="A"), np.array(x, "f8", order="A"), x.astype("f4", order="A")]
+        )
+
+    x = np.zeros((2, 3, 4)).transpose(1, 2, 0)
+    assert tm.compile(converted, backend="numpy")(x) == converted(x)
+
+
 SINGLE: dict[str, tuple[Array, Use]] = {
     "ufuncs of one loop": (in_columns(4, 5, 1), lambda x: [-x, x + x, x * 0.5, x > 0, np.negative(x, order="A")]),
     "ufuncs of the iterator": (
