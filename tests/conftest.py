@@ -5,12 +5,14 @@ import gc
 import os
 from collections import Counter
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from faults.table import in_words, write_table
 from gpu.stub_gpu import StubGpu, compiled, fresh
+from samples.thinning import sampled
 from tracemill.runtime.machine.toolchain import Toolchain, toolchain, working_toolchain
 
 
@@ -64,6 +66,20 @@ def pytest_configure(config: pytest.Config) -> None:
             suppress_health_check=[HealthCheck.too_slow],
         )
     settings.load_profile("quick" if config.option.markexpr.startswith("not slow") else "thorough")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
+    """The cases of a test that is marked ``sampled`` are slow, but for those that it asks for."""
+    found = yield
+    cases = [item for item in found if isinstance(item, pytest.Function)] if isinstance(found, list) else []
+    mark = cases[0].get_closest_marker("sampled") if cases else None
+    if mark is not None:
+        quick = sampled([case.callspec.id for case in cases], mark.args, **mark.kwargs)
+        for number, case in enumerate(cases):
+            if number not in quick:
+                case.add_marker("slow")
+    return found
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from samples.grouping import Case, in_groups
+from samples.thinning import sampled
 
 CASES = [
     Case("few", "one", (1,)),
@@ -47,3 +48,10 @@ def test_fixtures_are_shared_by_the_cases_of_a_group() -> None:
 
     in_groups(CASES)(remembered)(CASES[:2], tmp="folder")
     assert calls == [(1, "folder"), (2, "folder")]
+
+
+def test_of_a_sampled_test_the_named_cases_and_every_nth_run_always() -> None:
+    assert sampled("a b c d e f g".split(), ("b", "g"), every=3) == {0, 1, 3, 6}
+    assert sampled("a b c".split(), ("b",)) == {1}
+    with pytest.raises(ValueError, match="names of cases that are not there: x, y"):
+        sampled("a b c".split(), ("y", "b", "x"))

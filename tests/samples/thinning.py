@@ -1,7 +1,7 @@
 """Which samples or other cases a test takes, where all of them would take minutes."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -26,6 +26,16 @@ def one_in(step: int, cases: Iterable[object]) -> Sequence[Any]:
     """Parameters of a test: the first and every `step`-th after it run always, and the others are slow."""
     slow = pytest.mark.slow
     return [pytest.param(case, marks=[slow] if number % step else []) for number, case in enumerate(cases)]
+
+
+def sampled(ids: Sequence[str], names: Collection[str], *, every: int | None = None) -> set[int]:
+    """The places of the cases that a test marked ``sampled`` runs always: those that it names, and every n-th.
+
+    It names a case that alone reaches some lines.
+    """
+    if unknown := sorted(set(names) - set(ids)):
+        raise ValueError(f"sampled by the names of cases that are not there: {', '.join(unknown)}")
+    return {place for place, id in enumerate(ids) if id in names or (every and not place % every)}
 
 
 def taken(samples: Iterable[Sample], share: float = 0.0) -> set[Sample]:

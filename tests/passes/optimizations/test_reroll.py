@@ -98,6 +98,7 @@ def recurrent(w: Array, u: Array, xs: Array, h: Array) -> Array:
     return h
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("function", [stencil, stencil_in_place, euler])
 def test_a_loop_that_carries_one_array_becomes_one_scan(function: Callable[..., Any], dtype: Any) -> None:

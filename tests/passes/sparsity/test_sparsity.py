@@ -20,6 +20,15 @@ from tracemill.passes.transforms.vmap import vmap
 SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.differentiated)]
 
 
+@pytest.mark.sampled(
+    "checkpoint-unknown",
+    "convolution-known",
+    "custom_rule-known",
+    "dynamic_slicing-unknown",
+    "indexing-unknown",
+    "while_loop-unknown",
+    every=6,
+)
 @pytest.mark.parametrize("values", ["known", "unknown"])
 @of_each_sample(SMOOTH, quick=taken(SMOOTH, share=0.3))
 def test_a_pattern_holds_every_entry_of_the_derivative(sample: Sample, values: str) -> None:

@@ -109,6 +109,7 @@ def test_large_kernels_give_what_their_calls_mean(name: str, large: dict[str, Co
         np.testing.assert_allclose(x, y, rtol=64 * eps, atol=64 * eps * scale)
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("name", LARGE)
 def test_results_are_the_same_on_any_number_of_threads(name: str, large: dict[str, Compiled]) -> None:
     arrays = inputs_of(name)

@@ -53,6 +53,7 @@ def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) ->
     return dict(zip(NAMES, made, strict=True))
 
 
+@pytest.mark.sampled("padded", "pairs_of_any_width", "few_columns", "taken", every=6)
 @pytest.mark.parametrize("name", NAMES)
 def test_printing_assumes_nothing_of_the_sizes(name: str) -> None:
     _, function, scope = printed(name)
@@ -161,6 +162,7 @@ def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., 
     return made
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("name", NAMES)
 def test_results_are_the_same_in_the_memory_of_inputs(name: str, kernels: dict[str, Compiled]) -> None:
     graph, function, _ = printed(name)

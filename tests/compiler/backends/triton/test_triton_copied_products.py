@@ -110,6 +110,7 @@ def test_tiles_of_results_of_four_bytes_are_halved_so_that_they_fit_beside_opera
     assert Choice(columns=128, programs=132) in candidates(LARGE["widened"], "sm_90")
 
 
+@pytest.mark.sampled("long", every=6)
 @pytest.mark.parametrize("name", ["odd", "singles", "small halves", "long", "convolution", "heads"])
 def test_others_are_not(name: str) -> None:
     assert not any(choice.programs for choice in candidates(LARGE[name], "sm_90"))
