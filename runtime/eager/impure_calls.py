@@ -8,16 +8,21 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from functools import lru_cache, partial
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from functools import lru_cache
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    ModuleType,
+)
 from typing import Any, Final
 
 from ...compiler.callers.user_code import is_library, location_at
 from ...compiler.errors import ClockError, RandomStateError, TracemillError
 from ...compiler.frontend.traced_program import describe
 from ...compiler.ir import Location
-from ...compiler.tracing.trace import Trace
-from ...compiler.tracing.traced_array import is_traced
+from .reached_objects import INSTALLED, STANDARD, names_used, reached_objects
 
 _CLOCKS: Final = {
     getattr(time, name): f"time.{name}"
@@ -47,6 +52,8 @@ _NAMED: Final = _MODULES | {
     "RandomState",
     "datetime64",
     "default_rng",
+    "eval",
+    "exec",
     "getrandom",
     "getrusage",
     "times",
@@ -54,11 +61,6 @@ _NAMED: Final = _MODULES | {
 }
 """Code that uses none of these names, and reaches none of these objects under other names, reads no clock and draws
 nothing."""
-
-_TABLE: Final = 64
-"""Containers with more entries than this are not searched for functions."""
-_STANDARD: Final = os.path.join(os.path.dirname(os.__file__), "")
-_INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 @contextmanager
@@ -192,7 +194,7 @@ class _Watch:
     def _is_others(self, frame: FrameType) -> bool:
         """Whether this is code of the standard library, or of an installed package other than the function's own."""
         file = frame.f_code.co_filename
-        if not file.startswith((_STANDARD, "<frozen")) and not any(part in file for part in _INSTALLED):
+        if not file.startswith((STANDARD, "<frozen")) and not any(part in file for part in INSTALLED):
             return False
         own = str(getattr(self.function, "__module__", "")).partition(".")[0]
         return str(frame.f_globals.get("__name__")).partition(".")[0] != own
@@ -264,89 +266,16 @@ def _lines_of_now(code: CodeType) -> dict[int, str]:
     return found
 
 
-# ---- what code can reach -----------------------------------------------------------------------------
-
-
 def _may_call(roots: Iterable[Any]) -> bool:
     """Whether code that these objects can reach could read a clock or draw."""
-    seen: set[tuple[int, frozenset[str]]] = set()
-    stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset()) for root in roots]
-    while stack:
-        value, names = stack.pop()
-        if _is_impure(value):
+    for value in reached_objects(roots):
+        if is_impure(value) or (isinstance(value, FunctionType) and not _NAMED.isdisjoint(names_used(value))):
             return True
-        if (id(value), names) in seen:
-            continue
-        seen.add((id(value), names))
-        if isinstance(value, FunctionType):
-            is_foreign = _is_foreign(value.__code__.co_filename)
-            names = frozenset() if is_foreign else names_of(value.__code__)
-            if not names.isdisjoint(_NAMED):
-                return True
-        stack += [(one, names) for one in _reached(value, names)]
     return False
 
 
-def _reached(value: Any, names: frozenset[str]) -> Iterable[Any]:
-    """The objects that code reaches from `value`, where `names` are the names of the attributes that it uses."""
-    if isinstance(value, Trace) or is_traced(value):  # which lead to everything recorded, and to no function
-        return
-    wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
-    if wrapped is not None:
-        yield wrapped
-        if _is_transform(value):
-            return
-    if isinstance(value, partial):
-        yield from (value.func, *value.args, *value.keywords.values())
-    elif isinstance(value, MethodType):
-        yield from (value.__func__, value.__self__)
-    elif isinstance(value, FunctionType):
-        yield from (value.__globals__[name] for name in names if name in value.__globals__)
-        yield from (cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell))
-        yield from (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
-    elif isinstance(value, (list, tuple, set, frozenset, dict)):
-        if len(value) <= _TABLE:
-            yield from value.values() if isinstance(value, dict) else value
-    elif isinstance(value, ModuleType):
-        if not _is_foreign(getattr(value, "__file__", None) or _STANDARD):
-            yield from (vars(value)[name] for name in names if name in vars(value))
-    elif isinstance(value, type):
-        yield from _methods(value, names)
-    else:
-        methods = list(_methods(type(value), names))
-        yield from methods
-        attributes = getattr(value, "__dict__", {})
-        used = names.union(*(names_of(method.__code__) for method in methods))
-        yield from (attributes[name] for name in used if name in attributes)
-
-
-def _is_transform(wrapper: Any) -> bool:
-    """Whether this is a wrapper by Tracemill, NumPy or SciPy that only calls a function."""
-    if isinstance(wrapper, FunctionType):
-        return is_library(wrapper.__code__.co_filename)
-    module = sys.modules.get(type(wrapper).__module__)
-    return is_library(getattr(module, "__file__", None) or "")
-
-
-def _methods(kind: type, names: frozenset[str]) -> Iterable[FunctionType]:
-    """The methods with these names, those that Python calls implicitly, and those that they name."""
-    members = {name: one for base in reversed(kind.__mro__) for name, one in vars(base).items()}
-    wanted = [name for name in members if name in names or name.startswith("__")]
-    while wanted:
-        method = _behind(members.pop(wanted.pop(), None))
-        if isinstance(method, FunctionType):
-            yield method
-            wanted += [name for name in names_of(method.__code__) if name in members]
-
-
-def _behind(member: Any) -> Any:
-    """The function of a property, or of a method of the class."""
-    if isinstance(member, property):
-        return member.fget
-    return member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
-
-
-def _is_impure(value: Any) -> bool:
+def is_impure(value: Any) -> bool:
+    """Whether this is a module, a class, a generator or a function that draws or reads a clock."""
     if isinstance(value, ModuleType):
         return value.__name__ in _MODULES
     if isinstance(value, type):
@@ -355,24 +284,3 @@ def _is_impure(value: Any) -> bool:
         is_named = value.__module__ in _MODULES or value.__name__ in _NAMED
         return is_named or isinstance(getattr(value, "__self__", None), random.Random)
     return isinstance(value, random.Random)
-
-
-def _is_foreign(file: str) -> bool:
-    """Whether nothing in this file reads clocks or draws for the user, except in functions that are known by name."""
-    is_standard = file.startswith(_STANDARD) and not any(part in file for part in _INSTALLED)
-    return is_standard or is_library(file)
-
-
-@lru_cache(maxsize=4096)
-def names_of(code: CodeType) -> frozenset[str]:
-    """All names of globals and attributes in a function and in the functions defined inside it."""
-    nested = (names_of(one) for one in code.co_consts if isinstance(one, CodeType))
-    return frozenset(code.co_names).union(*nested)
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        _ = cell.cell_contents
-    except ValueError:  # a name that is assigned later
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""NumPy's own generators that a function reaches: their draws while tracing would be the same in each run."""
+"""NumPy's generators that a function reaches: draws while tracing would be the same in each run."""
 
 import pickle
 import sys
@@ -15,7 +15,8 @@ from ...compiler.callers.user_code import location_at
 from ...compiler.errors import RandomStateError
 from ...compiler.frontend.conversion import conversion_of
 from ...compiler.frontend.traced_program import Argument, Static, argument_names, describe, users_name
-from .impure_calls import names_of, refusing_impure_calls
+from .impure_calls import refusing_impure_calls
+from .reached_objects import names_of, reached_objects
 
 _refused: ContextVar[frozenset[str]] = ContextVar("refused", default=frozenset())
 """What traced functions are refused: "draws", and "clocks"."""
@@ -58,8 +59,11 @@ def _refusing(
         "numpy.random" in sys.modules
     )  # otherwise there is no generator, and this is not the time to load them
     reached = [*_generators(function, set()), *_given(function, tree, entering)] if is_loaded else []
-    before = [(name, found, _state(found)) for name, found in reached]
     given = [leaf.value for leaf in entering if isinstance(leaf, Static)]
+    others = {id(one): one for one in reached_objects([function, *given]) if _keeps_state(one)}
+    named = {id(found) for _, found in reached}
+    reached += [("", one) for key, one in others.items() if key not in named]
+    before = [(name, found, _state(found)) for name, found in reached]
     with refusing_impure_calls(function, given, clocks=clocks):
         yield
     if not is_loaded and "numpy.random" in sys.modules and np.random.get_state()[2] != _FRESH:  # type: ignore[index]
@@ -68,8 +72,8 @@ def _refusing(
         if _state(found) != state:
             code = getattr(function, "__code__", None)
             raise RandomStateError(
-                f"{describe(function)} drew from {name}, a generator of NumPy's, while being traced: the number would "
-                "be frozen into the graph, the same each time that it runs. Draw from a generator of "
+                f"{describe(function)} drew from {_described(name)}, while being traced: the number would be "
+                "frozen into the graph, the same each time that it runs. Draw from a generator of "
                 "tracemill.random.default_rng, or outside, and pass the result as an argument",
                 None if code is None else location_at(code.co_filename, code.co_firstlineno),
             )
@@ -79,10 +83,21 @@ _FRESH: Final = 623
 """The index in its numbers at which NumPy's own generator starts before the first draw."""
 
 
+def _described(name: str) -> str:
+    return f"{name}, a generator of NumPy's" if name else "a generator of NumPy's that it reaches"
+
+
+def _keeps_state(value: Any) -> bool:
+    """Whether NumPy draws numbers from this object."""
+    is_loaded = "numpy.random" in sys.modules
+    return is_loaded and (_is_generator(value) or isinstance(value, np.random.BitGenerator))
+
+
 def _state(generator: Any) -> bytes:
     if isinstance(generator, np.random.RandomState):
         return pickle.dumps(generator.get_state())
-    return pickle.dumps(generator.bit_generator.state)
+    bits = getattr(generator, "bit_generator", generator)
+    return pickle.dumps((bits.state, getattr(bits.seed_seq, "n_children_spawned", 0)))
 
 
 def _given(

@@ -26,6 +26,7 @@ from ...compiler.tracing.traced_array import contains_traced, is_traced, located
 from ..branching.effects import watch_called, watching
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_python_number, is_unknown, selected
+from ..eager.impure_calls import is_impure
 from .comprehensions import known_tests
 from .draws import draw_method, seeded
 from .entries import call_one, either
@@ -75,6 +76,8 @@ def callee(function: Any) -> Any:
         return converted(function) if kind in (FunctionType, MethodType, partial) else function
     if (found := _special(function, kind)) is not None:
         return found
+    if kind is partial and is_impure(function.func):
+        return partial(_called_visibly, function)
     watch_called(function)
     if (found := _meaning(function, kind)) is not None:
         if not (OPERATORS.get() and _is_pure(function)):
@@ -378,7 +381,19 @@ def _calling(own: Any) -> Callable[..., Any]:
 
 
 def _called(x: Any) -> Any:
-    return callee(x) if isinstance(x, _FUNCTIONS) or type(x) is OneOf else x
+    found = callee(x) if isinstance(x, _FUNCTIONS) or type(x) is OneOf else x
+    return (
+        partial(_called_visibly, x)
+        if found is x and isinstance(x, BuiltinFunctionType) and is_impure(x)
+        else found
+    )
+
+
+def _called_visibly(function: Any, *given: Any, **named: Any) -> Any:
+    """A call from Python's code of a clock or a draw, which Python reports; those from C it does not."""
+    if isinstance(function, partial):
+        return callee(function.func)(*function.args, *given, **(function.keywords | named))
+    return function(*given, **named)
 
 
 def _any(given: Any) -> Any:
@@ -437,7 +452,9 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
         complex: _special_method(complex, "__complex__", _complex),
         bool: _special_method(bool, "__bool__", _bool),
         round: _special_method(round, "__round__", _round),
-        iter: lambda *given: iter(iterated(given[0]), *given[1:]),
+        iter: lambda *given: (
+            iter(_called(given[0]), given[1]) if len(given) == 2 else iter(iterated(given[0]))
+        ),
         next: _special_method(next, "__next__"),
         getattr: lambda x, name, *default: attribute(x, name) if not default else getattr(x, name, *default),
         **{getattr(operator, name): partial(operate, name.strip("_")) for name in _OPERATORS},
@@ -461,6 +478,7 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
         **{own: known_tests(own, _called) for own in _TESTERS},
         **{own: _place_in_order(own, side) for own, side in _BISECTIONS.items()},
         np.nditer: _nditer,
+        operator.call: lambda function, /, *given, **named: callee(function)(*given, **named),
         len: _len,
         **MATHEMATICS,
     }

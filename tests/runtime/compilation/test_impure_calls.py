@@ -3,6 +3,7 @@
 import cProfile
 import datetime
 import logging
+import operator
 import os
 import random
 import secrets
@@ -14,7 +15,8 @@ import time
 import timeit
 import uuid
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial, partialmethod, singledispatch
+from itertools import starmap
 from random import gauss
 from random import random as unit
 from time import localtime, perf_counter
@@ -140,6 +142,98 @@ FIXED_TIMES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+NUMPYS = np.random.default_rng(0)
+HELD = {"generators": [NUMPYS], "method": NUMPYS.normal, "pythons": (random.Random(5),)}
+DRAW_BY_PARTIAL = partial(NUMPYS.uniform, 0, 1)
+
+
+class Owner:
+    """Has generators in its class, in containers, and as methods."""
+
+    shared = np.random.default_rng(1)
+
+    def __init__(self) -> None:
+        self.held = {"one": np.random.default_rng(2)}
+        self.draw = partial(np.random.default_rng(3).normal, 0.0)
+
+    @cached_property
+    def drawn(self) -> float:
+        return unit()
+
+    def _scaled(self, scale: float) -> float:
+        return scale * unit()
+
+    twice = partialmethod(_scaled, 2.0)
+
+    def of_class(self, x: Any) -> Any:
+        return x * self.shared.normal()
+
+    def of_container(self, x: Any) -> Any:
+        return x * self.held["one"].normal()
+
+    def of_partial(self, x: Any) -> Any:
+        return x * self.draw()
+
+
+class Drawing:
+    def __get__(self, owner: Any, kind: Any = None) -> float:
+        return unit()
+
+
+class Described:
+    drawn = Drawing()
+
+
+class Meta(type):
+    def __call__(cls, *given: Any) -> Any:
+        return unit()
+
+
+class Made(metaclass=Meta):
+    pass
+
+
+@singledispatch
+def by_class(x: Any) -> float:
+    return 0.0
+
+
+@by_class.register
+def _(x: int) -> float:
+    return unit()
+
+
+OWNER = Owner()
+HIDDEN: dict[str, Callable[[Any], Any]] = {
+    "partial": lambda x: x * partial(random.random)(),
+    "partial that is held": lambda x: x * DRAW_BY_PARTIAL(),
+    "list in a dict": lambda x: x * HELD["generators"][0].normal(),
+    "method in a dict": lambda x: x * HELD["method"](),
+    "tuple in a dict": lambda x: x * HELD["pythons"][0].random(),
+    "attribute of the class": OWNER.of_class,
+    "dict that is an attribute": OWNER.of_container,
+    "partial that is an attribute": OWNER.of_partial,
+    "cached property": lambda x: x * Owner().drawn,
+    "method with arguments": lambda x: x * Owner().twice(),
+    "descriptor": lambda x: x * Described().drawn,
+    "metaclass": lambda x: x * Made(),
+    "function that chooses by class": lambda x: x * by_class(1),
+    "iterator that calls": lambda x: x * next(iter(unit, 2.0)),
+    "map": lambda x: x * next(starmap(unit, [()])),
+    "caller": lambda x: x * operator.call(unit),
+    "text": lambda x: x * eval("unit()"),
+    "spawned generator": lambda x: x * NUMPYS.spawn(1)[0].normal(),
+}
+HIDDEN_CLOCKS: dict[str, Callable[[Any], Any]] = {
+    "partial": lambda x: x * partial(time.time)(),
+    "partial that is held": partial(lambda clock, x: x * clock(), partial(perf_counter)),
+    "iterator that calls": lambda x: x * next(iter(time.time, 0)),
+    "map": lambda x: x * next(map(time.clock_gettime, [time.CLOCK_MONOTONIC])),
+    "caller": lambda x: x * operator.call(now),
+    "text": lambda x: x * eval("now()"),
+}
+
+
 def looped(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: tm.scan(lambda carry, _: (f(carry), ()), x, None, length=2)
 
@@ -159,6 +253,18 @@ def test_python_random_numbers_are_refused_while_compiling_with_the_line(name: s
         RandomStateError, match=rf"{what} was called while tracing(.|\n)*at test_impure_calls"
     ):
         tm.compile(f)(X)
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_draws_behind_other_objects_are_refused(name: str) -> None:
+    with pytest.raises(RandomStateError, match=r"while (being traced|tracing)"):
+        tm.compile(HIDDEN[name])(X)
+
+
+@pytest.mark.parametrize("name", HIDDEN_CLOCKS)
+def test_clocks_behind_other_objects_are_refused(name: str) -> None:
+    with pytest.raises(ClockError, match="was called while tracing"):
+        tm.compile(HIDDEN_CLOCKS[name])(X)
 
 
 @pytest.mark.parametrize("name", CLOCKS)
