@@ -64,6 +64,8 @@ def write_output(path: Path, content: bytes, *, overwrite: bool) -> None:
     except FileExistsError:  # another process was faster
         check_output(path, overwrite=overwrite)
         raise
+    except OutputFileError:
+        raise
     except OSError as error:  # the message names the user's file, not the temporary one
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
