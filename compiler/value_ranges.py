@@ -11,6 +11,7 @@ import numpy as np
 
 from .dtypes import INT64, Array, is_integer
 from .ir import Call, Constant, Value
+from .params import int_param
 from .symbolic_size import SymbolicSize, is_known, lower_bound, max_expr, min_expr, quotient, upper_bound
 
 Interval: TypeAlias = tuple[Any, Any]
@@ -79,12 +80,11 @@ class ValueRanges:
         return found
 
     def _computed(self, call: Call, value: Value) -> Interval | None:
-        op, params = call.op, call.params
+        op = call.op
         if op == "size":
-            return params["of"], params["of"]
+            return int_param(call, "of"), int_param(call, "of")
         if op == "iota":
-            length: Any = params["length"]
-            return 0, length - 1
+            return 0, int_param(call, "length") - 1
         if op == "sort":
             return self.of(call.inputs[call.outputs.index(value)])
         if op in _JOINS:

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from ..ir import Call, Graph, called
 from ..op import has_effect, lookup
 from ..ops.composite import COMPOSITES, definition
+from ..params import graph_param, int_param, ints_param, optional_graph_param, text_param
 from .fusible_ops import is_elementwise
 
 
@@ -104,7 +105,7 @@ def _of_a_sum(call: Call) -> int:
 
 def _dot(call: Call) -> Work:
     """A multiplication and an addition for each element of the result and each contracted one."""
-    axes: Any = call.params["contract_x"]
+    axes = ints_param(call, "contract_x")
     turns = math.prod(call.inputs[0].shape[axis] for axis in axes)
     return Work((8 if _is_complex(call) else 2) * call.outputs[0].type.size * turns)
 
@@ -120,14 +121,14 @@ def _conv(call: Call) -> Work:
 
 
 def _scan(call: Call) -> Work:
-    length: Any = call.params["length"]
+    length = int_param(call, "length")
     return sum(map(work_of_graph, called((call,))), Work()).times(length)
 
 
 def _tiled(call: Call) -> Work:
-    params: Any = call.params
-    work = work_of_graph(params["graph"]).times(params["count"])
-    return work + (work_of_graph(params["rest"]) if params.get("rest") is not None else Work())
+    work = work_of_graph(graph_param(call)).times(int_param(call, "count"))
+    rest = optional_graph_param(call, "rest")
+    return work if rest is None else work + work_of_graph(rest)
 
 
 def _while_loop(call: Call) -> Work:
@@ -184,7 +185,7 @@ def _solve(call: Call) -> Work:
 
 def _fft(call: Call) -> Work:
     """5 n log₂ n for the usual algorithm on complex numbers, and half of that if one side is real."""
-    axis: Any = call.params["axis"]
+    axis = int_param(call, "axis")
     value = max((call.inputs[0], call.outputs[0]), key=lambda value: value.shape[axis])
     n = value.shape[axis]
     is_half = call.op in ("rfft", "irfft")
@@ -194,7 +195,7 @@ def _fft(call: Call) -> Work:
 def _scatter(call: Call) -> Work:
     """An operation for each update, unless it replaces the old value."""
     updates = call.inputs[1].type.size
-    return Work(updates * (2 if _is_complex(call) else 1) if call.params["mode"] != "set" else 0)
+    return Work(updates * (2 if _is_complex(call) else 1) if text_param(call, "mode") != "set" else 0)
 
 
 _BY_OP: Final[Mapping[str, Callable[[Call], Work]]] = {

@@ -4,11 +4,12 @@ A fused kernel is a call of the op ``kernel`` that holds a graph of these. `pass
 `loops` turns one into loops, and a backend prints them.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from ..dtypes import DType
 from ..ir import Call, Constant, Value
 from ..op import is_move, lookup
+from ..params import int_param, ints_param
 
 REDUCTIONS: Final = frozenset({"all", "any", "argmax", "argmin", "max", "min", "prod", "sum"})
 """Ops whose every element depends on all elements along some axes of the operand."""
@@ -28,9 +29,7 @@ def is_elementwise(call: Call) -> bool:
 
 def reduced_axes(call: Call) -> tuple[int, ...]:
     """The axes of its operand that a reduction, including `argmax`, goes over."""
-    params: Any = call.params
-    axes: tuple[int, ...] = (params["axis"],) if "axis" in params else params["axes"]
-    return axes
+    return (int_param(call, "axis"),) if "axis" in call.params else ints_param(call, "axes")
 
 
 def is_loop_call(call: Call) -> bool:

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import Any
 
 from ..ir import Call, Graph, Value
 from ..op import has_effect, is_renamed
 from ..ops.control.loop_params import scan_params, while_params
+from ..params import graph_param, graphs_param
 from ..symbolic_size import typical
 
 _PLACING = frozenset({"dynamic_update_slice", "update_slice"})
@@ -26,7 +26,7 @@ def kept_places(call: Call) -> Mapping[str, Mapping[int, int]]:
         case "while_loop":
             return {"body": {k: while_params(call).consts + k for k in range(len(call.outputs))}}
         case "switch":
-            branches: Any = call.params["branches"]
+            branches = graphs_param(call)
             first, *others = branches
             found = {k: chain.given for k in range(len(call.outputs)) if (chain := _chain(first, k))}
             for branch in others:
@@ -45,13 +45,12 @@ def updated(call: Call, output: Value) -> Value | None:
     if call.op in _PLACING and 2 * typical(call.inputs[1].type.size) <= typical(output.type.size):
         return call.inputs[0]
     k = call.outputs.index(output)
-    params: Any = call.params
     for name, places in kept_places(call).items():
         if k not in places:
             continue
         if name == "branches":
             return call.inputs[1 + places[k]]
-        chain = _chain(params[name], k)
+        chain = _chain(graph_param(call, name), k)
         if chain is not None and chain.given == places[k]:
             return call.inputs[places[k]]
     return None

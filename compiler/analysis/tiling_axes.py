@@ -8,6 +8,7 @@ from typing import TypeAlias
 from ..ir import Call, Dim, Graph, Param, Shape, Value
 from ..op import is_view
 from ..ops.arrays.indexing import other_axes
+from ..params import int_param, ints_param
 from ..symbolic_size import is_known, typical
 from .fusible_ops import REDUCTIONS, is_elementwise, reduced_axes
 from .source_axes import source_axes
@@ -182,7 +183,7 @@ def _axis_of_output(call: Call, known: Mapping[Value, int]) -> int | None:
 def _reduced_axis(call: Call, known: Mapping[Value, int]) -> int | None:
     """The corresponding axis of the operand, if the call reduces over it part by part."""
     axis = known.get(call.inputs[0])
-    return axis if call.op in FOLDED and axis in _tuple(call.params["axes"]) else None
+    return axis if call.op in FOLDED and axis in ints_param(call, "axes") else None
 
 
 def _made_bytes(call: Call) -> int:
@@ -191,11 +192,6 @@ def _made_bytes(call: Call) -> int:
 
 def _typical_bytes(value: Value) -> int:
     return typical(value.type.nbytes)
-
-
-def _tuple(param: Param) -> tuple[int, ...]:
-    assert isinstance(param, tuple)
-    return param
 
 
 # ---- per op: how an axis of the result lies in the operands ----------------------------------------
@@ -242,7 +238,7 @@ def _same_length(call: Call, axis: int) -> Axes | None:
 
 
 def _concatenate(call: Call, axis: int) -> Axes | None:
-    return None if axis == call.params["axis"] else (axis,) * len(call.inputs)
+    return None if axis == int_param(call, "axis") else (axis,) * len(call.inputs)
 
 
 def _gather(call: Call, axis: int) -> Axes:
@@ -250,7 +246,7 @@ def _gather(call: Call, axis: int) -> Axes:
     x, *indices = call.inputs
     ndim = max(index.ndim for index in indices)
     if axis >= ndim:
-        return (other_axes(x.ndim, _tuple(call.params["axes"]))[axis - ndim], *(None for _ in indices))
+        return (other_axes(x.ndim, ints_param(call, "axes"))[axis - ndim], *(None for _ in indices))
     length = call.outputs[0].shape[axis]
     at = [axis - (ndim - index.ndim) for index in indices]
     return None, *(
@@ -295,4 +291,4 @@ def params_of_part(call: Call, axis: int, rows: Dim) -> Mapping[str, Param]:
     name = _SHAPES.get(call.op)
     if name is None:
         return call.params
-    return {**call.params, name: with_rows(_tuple(call.params[name]), axis, rows)}
+    return {**call.params, name: with_rows(ints_param(call, name), axis, rows)}

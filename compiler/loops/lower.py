@@ -19,6 +19,7 @@ from ..dtypes import INT64, DType
 from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
 from ..op import is_move
+from ..params import int_param, ints_param
 from ..symbolic_size import SymbolicSize, is_known, lower_bound, max_expr, min_expr
 from ..text.naming import Naming
 from .building import MOST_COLUMNS, Loops, TooWideError, run_across
@@ -143,7 +144,7 @@ class _Lowering(Loops):
         if call is not None and call.op not in PLACES:
             return None
         if call is not None and call.op == "size":
-            size: Any = call.params["of"]
+            size = int_param(call, "of")
             return Position(Affine(size), value.dtype)
         place = flattened(index, shape)
         self.check_flat(place)
@@ -286,7 +287,7 @@ class _Lowering(Loops):
 
     def gathered(self, call: Call, index: Index) -> Expression:
         x, *indices = call.inputs
-        axes: Any = call.params["axes"]
+        axes = ints_param(call, "axes")
         count = max(i.ndim for i in indices)
         places = {
             axis: self.clamped(call, self.element(i, aligned(index[:count], i.shape)), x.shape[axis] - 1)
@@ -438,7 +439,7 @@ class _Lowering(Loops):
         return (
             call is not None
             and call.op == "concatenate"
-            and call.params["axis"] == value.ndim - 1
+            and int_param(call, "axis") == value.ndim - 1
             and all(is_one(part.shape[-1]) for part in call.inputs)
         )
 

@@ -1,11 +1,12 @@
 """Where the elements of layout ops come from: the operand, and the index in it."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..affine import Affine, Index
 from ..ir import Call, Value
 from ..op import lookup
+from ..params import int_param, ints_param
 from ..symbolic_size import is_known, max_expr, min_expr
 from .nest import Between, Condition, Multiple
 
@@ -30,19 +31,27 @@ def cases(call: Call, index: Index, starts: Sequence[Affine]) -> list[Case] | No
 
     `starts` says where a window begins that is only known at run time.
     """
-    params: Any = call.params
     match call.op:
         case "concatenate":
-            return list(_parts(call, index, params["axis"]))
+            return list(_parts(call, index, int_param(call, "axis")))
         case "pad":
             x, fill = call.inputs
-            inner = [n + max_expr(n - 1, 0) * gap for n, gap in zip(x.shape, params["interior"], strict=True)]
-            steps = [gap + 1 for gap in params["interior"]]
-            return [_inside(x, index, params["low"], inner, steps), ((), (fill, ()))]
+            inner = [
+                n + max_expr(n - 1, 0) * gap
+                for n, gap in zip(x.shape, ints_param(call, "interior"), strict=True)
+            ]
+            steps = [gap + 1 for gap in ints_param(call, "interior")]
+            return [_inside(x, index, ints_param(call, "low"), inner, steps), ((), (fill, ()))]
         case "update_slice":
             x, y = call.inputs
-            sizes = [stop - start for start, stop in zip(params["start"], params["stop"], strict=True)]
-            return [_inside(y, index, params["start"], sizes, params["step"]), ((), (x, index))]
+            sizes = [
+                stop - start
+                for start, stop in zip(ints_param(call, "start"), ints_param(call, "stop"), strict=True)
+            ]
+            return [
+                _inside(y, index, ints_param(call, "start"), sizes, ints_param(call, "step")),
+                ((), (x, index)),
+            ]
         case "dynamic_update_slice":
             x, y = call.inputs[:2]
             return [_inside(y, index, starts, y.shape, (1,) * y.ndim), ((), (x, index))]

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ..dtypes import INT64
 from ..ir import Call, Value
+from ..params import int_param, ints_param
 from ..symbolic_size import is_known
 from ..value_ranges import Interval, ValueRanges
 from .size_values import size_of_value
@@ -51,7 +52,7 @@ def progression_of(trace: Trace, value: Value) -> RangeBehind | None:
     if call is None or value.dtype != INT64:
         return None
     if call.op == "iota":
-        return RangeBehind(0, 1, call.params["length"])
+        return RangeBehind(0, 1, int_param(call, "length"))
     if call.op in ("add", "subtract", "multiply"):
         return _computed(trace, call)
     found = progression_of(trace, call.inputs[0]) if call.inputs else None
@@ -82,8 +83,7 @@ def _part(call: Call, of: RangeBehind) -> RangeBehind | None:
         return replace(of, first=of.first + of.step * (of.count - 1), step=of.step * -1)
     if call.op != "slice":
         return None
-    params: Any = call.params
-    (start,), (stop,), (step,) = params["start"], params["stop"], params["step"]
+    (start,), (stop,), (step,) = ints_param(call, "start"), ints_param(call, "stop"), ints_param(call, "step")
     return RangeBehind(of.first + of.step * start, of.step * step, (stop - start + step - 1) // step)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..dtypes import FLOAT64, INT64, DType
 from ..ir import Call, Constant, Value
 from ..op import lookup
+from ..params import int_param
 from ..symbolic_size import SymbolicSize, assume, max_expr, min_expr
 from .trace import Trace
 
@@ -106,7 +107,7 @@ def _entries(trace: Trace, value: Value) -> Any:
     if call is None:
         return None
     if call.op == "size":
-        return _as_objects(call.params["of"])
+        return _as_objects(int_param(call, "of"))
     if call.op == "convert":
         return _fitting(_entries(trace, call.inputs[0]), value.dtype)
     found = _computed(trace, call) if call.op in _EXACT or call.op in _EXTREMES else None

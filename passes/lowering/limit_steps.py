@@ -11,6 +11,7 @@ from ...compiler.errors import StepLimitError
 from ...compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called
 from ...compiler.ops.control.loop_params import scan_params, while_params
 from ...compiler.ops.nested_graphs import graph_of
+from ...compiler.params import graph_param, graphs_param, int_param
 from ...compiler.symbolic_size import SymbolicSize
 
 _COUNT: Final = Constant(np.int64(0)).type
@@ -66,7 +67,7 @@ class _Scans:
         inner = max(map(self.longest, called((call,))), default=0)
         if call.op != "scan":
             return inner
-        length: Any = call.params["length"]
+        length = int_param(call, "length")
         return max(inner, 1) * (1 if isinstance(length, SymbolicSize) else length)
 
 
@@ -176,7 +177,7 @@ def _types(values: Iterable[Value]) -> list[ArrayType]:
 
 
 def _call(limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequence[Value]) -> Sequence[Value]:
-    graph: Any = call.params["graph"]
+    graph = graph_param(call)
     params = {**call.params, "graph": limiting.counted(graph)}
     return bind_all(call.op, *inputs, *left, **params)
 
@@ -184,7 +185,7 @@ def _call(limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequen
 def _switch(
     limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequence[Value]
 ) -> Sequence[Value]:
-    branches: Any = call.params["branches"]
+    branches = graphs_param(call)
     loops, count = limiting.loops_of(call), len(inputs) - 1
 
     def branch(graph: Graph) -> Graph:

@@ -1,13 +1,14 @@
 """The step of a loop as a graph under construction: inputs are added as its calls need them."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.dtypes import INT64, Array
 from ...compiler.ir import ArrayType, Call, Constant, Graph, Value
+from ...compiler.params import ints_param
 from ...compiler.value_ops import broadcast_to, constant, reshape
 from .loop import Loop
 from .operand import Carried, Local, Made, Numbers, Operand, Rows, Same
@@ -119,8 +120,7 @@ class Body:
         if not isinstance(operand, Same) or len(moving) != 1 or (np.diff(starts, axis=0) != strides).any():
             return None
         axis = int(moving[0])
-        params: Any = call.params
-        start, stop = params["start"], params["stop"]
+        start, stop = ints_param(call, "start"), ints_param(call, "stop")
         if stop[axis] - start[axis] != 1:
             return None
         return self._entry(Rows(operand.value, axis, start[axis], int(strides[axis]), start, stop))

@@ -9,6 +9,7 @@ import numpy as np
 from ...compiler.dtypes import Array
 from ...compiler.ir import Call, Constant, Graph, Value, same_params, same_type
 from ...compiler.op import has_effect, is_view
+from ...compiler.params import ints_param
 from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
 from .operand import Carried, Local, Made, Numbers, Operand, Rows, Same
 from .repetition import Repetition
@@ -242,16 +243,15 @@ class _Reading:
         axis = row_axis(array.shape, call)
         if axis is None or not self.numbering.is_before(array, self.place.start):
             return None
-        starts: Any = call.params["start"]
+        starts = ints_param(call, "start")
         return None if isinstance(starts[axis], SymbolicSize) else (array, axis, starts[axis])
 
 
 def row_axis(shape: Sequence[int], call: Call) -> int | None:
     """The axis along which a slice takes one entry; it takes all entries of the others."""
-    params: Any = call.params
-    parts = list(zip(shape, params["start"], params["stop"], strict=True))
+    parts = list(zip(shape, ints_param(call, "start"), ints_param(call, "stop"), strict=True))
     partial = [axis for axis, (dim, start, stop) in enumerate(parts) if not is_known(stop - start == dim)]
-    if len(partial) != 1 or any(step != 1 for step in params["step"]):
+    if len(partial) != 1 or any(step != 1 for step in ints_param(call, "step")):
         return None
     _, start, stop = parts[partial[0]]
     return partial[0] if is_one(stop - start) else None
@@ -274,8 +274,11 @@ def _same_value(value: Value, other: Value) -> bool:
 
 def _is_dense(call: Call) -> bool:
     """Whether the part that a call reads or writes has no gaps."""
-    params: Any = call.params
-    return not any(params["interior"]) if call.op == "pad" else all(step == 1 for step in params["step"])
+    return (
+        not any(ints_param(call, "interior"))
+        if call.op == "pad"
+        else all(step == 1 for step in ints_param(call, "step"))
+    )
 
 
 def _begins_at_ints(call: Call) -> bool:
@@ -285,8 +288,7 @@ def _begins_at_ints(call: Call) -> bool:
 
 def _place(call: Call) -> Sequence[int]:
     """Where the part that a call reads or writes begins along each axis."""
-    params: Any = call.params
-    return tuple(params[PLACES[call.op]])
+    return ints_param(call, PLACES[call.op])
 
 
 def _invariant(

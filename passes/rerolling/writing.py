@@ -9,6 +9,7 @@ import numpy as np
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.dtypes import INT64, Array
 from ...compiler.ir import Call, Constant, Graph, Param, Shape, Value
+from ...compiler.params import int_param
 from ...compiler.symbolic_size import same_shape
 from ...compiler.value_ops import (
     add,
@@ -145,8 +146,7 @@ class _Writer(Builder):
 
     def is_joined(self, call: Call) -> bool:
         """Whether a concatenation joins consecutive entries of one stack, so that it is a part of the stack."""
-        axis = call.params["axis"]
-        assert isinstance(axis, int)
+        axis = int_param(call, "axis")
         parts: list[Value] = []
         for entries, values in self.sequences(call.inputs, axis):
             if len(values) == 1:

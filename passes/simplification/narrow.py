@@ -6,6 +6,7 @@ from typing import Any, TypeAlias, TypeVar
 from ...compiler.ir import Call, Constant, Graph, Param, Value
 from ...compiler.op import has_effect
 from ...compiler.ops.control.loop_params import scan_params, while_params
+from ...compiler.params import graph_param, graphs_param, ints_param
 
 Clean: TypeAlias = Callable[[Graph], Graph]
 """Removes dead code from a graph."""
@@ -73,8 +74,7 @@ def _same_tuple(new: tuple[Any, ...], old: Param) -> Param:
 
 
 def _call(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
-    graph = call.params["graph"]
-    assert isinstance(graph, Graph)
+    graph = graph_param(call)
     part = _part(graph, outputs, clean)
     used = _used(part)
     inputs = [value in used for value in part.inputs]
@@ -83,7 +83,7 @@ def _call(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
 
 def _switch(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
     """An operand stays if some branch uses it."""
-    branches: Any = call.params["branches"]
+    branches = graphs_param(call)
     parts = [_part(branch, outputs, clean) for branch in branches]
     used = [_used(part) for part in parts]
     inputs = [
@@ -129,7 +129,7 @@ def _scan(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
         inputs,
         {
             "graph": _taking(part, inputs),
-            "counts": counts if counts != (consts, carried) else call.params["counts"],
+            "counts": counts if counts != (consts, carried) else ints_param(call, "counts"),
         },
         kept_outputs,
     )

@@ -5,6 +5,7 @@ import numpy as np
 from ...compiler.builder import bind
 from ...compiler.dtypes import DType, is_integer
 from ...compiler.ir import Value
+from ...compiler.params import dtype_param
 from ...compiler.value_ops import broadcast_to, convert, negative
 from .rule import Site, rule
 
@@ -34,13 +35,13 @@ def holds(dtype: DType, other: DType) -> bool:
 
 @rule("x as its own dtype → x", "convert", "bitcast")
 def _same_dtype(site: Site) -> Value | None:
-    return site.inputs[0] if site.params["dtype"] == site.inputs[0].dtype else None
+    return site.inputs[0] if dtype_param(site) == site.inputs[0].dtype else None
 
 
 @rule("x as wider as narrower → x as narrower", "convert")
 def _through_wider(site: Site) -> Value | None:
     """Not for conversions from floating point to integer: values out of range depend on the width."""
-    (x,), dtype = site.inputs, site.params["dtype"]
+    (x,), dtype = site.inputs, dtype_param(site)
     inner = site.made_by(x, "convert")
     if inner is None or not holds(x.dtype, inner.inputs[0].dtype):
         return None
@@ -54,7 +55,7 @@ def _through_wider(site: Site) -> Value | None:
 @rule("bits of bits of x → bits of x", "bitcast")
 def _bits_of_bits(site: Site) -> Value | None:
     inner = site.made_by(site.inputs[0], "bitcast")
-    return None if inner is None else bind("bitcast", inner.inputs[0], dtype=site.params["dtype"])
+    return None if inner is None else bind("bitcast", inner.inputs[0], dtype=dtype_param(site))
 
 
 @rule("real(complex(x, y)) → x", "real", "imag")

@@ -2,6 +2,7 @@
 
 from ...compiler.builder import bind
 from ...compiler.ir import Constant, Value
+from ...compiler.params import ints_param
 from ...compiler.symbolic_size import same_shape
 from ...compiler.value_ops import broadcast_to, constant, reshape
 from .constants import uniform
@@ -54,7 +55,7 @@ def _sink_transposes(site: Site) -> Value | None:
     if site.op == "bitcast":
         return None
     inner = [site.made_by(value, "transpose") for value in site.inputs if value.ndim]
-    orders = {call.params["axes"] if call is not None else None for call in inner}
+    orders = {ints_param(call, "axes") if call is not None else None for call in inner}
     if None in orders or len(orders) != 1:
         return None
     if len({call.inputs[0].shape for call in inner if call is not None}) != 1:

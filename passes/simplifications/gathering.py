@@ -3,6 +3,7 @@
 from ...compiler.analysis.fusible_ops import is_elementwise
 from ...compiler.builder import bind
 from ...compiler.ir import Value
+from ...compiler.params import ints_param
 from ...compiler.symbolic_size import typical
 from ...compiler.value_ops import gather, reshape
 from .rule import Site, rule
@@ -18,7 +19,7 @@ def _gather_first(site: Site) -> Value | None:
 
     If an operand is repeated along an axis, its only entry is the nearest one to every index.
     """
-    (x, *indices), axes = site.inputs, site.params["axes"]
+    (x, *indices), axes = site.inputs, ints_param(site, "axes")
     inner = site.producer.get(x)
     if inner is None or not is_elementwise(inner) or inner.op == "bitcast":
         return None

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...compiler.builder import bind
-from ...compiler.ir import Call, Constant, Dim, Shape, Value, same_params
+from ...compiler.ir import Constant, Dim, Shape, Value, same_params
+from ...compiler.params import int_param, ints_param
 from ...compiler.symbolic_size import is_known, is_one, same_shape
 from ...compiler.value_ops import broadcast_to, flip, reshape, slice_, transpose
 from .constants import uniform
@@ -14,18 +15,18 @@ from .rule import Site, rule
 
 @rule("reshape to its own shape → x", "reshape", "broadcast_to")
 def _same_shape(site: Site) -> Value | None:
-    return site.inputs[0] if same_shape(site.params["shape"], site.inputs[0].shape) else None
+    return site.inputs[0] if same_shape(ints_param(site, "shape"), site.inputs[0].shape) else None
 
 
 @rule("reshape of reshape → reshape", "reshape", "broadcast_to")
 def _shape_of_shape(site: Site) -> Value | None:
     inner = site.made_by(site.inputs[0], site.op)
-    return None if inner is None else bind(site.op, inner.inputs[0], shape=site.params["shape"])
+    return None if inner is None else bind(site.op, inner.inputs[0], shape=ints_param(site, "shape"))
 
 
 @rule("broadcast that repeats nothing → reshape", "broadcast_to")
 def _repeats_nothing(site: Site) -> Value | None:
-    (x,), shape = site.inputs, site.params["shape"]
+    (x,), shape = site.inputs, ints_param(site, "shape")
     return reshape(x, shape) if is_known(x.type.size == math.prod(shape)) else None
 
 
@@ -39,7 +40,7 @@ def _moved_number(site: Site) -> Value | None:
 
 @rule("transpose that moves nothing → x", "transpose")
 def _moves_nothing(site: Site) -> Value | None:
-    axes = site.params["axes"]
+    axes = ints_param(site, "axes")
     return site.inputs[0] if axes == tuple(range(len(axes))) else None
 
 
@@ -48,14 +49,14 @@ def _transpose_twice(site: Site) -> Value | None:
     inner = site.made_by(site.inputs[0], "transpose")
     if inner is None:
         return None
-    first: Any = inner.params["axes"]
-    return transpose(inner.inputs[0], [first[axis] for axis in site.params["axes"]])
+    first = ints_param(inner, "axes")
+    return transpose(inner.inputs[0], [first[axis] for axis in ints_param(site, "axes")])
 
 
 @rule("transpose of axes of length 1 → reshape", "transpose")
 def _moves_only_ones(site: Site) -> Value | None:
     shape = site.inputs[0].shape
-    long = [axis for axis in site.params["axes"] if not is_one(shape[axis])]
+    long = [axis for axis in ints_param(site, "axes") if not is_one(shape[axis])]
     return reshape(site.inputs[0], site.type.shape) if long == sorted(long) else None
 
 
@@ -66,7 +67,7 @@ def _moves_new_ones(site: Site) -> Value | None:
     if inner is None:
         return None
     (x,), shape = inner.inputs, site.inputs[0].shape
-    long = [axis for axis in site.params["axes"] if not is_one(shape[axis])]
+    long = [axis for axis in ints_param(site, "axes") if not is_one(shape[axis])]
     order = sorted(long)
     if len(order) == len(shape) or not same_shape(x.shape, tuple(shape[axis] for axis in order)):
         return None
@@ -75,13 +76,13 @@ def _moves_new_ones(site: Site) -> Value | None:
 
 @rule("flip of flip → flip", "flip")
 def _flip_twice(site: Site) -> Value | None:
-    (x,), axes = site.inputs, site.params["axes"]
+    (x,), axes = site.inputs, ints_param(site, "axes")
     if all(is_one(x.shape[axis]) for axis in axes):
         return x
     inner = site.made_by(x, "flip")
     if inner is None:
         return None
-    first: Any = inner.params["axes"]
+    first = ints_param(inner, "axes")
     return flip(inner.inputs[0], sorted({*axes} ^ {*first}))
 
 
@@ -95,9 +96,13 @@ def _slice_of_slice(site: Site) -> Value | None:
     inner = site.made_by(site.inputs[0], "slice")
     if inner is None or not all(is_known(dim >= 1) for dim in site.type.shape):
         return None
-    first: Any = inner.params
-    start = [a + b * s for a, b, s in zip(first["start"], site.params["start"], first["step"], strict=True)]
-    step = [s * t for s, t in zip(first["step"], site.params["step"], strict=True)]
+    start = [
+        a + b * s
+        for a, b, s in zip(
+            ints_param(inner, "start"), ints_param(site, "start"), ints_param(inner, "step"), strict=True
+        )
+    ]
+    step = [s * t for s, t in zip(ints_param(inner, "step"), ints_param(site, "step"), strict=True)]
     return slice_(inner.inputs[0], start, _stops(start, site.type.shape, step), step)
 
 
@@ -111,8 +116,8 @@ def _slice_of_concatenate(site: Site) -> Value | None:
     inner = site.made_by(site.inputs[0], "concatenate")
     if inner is None:
         return None
-    axis: Any = inner.params["axis"]
-    start, stop = list(site.params["start"]), list(site.params["stop"])
+    axis = int_param(inner, "axis")
+    start, stop = list(ints_param(site, "start")), list(ints_param(site, "stop"))
     begin = 0
     for part in inner.inputs:
         end = begin + part.shape[axis]
@@ -120,7 +125,7 @@ def _slice_of_concatenate(site: Site) -> Value | None:
         if is_within and is_known(start[axis] < stop[axis]):
             start[axis] -= begin
             stop[axis] -= begin
-            return slice_(part, start, stop, site.params["step"])
+            return slice_(part, start, stop, ints_param(site, "step"))
         begin = end
     return None
 
@@ -129,16 +134,16 @@ def _slice_of_concatenate(site: Site) -> Value | None:
 def _slice_of_pad(site: Site) -> Value | None:
     """If the slice is inside the padded array."""
     inner = site.made_by(site.inputs[0], "pad")
-    if inner is None or _has_gaps(_axes(inner, "interior")):
+    if inner is None or _has_gaps(ints_param(inner, "interior")):
         return None
-    x, low = inner.inputs[0], _axes(inner, "low")
-    start = [a - b for a, b in zip(site.params["start"], low, strict=True)]
-    stop = [a - b for a, b in zip(site.params["stop"], low, strict=True)]
+    x, low = inner.inputs[0], ints_param(inner, "low")
+    start = [a - b for a, b in zip(ints_param(site, "start"), low, strict=True)]
+    stop = [a - b for a, b in zip(ints_param(site, "stop"), low, strict=True)]
     if not all(
         is_known(a >= 0) and is_known(b <= dim) for a, b, dim in zip(start, stop, x.shape, strict=True)
     ):
         return None
-    return slice_(x, start, stop, site.params["step"])
+    return slice_(x, start, stop, ints_param(site, "step"))
 
 
 def _has_gaps(interior: Sequence[Dim]) -> bool:
@@ -146,18 +151,13 @@ def _has_gaps(interior: Sequence[Dim]) -> bool:
     return not all(is_known(gap == 0) for gap in interior)
 
 
-def _axes(call: Call, name: str) -> tuple[int, ...]:
-    found: Any = call.params[name]
-    return tuple(found)
-
-
 @rule("slice at a known place → slice", "dynamic_slice")
 def _known_slice(site: Site) -> Value | None:
     x, *starts = site.inputs
-    start = _known_window(x.shape, starts, site.params["sizes"])
+    start = _known_window(x.shape, starts, ints_param(site, "sizes"))
     if start is None:
         return None
-    return slice_(x, start, [a + n for a, n in zip(start, site.params["sizes"], strict=True)])
+    return slice_(x, start, [a + n for a, n in zip(start, ints_param(site, "sizes"), strict=True)])
 
 
 @rule("update at a known place → update", "dynamic_update_slice")
@@ -227,19 +227,19 @@ def _pad_of_pad(site: Site) -> Value | None:
     """With the same number, and no gaps."""
     x, fill = site.inputs
     inner = site.made_by(x, "pad")
-    if inner is None or _has_gaps((*site.params["interior"], *_axes(inner, "interior"))):
+    if inner is None or _has_gaps((*ints_param(site, "interior"), *ints_param(inner, "interior"))):
         return None
     first, second = uniform(inner.inputs[1]), uniform(fill)
     if first is None or second is None or first.tobytes() != second.tobytes():
         return None
-    low = [a + b for a, b in zip(site.params["low"], _axes(inner, "low"), strict=True)]
-    high = [a + b for a, b in zip(site.params["high"], _axes(inner, "high"), strict=True)]
+    low = [a + b for a, b in zip(ints_param(site, "low"), ints_param(inner, "low"), strict=True)]
+    high = [a + b for a, b in zip(ints_param(site, "high"), ints_param(inner, "high"), strict=True)]
     return bind("pad", inner.inputs[0], fill, low=tuple(low), high=tuple(high), interior=(0,) * x.ndim)
 
 
 @rule("concatenate without empty parts", "concatenate")
 def _concatenate_nonempty(site: Site) -> Value | None:
-    axis = site.params["axis"]
+    axis = int_param(site, "axis")
     parts = [part for part in site.inputs if not is_known(part.shape[axis] == 0)]
     if len(parts) == len(site.inputs) > 1:
         return None

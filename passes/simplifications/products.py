@@ -5,6 +5,7 @@ from typing import Any
 
 from ...compiler.builder import bind
 from ...compiler.ir import Value
+from ...compiler.params import ints_param
 from ...compiler.symbolic_size import is_known, is_one, same_shape, typical
 from ...compiler.value_ops import dot, multiply, reshape, transpose
 from .rule import Site, rule
@@ -19,7 +20,7 @@ def _dot_of_transpose(site: Site) -> Value | None:
         inner = site.made_by(inputs[place], "transpose")
         if inner is None:
             continue
-        axes: Any = inner.params["axes"]
+        axes = ints_param(inner, "axes")
         contract, batch = params[f"contract_{side}"], params.get(f"batch_{side}", ())
         free = [axes[axis] for axis in range(len(axes)) if axis not in contract and axis not in batch]
         if free == sorted(free):
@@ -75,7 +76,7 @@ def _transpose_of_outer_product(site: Site) -> Value | None:
     if any(2 * typical(factor.type.size) > typical(product.type.size) for factor in inner.inputs):
         return None
     padded = (reshape(x, ((1,) * (product.ndim - x.ndim) + x.shape)) for x in inner.inputs)
-    x, y = (transpose(factor, site.params["axes"]) for factor in padded)
+    x, y = (transpose(factor, ints_param(site, "axes")) for factor in padded)
     return multiply(x, y)
 
 
@@ -97,6 +98,6 @@ def _transpose_of_dot(site: Site) -> Value | None:
     batch = len(axes["batch_x"])
     free_x = x.ndim - len(axes["contract_x"]) - batch
     swapped = (*range(batch), *range(batch + free_x, product.ndim), *range(batch, batch + free_x))
-    if site.params["axes"] != swapped:
+    if ints_param(site, "axes") != swapped:
         return None
     return dot(y, x, (axes["contract_y"], axes["contract_x"]), (axes["batch_y"], axes["batch_x"]))

@@ -4,6 +4,7 @@ from ...compiler.builder import bind
 from ...compiler.dtypes import is_integer
 from ...compiler.ir import Value, same_type
 from ...compiler.ops.elementwise.broadcasting import broadcast_shapes
+from ...compiler.params import flag_param, ints_param, text_param
 from ...compiler.symbolic_size import is_known, is_one, same_shape
 from ...compiler.value_ops import broadcast_to, constant, gather, reshape
 from ...compiler.value_ranges import Interval, ValueRanges
@@ -59,7 +60,7 @@ def _is_as_long(index: Value, x: Value) -> bool:
 
 @rule("gather of x in its own order → x", "gather")
 def _gather_all(site: Site) -> Value | None:
-    (x, *indices), axes = site.inputs, site.params["axes"]
+    (x, *indices), axes = site.inputs, ints_param(site, "axes")
     if axes != (0,) or not is_position(site, indices[0]) or not _is_as_long(indices[0], x):
         return None
     return reshape(x, site.type.shape)
@@ -68,7 +69,7 @@ def _gather_all(site: Site) -> Value | None:
 @rule("gather along an axis of one entry → gather along the others", "gather")
 def _gather_only(site: Site) -> Value | None:
     """Every index along it is the position of its entry."""
-    (x, *indices), axes = site.inputs, site.params["axes"]
+    (x, *indices), axes = site.inputs, ints_param(site, "axes")
     kept = [(index, axis) for index, axis in zip(indices, axes, strict=True) if not is_one(x.shape[axis])]
     if not kept or len(kept) == len(axes):
         return None
@@ -78,14 +79,14 @@ def _gather_only(site: Site) -> Value | None:
     gone = [axis for axis in axes if is_one(x.shape[axis])]
     x = reshape(x, tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone))
     now = tuple(axis - sum(other < axis for other in gone) for _, axis in kept)
-    hint = {"unique": True} if site.params.get("unique") else {}
+    hint = {"unique": True} if flag_param(site, "unique") else {}
     return gather(x, [index for index, _ in kept], now, **hint)
 
 
 @rule("scatter to all of x in its own order → x combined with the updates", "scatter")
 def _scatter_all(site: Site) -> Value | None:
-    (x, updates, *indices), axes = site.inputs, site.params["axes"]
+    (x, updates, *indices), axes = site.inputs, ints_param(site, "axes")
     if axes != (0,) or not is_position(site, indices[0]) or not _is_as_long(indices[0], x):
         return None
-    updates, mode = reshape(updates, x.shape), site.params["mode"]
+    updates, mode = reshape(updates, x.shape), text_param(site, "mode")
     return updates if mode == "set" else bind(mode, x, updates)

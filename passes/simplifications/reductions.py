@@ -1,13 +1,13 @@
 """Reductions over one entry, over equal entries, and of transposed arrays."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ...compiler.builder import bind
 from ...compiler.dtypes import DType, kind
 from ...compiler.ir import Dim, Value
+from ...compiler.params import ints_param
 from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
 from ...compiler.value_ops import add, broadcast_to, constant, convert, multiply, reshape, sum_, transpose
 from .rule import Site, rule
@@ -16,7 +16,7 @@ from .rule import Site, rule
 @rule("sum over axes of length 1 → reshape", "sum")
 def _sum_of_one(site: Site) -> Value | None:
     """NumPy's sum of −0 is 0, hence the + 0 if no other axis is summed."""
-    (x,), axes = site.inputs, site.params["axes"]
+    (x,), axes = site.inputs, ints_param(site, "axes")
     ones = [axis for axis in axes if is_one(x.shape[axis])]
     if not ones:
         return None
@@ -28,7 +28,7 @@ def _sum_of_one(site: Site) -> Value | None:
 
 @rule("max over axes of length 1 → reshape", "prod", "max", "min", "any", "all")
 def _extremum_of_one(site: Site) -> Value | None:
-    (x,), axes = site.inputs, site.params["axes"]
+    (x,), axes = site.inputs, ints_param(site, "axes")
     return reshape(x, site.type.shape) if all(is_one(x.shape[axis]) for axis in axes) else None
 
 
@@ -37,8 +37,8 @@ def _reduced_transpose(site: Site) -> Value | None:
     inner = site.made_by(site.inputs[0], "transpose")
     if inner is None:
         return None
-    order: Any = inner.params["axes"]
-    axes = site.params["axes"]
+    order = ints_param(inner, "axes")
+    axes = ints_param(site, "axes")
     left = [at for axis, at in enumerate(order) if axis not in axes]
     reduced = bind(
         site.op, inner.inputs[0], **{**site.params, "axes": tuple(sorted(order[axis] for axis in axes))}
@@ -49,7 +49,7 @@ def _reduced_transpose(site: Site) -> Value | None:
 @rule("sum of repeated x → repeated sum of x · how many", "sum", "prod", "max", "min", "any", "all")
 def _reduced_repetition(site: Site) -> Value | None:
     """A sum is rounded once instead of many times, if the dtype can represent the number of equal entries."""
-    (x,), axes = site.inputs, site.params["axes"]
+    (x,), axes = site.inputs, ints_param(site, "axes")
     inner = site.made_by(x, "broadcast_to")
     if inner is None or not all(is_known(dim >= 1) for dim in x.shape):
         return None

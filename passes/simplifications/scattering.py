@@ -3,11 +3,10 @@
 Gradients of ``x[rows, labels]`` are such sums. As in all sums, the order of the terms is not fixed.
 """
 
-from typing import Any
-
 from ...compiler.builder import bind
 from ...compiler.ir import Call, Value, same_type
 from ...compiler.ops.arrays.indexing import other_axes
+from ...compiler.params import ints_param, text_param
 from ...compiler.symbolic_size import is_known
 from ...compiler.value_ops import add, broadcast_to, scatter, sum_, zeros_like
 from .constants import is_number
@@ -21,12 +20,12 @@ def _sum_of_scatter(site: Site) -> Value | None:
 
     Loops over x need not be interrupted by a scatter into zeros: it can be done before.
     """
-    (x,), axes = site.inputs, site.params["axes"]
+    (x,), axes = site.inputs, ints_param(site, "axes")
     inner = _scattered_sum(site, x)
     if inner is None or x.dtype != site.type.dtype:
         return None
     base, updates, *indices = inner.inputs
-    indexed: Any = inner.params["axes"]
+    indexed = ints_param(inner, "axes")
     places = dict(zip(indexed, indices, strict=True))
     if not set(axes) < set(places):
         return None
@@ -58,7 +57,7 @@ def _add_to_scatter(site: Site) -> Value | None:
 
 def _scattered_sum(site: Site, value: Value) -> Call | None:
     call = site.made_by(value, "scatter")
-    return call if call is not None and call.params["mode"] == "add" else None
+    return call if call is not None and text_param(call, "mode") == "add" else None
 
 
 def _is_zero(site: Site, value: Value) -> bool:

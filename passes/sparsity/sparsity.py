@@ -19,6 +19,7 @@ from ...compiler.interpreter import run_call
 from ...compiler.ir import Call, Constant, Graph, Value
 from ...compiler.op import lookup
 from ...compiler.ops.control.loop_params import scan_params
+from ...compiler.params import flag_param, graph_param, graphs_param, int_param, ints_param
 
 Pattern: TypeAlias = Any
 """A `scipy.sparse.csr_array` of bools."""
@@ -189,25 +190,25 @@ def _scattered(call: Call, operands: Sequence[Operand], patterns: Sequence[Patte
     if len(indices) < len(operands) - 2:
         return None
     (out,) = call.outputs
-    places = lookup("gather").numpy(_entries(out), *indices, axes=call.params["axes"])
+    places = lookup("gather").numpy(_entries(out), *indices, axes=ints_param(call, "axes"))
     updates = call.inputs[1].type.size
     return patterns[0] + _united(patterns[1], places, np.arange(updates), out.type.size)
 
 
 def _summed(call: Call, operands: Sequence[Operand], patterns: Sequence[Pattern]) -> Pattern:
     (x,), (out,) = call.inputs, call.outputs
-    axes: Any = call.params["axes"]
+    axes = ints_param(call, "axes")
     targets = np.broadcast_to(np.expand_dims(_entries(out), axes), x.shape)
     return _united(patterns[0], targets, _entries(x), out.type.size)
 
 
 def _accumulated(call: Call, operands: Sequence[Operand], patterns: Sequence[Pattern]) -> Pattern:
     (x,), (out,) = call.inputs, call.outputs
-    axis: Any = call.params["axis"]
+    axis = int_param(call, "axis")
     length = x.shape[axis]
     lines = np.moveaxis(_entries(x), axis, -1).reshape(x.type.size // max(length, 1), length)
     later, earlier = np.tril_indices(length)
-    if call.params["reverse"]:
+    if flag_param(call, "reverse"):
         later, earlier = earlier, later
     return _united(patterns[0], lines[:, later], lines[:, earlier], out.type.size)
 
@@ -240,9 +241,8 @@ def _contracted(call: Call, operands: Sequence[Operand], patterns: Sequence[Patt
 
 def _as_matrices(call: Call, place: int) -> Array:
     """The numbers of an operand's entries in the order in which `dot` multiplies them."""
-    value, params = call.inputs[place], call.params
-    contract: Any = params["contract_x" if place == 0 else "contract_y"]
-    batch: Any = params.get("batch_x" if place == 0 else "batch_y", ())
+    value, side = call.inputs[place], "xy"[place]
+    contract, batch = ints_param(call, f"contract_{side}"), ints_param(call, f"batch_{side}", ())
     free = [axis for axis in range(value.ndim) if axis not in (*contract, *batch)]
     groups = (batch, free, contract) if place == 0 else (batch, contract, free)
     shape = [int(np.prod([value.shape[axis] for axis in group], dtype=int)) for group in groups]
@@ -270,8 +270,7 @@ def _rule_of(call: Call) -> Rule | None:
 
 
 def _through_call(spread: _Propagation, call: Call, operands: Sequence[Operand]) -> list[Operand]:
-    graph = call.params["graph"]
-    assert isinstance(graph, Graph)
+    graph = graph_param(call)
     return spread.run(graph, operands)
 
 
@@ -312,7 +311,7 @@ def _slice_of(x: Operand, i: int, size: int) -> Operand:
 
 def _through_switch(spread: _Propagation, call: Call, operands: Sequence[Operand]) -> list[Operand]:
     """Everything that a branch may depend on, because another point may take it."""
-    branches: Any = call.params["branches"]
+    branches = graphs_param(call)
     found = [spread.run(branch, operands[1:]) for branch in branches]
     return [
         sum((spread.pattern(x, v) for x in results[1:]), start=spread.pattern(results[0], v))

@@ -7,6 +7,7 @@ import numpy as np
 from ...compiler.builder import Builder, bind
 from ...compiler.errors import InternalError
 from ...compiler.ir import Call, Constant, Value
+from ...compiler.params import ints_param
 from ...compiler.symbolic_size import same_shape
 from ...compiler.value_ops import add
 
@@ -63,11 +64,12 @@ class Cotangents:
 
     def _padded_added(self, whole: Value, part: Call) -> Value:
         inner = part.inputs[0]
-        params: Any = part.params
         place = {
-            "start": params["low"],
-            "stop": tuple(dim - high for dim, high in zip(whole.shape, params["high"], strict=True)),
-            "step": tuple(gap + 1 for gap in params["interior"]),
+            "start": ints_param(part, "low"),
+            "stop": tuple(
+                dim - high for dim, high in zip(whole.shape, ints_param(part, "high"), strict=True)
+            ),
+            "step": tuple(gap + 1 for gap in ints_param(part, "interior")),
         }
         base = self._before_erasing(whole, inner, place)
         if base is not None:
@@ -79,8 +81,7 @@ class Cotangents:
         call = self._producer.get(value)
         if call is None or call.op != "update_slice" or not same_shape(call.inputs[1].shape, inner.shape):
             return None
-        params: Any = call.params
-        is_there = all(same_shape(params[name], place[name]) for name in ("start", "step"))
+        is_there = all(same_shape(ints_param(call, name), place[name]) for name in ("start", "step"))
         return call.inputs[0] if is_there and self._is_zero(call.inputs[1]) else None
 
     def _is_zero(self, value: Value) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ...compiler.ir import Call, Constant, Graph, Value, called
+from ...compiler.params import graphs_param
 
 _GROWS: Final = frozenset({"multiply", "power", "left_shift"})
 _BOUNDS: Final = frozenset({"bitwise_and", "remainder", "fmod"})
@@ -73,7 +74,7 @@ def _inputs_of(value: Value, graph: Graph) -> dict[Value, bool]:
         if call is None:
             found[top] = found.get(top, False) or is_grown
         elif call.op == "switch":
-            branches: Any = call.params["branches"]
+            branches = graphs_param(call)
             for branch in branches:
                 inner = _inputs_of(branch.outputs[call.outputs.index(top)], branch)
                 places = {source: place for place, source in enumerate(branch.inputs, 1)}

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.ir import Constant, Value
+from ...compiler.params import int_param
 from ...compiler.symbolic_size import SymbolicSize, is_known
 from ...compiler.tracing.traced_array import TracedArray, located, wrap
 from ..branching.python_numbers import as_float, as_python_number
@@ -77,7 +78,7 @@ def _is_sized(x: TracedArray, value: Value, least: int) -> bool:
     if call is None:
         return False
     if call.op == "size":
-        size: Any = call.params["of"]
+        size = int_param(call, "of")
         return is_known(size >= least)
     return call.op in _KEEP_THE_SIGN and all(_is_sized(x, one, least) for one in call.inputs)
 

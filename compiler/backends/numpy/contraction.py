@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...ir import Call, Shape, Value
+from ...params import ints_param
 from ...symbolic_size import is_known
 from .form import AS_MEANING, Scope, assigned, form
 from .layout import reshaped, transposed
@@ -46,9 +46,8 @@ class Side:
 def _dot(call: Call, scope: Scope, target: str | None) -> list[str]:
     if call.outputs[0].dtype.name == "bfloat16":  # whose products NumPy returns as f32
         return AS_MEANING.write(call, scope, None)
-    axes: Any = call.params
-    left = Side(call.inputs[0], scope, axes.get("batch_x", ()), axes["contract_x"])
-    right = Side(call.inputs[1], scope, axes.get("batch_y", ()), axes["contract_y"])
+    left = Side(call.inputs[0], scope, ints_param(call, "batch_x", ()), ints_param(call, "contract_x"))
+    right = Side(call.inputs[1], scope, ints_param(call, "batch_y", ()), ints_param(call, "contract_y"))
     shape = call.outputs[0].shape
     batch = left.dims(left.batch)
     if not batch and len(left.contract) == 1 and len(left.free) <= 1 and len(right.free) <= 1:
@@ -83,7 +82,7 @@ def returns_rows(call: Call) -> bool:
 
 def _is_outer(call: Call) -> bool:
     """Whether nothing is summed: the contracted axes have one entry."""
-    axes: Any = call.params["contract_x"]
+    axes = ints_param(call, "contract_x")
     return is_known(math.prod(call.inputs[0].shape[axis] for axis in axes) == 1)
 
 

@@ -1,9 +1,9 @@
 """NumPy statements of reads and writes at positions that are only known at run time."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...ir import Call, Shape, Value
+from ...params import ints_param, text_param
 from ...symbolic_size import is_known
 from .form import AS_MEANING, Scope, assigned, form
 from .layout import copied, transposed
@@ -13,7 +13,7 @@ from .layout import copied, transposed
 def _gather(call: Call, scope: Scope, target: str | None) -> list[str]:
     """Along one axis `np.take`, which clips the indices itself; a single position as an index."""
     x, *indices = call.inputs
-    axes: Any = call.params["axes"]
+    axes = ints_param(call, "axes")
     if not any(index.ndim for index in indices) and is_known(x.type.size >= 1):
         at = {
             axis: f"min(max({scope.scalar(index)}, 0), {scope.size(x.shape[axis] - 1)})"
@@ -42,8 +42,8 @@ def _scatter(call: Call, scope: Scope, target: str | None) -> list[str]:
     x, updates, *indices = call.inputs
     if any(index.ndim for index in indices):
         return AS_MEANING.write(call, scope, target)
-    axes: Any = call.params["axes"]
-    mode: Any = call.params["mode"]
+    axes = ints_param(call, "axes")
+    mode = text_param(call, "mode")
     at = dict(zip(axes, map(scope.scalar, indices), strict=True))
     inside = " and ".join(f"0 <= {index} < {scope.size(x.shape[axis])}" for axis, index in at.items())
     place = ", ".join(at.get(axis, ":") for axis in range(max(axes) + 1))

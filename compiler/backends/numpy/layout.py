@@ -1,9 +1,9 @@
 """NumPy statements of ops that move elements: views if NumPy has them, otherwise writes to memory."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...ir import Call, Constant, Shape
+from ...params import int_param, ints_param
 from ...symbolic_size import is_known, max_expr
 from ..python_text import wrapped
 from .form import Scope, assigned, form
@@ -44,11 +44,6 @@ def reshaped(text: str, shape: Shape, scope: Scope) -> str:
     return f"{text}.reshape({', '.join(map(scope.size, shape)) or '()'})"
 
 
-def _axes(call: Call, name: str) -> tuple[int, ...]:
-    found: Any = call.params[name]
-    return tuple(found)
-
-
 @form("reshape")
 def _reshape(call: Call, scope: Scope, target: str | None) -> list[str]:
     (value,), (output,) = call.inputs, call.outputs
@@ -68,7 +63,7 @@ def _reshape(call: Call, scope: Scope, target: str | None) -> list[str]:
 @form("transpose")
 def _transpose(call: Call, scope: Scope, target: str | None) -> list[str]:
     (value,) = call.inputs
-    text = transposed(scope.array(value), _axes(call, "axes")) if value.ndim else scope.scalar(value)
+    text = transposed(scope.array(value), ints_param(call, "axes")) if value.ndim else scope.scalar(value)
     return [f"    {scope.name(call)} = {text}"]
 
 
@@ -77,13 +72,14 @@ def _slice(call: Call, scope: Scope, target: str | None) -> list[str]:
     (value,) = call.inputs
     if value.ndim == 0:
         return [f"    {scope.name(call)} = {scope.scalar(value)}"]
-    index = index_text(value.shape, _axes(call, "start"), _axes(call, "stop"), _axes(call, "step"), scope)
+    start, stop, step = (ints_param(call, name) for name in ("start", "stop", "step"))
+    index = index_text(value.shape, start, stop, step, scope)
     return [f"    {scope.name(call)} = {scope.array(value)}{index}"]
 
 
 @form("flip")
 def _flip(call: Call, scope: Scope, target: str | None) -> list[str]:
-    (value,), axes = call.inputs, _axes(call, "axes")
+    (value,), axes = call.inputs, ints_param(call, "axes")
     if value.ndim == 0:
         return [f"    {scope.name(call)} = {scope.scalar(value)}"]
     parts = ["::-1" if axis in axes else ":" for axis in range(max(axes, default=-1) + 1)]
@@ -103,7 +99,7 @@ def _concatenate(call: Call, scope: Scope, target: str | None) -> list[str]:
     parts = [scope.array(value) for value in call.inputs]
     arguments = [
         f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})",
-        f"axis={call.params['axis']}",
+        f"axis={int_param(call, 'axis')}",
     ]
     return assigned(scope.name(call), "np.concatenate", arguments + ([f"out={target}"] if target else []))
 
@@ -112,7 +108,7 @@ def _concatenate(call: Call, scope: Scope, target: str | None) -> list[str]:
 def _pad(call: Call, scope: Scope, target: str | None) -> list[str]:
     value, fill = call.inputs
     (output,) = call.outputs
-    x, low, gap = scope.array(value), _axes(call, "low"), _axes(call, "interior")
+    x, low, gap = scope.array(value), ints_param(call, "low"), ints_param(call, "interior")
     number = scope.scalar(fill)
     name = scope.name(call)
     if output.ndim == 0:
@@ -135,7 +131,8 @@ def _update_slice(call: Call, scope: Scope, target: str | None) -> list[str]:
     name = scope.name(call)
     if value.ndim == 0:
         return [f"    {name} = {scope.scalar(part)}"]
-    index = index_text(value.shape, _axes(call, "start"), _axes(call, "stop"), _axes(call, "step"), scope)
+    start, stop, step = (ints_param(call, name) for name in ("start", "stop", "step"))
+    index = index_text(value.shape, start, stop, step, scope)
     return [*copied(name, x, target), f"    {name}{index} = {y}"]
 
 
@@ -158,5 +155,5 @@ def _iota(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 @form("size")
 def _size(call: Call, scope: Scope, target: str | None) -> list[str]:
-    of: Any = call.params["of"]
+    of = int_param(call, "of")
     return [f"    {scope.name(call)} = np.int64({scope.size(of)})"]

@@ -1,6 +1,7 @@
 """NumPy statements of linear algebra: the functions of `numpy.linalg` themselves, called on whole stacks."""
 
 from ...ir import Call
+from ...params import text_param
 from .form import AS_MEANING, Scope, assigned, form
 from .nested import assigned_tuple, name_outputs
 
@@ -12,7 +13,7 @@ def _factorization(call: Call, scope: Scope, target: str | None) -> list[str]:
     if call.params.get("lower") is False:
         arguments.append('"U"')
     if call.params.get("mode", "reduced") != "reduced":
-        arguments.append(f'"{call.params["mode"]}"')
+        arguments.append(f'"{text_param(call, "mode")}"')
     if "full_matrices" in call.params:
         arguments.append(f"full_matrices={call.params['full_matrices']}")
     if len(call.outputs) == 1:

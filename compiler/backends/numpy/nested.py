@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from ...free_sizes import sizes_in_param
-from ...ir import Call, Graph, Value
+from ...ir import Call, Value
 from ...op import has_effect
+from ...params import graph_param, graphs_param
 from ..python_text import bare_tuple, wrapped
 from .form import Nested, Scope, form, param_expression, params_text
 
@@ -39,9 +40,7 @@ def assigned_tuple(names: list[str], text: str, *, indent: int = 4) -> list[str]
 
 @form("call", "checkpoint", "custom_rule", "kernel", "linear_call")
 def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
-    graph = call.params["graph"]
-    assert isinstance(graph, Graph)
-    text = run_text(Nested(graph), [operand_text(value, scope) for value in call.inputs], scope)
+    text = run_text(Nested(graph_param(call)), [operand_text(value, scope) for value in call.inputs], scope)
     return assigned_tuple(name_outputs(call, scope), text)
 
 
@@ -71,8 +70,7 @@ def _debug_print(call: Call, scope: Scope, target: str | None) -> list[str]:
 @form("switch")
 def _switch(call: Call, scope: Scope, target: str | None) -> list[str]:
     """``if index <= 0: … elif index == 1: … else: …``; for a bool the second branch comes first."""
-    branches = call.params["branches"]
-    assert isinstance(branches, tuple)
+    branches = graphs_param(call)
     index, *operands = call.inputs
     arguments = [operand_text(value, scope) for value in operands]
     texts = [run_text(Nested(branch), arguments, scope) for branch in branches]

@@ -1,11 +1,11 @@
 """NumPy statements of reductions: the `reduce` of a ufunc, which `np.sum` calls in the end."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ...ir import Call, Constant, Dim, Value
+from ...params import int_param, ints_param
 from ...symbolic_size import SymbolicSize, is_known, typical
 from .form import Scope, assigned, form
 from .layout import reshaped
@@ -92,7 +92,7 @@ def _column_sums(call: Call, scope: Scope, target: str | None) -> list[str]:
 @form(*UFUNCS, into=True)
 def _reduce(call: Call, scope: Scope, target: str | None) -> list[str]:
     (value,) = call.inputs
-    axes: Any = call.params["axes"]
+    axes = ints_param(call, "axes")
     if call.op == "sum" and _sums_columns(value, axes):
         return _column_sums(call, scope, target)
     name = scope.name(call)
@@ -110,7 +110,7 @@ def _reduce(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 def _by_ufunc(call: Call, scope: Scope, name: str, target: str | None, indent: int = 4) -> list[str]:
     (value,), (output,) = call.inputs, call.outputs
-    axes: Any = call.params["axes"]
+    axes = ints_param(call, "axes")
     arguments = [scope.array(value), f"axis={axes[0] if len(axes) == 1 else axes}"]
     if call.op in ("sum", "prod") and value.dtype.kind in "biu":
         arguments.append(f"dtype={scope.dtype(output.dtype)}")  # NumPy would widen small integers
@@ -125,5 +125,9 @@ def _by_ufunc(call: Call, scope: Scope, name: str, target: str | None, indent: i
 @form("argmax", "argmin", into=True)
 def _index_of_extremum(call: Call, scope: Scope, target: str | None) -> list[str]:
     (value,) = call.inputs
-    arguments = [scope.array(value), f"axis={call.params['axis']}", *([f"out={target}"] if target else [])]
+    arguments = [
+        scope.array(value),
+        f"axis={int_param(call, 'axis')}",
+        *([f"out={target}"] if target else []),
+    ]
     return assigned(scope.name(call), f"np.{call.op}", arguments)

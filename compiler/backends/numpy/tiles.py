@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ...identifiers import identifier
 from ...ir import ArrayType, Call, Dim, Graph, Value
 from ...op import is_view
+from ...params import graph_param, int_param, ints_param, optional_graph_param, optional_ints_param
 from ...symbolic_size import same_shape, typical
 from ..python_literals import dtype_text
 from ..python_text import tuple_text, wrapped
@@ -111,7 +111,7 @@ SMALL = 1 << 16
 @form("tiled")
 def _tiled(call: Call, scope: Scope, target: str | None) -> list[str]:
     """``if`` there is enough for tiles, these, ``else`` a call of the function that computes everything at once."""
-    whole: Any = call.params.get("whole")
+    whole = optional_graph_param(call, "whole")
     inputs = [operand_text(value, scope) for value in call.inputs]
     outputs = name_outputs(call, scope)
     if whole is None or (scope.is_plain and not _is_same(whole, call)):
@@ -136,10 +136,9 @@ def _is_same(whole: Graph, call: Call) -> bool:
 
 def _pay(call: Call, scope: Scope) -> str:
     """The condition under which tiles are worth it."""
-    params: Any = call.params
-    if not _is_same(params["whole"], call):
-        return f"{scope.size(params['count'])} > 0"
-    pairs = zip(_made(params["graph"]), _made(params["whole"]), strict=True)
+    if not _is_same(graph_param(call, "whole"), call):
+        return f"{scope.size(int_param(call, 'count'))} > 0"
+    pairs = zip(_made(graph_param(call)), _made(graph_param(call, "whole")), strict=True)
     _, largest = max(pairs, key=lambda pair: typical(pair[0].type.nbytes))
     return f"{scope.size(largest.type.nbytes)} > {SMALL}"
 
@@ -159,15 +158,20 @@ def _in_tiles(
     indent: int = 4,
 ) -> list[str]:
     """Outputs are joined in memory into which each tile writes its part."""
-    params: Any = call.params
     lines = [
         f"{' ' * indent}{output} = {target or f'np.empty({scope.type(value.type)})'}"
         for output, value in zip(outputs, call.outputs, strict=True)
     ]
-    tile = Tile(params["graph"], params["cuts"], params["joins"], is_plain=scope.is_plain)
-    parts = [(tile, params["count"])]
-    if "rest" in params:
-        parts.append((replace(tile, graph=params["rest"], is_last=True), 1))
+    tile = Tile(
+        graph_param(call),
+        optional_ints_param(call, "cuts"),
+        ints_param(call, "joins"),
+        is_plain=scope.is_plain,
+    )
+    parts = [(tile, int_param(call, "count"))]
+    rest = optional_graph_param(call, "rest")
+    if rest is not None:
+        parts.append((replace(tile, graph=rest, is_last=True), 1))
     if wants_planes(tile.graph) and not scope.is_plain:
         inputs = [
             f"in_planes({text})" if cut is None and has_short_rows(value.type) else text

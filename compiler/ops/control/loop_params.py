@@ -1,8 +1,9 @@
 """The parameters of calls of loops by name and type: ``scan_params(call).length``."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...ir import Call, Dim, Graph
+from ...params import flag_param, graph_param, int_param, ints_param
 
 
 class ScanParams(NamedTuple):
@@ -26,18 +27,11 @@ class WhileParams(NamedTuple):
 
 
 def scan_params(call: Call) -> ScanParams:
-    params: Any = call.params
-    consts, carried = params["counts"]
-    return ScanParams(
-        params["graph"],
-        params["length"],
-        consts,
-        carried,
-        bool(params.get("reverse", False)),
-        params.get("unroll", 1),
-    )
+    consts, carried = ints_param(call, "counts")
+    length, unroll = int_param(call, "length"), int_param(call, "unroll", 1)
+    return ScanParams(graph_param(call), length, consts, carried, flag_param(call, "reverse"), unroll)
 
 
 def while_params(call: Call) -> WhileParams:
-    params: Any = call.params
-    return WhileParams(params["cond"], params["body"], params["consts"], params.get("max_steps"))
+    most = None if call.params.get("max_steps") is None else int_param(call, "max_steps")
+    return WhileParams(graph_param(call, "cond"), graph_param(call, "body"), int_param(call, "consts"), most)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any
 
 from ....affine import is_none, is_one, same
 from ....analysis.in_place_updates import kept_places
@@ -10,6 +9,7 @@ from ....analysis.memory_plan import aligned
 from ....ir import ArrayType, Call, Value
 from ....op import has_effect
 from ....ops.control.loop_params import scan_params, while_params
+from ....params import graph_param, graphs_param
 from ....symbolic_size import is_known, max_expr, min_expr, upper_bound
 from ..function import CFunction, copying
 from ..interruption import ASKING, steps_between, stops
@@ -262,7 +262,7 @@ def _branches(
     call: Call, name: str, function_of: FunctionOf, places: Mapping[int, int], alone: bool
 ) -> list[GraphFunction] | None:
     """The functions of all branches, which overwrite the same inputs; None if one has none."""
-    graphs: Any = call.params["branches"]
+    graphs = graphs_param(call)
     found: list[GraphFunction] = []
     for number, graph in enumerate(graphs):
         branch = graph_function(graph, f"{name}_branch_{number}", function_of, places, any_constants=alone)
@@ -283,7 +283,7 @@ def _copied_inputs(frame: _Frame) -> list[str]:
 
 
 def _call(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
-    graph: Any = call.params["graph"]
+    graph = graph_param(call)
     found = graph_function(graph, name, function_of, any_constants=alone)
     return None if found is None else found.function
 

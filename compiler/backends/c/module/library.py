@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from ....ir import Call, Graph
 from ....loops.code_key import function_key
+from ....params import graph_param
 from ...native_library import NativeLibrary
 from ...python_text import Names
 from ..flags import USUAL_FLAGS
@@ -64,7 +65,7 @@ class CLibrary(NativeLibrary):
         return LINK_AT_RUN.splitlines()
 
     def _print(self, call: Call, names: Names) -> CFunction | None:
-        graph = call.params["graph"] if call.op == "kernel" else None
+        graph = graph_param(call) if call.op == "kernel" else None
         stem = graph.name if isinstance(graph, Graph) and graph.name.isascii() else call.op
         name = names.free(f"c_{stem}_{1 + self._count[stem]}")
         function = self.print_function(call, name)

@@ -14,6 +14,7 @@ from ....analysis.in_place_updates import kept_places
 from ....ir import Call, Graph, Value
 from ....op import has_effect
 from ....ops.control.loop_params import scan_params, while_params
+from ....params import graph_param, graphs_param
 from ....symbolic_size import SymbolicSize, max_expr, min_expr, upper_bound
 from ...python_text import Names
 from ..function import CFunction, copying
@@ -149,7 +150,7 @@ class _Nest:
                 continue
             if k in places:
                 found[k] = places[k] + first
-            elif call.op == "scan" and is_one(call.params["graph"].outputs[k].type.size):  # type: ignore[union-attr]
+            elif call.op == "scan" and is_one(graph_param(call).outputs[k].type.size):
                 self.stacks[value] = f"out{k}"
             else:
                 raise NotOfNumbersError("an array is made")
@@ -170,7 +171,7 @@ class _Nest:
             if call.op in ("scan", "switch", "while_loop"):
                 work += self._controlled(call, [self.numbers.item(value) for value in call.inputs])
             elif call.op in ("call", "checkpoint", "custom_rule", "linear_call"):
-                graph: Any = call.params["graph"]
+                graph = graph_param(call)
                 found, more = self._graph(flattened(graph), [self.numbers.item(v) for v in call.inputs])
                 self.numbers.items.update(zip(call.outputs, found, strict=True))
                 work += more
@@ -187,7 +188,7 @@ class _Nest:
     # ---- choices -------------------------------------------------------------------------------------
 
     def _switch(self, call: Call, given: Sequence[Item]) -> Work:
-        branches: Any = call.params["branches"]
+        branches = graphs_param(call)
         index, *rest = given
         memories = {item.memory: item.memory.version for item in rest if item.memory}
         outer, self.numbers.written = self.numbers.written, set()

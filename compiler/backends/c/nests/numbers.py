@@ -10,6 +10,7 @@ from ....analysis.op_costs import element_cost
 from ....dtypes import DType, is_inexact, kind, real_dtype
 from ....ir import Call, Constant, Shape, Value
 from ....op import is_renamed
+from ....params import ints_param, text_param
 from ....symbolic_size import SymbolicSize
 from ...python_text import Names
 from ..expression import expression
@@ -193,19 +194,17 @@ class Numbers:
         self.items[output] = Item(self.define(call, f"{item.text}[{_offset(source.shape, places)}]"))
 
     def _gather(self, call: Call) -> None:
-        params: Any = call.params
         source, *indices = call.inputs
         if not is_number(call.outputs[0]):
             raise NotOfNumbersError("gather of more than an element")
         self.lines.comment(call)
         places = ["0"] * source.ndim
-        for axis, index in zip(params["axes"], indices, strict=True):
+        for axis, index in zip(ints_param(call, "axes"), indices, strict=True):
             places[axis] = self.place(call, index, source.shape[axis])
         self._read(call, places)
 
     def _slice(self, call: Call) -> None:
-        params: Any = call.params
-        self._read(call, [factor_text(start) for start in params["start"]])
+        self._read(call, [factor_text(start) for start in ints_param(call, "start")])
 
     def _dynamic_slice(self, call: Call) -> None:
         source, *starts = call.inputs
@@ -220,28 +219,26 @@ class Numbers:
 
     def _update(self, call: Call) -> None:
         source, part, *starts = call.inputs
-        params: Any = call.params
         if not is_number(part):
             raise NotOfNumbersError("a write of more than an element")
         if is_number(source):
             self.items[call.outputs[0]] = self.item(part)
             return
         self.lines.comment(call)
-        places = list(map(factor_text, params["start"])) if "start" in params else []
+        places = list(map(factor_text, ints_param(call, "start"))) if "start" in call.params else []
         places = places or self._starts(call, starts, source.shape)
         memory = self._written(call)
         self.lines.line(f"{memory.pointer}[{_offset(source.shape, places)}] = {self.item(part).text};")
 
     def _scatter(self, call: Call) -> None:
-        params: Any = call.params
         source, part, *indices = call.inputs
         if not is_number(part) or is_number(source) or not all(map(is_number, indices)):
             raise NotOfNumbersError("a write of more than an element")
-        if kind(source.dtype) == "c" and params["mode"] not in ("set", "add"):
+        if kind(source.dtype) == "c" and text_param(call, "mode") not in ("set", "add"):
             raise NotOfNumbersError("a product of complex numbers in place")
         self.lines.comment(call)
         places, conditions = ["0"] * source.ndim, list[str]()
-        for axis, index in zip(params["axes"], indices, strict=True):
+        for axis, index in zip(ints_param(call, "axes"), indices, strict=True):
             item, size = self.item(index), source.shape[axis]
             places[axis] = item.text if index.dtype.name == "int64" else f"(long){item.text}"
             if isinstance(size, SymbolicSize) or not lies_between(item.known, 0, size - 1):
@@ -252,14 +249,14 @@ class Numbers:
         memory, new = self._written(call), self.item(part).text
         element = f"{memory.pointer}[{_offset(source.shape, places)}]"
         condition = f"if ({' && '.join(conditions)}) " if conditions else ""
-        if params["mode"] == "set":
+        if text_param(call, "mode") == "set":
             self.lines.line(f"{condition}{element} = {new};")
             return
         with self.lines.block(condition.rstrip()):
             type = element_type(source.dtype)
             self.lines.line(f"{type} *const old = &{element};")
             self.lines.line(f"const {type} new = {new};")
-            self.lines.line(f"*old = {joined(params['mode'], kind(source.dtype), type)};")
+            self.lines.line(f"*old = {joined(text_param(call, 'mode'), kind(source.dtype), type)};")
 
     def _written(self, call: Call) -> Memory:
         """The memory of the first operand, from now on that of the result."""

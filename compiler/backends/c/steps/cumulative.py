@@ -6,11 +6,11 @@ because each addition of one row waits for the one before.
 
 import math
 from string import Template
-from typing import Any
 
 from ....affine import is_one
 from ....dtypes import DType, dtype_name, kind, real_dtype
 from ....ir import Call
+from ....params import flag_param, int_param
 from ....symbolic_size import min_expr
 from ..expression import functions_in
 from ..function import CFunction
@@ -101,8 +101,7 @@ def cumulative(call: Call, name: str, *, alone: bool = False) -> CFunction | Non
     dtype = x.dtype if is_complex and call.op != "cumsum" else real_dtype(x.dtype)
     if dtype.name in ("float16", "bfloat16") or (dtype.kind == "c" and not (alone and call.op == "cumprod")):
         return None
-    params: Any = call.params
-    axis, reverse = params["axis"], params["reverse"]
+    axis, reverse = int_param(call, "axis"), flag_param(call, "reverse")
     length, outer = x.shape[axis], math.prod(x.shape[:axis])
     inner = math.prod(x.shape[axis + 1 :]) * (1 if dtype == x.dtype else 2)  # a complex sum is two sums
     work = 1 + scaled(outer * length * inner, _WORK[call.op])

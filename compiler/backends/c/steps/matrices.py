@@ -7,11 +7,12 @@ The algorithms are those of Golub and Van Loan, Matrix Computations, 3.1, 3.4 an
 import math
 from collections.abc import Callable, Mapping
 from string import Template
-from typing import Any, Final
+from typing import Final
 
 from ....affine import same
 from ....analysis.memory_plan import aligned
 from ....ir import Call, Dim, Value
+from ....params import flag_param
 from ....symbolic_size import max_expr, min_expr
 from ..function import CFunction
 from ..literals import function_suffix
@@ -254,14 +255,13 @@ def _cholesky(call: Call, name: str, x: Value) -> CFunction:
 
 def _triangular(call: Call, name: str, x: Value) -> CFunction:
     """From the first row on, or from the last."""
-    params: Any = call.params
     texts = _texts(call, name, x)
-    forward = params["lower"] != params["transposed"]
+    forward = flag_param(call, "lower") != flag_param(call, "transposed")
     last, width = factor_text(x.shape[-1] - 1), factor_text(x.shape[-1])
     texts["row"] = "step" if forward else f"{last} - step"
     texts["other"] = "before" if forward else f"{last} - before"
-    texts["entry"] = f"k * {width} + i" if params["transposed"] else f"i * {width} + k"
-    texts["divide"] = "" if params["unit_diagonal"] else Template(_DIVIDE).substitute(texts)
+    texts["entry"] = f"k * {width} + i" if flag_param(call, "transposed") else f"i * {width} + k"
+    texts["divide"] = "" if flag_param(call, "unit_diagonal") else Template(_DIVIDE).substitute(texts)
     return _function(call, texts, _TRIANGULAR)
 
 

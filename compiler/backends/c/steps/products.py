@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from string import Template
-from typing import Any
 
 from ....affine import is_one, same
 from ....ir import Call, Dim, Shape
+from ....params import ints_param
 from ....symbolic_size import SymbolicSize, is_known, max_expr
 from ..blas import OF_DTYPE
 from ..function import CFunction, COptions
@@ -134,18 +134,17 @@ DEFAULT = COptions()
 
 def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEFAULT) -> CFunction | None:
     """The C function of a call of ``dot``, which calls BLAS for large products in a loop if possible."""
-    axes: Any = call.params
     x, y = call.inputs
     dtype = x.dtype
-    batch = [x.shape[axis] for axis in axes.get("batch_x", ())]
+    batch = [x.shape[axis] for axis in ints_param(call, "batch_x", ())]
     sides = [
-        Side(0, x.shape, axes.get("batch_x", ()), axes["contract_x"]),
-        Side(1, y.shape, axes.get("batch_y", ()), axes["contract_y"]),
+        Side(0, x.shape, ints_param(call, "batch_x", ()), ints_param(call, "contract_x")),
+        Side(1, y.shape, ints_param(call, "batch_y", ()), ints_param(call, "contract_y")),
     ]
     if is_one(sides[1].entries):  # one column: the transposed product has all entries in one row
         sides.reverse()
     left, right = sides
-    length = math.prod(x.shape[axis] for axis in axes["contract_x"])
+    length = math.prod(x.shape[axis] for axis in ints_param(call, "contract_x"))
     flops = left.entries * right.entries * length
     if dtype.kind not in "iu" and dtype.name not in OF_DTYPE:
         return None

@@ -2,10 +2,10 @@
 
 import math
 from string import Template
-from typing import Any
 
 from ....affine import is_one
 from ....ir import Call
+from ....params import dtype_param, ints_param
 from ....symbolic_size import is_known
 from ..function import CFunction
 from ..parameters import parameters
@@ -88,13 +88,12 @@ def random_bits(call: Call, name: str) -> CFunction | None:
 
     The lanes are blocks of one stream, or of several if streams are shorter.
     """
-    params: Any = call.params
-    wide = params["dtype"].itemsize == 8
-    size = math.prod(params["shape"])
+    wide = dtype_param(call).itemsize == 8
+    size = math.prod(ints_param(call, "shape"))
     per_block = 2 if wide else 4
     per_stream = (size + (per_block - 1)) // per_block
     inputs, outputs = tuple(value.type for value in call.inputs), (call.outputs[0].type,)
-    lead = outputs[0].shape[: outputs[0].ndim - len(params["shape"])]
+    lead = outputs[0].shape[: outputs[0].ndim - len(ints_param(call, "shape"))]
     streams = math.prod(lead)
     groups = (per_stream + (LANES - 1)) // LANES
     long = not is_known(per_stream < LANES) or is_one(streams)

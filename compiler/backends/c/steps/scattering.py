@@ -3,11 +3,11 @@ NumPy."""
 
 import math
 from string import Template
-from typing import Any
 
 from ....affine import is_one
 from ....dtypes import kind
 from ....ir import Call
+from ....params import ints_param, text_param
 from ....symbolic_size import SymbolicSize
 from ..function import CFunction, copying
 from ..parameters import parameters
@@ -65,10 +65,9 @@ _JOINED_COMPLEX = {  # without C's special handling of infinities
 
 def scatter(call: Call, name: str) -> CFunction | None:
     """The C function of a call of ``scatter``, which may write its result over its first input."""
-    params: Any = call.params
-    axes: tuple[int, ...] = params["axes"]
+    axes: tuple[int, ...] = ints_param(call, "axes")
     x, updates, *indices = call.inputs
-    mode = params["mode"]
+    mode = text_param(call, "mode")
     if mode != "set" and x.dtype.name in ("float16", "bfloat16"):
         return None
     count = updates.ndim - (x.ndim - len(axes))

@@ -12,6 +12,7 @@ from typing import Any
 
 from ....dtypes import DType, kind
 from ....ir import Call, Value
+from ....params import flag_param, int_param
 from ....symbolic_size import SymbolicSize, is_known, max_expr, min_expr, quotient, typical, upper_bound
 from ..function import CFunction
 from ..parameters import memory_type, parameters
@@ -280,8 +281,7 @@ SHORT = 64
 
 def sort(call: Call, name: str, *, any_length: bool = False) -> CFunction | None:
     """The C function of a call of ``sort``; `any_length` if NumPy is not faster for any."""
-    params: Any = call.params
-    axis, count = params["axis"], params["num_keys"]
+    axis, count = int_param(call, "axis"), int_param(call, "num_keys")
     x = call.inputs[0]
     length, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     keys = call.inputs[:count]
@@ -289,7 +289,7 @@ def sort(call: Call, name: str, *, any_length: bool = False) -> CFunction | None
         len(call.inputs) == 1 and not is_known(x.type.size <= SHORT) and not any_length
     ):
         return None
-    records = Records(name, tuple(value.dtype for value in keys), params["descending"], length)
+    records = Records(name, tuple(value.dtype for value in keys), flag_param(call, "descending"), length)
     texts = {"name": name, "length": factor_text(length), "inner": factor_text(inner)}
     body = [
         (_FIRST_KEY if place == count - 1 else _NEXT_KEY).substitute(
@@ -380,8 +380,7 @@ _WRITE_TOP = Template("""\
 
 def top_k(call: Call, name: str) -> CFunction | None:
     """The C function of a call of ``top_k``."""
-    params: Any = call.params
-    axis, count = params["axis"], params["k"]
+    axis, count = int_param(call, "axis"), int_param(call, "k")
     (x,) = call.inputs
     length, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     if not _can_be_keys(call.inputs, length) or isinstance(count, SymbolicSize):

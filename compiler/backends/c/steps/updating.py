@@ -2,10 +2,10 @@
 
 import math
 from string import Template
-from typing import Any
 
 from ....affine import is_none, same
 from ....ir import Call, Value
+from ....params import ints_param
 from ..function import CFunction, copying
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call, size_text
@@ -31,12 +31,13 @@ $starts
 
 def update(call: Call, name: str) -> CFunction:
     """The C function of ``update_slice`` or ``dynamic_update_slice``, which may write over its first input."""
-    params: Any = call.params
     x, part, *starts = call.inputs
-    steps = params.get("step", (1,) * x.ndim)
+    steps = ints_param(call, "step", (1,) * x.ndim)
     strides = strides_of(x.shape)
     apart = [stride * step for stride, step in zip(strides, steps, strict=True)]
-    first = params["start"] if "start" in params else [f"start{axis}" for axis in range(x.ndim)]
+    first = (
+        ints_param(call, "start") if "start" in call.params else [f"start{axis}" for axis in range(x.ndim)]
+    )
     axes = list(zip(part.shape, apart, strict=True))
     inner = _inner_axes(axes)
     width = math.prod(part.shape[inner:])

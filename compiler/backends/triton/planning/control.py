@@ -5,12 +5,13 @@ number that decides.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ....dtypes import BOOL, dtype_named
 from ....ir import ArrayType, Call, Graph
 from ....op import has_effect
 from ....ops.control.loop_params import scan_params, while_params
+from ....params import graphs_param
 from ..plan import ALIGNED, Plan, ScanStep, Slot, Step, SwitchStep, WhileStep
 from ..task import Task
 
@@ -65,7 +66,7 @@ def _while(call: Call, plan_of: PlanOf) -> Task | None:
 
 
 def _switch(call: Call, plan_of: PlanOf) -> Task | None:
-    graphs: Any = call.params["branches"]
+    graphs = graphs_param(call)
     branches = tuple(map(plan_of, graphs))
     if not all(map(_is_on_gpu, branches)):
         return None

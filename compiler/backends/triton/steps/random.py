@@ -2,9 +2,9 @@
 
 import math
 from string import Template
-from typing import Any
 
 from ....ir import Call
+from ....params import dtype_param, ints_param
 from ....symbolic_size import assume, is_known, is_one, is_symbolic_shape, quotient
 from ..kernels.assumed import pieces
 from ..kernels.kernel import TritonKernel
@@ -52,12 +52,11 @@ _IN_A_ROW = Template("""\
 
 def random_bits(call: Call, name: str) -> TritonKernel:
     """The kernel of a call of ``random_bits``."""
-    params: Any = call.params
     key, counter = call.inputs
     (out,) = call.outputs
-    is_wide = params["dtype"].itemsize == 8
-    size, per_block = math.prod(params["shape"]), 2 if is_wide else 4
-    lead = out.shape[: out.ndim - len(params["shape"])]
+    is_wide = dtype_param(call).itemsize == 8
+    size, per_block = math.prod(ints_param(call, "shape")), 2 if is_wide else 4
+    lead = out.shape[: out.ndim - len(ints_param(call, "shape"))]
     streams = math.prod(lead)
     is_in_a_row = is_one(streams) or assume(size % per_block == 0)
     is_full = is_known(size % per_block == 0)

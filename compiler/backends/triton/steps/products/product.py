@@ -3,13 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from .....analysis.fusible_ops import PRODUCTS, is_elementwise
 from .....builder import Builder, inline, recording
 from .....dtypes import FLOAT32, DType, kind
 from .....ir import ArrayType, Call, Graph, Shape, Value
 from .....ops.nn.convolution import LEAD
+from .....params import ints_param
 from .....symbolic_size import SymbolicSize, is_known
 from .....value_ops import convert, full, multiply, reshape, sum_, transpose
 from ...kernels.assumed import assumed, is_multiple
@@ -212,10 +213,9 @@ class _Axes:
 
 
 def _axes(call: Call) -> _Axes:
-    params: Any = call.params
     x, y = (value.shape for value in call.inputs)
-    batch_x, batch_y = params.get("batch_x", ()), params.get("batch_y", ())
-    contract_x, contract_y = params["contract_x"], params["contract_y"]
+    batch_x, batch_y = ints_param(call, "batch_x", ()), ints_param(call, "batch_y", ())
+    contract_x, contract_y = ints_param(call, "contract_x"), ints_param(call, "contract_y")
     free_x = tuple(axis for axis in range(len(x)) if axis not in (*batch_x, *contract_x))
     free_y = tuple(axis for axis in range(len(y)) if axis not in (*batch_y, *contract_y))
 

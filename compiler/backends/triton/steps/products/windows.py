@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from .....affine import Affine, flattened, is_one, same, unflattened
 from .....ir import Call, Shape
 from .....loops.nest import Between, Buffer, Condition, Load, Multiple
 from .....ops.nn.convolution import LEAD, dilated
+from .....params import ints_param, pairs_param
 from .....symbolic_size import SymbolicSize
 
 
@@ -28,16 +28,14 @@ class Windows:
     @property
     def are_points(self) -> bool:
         """Whether each window is one position of the signal, in the order of these."""
-        params: Any = self.call.params
         taps = self.call.inputs[1].shape[LEAD:]
-        steps = (*params["strides"], *params["input_dilation"], *taps)
+        steps = (*ints_param(self.call, "strides"), *ints_param(self.call, "input_dilation"), *taps)
         return all(is_one(step) for step in steps) and all(
-            same(pad, 0) for pads in params["padding"] for pad in pads
+            same(pad, 0) for pads in pairs_param(self.call, "padding") for pad in pads
         )
 
     def entry(self, place: Affine, signal: Buffer) -> tuple[Load, tuple[Condition, ...]]:
         """The entry at a position in row-major order, and the conditions without which it is a zero of the padding."""
-        params: Any = self.call.params
         shape = self.call.inputs[0].shape
         if self.are_points and isinstance(points := math.prod(shape[LEAD:]), SymbolicSize):
             groups, examples, channels = shape[:LEAD]
@@ -48,10 +46,14 @@ class Windows:
         taps, example, places = others[: len(lengths)], others[len(lengths)], others[len(lengths) + 1 :]
         conditions: list[Condition] = []
         index = [group, example, channel]
+        padding = pairs_param(self.call, "padding")
+        strides, apart_by, taps_apart = (
+            ints_param(self.call, name) for name in ("strides", "input_dilation", "kernel_dilation")
+        )
         for axis, (tap, at, length) in enumerate(zip(taps, places, lengths, strict=True)):
-            low, _ = params["padding"][axis]
-            apart, size = params["input_dilation"][axis], dilated(length, params["input_dilation"][axis])
-            entry = at * params["strides"][axis] + tap * params["kernel_dilation"][axis] - low
+            low, _ = padding[axis]
+            apart, size = apart_by[axis], dilated(length, apart_by[axis])
+            entry = at * strides[axis] + tap * taps_apart[axis] - low
             if not entry.is_below(size):
                 conditions.append(Between(entry, 0, size))
             if apart > 1:

@@ -9,13 +9,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from string import Template
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from .....affine import Affine
 from .....dtypes import DType, kind
 from .....ir import Call
+from .....params import flag_param, int_param
 from .....symbolic_size import SymbolicSize, is_known, is_one, typical
 from ...kernels.assumed import assumed, block_of, pieces, power_of_two
 from ...kernels.blocks import COLUMNS, VECTOR
@@ -89,11 +90,10 @@ _KEEP = Template("""\
 
 def cumulative(call: Call, name: str) -> TritonKernel:
     """The kernel of a cumulative sum, product, extremum or log-sum."""
-    params: Any = call.params
     (x,) = call.inputs
-    axis, lengths = params["axis"], x.shape
+    axis, lengths = int_param(call, "axis"), x.shape
     rows = _Rows.of(math.prod(lengths[:axis]), lengths[axis], math.prod(lengths[axis + 1 :]))
-    rows = replace(rows, reverse=params["reverse"])
+    rows = replace(rows, reverse=flag_param(call, "reverse"))
     scan = _Scan(call.op, x.dtype)
     lying = rows.length if is_one(rows.inner) else rows.inner  # adjacent in memory
     if isinstance(lying, SymbolicSize):

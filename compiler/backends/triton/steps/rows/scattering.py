@@ -10,13 +10,14 @@ position can have many: each result combines them one by one, as in NumPy.
 import math
 from dataclasses import dataclass
 from string import Template
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from .....affine import Affine, flattened, is_none, unflattened
 from .....dtypes import kind
 from .....ir import Call, Shape
+from .....params import flag_param, ints_param, text_param
 from .....symbolic_size import SymbolicSize, is_known
 from ...kernels.assumed import LONGEST, assumed, bound_of, pieces, power_of_two, unbounded
 from ...kernels.blocks import POINTWISE
@@ -229,14 +230,13 @@ class _Scatter:
 
 def scatter(call: Call, name: str) -> TritonKernel | None:
     """The kernel of a call of ``scatter``."""
-    params: Any = call.params
     x, updates = call.inputs[:2]
-    form = _Scatter(call, params["axes"], params["mode"])
+    form = _Scatter(call, ints_param(call, "axes"), text_param(call, "mode"))
     if any(is_known(count >= LONGEST) for count in (math.prod(form.table), math.prod(form.places))):
         return None
     writer = StepWriter(call)
     is_atomic = form.mode in _ATOMIC and kind(x.dtype) in "iu" and x.dtype.itemsize >= 4
-    if params.get("unique") or is_atomic or is_none(updates.type.size):
+    if flag_param(call, "unique") or is_atomic or is_none(updates.type.size):
         _at_once(writer, name, form, is_atomic=is_atomic)
     else:
         _by_place(writer, name, form)

@@ -6,9 +6,10 @@ A row that fits is sorted by one program; longer ones are sorted in blocks, whic
 import math
 from collections.abc import Mapping
 from string import Template
-from typing import Any, Final
+from typing import Final
 
 from .....ir import Call, Value
+from .....params import flag_param, int_param
 from .....symbolic_size import SymbolicSize, is_known
 from ...kernels.assumed import LONGEST, bound_of, pieces, power_of_two
 from ...kernels.kernel import TritonKernel
@@ -47,17 +48,20 @@ _BY_A_WORD = Template("""\
 
 def sort(call: Call, name: str) -> TritonKernel | None:
     """The kernel of a call of ``sort``."""
-    params: Any = call.params
-    keys = call.inputs[: params["num_keys"]]
+    keys = call.inputs[: int_param(call, "num_keys")]
     return _ordered(
-        call, name, keys, params["axis"], call.inputs[0].shape[params["axis"]], params["descending"]
+        call,
+        name,
+        keys,
+        int_param(call, "axis"),
+        call.inputs[0].shape[int_param(call, "axis")],
+        flag_param(call, "descending"),
     )
 
 
 def top_k(call: Call, name: str) -> TritonKernel | None:
     """The kernel of a call of ``top_k``: everything is sorted, and the first few are kept."""
-    params: Any = call.params
-    return _ordered(call, name, call.inputs, params["axis"], params["k"], True)
+    return _ordered(call, name, call.inputs, int_param(call, "axis"), int_param(call, "k"), True)
 
 
 def _ordered(

@@ -1,0 +1,85 @@
+"""The parameters of calls by their types: ``ints_param(call, "axes")``.
+
+The type rule of an op has looked at them: what is of another kind here is a fault of ours.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol, cast
+
+import numpy as np
+
+from .dtypes import DType
+from .ir import Graph
+from .symbolic_size import SymbolicSize
+
+
+class WithParams(Protocol):
+    """A call, or what a rule sees of one."""
+
+    @property
+    def params(self) -> Mapping[str, object]: ...
+
+
+def int_param(call: WithParams, name: str, default: int | None = None) -> int:
+    """A number or a size, as of an axis or a length."""
+    found = call.params.get(name, default)
+    assert isinstance(found, int | SymbolicSize)
+    return cast("int", found)
+
+
+def ints_param(call: WithParams, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
+    """Numbers or sizes, as of axes or a shape."""
+    found = call.params.get(name, default)
+    assert isinstance(found, tuple)
+    return found
+
+
+def optional_ints_param(call: WithParams, name: str) -> tuple[int | None, ...]:
+    """As of axes, for operands of which some have none."""
+    found = call.params[name]
+    assert isinstance(found, tuple)
+    return found
+
+
+def pairs_param(call: WithParams, name: str) -> tuple[tuple[int, int], ...]:
+    """Two numbers or sizes for each axis, as of what is added at its ends."""
+    found = call.params[name]
+    assert isinstance(found, tuple)
+    return found
+
+
+def flag_param(call: WithParams, name: str) -> bool:
+    """A truth; False where a call leaves it out."""
+    found = call.params.get(name, False)
+    assert isinstance(found, bool)
+    return found
+
+
+def text_param(call: WithParams, name: str, default: str | None = None) -> str:
+    found = call.params.get(name, default)
+    assert isinstance(found, str)
+    return found
+
+
+def dtype_param(call: WithParams, name: str = "dtype") -> DType:
+    found = call.params[name]
+    assert isinstance(found, np.dtype)
+    return found
+
+
+def graph_param(call: WithParams, name: str = "graph") -> Graph:
+    found = call.params[name]
+    assert isinstance(found, Graph)
+    return found
+
+
+def optional_graph_param(call: WithParams, name: str) -> Graph | None:
+    found = call.params.get(name)
+    assert found is None or isinstance(found, Graph)
+    return found
+
+
+def graphs_param(call: WithParams, name: str = "branches") -> tuple[Graph, ...]:
+    found = call.params[name]
+    assert isinstance(found, tuple)
+    return found
