@@ -73,7 +73,7 @@ def noted(error: Exception, location: Location | None) -> tuple[str, list[Any]]:
     if not is_told or not all(isinstance(one, _KEPT) for one in args):
         raise ConcretizationError(
             f"{kind.__name__} is raised where values decide, with arguments that are not plain numbers, texts, or "
-            "small arrays: give it a text that needs no value",
+            "small arrays: give it a message that needs no value",
             location,
         )
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

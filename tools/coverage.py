@@ -16,10 +16,10 @@ YES, LINEAR, ZERO, NESTED, DECOMPOSED, HEADER, BY_KERNEL, FIXES = (
 )  # fmt: skip
 
 SPECIALISES = {
-    "cumprod": "its derivative takes log₂ n doubling steps, and is for lengths that need as many",
-    "cumlogsumexp": "its derivative takes log₂ n doubling steps, and is for lengths that need as many",
+    "cumprod": "its derivative takes log₂ n doubling steps, and works for lengths with the same number of steps",
+    "cumlogsumexp": "its derivative takes log₂ n doubling steps, and works for lengths with the same number of steps",
     "det": "its derivative is written out up to three rows",
-    "scatter": "the derivative of mode multiply takes log₂ n doubling steps, and is for as many",
+    "scatter": "the derivative of mode multiply takes log₂ n doubling steps, and works for the same number of steps",
     "tiled": "its transforms take one tile after the other",
 }
 """The ops that do not work for all sizes at once, or whose transforms do not, and why."""
@@ -27,17 +27,17 @@ SPECIALISES = {
 NOT_LINEAR = "not linear in any input"
 
 LEGEND = """\
-yes         a rule of its own; for C and Triton, one expression
+yes         has its own rule; for C and Triton, one expression
 linear      the transpose rule of an op that is linear in an input
 zero        the derivative of a piecewise constant op
-nested      what the op does to the graphs, or the rules of the user's, that it holds
-decomposed  what the ops give that a composite op is made of
-header      an expression that calls a function of our header
-specialises not for all sizes at once, for the reason below; yes says that one call serves all
-—           not elementwise, so that it is written by its kernel
-none        no such rule: not linear in any input, or for the reason below"""
+nested      applies to the nested graphs, or to the user's rules, of the op
+decomposed  follows from the ops of which a composite op consists
+header      an expression that calls a function of Tracemill's header
+specialises not for all sizes at once, for the reason below; yes means that one call serves all
+—           not elementwise, so its kernel writes it
+none        has no rule: not linear in any input, or for the reason below"""
 
-NOT_SPELLED = "neither has it complex numbers, nor all special functions"
+NOT_SPELLED = "it lacks complex numbers, and some special functions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,5 +101,5 @@ def why_not_converted() -> str:
             f'. `{name}` is of an installed library, and not converted: convert=("{library}",) changes that'
         )
     if not getlines(file, frame.f_globals):
-        return f". The source of `{name}` is not at hand, so that it is not converted: put it into a file"
+        return f". The source of `{name}` is not available, so it is not converted: put it into a file"
     return ""

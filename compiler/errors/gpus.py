@@ -92,7 +92,7 @@ class WrongDeviceError(TracemillError, ValueError):
     >>> import numpy as np, tracemill as tm
     >>> tm.compile(np.add)(tm.device_put(np.ones(3), device=0), tm.device_put(np.ones(3), device=1))
     Traceback (most recent call last):
-    tracemill.compiler.errors.gpus.WrongDeviceError: arrays of one call lie on different GPUs: args[0] on...
+    tracemill.compiler.errors.gpus.WrongDeviceError: arrays of one call are on different GPUs: args[0] on...
 
     Fix: copy the array to the right GPU with ``tm.device_put(x, device=1)``.
     """

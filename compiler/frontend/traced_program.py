@@ -28,7 +28,7 @@ from ..tracing.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_insid
 from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
 from ..tracing.outside import Outside, Written
-from ..tracing.trace import CHECKS_BOUNDS, Known, Lane, Storage, Trace, array_type
+from ..tracing.trace import CHECKS_BOUNDS, ExampleIndex, Known, Storage, Trace, array_type
 from ..tracing.traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
 from ..users_errors import noted, told_by
 from ..value_ops import constant, inverse_permutation, transpose
@@ -87,7 +87,7 @@ class Program:
 
     graph: Graph
     arguments: tuple[Argument, ...]
-    captured: tuple["Array | ForeignMemory | TracedArray | Lane", ...]
+    captured: tuple["Array | ForeignMemory | TracedArray | ExampleIndex", ...]
     out_tree: Any
     out_leaves: tuple["ArrayOutput | Static", ...]
     mutated: tuple[tuple[int, int], ...]

@@ -9,14 +9,14 @@ from ..value_ops import broadcast_to, constant, reshape, where
 from .collective_calls import refuse_collectives
 
 
-def per_lane(mask: Value, like: Value) -> Value:
+def per_example(mask: Value, like: Value) -> Value:
     """A mask of one bool per example, reshaped to broadcast against `like`, whose first axis is the batch."""
     return reshape(mask, (*mask.shape, *(1,) * (like.ndim - 1)))
 
 
-def select_lanes(mask: Value, new: Value, old: Value) -> Value:
+def select_examples(mask: Value, new: Value, old: Value) -> Value:
     """``new`` for the examples in the mask, ``old`` for the others."""
-    return where(per_lane(mask, new), new, old)
+    return where(per_example(mask, new), new, old)
 
 
 def refuse_collectives_in(graphs: Sequence[Graph]) -> None:
@@ -34,14 +34,14 @@ def fill_inactive_examples(mask: Value, values: Sequence[Value], mapped: Sequenc
     Code that runs for all examples then sees only valid values: its loops end, nothing overflows, and an unused
     derivative is not NaN, which would spoil the others.
     """
-    lane = bind("argmax", bind("convert", mask, dtype=INT64), axis=0)
+    index = bind("argmax", bind("convert", mask, dtype=INT64), axis=0)
     return tuple(
-        _with_copies(mask, lane, value) if is_mapped else value
+        _with_copies(mask, index, value) if is_mapped else value
         for value, is_mapped in zip(values, mapped, strict=True)
     )
 
 
-def _with_copies(mask: Value, lane: Value, value: Value) -> Value:
-    starts = [lane, *(constant(0, INT64) for _ in value.shape[1:])]
+def _with_copies(mask: Value, index: Value, value: Value) -> Value:
+    starts = [index, *(constant(0, INT64) for _ in value.shape[1:])]
     active = bind("dynamic_slice", value, *starts, sizes=(1, *value.shape[1:]))
-    return select_lanes(mask, value, broadcast_to(bind("stop_gradient", active), value.shape))
+    return select_examples(mask, value, broadcast_to(bind("stop_gradient", active), value.shape))

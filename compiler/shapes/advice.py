@@ -36,4 +36,4 @@ def without_asking(line: str) -> str:
     """What to do about a line of the user's that compares sizes."""
     if re.search(r"(?<!\.)\b(min|max)\(", line):
         return "write np.minimum(n, 8) instead of min(n, 8), and np.maximum instead of max"
-    return "ask less, or accept that"
+    return "avoid this, or accept it"

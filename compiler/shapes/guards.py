@@ -12,7 +12,7 @@ from .reading import Sizes, read_conjunction
 from .spelling import spelled_comparison
 from .terms import Size, sizes_in
 
-OF_KERNEL: Final = "the kernel that computes it on a GPU is made for such sizes"
+OF_KERNEL: Final = "the kernel that computes it on a GPU is made for these sizes"
 """The origin of a guard that no line of the user's caused."""
 REMEMBERED = 256
 """The number of conjunctions whose simplified form is cached."""

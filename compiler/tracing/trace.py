@@ -47,7 +47,7 @@ class KnownOutside:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lane:
+class ExampleIndex:
     """The number of the example that a mapped function is called for: an input of its graph if it is asked for."""
 
     size: int
@@ -136,7 +136,7 @@ class Trace(Builder):
         self.thread = threading.get_ident()
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
-        self.captured: list[Storage | Array | ForeignMemory | Lane] = []
+        self.captured: list[Storage | Array | ForeignMemory | ExampleIndex] = []
         """What lies behind the inputs that come after the arguments."""
         self.ends: dict[Value, tuple[Any, Any]] = {}
         """Between which sizes, both included, the entries of values lie, where what computes them does not tell, or
@@ -381,13 +381,13 @@ class Trace(Builder):
             trace = trace.parent
         return trace is other
 
-    def storage_of_lane(self, lane: Lane) -> Storage:
+    def storage_of_index(self, index: ExampleIndex) -> Storage:
         """The memory of the number of the example, in the trace of the mapped function."""
-        return self._storages.get(id(lane)) or self._capture(lane, Value(Lane.type), lambda: None)
+        return self._storages.get(id(index)) or self._capture(index, Value(ExampleIndex.type), lambda: None)
 
     def _capture(
         self,
-        what: "Storage | Array | ForeignMemory | Lane",
+        what: "Storage | Array | ForeignMemory | ExampleIndex",
         value: Value,
         known: Known,
         layout: Layout | None = None,
@@ -409,7 +409,7 @@ class Trace(Builder):
             if self.storage_behind(number).version and self.inputs[first + number] in self._relied_on
         )
 
-    def captured_behind(self, value: Value) -> "Storage | Array | ForeignMemory | Lane | None":
+    def captured_behind(self, value: Value) -> "Storage | Array | ForeignMemory | ExampleIndex | None":
         """What an input stands for that is not an argument; None for arguments."""
         index = self.inputs.index(value) - (len(self.inputs) - len(self.captured))
         return self.captured[index] if index >= 0 else None

@@ -306,7 +306,7 @@ def _closed(name: str, program: Program) -> Program:
         if index >= count:
             raise ExportError(
                 f"{name} cannot be exported: it updates {program.graph.inputs[index].type}, an array that it closes"
-                " over, which a file cannot hold as such. Make it an argument, or return its new value; a random"
+                " over, which a file cannot store. Make it an argument, or return its new value; a random"
                 " generator, too, can be an argument"
             )
     arrays = [_as_constant(name, array) for array in program.captured]

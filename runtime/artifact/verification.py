@@ -95,10 +95,14 @@ def _run(artifact: Artifact) -> Check:
         noise = rounding_noise(graph, arrays, expected)  # takes some runs, and is rarely needed
         for index, is_good in enumerate(map(agree, found, expected, noise)):
             if not is_good:
-                return Check(name, False, f"output {index} is not what the meanings of the operations give")
+                return Check(
+                    name, False, f"output {index} is not what the NumPy definitions of the operations give"
+                )
     outputs = "the output agrees" if len(expected) == 1 else f"{len(expected)} outputs agree"
     shown = "".join(f", {name} = {size}" for name, size in sizes.items())
-    return Check(name, True, f"{outputs} with the meanings of the operations, on random inputs{shown}")
+    return Check(
+        name, True, f"{outputs} with the NumPy definitions of the operations, on random inputs{shown}"
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -101,7 +101,7 @@ def nan_report(func: Callable[..., Any], *args: Any, **kwargs: Any) -> NanReport
     require_function("nan_report", func)
     if not on_tape():
         raise TransformTypeError(
-            "nan_report: inside a traced function there are no numbers to look at: call it on arrays, outside of "
+            "nan_report: a traced function has no numbers to look at. Call it on arrays, outside of "
             "compile, vmap and other transforms",
             user_location(),
         )

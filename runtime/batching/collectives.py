@@ -131,7 +131,7 @@ def axis_index(axis_name: AxisNames) -> Any:
     """
     index: Any = None
     for axis in located(_axes, "axis_index", axis_name):
-        index = axis.lane if index is None else index * axis.size + axis.lane
+        index = axis.index if index is None else index * axis.size + axis.index
     return index
 
 
@@ -185,8 +185,8 @@ def _is_python_number(x: Any) -> bool:
     return isinstance(x, PYTHON_NUMBERS) and not isinstance(x, np.generic)
 
 
-def _lane(axis: MappedAxis) -> Value:
-    return as_value(axis.lane)
+def _index(axis: MappedAxis) -> Value:
+    return as_value(axis.index)
 
 
 def _reduced(op: str, tree: Any, names: Any) -> Any:
@@ -199,7 +199,7 @@ def _reduced(op: str, tree: Any, names: Any) -> Any:
         if op == "psum" and value.dtype == BOOL:
             value = convert(value, INT64)
         for axis in reversed(axes):
-            value = bind(op, _lane(axis), value, axis=axis.name, count=axis.size)
+            value = bind(op, _index(axis), value, axis=axis.name, count=axis.size)
         return wrap(value, weak=weak_type(x))
 
     return _on_leaves(op, reduced, tree)
@@ -233,7 +233,7 @@ def _gathered(tree: Any, names: Any, place: Any, tiled: bool) -> Any:
         value = as_value(x)
         shape = value.shape
         for axis in reversed(axes):
-            value = bind("all_gather", _lane(axis), value, axis=axis.name, count=axis.size)
+            value = bind("all_gather", _index(axis), value, axis=axis.name, count=axis.size)
         stacked = np.reshape(wrap(value), (size, *shape))
         if not tiled:
             return np.moveaxis(stacked, 0, place)
@@ -252,7 +252,7 @@ def _permuted(tree: Any, name: Any, perm: Any) -> Any:
 
     def permuted(x: Any) -> Any:
         return wrap(
-            bind("ppermute", _lane(axis), as_value(x), axis=axis.name, count=axis.size, sources=sources)
+            bind("ppermute", _index(axis), as_value(x), axis=axis.name, count=axis.size, sources=sources)
         )
 
     return _on_leaves("ppermute", permuted, tree)

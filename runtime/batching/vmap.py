@@ -12,10 +12,10 @@ from ...compiler.frontend.traced_program import ArrayOutput, Program, describe, 
 from ...compiler.ir import Call, Graph, Value, called
 from ...compiler.nesting import shown
 from ...compiler.ops.collective_calls import mapped_values
-from ...compiler.tracing.trace import Lane, require_trace
+from ...compiler.tracing.trace import ExampleIndex, require_trace
 from ...compiler.tracing.traced_array import is_numpy_array
 from ..eager.converting import Convert, converting
-from ..eager.mapped_axes import RANDOMNESS, MappedAxis, lanes, mapping
+from ..eager.mapped_axes import RANDOMNESS, MappedAxis, all_indices, mapping
 from ..eager.mapped_graph import Dim, MappedGraph
 from ..eager.numpy_generators import refusing_draws
 from ..eager.run import inputs_of, is_array, like_function, overwrite
@@ -140,7 +140,7 @@ class _Mapping:
         self, batch: BatchArguments, func: Callable[..., Any], randomness: str, name: str | None
     ) -> None:
         self.batch, self.where = batch, batch.where
-        axis = Lane(batch.size)
+        axis = ExampleIndex(batch.size)
 
         @like_function(func)
         def example(*args: Any, **kwargs: Any) -> Any:
@@ -154,12 +154,14 @@ class _Mapping:
         arrays = [place for place, leaf in enumerate(batch.leaves) if is_array(leaf)]
         captured = self.program.captured
         self.inputs = inputs_of(self.program, [batch.leaves[place] for place in arrays])
-        self.inputs = [lanes(axis) if x is axis else x for x in self.inputs]
+        self.inputs = [all_indices(axis) if x is axis else x for x in self.inputs]
         self.in_axes: list[Dim] = [batch.dims[place] for place in arrays]
         self.in_axes += [0 if x is axis else None for x in captured]
         self.names = [batch.names[place] for place in arrays]
         self.names += [
-            "the lane" if isinstance(x, Lane) else f"an array {x.dtype.name}{list(x.shape)} from outside"
+            "the index of the example"
+            if isinstance(x, ExampleIndex)
+            else f"an array {x.dtype.name}{list(x.shape)} from outside"
             for x in captured
         ]
         self.reached = mapped_values(self.graph, [axis is not None for axis in self.in_axes])

@@ -155,7 +155,7 @@ class Archive:
                 f"{info.compress_size} bytes would unpack to {info.file_size}, by more than {LARGEST_RATIO} times",
             )
         if info.header_offset != place or place + _LOCAL.size + len(name) + info.compress_size > size:
-            raise DamageError(name, "it does not lie behind the member before it")
+            raise DamageError(name, "it does not follow the member before it")
 
 
 def _check_end(file: IO[bytes]) -> int:
@@ -170,7 +170,7 @@ def _check_end(file: IO[bytes]) -> int:
             WHOLE, "this is not a bundle: it does not end as a zip file does. It may be cut off"
         )
     if disk or first or here != count or start + length + _END.size != size:
-        raise DamageError(WHOLE, "its directory does not lie at its end")
+        raise DamageError(WHOLE, "its directory is not at its end")
     if count > MOST_MEMBERS or length > LARGEST_DIRECTORY:
         raise DamageError(
             WHOLE, f"it has {count} members in a directory of {length} bytes, more than are read"

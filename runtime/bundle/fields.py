@@ -83,9 +83,7 @@ class Fields:
         """A non-negative integer."""
         number: int = self.take(name, int)
         if not 0 <= number < below:
-            raise DamageError(
-                self.member, f"{name!r} of {self.what} is {number}, and should lie below {below}"
-            )
+            raise DamageError(self.member, f"{name!r} of {self.what} is {number}, and must be below {below}")
         return number
 
     def fields(self, name: str) -> "Fields":

@@ -144,7 +144,9 @@ class DiskCache:
             self._count("misses")
             if _identity(folder) == before:  # otherwise another process has just evicted or replaced it
                 self._count("bad")
-                self._warn(f"ignored a bad entry of Tracemill's disk cache: {error}. It will be made anew")
+                self._warn(
+                    f"ignored a bad entry of Tracemill's disk cache: {error}. It will be generated again"
+                )
             return None
         self._count("hits")
         with contextlib.suppress(OSError):  # evicted meanwhile, or a read-only disk

@@ -299,7 +299,7 @@ class CompiledFunction:
         if why.is_fault:
             self._warn("is compiled for each size", why)
         if (count := self._variants.family(called).compiled) > MANY:
-            self._warn(f"is compiled for the {count}th time for calls that differ in sizes alone", why)
+            self._warn(f"is compiled for the {count}th time for calls that differ only in sizes", why)
         while len(self._variants) > self._options.max_variants:
             oldest = next(iter(self._variants))
             self._variants.remove(oldest)
@@ -357,9 +357,9 @@ class CompiledFunction:
     def _fixed(self, variant: Variant) -> list[str]:
         """Record that names were of no use, and say why."""
         self._variants.note_fixed(variant)
-        notes = [f"compiled for these sizes alone: {guard}" for guard in variant.guards.described()]
+        notes = [f"compiled only for these sizes: {guard}" for guard in variant.guards.described()]
         if self._variants.family(variant.called).given_up:
-            notes.append(f"after {MOST_FIXED} such programs, these axes are taken as they are from now on")
+            notes.append(f"after {MOST_FIXED} such programs, the sizes of these axes are no longer named")
         return notes
 
     def _check_recompilation(
@@ -369,7 +369,7 @@ class CompiledFunction:
         family, wanted = self._variants.family(called), self._options.on_recompile
         is_step = symbolic is not None and family.compiled > 0 and family.is_named_further_by(symbolic.called)
         if wanted == "error" and not is_step:
-            fixed = (f"compiled for one size alone the last time: {guard}" for guard in family.why_fixed)
+            fixed = (f"compiled for a single size the last time: {guard}" for guard in family.why_fixed)
             raise RecompileError(why.for_one_size(*fixed, fix=family.fix).text("would be compiled again"))
         if callable(wanted):
             wanted(why.text("is compiled again"))

@@ -43,7 +43,7 @@ class Recompilation:
 
     def text(self, what: str = "was compiled again") -> str:
         """Reasons and fixes, a line for each."""
-        head = f"{what} because" if self.reasons else "is compiled for these sizes alone because"
+        head = f"{what} because" if self.reasons else "is compiled only for these sizes because"
         lines = [f"{self.name} {head}", *(f"  {line}" for line in (*self.reasons, *self.notes))]
         return "\n".join([*lines, *([f"fix: {self.fix}"] if self.fix else [])])
 
@@ -121,7 +121,7 @@ def _fix_of_guard(guard: Guard) -> str:
         return f"{guard.because}: {instead_of(code)}"
     if _leaves_one(guard):
         return f"{line} needs the size as a number: {instead_of(code)}"
-    return f"{line} asks for a size, and each answer gets a program: {without_asking(code)}"
+    return f"{line} depends on a size, and each answer gets its own program: {without_asking(code)}"
 
 
 def _leaves_one(guard: Guard) -> bool:

@@ -16,14 +16,14 @@ from ...compiler.interpreter import depends_on
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of
-from ...compiler.tracing.trace import Lane
+from ...compiler.tracing.trace import ExampleIndex
 from ...compiler.tracing.traced_array import is_traced
 from ...compiler.value_ops import add, constant, convert, equal, reshape, slice_axis, sum_, where
 from ...passes.sparsity.colouring import colour_columns, colour_neighbours, colour_stars
 from ...passes.sparsity.sparsity import Known, sparsity
 from ...passes.transforms.transpose import transpose
 from ..batching.chunk_size import Chunking
-from ..eager.mapped_axes import lanes
+from ..eager.mapped_axes import all_indices
 from ..eager.mapped_graph import MappedGraph
 from ..eager.run import transformed
 from .differentiated_call import DifferentiatedCall
@@ -193,11 +193,11 @@ class SparseCall:
             seeds = _seeds(inputs[-1], colours, types)
             return list(keep(seeds, inline(graph, (*inputs[:count], *seeds))))
 
-        given = [*(v.type for v in graph.inputs[:count]), Lane.type]
+        given = [*(v.type for v in graph.inputs[:count]), ExampleIndex.type]
         name = f"{self.call.graph.name}_colours"
         body = graph_of(name, given, each, (*graph.input_names[:count], "colour"))
         mapped = MappedGraph(body, [*[None] * count, 0], [0] * len(body.outputs), size)
-        return self.chunks.run(self.call.where, mapped, [*self.residuals, lanes(Lane(size))])
+        return self.chunks.run(self.call.where, mapped, [*self.residuals, all_indices(ExampleIndex(size))])
 
 
 def _seeds(colour: Value, colours: Array, types: Sequence[ArrayType]) -> list[Value]:

@@ -12,10 +12,10 @@ from ...compiler.frontend.traced_program import ArrayOutput
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.symbolic_size import is_known, typical
-from ...compiler.tracing.trace import Lane
+from ...compiler.tracing.trace import ExampleIndex
 from ...compiler.value_ops import constant, convert, equal, iota, reshape
 from ..batching.chunk_size import Chunking
-from ..eager.mapped_axes import lanes
+from ..eager.mapped_axes import all_indices
 from ..eager.mapped_graph import MappedGraph
 from ..eager.run import zero_of
 from .differentiated_call import DifferentiatedCall
@@ -110,10 +110,10 @@ class _Units:
             directions = [_unit(inputs[-1], t) if i == which else zero_of(t) for i, t in enumerate(types)]
             return inline(self.linear, (*inputs[:count], *directions))
 
-        given = [*(v.type for v in self.linear.inputs[:count]), Lane.type]
+        given = [*(v.type for v in self.linear.inputs[:count]), ExampleIndex.type]
         names = (*self.linear.input_names[:count], "unit")
         mapped = MappedGraph(graph_of(self.name, given, each, names), [*[None] * count, 0], out_axes, size)
-        inputs = [*self.residuals, lanes(Lane(size))]
+        inputs = [*self.residuals, all_indices(ExampleIndex(size))]
         found = self.chunks.run(self.where, mapped, inputs, held=self._held, named=self.named)
         self._held += sum(out.nbytes for out in found)
         return found

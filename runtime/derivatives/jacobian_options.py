@@ -8,7 +8,7 @@ from ...compiler.errors import TransformArgumentError
 from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import describe
 from ...compiler.nesting import shown
-from ...compiler.tracing.trace import Lane, require_trace
+from ...compiler.tracing.trace import ExampleIndex, require_trace
 from ..batching.chunk_size import Chunking, chunking
 from ..eager.mapped_axes import MappedAxis, mapping
 from ..eager.run import like_function
@@ -28,7 +28,7 @@ class JacobianOptions:
 
         @like_function(func)
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            with mapping(MappedAxis(self.where, self.randomness, require_trace(), Lane(1))):
+            with mapping(MappedAxis(self.where, self.randomness, require_trace(), ExampleIndex(1))):
                 return converted(func)(*args, **kwargs)
 
         return guarded

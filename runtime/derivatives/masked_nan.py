@@ -28,8 +28,9 @@ def warn_of_masked_nan(
     pairs = zip(results, again(), strict=True) if lines else ()
     if any(np.any(np.isnan(ours) & ~np.isnan(safe)) for ours, safe in pairs):
         warnings.warn(
-            f"{where}: the derivative is NaN because of what np.where did not choose, at {' or at '.join(lines)}: 0 "
-            "from there times an infinite slope. Pass safe_where=True to mask the slope instead",
+            f"{where}: the derivative is NaN because of a branch that np.where does not choose, at "
+            f"{' or at '.join(lines)}: 0 from there times an infinite slope. Pass safe_where=True to mask "
+            "the slope instead",
             MaskedNaNWarning,
             stacklevel=_users_level(),
         )

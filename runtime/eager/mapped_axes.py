@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.dtypes import INT64
-from ...compiler.tracing.trace import Lane, Trace, current_trace
+from ...compiler.tracing.trace import ExampleIndex, Trace, current_trace
 from ...compiler.tracing.traced_array import TracedArray, is_traced, wrap
 from ...compiler.value_ops import iota
 
@@ -25,7 +25,7 @@ class MappedAxis:
     randomness: str
     trace: Trace
     """The trace of the mapped function."""
-    axis: Lane
+    axis: ExampleIndex
     name: str | None = None
     """Its name for collectives."""
 
@@ -34,9 +34,9 @@ class MappedAxis:
         return self.axis.size
 
     @property
-    def lane(self) -> Any:
+    def index(self) -> Any:
         """The index of this example: an i64, as known or unknown to nested functions as any traced array."""
-        return TracedArray(self.trace.storage_of_lane(self.axis), Lane.type, is_scalar=True)
+        return TracedArray(self.trace.storage_of_index(self.axis), ExampleIndex.type, is_scalar=True)
 
 
 class _Stack(threading.local):
@@ -74,6 +74,6 @@ def update_in_step(array: Any) -> None:
         trace = trace.parent
 
 
-def lanes(axis: Lane) -> Any:
+def all_indices(axis: ExampleIndex) -> Any:
     """The indices of all examples: i64[size]."""
     return np.arange(axis.size) if current_trace() is None else wrap(iota(axis.size, INT64))

@@ -94,7 +94,7 @@ def _made() -> tuple[Path, int]:
         status = os.fstat(descriptor)
         if not is_mine(status) or others_can_write(status):
             os.close(descriptor)
-            raise OSError(f"{path} was exchanged by another user: set TMPDIR to a folder of your own")
+            raise OSError(f"{path} was replaced by another user: set TMPDIR to a folder of your own")
         if _is_locked(descriptor) and os.path.isdir(path):
             return Path(path), descriptor
         os.close(descriptor)

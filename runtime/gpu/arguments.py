@@ -28,7 +28,7 @@ def entered(leaves: Sequence[Any]) -> tuple[list[Any], Callable[[Any], Any] | No
     copy; None if there is no such library with a function for it.
 
     Raises:
-        ForeignArrayError: an array's elements do not lie one behind the other, or its dtype is none of ours.
+        ForeignArrayError: an array's elements are not contiguous, or its dtype is not supported.
     """
     if all(type(leaf) in _OURS for leaf in leaves):
         return list(leaves), None

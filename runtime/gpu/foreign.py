@@ -50,8 +50,8 @@ def foreign(x: Any) -> DeviceArray | None:
     The GPU waits for the work that its library has queued. Its owner is kept alive until the work with it is done.
 
     Raises:
-        ForeignArrayError: its elements do not lie one behind the other in C order, its dtype is none of ours, or its
-            library does not give it.
+        ForeignArrayError: its elements are not contiguous in C order, its dtype is not supported, or its library
+            refuses to share it.
     """
     if isinstance(x, DeviceArray):
         return x
@@ -112,11 +112,11 @@ def _device_at(pointer: int, name: str) -> Device:
 def _array(layout: "Layout", device: Device, name: str, *, is_read_only: bool) -> DeviceArray:
     pointer, shape, strides, dtype, owner = layout
     if not is_supported(dtype):
-        raise ForeignArrayError(f"{name} has dtype {dtype}, which programs here do not compute with")
+        raise ForeignArrayError(f"{name} has dtype {dtype}, which Tracemill does not support")
     if not _is_contiguous(shape, strides, dtype.itemsize):
         raise ForeignArrayError(
-            f"{name} of shape {shape} and strides {strides} bytes is not contiguous: its elements must lie one behind"
-            " the other in C order. Copy it first, x.contiguous() in torch, ascontiguousarray(x) in CuPy"
+            f"{name} of shape {shape} and strides {strides} bytes is not contiguous: its elements must be adjacent"
+            " in C order. Copy it first, x.contiguous() in torch, ascontiguousarray(x) in CuPy"
         )
     nbytes = math.prod(shape) * dtype.itemsize
     return DeviceArray(ForeignMemory(device, pointer, nbytes, owner, is_read_only=is_read_only), shape, dtype)

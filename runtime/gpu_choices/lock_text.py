@@ -10,7 +10,7 @@ FORMAT: Final = 1
 
 HEADER: Final = """\
 # What tm.compile(f, backend="triton", autotune=True) measured and chose. Commit this file:
-# tracemill lock check verifies it, and a kernel that is not in it is measured anew.
+# tracemill lock check verifies it, and a kernel that is not in it is measured again.
 """
 
 

@@ -25,7 +25,7 @@ class Source:
     def __init__(self, method: str, key: Any, counter: Any) -> None:
         self.method = method
         self._key, self._counter = key, counter
-        self._lane = _lane(method)
+        self._index = _index(method)
 
     def stream(self, taken: int) -> Stream:
         """The stream at the counter, which advances by this many blocks."""
@@ -39,7 +39,7 @@ class Source:
             with _taking:  # no calls between these steps: a signal handler could draw there
                 start = self._counter[()]
                 self._counter += blocks_taken
-        return Stream(as_array(self._key), start, self._lane)
+        return Stream(as_array(self._key), start, self._index)
 
     def attempts(self, shape: Size, dtype: Any, numbers: int) -> Stream:
         """The stream for rejection samplers: this many numbers of random bits per element, in each attempt."""
@@ -58,7 +58,7 @@ class Source:
         return self.attempts(shape, dtype, 1).between(shape, dtype)
 
 
-def _lane(method: str) -> Any:
+def _index(method: str) -> Any:
     """The index of the example of a draw, from 1; 0 if all examples draw the same."""
     axes = mapped_axes()
     for axis in axes:
@@ -75,5 +75,5 @@ def _lane(method: str) -> Any:
         raise ArgumentValueError(f"{method}: at most 2³² - 1 examples have random numbers of their own")
     number: Any = 0
     for axis in different:
-        number = number * axis.size + axis.lane
+        number = number * axis.size + axis.index
     return number + 1

@@ -47,13 +47,13 @@ class Stream:
     key: Any
     start: Any
     """The number of the first block: u64."""
-    lane: Any
+    index: Any
     attempt: Any = 0
 
     def bits(self, shape: Size, dtype: Any) -> Any:
         """Random bits from the start of the stream."""
         low, high = self.start & np.uint64(0xFFFFFFFF), self.start >> np.uint64(32)
-        return random_bits(self.key, stack_words(low, high, self.lane, self.attempt), shape, dtype)
+        return random_bits(self.key, stack_words(low, high, self.index, self.attempt), shape, dtype)
 
     def uniform(self, shape: Size, dtype: Any) -> Any:
         """Multiples of 2⁻⁵³, or of 2⁻²⁴ for float32, in [0, 1)."""
@@ -67,7 +67,7 @@ class Stream:
 
     def trying(self, attempt: Any) -> "Stream":
         """The same position in the stream, for another attempt."""
-        return Stream(self.key, self.start, self.lane, attempt)
+        return Stream(self.key, self.start, self.index, attempt)
 
 
 def between(bits: Any, dtype: Any) -> Any:

@@ -48,8 +48,8 @@ def memory_section(
 
 
 _ARENA = (
-    '<p class="empty">What is kept from call to call lies in one piece of memory, which is there all the time: that is'
-    " needed even where it is not in use.</p>"
+    '<p class="empty">What is kept from call to call lies in one block of memory, which exists all the time, even'
+    " while nothing uses it.</p>"
 )
 
 

@@ -17,7 +17,7 @@ MOST_LINES = 3000
 def source_pane(marks: Marks, counts: Mapping[int, int]) -> str:
     """All files, the first one open; `counts` says how many traced calls each line has become."""
     if not marks.files:
-        return '<p class="empty">No call of this program is known to come from a line of yours.</p>'
+        return '<p class="empty">No call of this program is known to come from your source.</p>'
     parts: list[str] = []
     left = MOST_LINES
     for number, (file, lines) in enumerate(marks.files.items()):

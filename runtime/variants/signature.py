@@ -305,7 +305,7 @@ def gpu_of(signature: Signature, captured: Sequence[Any]) -> int | None:
     if len(found) > 1:
         places = ", ".join(f"{path} on cuda:{gpu}" for gpu, path in found.items())
         raise WrongDeviceError(
-            f"arrays of one call lie on different GPUs: {places}. Use device_put for one of them"
+            f"arrays of one call are on different GPUs: {places}. Use device_put for one of them"
         )
     return next(iter(found), None)
 

@@ -276,7 +276,7 @@ def test_named_sizes_go_into_every_format(terminal: Terminal, c_compiler: str) -
     assert not terminal.run(*bounded).status
     ran = terminal.run("verify", "scores.tmill")
     assert not ran.status
-    assert "3 outputs agree with the meanings of the operations, on random inputs, B = 9" in ran.out
+    assert "3 outputs agree with the NumPy definitions of the operations, on random inputs, B = 9" in ran.out
     ran = terminal.run("inspect", "scores.tmill", "--backend", "c", "--stage", "guards")
     assert ran.out.startswith("none: it serves all sizes\n")
     assert not terminal.run(*bounded, "--format", "c", "-o", "scores").status

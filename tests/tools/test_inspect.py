@@ -262,7 +262,7 @@ def test_an_artifact_is_transformed_and_takes_other_arguments_only_then(
     assert traced(terminal, artifact, *mapped).endswith("-> f32[9]:")
     ran = terminal.run("inspect", artifact, "--in", "w: f32[9, 2]")
     assert ran.status == 2
-    assert "loss.tmill has arguments of its own: loss(w: f32[2], " in ran.err
+    assert "loss.tmill already has its arguments: loss(w: f32[2], " in ran.err
 
 
 def test_an_artifact_has_an_html_report(terminal: Terminal, artifact: str) -> None:

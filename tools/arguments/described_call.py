@@ -135,7 +135,7 @@ def described_call(
     loaded = artifact.function()
     is_described = bool(described) or example is not None
     if is_described and not transform:
-        raise click.UsageError(f"{name} has arguments of its own: {artifact}. Leave --in and --example out")
+        raise click.UsageError(f"{name} already has its arguments: {artifact}. Leave --in and --example out")
     signature = described_signature(loaded, described, example) if is_described else artifact.signature
     changed = apply_transforms(transform, loaded) if transform else loaded
     return DescribedCall(loaded, changed, signature, artifact)

@@ -3,7 +3,7 @@
 from typing import Final
 
 DECLARATIONS: Final = """\
-// The products of matrices of NumPy's BLAS: where Python has found them.
+// The matrix products of NumPy's BLAS, at the addresses that Python has found.
 typedef struct {
     void *of_floats, *of_doubles;
     int is_wide;  // its integers have 64 bits
@@ -57,8 +57,8 @@ LEAST: Final = 1 << 22
 HERE_DECLARATIONS: Final = f"""\
 enum {{ TM_CALLS = 64 }};  // at once: OpenBLAS has memory for twice as many
 
-// Into how many parts of rows each of some products is cut, a row being so many multiplications: parts that
-// OpenBLAS computes on the thread that asks. 0 if it would take threads of its own. That depends on the sizes alone.
+// The number of parts of rows into which each product is split, where `row` is the number of multiplications per row:
+// OpenBLAS computes such a part on the calling thread. 0 if it would start its own threads. Depends only on the sizes.
 static inline long tm_parts(int64_t products, int64_t rows, int64_t row)
 {{
     if (rows * row <= {BATCH})
@@ -67,7 +67,7 @@ static inline long tm_parts(int64_t products, int64_t rows, int64_t row)
     return wanted < most ? wanted : most ? most : 1;
 }}
 
-// The product on the thread that asks for it, if it is such a part.
+// The product on the calling thread, if it is such a part.
 #define TM_PRODUCT_HERE(name, multiply, type, field) \\
     static void name(bool turned, bool other_turned, int64_t rows, int64_t columns, int64_t length, \\
                      const type *x, int64_t x_row, const type *y, int64_t y_row, type *out) \\

@@ -12,16 +12,16 @@ CALL: Final = "tm_stops("
 """Contained in a text whose loops check."""
 
 DECLARATIONS: Final = """\
-// Loops ask from time to time whether they shall stop.
+// Loops check regularly whether to stop.
 typedef struct tm_turn {
-    long spent;  // nanoseconds, estimated, since the clock was last looked at
-    long asked;  // the clock's milliseconds when Python was last asked
+    long spent;  // estimated nanoseconds since the clock was last read
+    long asked;  // the clock's milliseconds when signals were last checked
     bool is_stopped;
     bool (*stops)(struct tm_turn *);
     void *state;  // of Python's thread, which does not hold the interpreter's lock
 } tm_turn;
 
-static _Thread_local tm_turn *tm_now;  // this thread's; null where there is nobody to ask
+static _Thread_local tm_turn *tm_now;  // this thread's; null if loops cannot be interrupted
 
 static inline bool tm_stops(long work)
 {
@@ -34,7 +34,7 @@ static inline bool tm_stops(long work)
 PYTHON: Final = """\
 #include <time.h>
 
-// Python's signals are handled here, every 50 milliseconds: then Ctrl-C, or whatever a handler raises, stops all loops.
+// Python's signals are handled here, every 50 milliseconds: Ctrl-C, or any exception of a handler, stops all loops.
 static long tm_clock(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -47,7 +47,7 @@ static bool tm_ask(tm_turn *now) {
     now->spent = 0;
     if (!now->asked) now->asked = time;
     if (time - now->asked < 50) return false;
-    tm_now = 0;  // a handler's own calls have turns of their own
+    tm_now = 0;  // a handler's own calls have their own state
     PyEval_RestoreThread(now->state);
     now->is_stopped = PyErr_CheckSignals() != 0;
     now->state = PyEval_SaveThread();
@@ -57,7 +57,7 @@ static bool tm_ask(tm_turn *now) {
     return now->is_stopped;
 }
 
-// Run a function whose loops may ask; whether they were stopped, by an exception that is set.
+// Run a function with loops that check. Returns whether they were stopped, with the exception set.
 static int tm_run(const tm_function *f, void **data, long threads) {
     if (!f->releasing) {
         f->run(data, threads);

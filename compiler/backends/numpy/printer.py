@@ -60,7 +60,7 @@ FIXED_NAMES = (
 )
 """The names of a module's own functions and variables, except those of its self check."""
 
-MEANING = "The meaning of every operation, one by one."
+MEANING = "The NumPy definition of every operation, one by one."
 """The name of the reference function for the self check."""
 
 NEW_MEMORY = """\
@@ -228,10 +228,14 @@ def _first_parameters(effects: bool) -> tuple[str, ...]:
 
 def _header(name: str, module: Module, check: bool) -> list[str]:
     needs = "NumPy and ml_dtypes" if module.uses_bfloat16 else "only NumPy"
-    run = " Run this file to check it against the meaning of every operation and to time it." if check else ""
+    run = (
+        " Run this file to check it against the NumPy definition of every operation and to time it."
+        if check
+        else ""
+    )
     called = _called_library(module)
     beside = (
-        [f"Its {called.language} functions stand in the {called.language} file beside it.", ""]
+        [f"Its {called.language} functions are in the {called.language} file beside it.", ""]
         if called
         else []
     )

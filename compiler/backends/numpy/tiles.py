@@ -18,7 +18,7 @@ from .planes import PLANES, has_short_rows, wants_planes
 
 THREADS = '''\
 def threads():
-    """How many may work on tiles: what OMP_NUM_THREADS says, else as many as there are cores for this process."""
+    """The number of threads for tiles: OMP_NUM_THREADS, or the number of cores that this process may use."""
     try:
         return int(os.environ["OMP_NUM_THREADS"])
     except (KeyError, ValueError):
@@ -27,9 +27,9 @@ def threads():
 
 POOL = '''\
 def pool():
-    """Threads that wait for tiles; a process that was forked makes its own."""
+    """Threads that wait for tiles; a forked process makes its own."""
     if (process := os.getpid()) not in pools:
-        import concurrent.futures  # takes long, and one thread does without
+        import concurrent.futures  # takes long, and a single thread does not need it
 
         pools.setdefault(process, concurrent.futures.ThreadPoolExecutor(64, "tiles"))
     return pools[process]
@@ -37,7 +37,7 @@ def pool():
 
 IN_TILES = '''\
 def in_tiles(tile, memory, count, *arrays):
-    """Compute so many tiles, here and in other threads, if there are two or more for each."""
+    """Compute this many tiles, here and in other threads if each gets at least two."""
     numbers = collections.deque(range(count))
     helpers = []
     try:

@@ -179,9 +179,7 @@ class ScanStep:
 
     def __str__(self) -> str:
         order = ", the last rows first" if self.reverse else ""
-        return (
-            f"{_names(self.outputs)} = {self.length} turns of {self.body.name}({_names(self.inputs)}){order}"
-        )
+        return f"{_names(self.outputs)} = {self.length} iterations of {self.body.name}({_names(self.inputs)}){order}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +213,9 @@ class WhileStep:
         return self.condition, self.body
 
     def __str__(self) -> str:
-        most = "" if self.most is None else f", {self.most} turns at most"
-        turns = f"turns of {self.body.name}({_names(self.inputs)}) while {self.condition.name}"
-        return f"{_names(self.outputs)} = {turns}{most}  # the host waits for each"
+        most = "" if self.most is None else f", at most {self.most} iterations"
+        iterations = f"iterations of {self.body.name}({_names(self.inputs)}) while {self.condition.name}"
+        return f"{_names(self.outputs)} = {iterations}{most}  # the host waits for each"
 
 
 @dataclass(frozen=True, slots=True)

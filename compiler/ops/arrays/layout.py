@@ -146,9 +146,7 @@ def _slice_type(x: ArrayType, start: Shape, stop: Shape, step: Shape) -> ArrayTy
         raise ShapeError(f"slice of {x}: start, stop and step need one entry per axis")
     for dim, first, last, stride in zip(x.shape, start, stop, step, strict=True):
         if not (0 <= first <= last <= dim and stride >= 1):
-            raise ShapeError(
-                f"slice of {x}: {first}:{last}:{stride} does not lie within an axis of length {dim}"
-            )
+            raise ShapeError(f"slice of {x}: {first}:{last}:{stride} is not within an axis of length {dim}")
     return ArrayType(x.dtype, tuple((b - a + s - 1) // s for a, b, s in zip(start, stop, step, strict=True)))
 
 

@@ -10,7 +10,7 @@ from ...interpreter import depends_on, evaluate
 from ...ir import ArrayType, Graph, Value
 from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...value_ops import convert, equal, full, logical_not, maximum, minimum
-from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_lanes
+from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_examples
 from ..nested_graphs import graph_of, spread
 
 FAMILY = "branching"
@@ -178,7 +178,7 @@ def _select_branch(
         types = [mask.type, *(value.type for value in branch.inputs)]
         ways = (_for_none(branch, types), _for_all(branch, types, mapped))
         found = bind_all("switch", bind("any", mask, axes=(0,)), mask, *operands, branches=ways)
-        results = tuple(map(select_lanes, (mask,) * len(found), found, results)) if results else found
+        results = tuple(map(select_examples, (mask,) * len(found), found, results)) if results else found
     return results
 
 

@@ -39,9 +39,9 @@ result."""
 
 
 def _type_of(name: str, kinds: str, result: Callable[..., Shape]) -> Callable[..., ArrayType]:
-    def type_rule(lane: ArrayType, x: ArrayType, *, axis: str, count: int, **params: Any) -> ArrayType:
-        if lane.dtype != INT64 or lane.shape or kind(x.dtype) not in kinds:
-            raise DTypeError(f"{name} over {axis!r} is not defined for ({lane}, {x})")
+    def type_rule(index: ArrayType, x: ArrayType, *, axis: str, count: int, **params: Any) -> ArrayType:
+        if index.dtype != INT64 or index.shape or kind(x.dtype) not in kinds:
+            raise DTypeError(f"{name} over {axis!r} is not defined for ({index}, {x})")
         return ArrayType(x.dtype, result(x, axis=axis, count=count, **params))
 
     return type_rule
@@ -53,10 +53,10 @@ def _batch_of(name: str, with_all: WithAll, in_place: tuple[int, int]) -> Callab
     def batch(
         inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
     ) -> "Value | Unmapped":
-        lane, x = inputs
+        index, x = inputs
         if mapped[0]:
             return with_all(leading(x, mapped[1], size), **params)
-        moved = bind(name, lane, moveaxis(x, 0, in_place[0]), **params)
+        moved = bind(name, index, moveaxis(x, 0, in_place[0]), **params)
         return moveaxis(moved, in_place[1], 0)
 
     return batch
@@ -98,7 +98,7 @@ def _linear(name: str) -> JvpRule:
 
 _collective(
     "psum",
-    lambda lane, x, axis, count: np.multiply(x, x.dtype.type(count)),
+    lambda index, x, axis, count: np.multiply(x, x.dtype.type(count)),
     _linear("psum"),
     lambda cotangents, inputs, **params: (None, bind("psum", inputs[0], cotangents[0], **params)),
     lambda x, axis, count: Unmapped(sum_(x, (0,))),
@@ -111,17 +111,17 @@ def _extreme_tangent(
     inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: tuple[Value, ...], **params: Any
 ) -> Value | None:
     """Examples that attain the extremum share the derivative."""
-    (lane, x), tangent = inputs, tangents[1]
+    (index, x), tangent = inputs, tangents[1]
     assert tangent is not None
     is_there = convert(equal(x, outputs[0]), x.dtype)
-    sharing = bind("psum", lane, is_there, **params)
-    return divide(bind("psum", lane, multiply(is_there, tangent), **params), sharing)
+    sharing = bind("psum", index, is_there, **params)
+    return divide(bind("psum", index, multiply(is_there, tangent), **params), sharing)
 
 
 for _name, _reduction in (("pmax", "max"), ("pmin", "min")):
     _collective(
         _name,
-        lambda lane, x, axis, count: np.array(x),
+        lambda index, x, axis, count: np.array(x),
         _extreme_tangent,
         not_linear,
         lambda x, axis, count, reduction=_reduction: Unmapped(bind(reduction, x, axes=(0,))),
@@ -134,7 +134,7 @@ for _name, _reduction in (("pmax", "max"), ("pmin", "min")):
 
 _collective(
     "all_gather",
-    lambda lane, x, axis, count: np.broadcast_to(x, (count, *x.shape)).copy(),
+    lambda index, x, axis, count: np.broadcast_to(x, (count, *x.shape)).copy(),
     _linear("all_gather"),
     lambda cotangents, inputs, **params: (None, bind("psum_scatter", inputs[0], cotangents[0], **params)),
     lambda x, axis, count: Unmapped(x),
@@ -155,7 +155,7 @@ def _scattered_shape(x: ArrayType, axis: str, count: int) -> Shape:
 
 _collective(
     "psum_scatter",
-    lambda lane, x, axis, count: np.multiply(x[int(lane) % count], x.dtype.type(count)),
+    lambda index, x, axis, count: np.multiply(x[int(index) % count], x.dtype.type(count)),
     _linear("psum_scatter"),
     lambda cotangents, inputs, **params: (None, bind("all_gather", inputs[0], cotangents[0], **params)),
     lambda x, axis, count: sum_(x, (0,)),
@@ -194,7 +194,7 @@ def _permute_back(
 
 _collective(
     "ppermute",
-    lambda lane, x, axis, count, sources: x.copy() if sources[int(lane) % count] >= 0 else np.zeros_like(x),
+    lambda index, x, axis, count, sources: x.copy() if sources[int(index) % count] >= 0 else np.zeros_like(x),
     _linear("ppermute"),
     _permute_back,
     _permuted,

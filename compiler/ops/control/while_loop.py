@@ -33,7 +33,7 @@ from ...value_ops import (
     where,
     zeros_like,
 )
-from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_lanes
+from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_examples
 from ..collective_calls import mapped_values
 from ..nested_graphs import graph_of, needed_calls, rearranged, spread, spreading
 
@@ -374,7 +374,7 @@ def _until_all_are_done(
     def step(*values: Value) -> list[Value]:
         going, before = values[consts], (*values[:consts], *values[consts + 1 :])
         new = inline(body, fill_inactive_examples(going, before, marks))
-        after = [select_lanes(going, a, b) for a, b in zip(new, before[consts:], strict=True)]
+        after = [select_examples(going, a, b) for a, b in zip(new, before[consts:], strict=True)]
         return [inline(cond, (*before[:consts], *after))[0], *after]
 
     found = bind_all(

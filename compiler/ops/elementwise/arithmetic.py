@@ -285,5 +285,5 @@ elementwise(
     spelling={"numpy": "np.minimum({2}, np.maximum({1}, {0}))", "c": "tm_clip_{t}({0}, {1}, {2})",
               "c_bool": "(({0} | {1}) & {2})", "triton": "tm_clip({0}, {1}, {2})",
               "triton_bool": "(({0} | {1}) & {2})"},
-    family=FAMILY, doc="x where it lies between its bounds, on them too, where the derivative is 1; else the bound.",
+    family=FAMILY, doc="x if it is between its bounds or on them, where the derivative is 1; otherwise the bound.",
 )  # fmt: skip

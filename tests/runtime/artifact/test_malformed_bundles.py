@@ -122,7 +122,7 @@ ZIPS: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty": (lambda: b"", "this is not a bundle"),
     "cut off": (lambda: GOOD()[:-7], "it may be cut off|It may be cut off"),
     "text": (lambda: b"hello " * 100, "this is not a bundle"),
-    "something in front": (lambda: b"#!/bin/sh\n" + GOOD(), "its directory does not lie at its end"),
+    "something in front": (lambda: b"#!/bin/sh\n" + GOOD(), "its directory is not at its end"),
     "something behind": (lambda: GOOD() + b"more", "this is not a bundle"),
     "comment": (with_comment, "this is not a bundle"),
     "no members": (lambda: zipped({}), "it has no member manifest.json"),
@@ -142,8 +142,8 @@ ZIPS: dict[str, tuple[Callable[[], bytes], str]] = {
     "checksum": (lambda: in_directory(16, b"\0\0\0\0"), "manifest.json: it cannot be unpacked: Bad CRC"),
     "encrypted": (lambda: in_directory(8, b"\1\0"), "encrypted"),
     "method": (lambda: in_directory(10, b"\x0c\0"), "packed by method 12"),
-    "many disks": (lambda: patched(-18, b"\1\0"), "its directory does not lie at its end"),
-    "overlapping": (overlapping, "does not lie behind the member before it"),
+    "many disks": (lambda: patched(-18, b"\1\0"), "its directory is not at its end"),
+    "overlapping": (overlapping, "does not follow the member before it"),
     "many members": (lambda: patched(-14, b"\xff\xff\xff\xff"), "65535 members"),
 }
 
@@ -222,7 +222,7 @@ MANIFESTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "setting": (set_("arguments", "tuple", 1, "dict", 1, 0, "value", {"float": "1e9"}), "is not a number"),
     "unknown class": (set_(*ARGUMENT, {"object": ["os:system", None, []]}), "objects of the class os:system"),
     "deep": (set_(*ARGUMENT, json.loads('{"list": [' * 80 + "]}" * 80)), "nested more than 64 deep"),
-    "results": (set_("results", {"leaf": "output", "output": 7, "as": "array"}), "should lie below"),
+    "results": (set_("results", {"leaf": "output", "output": 7, "as": "array"}), "must be below"),
     "result": (set_("results", {"leaf": "output", "output": 0, "as": "bytes"}), "not 'bytes'"),
     "results left out": (set_("results", None), "once of each output"),
     "mutated": (set_("mutated", [[0, 99]]), "which is not a pair of input and output"),

@@ -10,8 +10,8 @@ from tracemill.compiler.errors import TransformArgumentError
 from tracemill.runtime.eager.mapped_axes import mapped_axes, update_in_step
 
 
-def lane() -> Any:
-    return mapped_axes()[-1].lane
+def index() -> Any:
+    return mapped_axes()[-1].index
 
 
 @pytest.mark.parametrize("flag", ["unknown", None, 0, "Same"])
@@ -23,30 +23,30 @@ def test_an_unknown_flag_is_an_error_when_wrapping(flag: Any) -> None:
 
 
 def test_each_example_knows_its_number() -> None:
-    out = tm.vmap(lambda x: x + lane())(np.zeros(3))
+    out = tm.vmap(lambda x: x + index())(np.zeros(3))
     np.testing.assert_array_equal(out, [0.0, 1.0, 2.0])
     assert out.dtype == np.float64
 
 
 def test_a_lane_is_mapped_though_no_argument_is() -> None:
-    assert tm.vmap(lane, axis_size=3)().tolist() == [0, 1, 2]
+    assert tm.vmap(index, axis_size=3)().tolist() == [0, 1, 2]
     with pytest.raises(TransformArgumentError, match="depends on the batch"):
-        tm.vmap(lane, out_dims=None, axis_size=3)()
+        tm.vmap(index, out_dims=None, axis_size=3)()
 
 
 def test_nested_functions_know_the_lanes_of_all_axes() -> None:
     def place(x: Any) -> Any:
         outer, inner = mapped_axes()
-        return 10 * outer.lane + inner.lane
+        return 10 * outer.index + inner.index
 
     nested = tm.vmap(tm.vmap(place))
     expected = [[0, 1, 2], [10, 11, 12]]
     assert nested(np.zeros((2, 3))).tolist() == expected
     assert tm.compile(nested)(np.zeros((2, 3))).tolist() == expected
     assert tm.vmap(tm.vmap(tm.compile(place)))(np.zeros((2, 3))).tolist() == expected
-    slopes = tm.vmap(tm.grad(lambda x: x * lane()))(np.zeros(3))
+    slopes = tm.vmap(tm.grad(lambda x: x * index()))(np.zeros(3))
     np.testing.assert_array_equal(slopes, [0.0, 1.0, 2.0])
-    chosen = tm.vmap(lambda x: tm.cond(x > 1, lane, lambda: -lane()))(np.arange(3.0))
+    chosen = tm.vmap(lambda x: tm.cond(x > 1, index, lambda: -index()))(np.arange(3.0))
     assert chosen.tolist() == [0, -1, 2]
 
 
@@ -89,7 +89,7 @@ def test_the_largest_counts_where_examples_come_to_differ() -> None:
     def step(x: Any) -> Any:
         update_in_step(count)
         inside = np.asarray(count)
-        inside += lane()
+        inside += index()
         return x + inside
 
     assert tm.vmap(step)(np.zeros(3)).tolist() == [5, 6, 7]

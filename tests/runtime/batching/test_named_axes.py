@@ -250,7 +250,7 @@ def test_collectives_in_functions_that_calls_hold(wrap: Wrap) -> None:
     np.testing.assert_allclose(wrap(checkpointed)(X), X * total)
     compiled = over_i(tm.compile(lambda x: x * tm.psum(x, "i")))
     np.testing.assert_allclose(wrap(compiled)(X), X * total)
-    w = np.ones(3)  # nothing that is mapped enters the branch but the lane
+    w = np.ones(3)  # nothing that is mapped enters the branch but the index
     chosen = over_i(lambda x, go: tm.cond(go, lambda: tm.psum(w, "i"), lambda: w) + x, in_dims=(0, None))
     np.testing.assert_allclose(wrap(chosen)(X, True), X + 4)
 

@@ -151,7 +151,7 @@ def test_a_recompilation_names_the_guard_its_values_the_line_and_what_to_do() ->
     text = f.explain_recompile()
     assert "the program for f64[x_0] is for x_0 >= 9, and x_0 is 3, by test_dynamic.py:" in text
     assert "if x.shape[0] > 8:" in text
-    assert "\nfix: that line asks for a size" in text
+    assert "\nfix: that line depends on a size" in text
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_recompilation_names_the_guard_its_values_the_line_and_what_to_do() ->
         (lambda x: x * float(len(x)), "write n * 1.0"),
         (lambda x: x[: int(len(x) / 2)], "write n instead of int(n), and n // 2"),
         (lambda x: sum(x[i] for i in range(len(x))), "loop with tm.fori_loop(0, n, …)"),
-        (lambda x: x.reshape(2, -1) if len(x) % 2 == 0 else x, "ask less, or accept that"),
+        (lambda x: x.reshape(2, -1) if len(x) % 2 == 0 else x, "avoid this, or accept it"),
     ],
 )
 def test_the_remedy_is_for_the_line_that_needs_a_size_or_asks(function: Any, fix: str) -> None:
@@ -223,7 +223,7 @@ def test_a_size_that_is_needed_as_a_number_gives_up_names_after_some_programs() 
     for count in (3, 4):
         again(rows(count))
     text = again.explain_recompile()
-    assert "compiled for these sizes alone: x_0 == 4  # test_dynamic.py:" in text
+    assert "compiled only for these sizes: x_0 == 4  # test_dynamic.py:" in text
     assert "for number in range(x.shape[0]):" in text
 
 
@@ -272,7 +272,7 @@ def test_that_names_do_not_do_is_said_with_the_error_and_the_lines(
     assert "please report this" in f.explain_recompile()
     first = tm.compile(function, dynamic=True)
     with pytest.warns(
-        RecompileWarning, match="is compiled for these sizes alone because\n  no program for many"
+        RecompileWarning, match="is compiled only for these sizes because\n  no program for many"
     ):
         first(np.ones(5))
     assert said in first.explain_recompile()
@@ -770,7 +770,7 @@ def test_many_programs_for_sizes_are_worth_one_warning() -> None:
     f = tm.compile(layer, dynamic=False)
     for count in range(8):
         f(rows(count), W)
-    with pytest.warns(RecompileWarning, match="compiled for the 9th time for calls that differ in") as caught:
+    with pytest.warns(RecompileWarning, match="compiled for the 9th time for calls that differ only in") as caught:
         f(rows(8), W)
     assert caught[0].filename == __file__
     f(rows(9), W)

@@ -59,7 +59,7 @@ def test_a_file_is_short_and_readable(path: Path) -> None:
         path.read_text()
         == f"""\
 # What tm.compile(f, backend="triton", autotune=True) measured and chose. Commit this file:
-# tracemill lock check verifies it, and a kernel that is not in it is measured anew.
+# tracemill lock check verifies it, and a kernel that is not in it is measured again.
 format = 1
 
 [sm_90.{EXP.key}]

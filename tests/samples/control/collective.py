@@ -10,17 +10,17 @@ from tracemill.compiler.ir import Shape
 
 COUNT = 3
 AXIS = {"axis": "i", "count": COUNT}
-LANE = Points((1,))
+INDEX = Points((1,))
 CYCLE = {"sources": (2, 0, 1)}
 SHIFT = {"sources": (-1, 0, 1)}
 
 
-def _gathered(lane: Any, x: Any, axis: str, count: int) -> Any:
+def _gathered(index: Any, x: Any, axis: str, count: int) -> Any:
     return np.stack([x] * count)
 
 
-def _scattered(lane: Any, x: Any, axis: str, count: int) -> Any:
-    return np.sum([x] * count, axis=0)[int(lane)]
+def _scattered(index: Any, x: Any, axis: str, count: int) -> Any:
+    return np.sum([x] * count, axis=0)[int(index)]
 
 
 def collective(op: str, dtypes: str, *shapes: Shape, reference: Any, **params: Any) -> list[Sample]:
@@ -30,7 +30,7 @@ def collective(op: str, dtypes: str, *shapes: Shape, reference: Any, **params: A
             ((), shape),
             ("i64", dtype),
             {**AXIS, **params},
-            (LANE, "real"),
+            (INDEX, "real"),
             reference=reference,
             widened=False,
             ulps=4,
@@ -58,14 +58,14 @@ def _refusals(op: str, **params: Any) -> list[Failure]:
 NUMBERS = "f64 f32 c128 i64"
 SAMPLES: tuple[Sample, ...] = (
     *collective(
-        "psum", NUMBERS, (), (2, 4), reference=lambda lane, x, axis, count: np.sum([x] * count, axis=0)
+        "psum", NUMBERS, (), (2, 4), reference=lambda index, x, axis, count: np.sum([x] * count, axis=0)
     ),
-    *collective("pmax", "f64 f32 i64 bool", (), (2, 4), reference=lambda lane, x, axis, count: x),
-    *collective("pmin", "f64 f32 i64 bool", (), (2, 4), reference=lambda lane, x, axis, count: x),
+    *collective("pmax", "f64 f32 i64 bool", (), (2, 4), reference=lambda index, x, axis, count: x),
+    *collective("pmin", "f64 f32 i64 bool", (), (2, 4), reference=lambda index, x, axis, count: x),
     *collective("all_gather", f"{NUMBERS} bool", (), (2,), reference=_gathered),
     *collective("psum_scatter", NUMBERS, (3,), (3, 2), reference=_scattered),
-    *collective("ppermute", f"{NUMBERS} bool", (), (2,), reference=lambda lane, x, **params: x, **CYCLE),
-    *collective("ppermute", NUMBERS, (2,), reference=lambda lane, x, **params: x, **SHIFT),
+    *collective("ppermute", f"{NUMBERS} bool", (), (2,), reference=lambda index, x, **params: x, **CYCLE),
+    *collective("ppermute", NUMBERS, (2,), reference=lambda index, x, **params: x, **SHIFT),
 )
 FAILURES: tuple[Failure, ...] = (
     *(failure for op in ("psum", "pmax", "pmin", "all_gather", "psum_scatter") for failure in _refusals(op)),

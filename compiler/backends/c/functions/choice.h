@@ -1,5 +1,5 @@
-// Choices between elements. As arguments both are read, whichever is taken: where only one is, gcc 12 makes vectors that
-// read every other element of an array by the mask of its neighbours.
+// Choices between elements. Both are arguments, so both are always read: where only one is read, gcc 12 makes vectors
+// that read every other element of an array by the mask of its neighbours.
 
 static inline REAL tm_where_REAL(bool condition, REAL x, REAL y)
 {

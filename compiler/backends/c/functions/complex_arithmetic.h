@@ -1,6 +1,6 @@
-// Arithmetic on complex numbers by NumPy's formulas: C's own mend infinities, which NumPy does not.
+// Arithmetic on complex numbers by NumPy's formulas. C's own formulas repair infinities; NumPy's do not.
 
-// NumPy's vector loops fuse products with sums where the processor can.
+// NumPy's vector loops use fused multiply-add where the processor has it.
 static inline COMPLEX tm_multiply_COMPLEX(COMPLEX x, COMPLEX y)
 {
     const REAL a = crealF(x), b = cimagF(x), c = crealF(y), d = cimagF(y);
@@ -69,7 +69,7 @@ static inline bool tm_isfinite_COMPLEX(COMPLEX z)
     return (fabsF(crealF(z)) < (REAL)INFINITY) & (fabsF(cimagF(z)) < (REAL)INFINITY);
 }
 
-// In lexicographic order; nothing is before or after a number with a NaN.
+// In lexicographic order. A number with a NaN compares false with everything.
 static inline bool tm_less_COMPLEX(COMPLEX x, COMPLEX y)
 {
     const REAL a = crealF(x), b = cimagF(x), c = crealF(y), d = cimagF(y);

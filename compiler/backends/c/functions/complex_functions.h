@@ -1,4 +1,4 @@
-// Elementary functions of complex numbers that complex.h lacks, or that NumPy computes otherwise.
+// Elementary functions of complex numbers that complex.h lacks, or that NumPy computes differently.
 
 static inline COMPLEX tm_exp2_COMPLEX(COMPLEX z)
 {

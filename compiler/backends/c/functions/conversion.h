@@ -1,5 +1,5 @@
-// Floating-point numbers as integers, rounded towards 0. C leaves open what becomes of NaN and of numbers that do not
-// fit: here it is what x86 processors and so NumPy's loops give, the least integer of 32 or 64 bits.
+// Floating-point numbers as integers, rounded towards 0. In C, converting NaN or a number that does not fit is
+// undefined. Here it gives what x86 processors and so NumPy's loops give: the smallest integer of 32 or 64 bits.
 
 static inline int32_t tm_as_int_REAL(REAL x)
 {
@@ -13,13 +13,13 @@ static inline int64_t tm_as_long_REAL(REAL x)
     return fits ? (int64_t)x : INT64_MIN;
 }
 
-// Through int32, and narrower numbers keep its last bits.
+// Through int32; narrower types keep its low bits.
 static inline INT tm_convert_REAL_INT(REAL x)
 {
     return sizeof(INT) == 8 ? (INT)tm_as_long_REAL(x) : (INT)tm_as_int_REAL(x);
 }
 
-// uint32 through int64, and uint64 from 2^63 on less that.
+// uint32 goes through int64. uint64 subtracts 2^63 first from numbers that large.
 static inline UINT tm_convert_REAL_UINT(REAL x)
 {
     if (sizeof(UINT) == 8) {

@@ -1,8 +1,8 @@
-// Exponentials that compilers put into loops, which calls of the C library's vector functions would interrupt.
+// Exponentials that compilers inline into loops; calls of the C library's vector functions would split these loops.
 
-// e^x = 2^n e^r for an integer n: r is at most log(2) / 2, and the error 1 unit of the last place. Adding 2^23 + 2^22
-// rounds to an integer, in the lowest bits. The polynomial is the best of its degree by its largest relative error. 2^n is
-// applied in two halves, since it may be out of range where e^x is not.
+// e^x = 2^n e^r for an integer n: r is at most log(2) / 2, and the error is 1 unit in the last place. Adding 2^23 + 2^22
+// rounds to an integer, in the lowest bits. The polynomial has the smallest maximum relative error of its degree. 2^n is
+// applied in two factors, because it may be out of range where e^x is not.
 static inline float tm_exp_f32(float x)
 {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
@@ -29,7 +29,7 @@ static inline double tm_exp_f64(double x)
     return exp(x);
 }
 
-// tanh y = t / (t + 2) for t = e^2y − 1 = 2^n (e^r − 1) + (2^n − 1), within 3 units of the last place. It is 1 from 9.1 on.
+// tanh y = t / (t + 2) for t = e^2y − 1 = 2^n (e^r − 1) + (2^n − 1), within 3 units in the last place. It is 1 from 9.1 on.
 static inline float tm_tanh_f32(float x)
 {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)

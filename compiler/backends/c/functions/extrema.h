@@ -1,4 +1,4 @@
-// The larger and the smaller of two numbers. On a tie, and so of 0 and -0, the second is taken.
+// The larger and the smaller of two numbers. A tie, such as 0 and -0, gives the second.
 
 // NaN if either is.
 static inline REAL tm_maximum_REAL(REAL x, REAL y)
@@ -46,7 +46,7 @@ static inline REAL tm_fmin_REAL(REAL x, REAL y)
     return y != y ? x : smaller;
 }
 
-// On a tie x stays, and so does -0 on a bound of 0.
+// A tie gives x: -0 stays where the bound is 0.
 static inline REAL tm_clip_REAL(REAL x, REAL low, REAL high)
 {
     return tm_minimum_REAL(high, tm_maximum_REAL(low, x));

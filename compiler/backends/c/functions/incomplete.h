@@ -1,5 +1,5 @@
-// The incomplete gamma and beta functions by the formulas of their NumPy meanings, one element at a time, because
-// their sums are of different lengths. Both compute in double. DLMF is the NIST Digital Library of Mathematical
+// The incomplete gamma and beta functions by the formulas of their NumPy definitions, one element at a time, because
+// their sums have different lengths. Both compute in double. DLMF is the NIST Digital Library of Mathematical
 // Functions, https://dlmf.nist.gov.
 
 // log Γ(2 + d) for |d| <= 1/2, interpolated.
@@ -134,8 +134,8 @@ static inline double tm_log_gamma_positive(double y)
     return near + (y < 1.5 ? -log(y) : log(up)) - log1p(y < 0.5 ? y : 0.0);
 }
 
-// z^p w^q / B(p, q) / p with w = 1 - z; where p or q is small by log Γ(p + q) / Γ(high), without cancellation for
-// large `high`, and where both are large by the distances from the peak.
+// z^p w^q / B(p, q) / p with w = 1 - z. Where p or q is small, by log Γ(p + q) / Γ(high), without cancellation for
+// large `high`. Where both are large, by the distances from the peak.
 static inline double tm_beta_front(double p, double q, double z, double w)
 {
     const double low = fmin(p, q), high = fmax(p, q), both = low + high;

@@ -1,5 +1,5 @@
-// Quotients and remainders of integers: 0 where the divisor is 0. The processor must not see the least number
-// divided by -1, whose quotient overflows.
+// Quotients and remainders of integers: 0 where the divisor is 0. The processor must not divide the smallest
+// number by -1: the quotient overflows.
 
 // Rounded down. A power of two that the compiler knows shifts.
 static inline INT tm_floor_divide_INT(INT x, INT y)

@@ -47,7 +47,7 @@ static inline uint8_t tm_bitwise_count_UINT(UINT x)
     return (uint8_t)__builtin_popcountll(x);
 }
 
-// The ones of |x|.
+// The number of ones in the bits of |x|.
 static inline uint8_t tm_bitwise_count_INT(INT x)
 {
     return tm_bitwise_count_UINT(x < 0 ? (UINT)(0 - (UINT)x) : (UINT)x);

@@ -1,5 +1,5 @@
-// Powers whose exponent is known, by products, quotients and square roots: within 2.5 units of the last place. They
-// overflow, vanish and lose bits where the power does. An odd multiple of 1/2 as exponent makes -infinity positive.
+// Powers with a known exponent, by products, quotients and square roots, within 2.5 units in the last place. They
+// overflow, underflow and lose bits where the power does. An odd multiple of 1/2 as exponent makes -infinity positive.
 
 static inline REAL tm_power_5_REAL(REAL x)
 {
@@ -35,7 +35,7 @@ static inline REAL tm_power_minus_1_half_REAL(REAL x)
     return x == (REAL)-INFINITY ? 0 : quotient;
 }
 
-// One division: what would overflow is scaled by a power of 2 before it and after it.
+// One division. Numbers that would overflow are scaled by a power of 2 before and after it.
 static inline REAL tm_power_minus_3_halves_REAL(REAL x)
 {
     const REAL small = sizeof(REAL) == 8 ? (REAL)0x1p-600 : (REAL)0x1p-80;

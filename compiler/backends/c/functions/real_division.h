@@ -8,7 +8,7 @@ static inline REAL tm_remainder_REAL(REAL x, REAL y)
     return y == 0 ? rest : rest == 0 ? copysignF(0, y) : turned;
 }
 
-// The quotient is rounded to the integer that it must be near, once the remainder is taken off.
+// (x - remainder) / y is close to an integer, and is rounded to it.
 static inline REAL tm_floor_divide_REAL(REAL x, REAL y)
 {
     const REAL rest = fmodF(x, y);

@@ -29,7 +29,7 @@ static inline REAL tm_heaviside_REAL(REAL x, REAL y)
     return x != x ? x : choice;
 }
 
-// Numbers of one sign are in the order of their bits.
+// Numbers of the same sign compare like their bits.
 static inline REAL tm_nextafter_REAL(REAL x, REAL y)
 {
     const BITS bits = tm_bits_REAL(x);

@@ -1,4 +1,4 @@
-// Sums of two numbers: what is added, and the error of all additions so far (Knuth's two-sum).
+// A sum in two parts: the rounded sum, and the error of all additions so far (Knuth's two-sum).
 
 static inline void tm_add_exactly_REAL(REAL *sum, REAL *error, REAL x)
 {

@@ -27,8 +27,8 @@ FunctionOf: TypeAlias = Callable[[Call, str], CFunction | None]
 """``function_of(call, name)``: the C function of a call in a loop; None if there is none."""
 
 APART = """\
-// What is called with the same memory in turn for reading and for writing: clang would take an array that one turn
-// promises to be alone for one that is alone in all turns.
+// Functions that are called with the same memory, sometimes to read it and sometimes to write it. clang would assume
+// that an array without aliases in one iteration has none in any iteration.
 #ifdef __clang__
 #define TM_APART __attribute__((noinline))
 #else

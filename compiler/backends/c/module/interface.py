@@ -22,7 +22,7 @@ RELEASING = 20_000
 """From this many nanoseconds of work on, other Python threads may run meanwhile."""
 
 DECLARATIONS = """\
-// ---- Calls from Python: what is needed of its stable ABI, and of NumPy's.
+// ---- Calls from Python: the parts of its stable ABI and of NumPy's that are needed.
 
 typedef struct tm_object tm_object;
 
@@ -98,7 +98,7 @@ static inline int tm_fits(const tm_array *x, const tm_type *type, $wanted_parame
     return 1;
 }
 
-// A copy of an operand that is in order, aligned, and of the right type; the operand itself if it is so.
+// An operand that is contiguous, aligned, and of the right type: itself, or a copy.
 static tm_object *tm_fitting(const tm_function *f, tm_object *self, tm_object *x, int place) {
     tm_object *found = PyObject_CallFunction(PyTuple_GetItem(self, 2), "Oi", x, f->types[place]);
     if (found && place >= f->inputs && (found != x || !(tm_array_of(x)->flags & TM_WRITEABLE))) {
@@ -143,7 +143,7 @@ __attribute__((noinline)) static tm_object *tm_call(
 """
 
 EXPORT = """\
-// `self` holds numpy.ndarray, None, what makes an operand fit, and the dtypes and NumPy's numbers of all types.
+// `self` holds numpy.ndarray, None, the function that converts an operand, and the dtypes and NumPy's type numbers.
 __attribute__((visibility("default")))
 tm_object *tracemill_functions(tm_object *self, long header, const int *threads, const void *blas) {
     const int types = sizeof tm_types / sizeof *tm_types, functions = sizeof tm_methods / sizeof *tm_methods;

@@ -39,7 +39,7 @@ RELEASING: Final = 20_000
 """The work of a loop that may take long, so that other threads run meanwhile."""
 
 DECLARATIONS: Final = """\
-// GCC 12 moves what both sides of a choice have computed back into branches, which processors cannot foresee.
+// GCC 12 moves the work of both sides of a choice back into branches, which processors cannot predict.
 #if defined(__GNUC__) && !defined(__clang__)
 #define TM_NEST __attribute__((optimize("no-tree-sink", "no-split-paths")))
 #else

@@ -119,7 +119,7 @@ class Numbers:
     def write(self, call: Call) -> float:
         """Write the statements of a call without nested graphs; returns its nanoseconds."""
         if any(value.dtype.itemsize == 2 and value.dtype.kind not in "iu" for value in call.inputs):
-            raise NotOfNumbersError("C does not compute with halves")
+            raise NotOfNumbersError("C does not compute with 16-bit floats")
         match call.op:
             case "gather":
                 self._gather(call)

@@ -17,27 +17,27 @@ ABI: Final = 1
 _REAL: Final = {"complex64": "float", "complex128": "double"}
 
 _RULES: Final = """\
-Arrays lie in memory in C order, without gaps, aligned as their C type is. The caller owns all memory: nothing is
-allocated, and nothing is kept. What is written must not overlap with any other argument; what is read may overlap
-with what is read. An array without elements may be null. Numbers are given by value, complex ones by pointer. A bool
-is a byte that is 0 or 1; a float16 or bfloat16 is given as its 16 bits.
+Arrays are contiguous, in C order, and aligned for their C type. The caller owns all memory: the function allocates
+and keeps nothing. A written array must not overlap with any other argument; arrays that are only read may overlap. An
+empty array may be null. Numbers are passed by value, complex ones by pointer. A bool is a byte that is 0 or 1; a
+float16 or bfloat16 is passed as its 16 bits.
 
-The workspace has at least {workspace} bytes, of any alignment and any content; it may be null if that is 0.
-Calls may run at the same time in several threads if they share neither a workspace nor what they write. Built with
-OpenMP, a call uses as many threads as omp_get_max_threads() says; its results do not depend on that.
+The workspace has at least {workspace} bytes, with any alignment and content; it may be null if that is 0. Calls may
+run at the same time in several threads if they share neither a workspace nor written arrays. Built with OpenMP, a call
+uses omp_get_max_threads() threads; its results do not depend on their number.
 
-Returns {macro}_OK, or the code of what is wrong: if that is an argument, then nothing has been written."""
+Returns {macro}_OK, or an error code. If the error is in an argument, nothing has been written."""
 
 _CODES: Final = (
     ("OK", ""),
     ("NULL_ARGUMENT", "an array with elements is null"),
-    ("NO_WORKSPACE", "the workspace is null, and needed"),
-    ("SINGULAR", "a matrix is singular, or not positive definite: what depends on it is NaN"),
+    ("NO_WORKSPACE", "the workspace is null, but it is needed"),
+    ("SINGULAR", "a matrix is singular, or not positive definite: results that depend on it are NaN"),
 )
 
 
 _SIZES: Final = """\
-The sizes with names come first. Arrays have the shapes that stand behind them, in the words of Python: // divides and
+The named sizes come first. Arrays have the shapes written after them, in Python's syntax: // divides and
 rounds down. Other sizes than are allowed have codes of their own, which {name}_message tells, and nothing is written.
 """
 
@@ -57,7 +57,7 @@ def header_text(
         checks.declarations
         if checks
         else (
-            f"// {macro}_WORKSPACE_SIZE, for those who load the library while they run.\n"
+            f"// {macro}_WORKSPACE_SIZE, for programs that load the library at run time.\n"
             f"size_t {name}_workspace_size(void);\n"
         )
     )

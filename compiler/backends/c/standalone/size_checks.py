@@ -92,13 +92,13 @@ class SizeChecks:
         parts = [
             f"// {self.macro}_OK, or the code of what these sizes do not satisfy.\n"
             f"int {name}_check_sizes({parameters});\n",
-            "// The bytes of the workspace for these sizes; 0 for such as are not allowed.\n"
+            "// The bytes of the workspace for these sizes; 0 for sizes that are not allowed.\n"
             f"size_t {name}_workspace_size({parameters});\n",
         ]
         if self.counts:
             counts = "".join(f"size_t {name}_{array}_size({parameters});\n" for array, _ in self.counts)
             parts.append(
-                f"// How many elements the arrays have for these sizes; 0 for such as are not allowed.\n{counts}"
+                f"// How many elements the arrays have for these sizes; 0 for sizes that are not allowed.\n{counts}"
             )
         parts.append(f"// What a code means, in English.\nconst char *{name}_message(int code);\n")
         return folded_lines("\n".join(parts))

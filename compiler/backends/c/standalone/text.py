@@ -30,7 +30,7 @@ _BEFORE: Final = """\
 #pragma clang diagnostic ignored "-Wpass-failed"  // it runs fewer loops on vectors than gcc
 #endif
 
-// glibc's mathematical functions on vectors, which gcc calls where it is told of them.
+// glibc's vector versions of mathematical functions; gcc calls them if they are declared.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 35)  // has all of them
 #define TM_VECTOR_MATH

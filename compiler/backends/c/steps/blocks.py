@@ -43,7 +43,7 @@ enum { ${name}_lanes = 32 / sizeof($type) };
 enum { ${name}_width = 2 * ${name}_lanes$counted };
 typedef $type ${name}_vector __attribute__((vector_size(${name}_lanes * sizeof($type)), aligned($size), may_alias));
 
-// A panel of the right matrix, its rows from one on: as they are read, with zeros beside the last column.
+// A panel of the right matrix, from one row on, in the order of reading, padded with zeros after the last column.
 static void ${name}_pack(${taken}const $type *restrict x$right, $type *restrict packed, long batch, \
 long first, long depth,
     long panel)

@@ -24,7 +24,7 @@ FAILED: Final = "tm_failed"
 """Contained in a text whose functions may meet a matrix that they cannot factor."""
 
 DECLARATIONS: Final = """\
-// Whether this thread has met a matrix that is singular, or not positive definite.
+// Whether this thread has found a matrix that is singular, or not positive definite.
 static _Thread_local bool tm_failed;
 """
 """Comes before these functions, in the text of a program."""
@@ -95,8 +95,8 @@ _DIVIDE: Final = """\
 """
 
 _ELIMINATE: Final = Template("""\
-// L and U in place of a matrix whose rows are put into another order, by partial pivoting, and where they were: 1 or -1
-// for an even or an odd order, 0 if the matrix is singular.
+// L and U in place of a matrix, with its rows permuted by partial pivoting, and the permutation. Returns 1 or -1 for
+// an even or an odd permutation, 0 if the matrix is singular.
 static int ${name}_eliminate(${taken}$type *restrict a, int64_t *restrict places)
 {
     int sign = 1;

@@ -93,7 +93,7 @@ static inline bool ${name}_after(${name}_record a, ${name}_record b)
     return ${name}_key(a) > ${name}_key(b)$tie;
 }
 
-// Sorts the records; gives those or the room, where they are then.
+// Sorts the records. Returns `records` or `room`, whichever holds the result.
 static ${name}_record *${name}_order(${name}_record *restrict records, ${name}_record *restrict room, int digits)
 {
     (void)digits;
@@ -127,7 +127,7 @@ static ${name}_record *${name}_order(${name}_record *restrict records, ${name}_r
 """)
 
 _BY_DIGITS = Template("""\
-// Sorts the records; gives those or the room, where they are then.
+// Sorts the records. Returns `records` or `room`, whichever holds the result.
 static ${name}_record *${name}_order(${name}_record *restrict records, ${name}_record *restrict room, int digits)
 {
     uint32_t counts[8][256] = {{0}};
@@ -340,7 +340,7 @@ def _over_rows(call: Call, records: Records, body: str, axis: int, room: int, ro
 # ---- top_k -----------------------------------------------------------------------------------------
 
 _HEAP = Template("""\
-// The smallest of the records are in the heap, the last of them first: a new one takes its place, and sinks.
+// The heap holds the smallest records, with the largest of them on top: a smaller record replaces it and sinks.
 static inline void ${name}_sink(${name}_record *heap, long at, ${name}_record record)
 {
     for (long below; (below = 2 * at + 1) < $count; at = below) {

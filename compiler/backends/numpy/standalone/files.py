@@ -59,7 +59,7 @@ def python_files(function: TracedFunction) -> dict[str, str | bytes]:
     if not effects:
         reference = plain(graph, module, parameters)
         reference.write()
-        meaning = "The meaning of every operation, one by one."
+        meaning = "The NumPy definition of every operation, one by one."
         bodies.append(reference.text("reference", (), meaning, reading(reference, reference.used_sizes)))
     nested = nested_functions(module)
     known = list(module.known)
@@ -118,9 +118,13 @@ def _calls(graph: Graph) -> Iterator[Call]:
 
 
 def _header(name: str, module: Module, constants: Constants, effects: bool) -> list[str]:
-    needs = "NumPy 2 and ml_dtypes" if module.uses_bfloat16 else "NumPy 2 alone"
-    run = "" if effects else " Run it to check it against the meaning of every operation and to time it."
-    beside = f" Its large constants lie beside it in {name}.npz." if constants.beside is not None else ""
+    needs = "NumPy 2 and ml_dtypes" if module.uses_bfloat16 else "only NumPy 2"
+    run = (
+        ""
+        if effects
+        else " Run it to check it against the NumPy definition of every operation and to time it."
+    )
+    beside = f" Its large constants are beside it in {name}.npz." if constants.beside is not None else ""
     text = f"Needs {needs}.{beside}{run}"
     lines = textwrap.wrap(text, 100)
     return [f'"""{name}: a function of NumPy, exported by Tracemill.', "", *lines, '"""']

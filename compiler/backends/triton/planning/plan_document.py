@@ -317,7 +317,7 @@ def _parts(step: Step) -> Iterator[tuple[Plan, Sequence[Slot], Sequence[Slot], S
 def _row(slot: Slot, length: int) -> Slot:
     """One row of an array with this many."""
     if slot.type.shape[:1] != (length,):
-        raise ParseError(f"a loop of {length} turns goes through {slot.name}, which is {slot.type}")
+        raise ParseError(f"a loop of {length} iterations goes through {slot.name}, which is {slot.type}")
     return replace(slot, type=ArrayType(slot.type.dtype, slot.type.shape[1:]))
 
 

@@ -15,8 +15,8 @@ from .module import operands
 DOC: Final = '''\
 """{name}: Triton functions made by Tracemill, called after what they compute.
 
-Run this file to check them against the meaning of every operation and to time them. That needs NumPy and Triton: with
-torch and a GPU they run there, and else in Triton's interpreter{also}.
+Run this file to check them against the NumPy definition of every operation and to time them. That needs NumPy and
+Triton. With torch and a GPU they run there, otherwise in Triton's interpreter{also}.
 """'''
 
 IMPORTS: Final = """\

@@ -93,7 +93,7 @@ def _without_head(text: str) -> str:
 
 
 def _header(name: str, beside: bool) -> str:
-    lies = f" Its constants lie beside it in {name}_triton.npz." if beside else ""
+    lies = f" Its constants are beside it in {name}_triton.npz." if beside else ""
     return (
         f'"""{name} on GPUs: kernels of Triton, exported by Tracemill.\n\nNeeds torch and triton.{lies}\n"""'
     )

@@ -12,7 +12,7 @@ def flat(x, device):
 
 DEVICE: Final = '''\
 def device_of(tensors):
-    """Where the tensors lie; numbers lie nowhere."""
+    """The device of the tensors; numbers have none."""
     return next((x.device for x in tensors if x.dim() or x.is_cuda), torch.device("cuda"))
 '''
 
@@ -20,7 +20,7 @@ SCAN: Final = '''\
 def scan(body, length, reverse, consts, carried, ends, spares, xs, ys, work):
     """Run `body` for each row of `xs` and `ys`: tensors, the length of a row, and where one is copied to, or None.
 
-    What is carried alternates between two places, so that the last turn writes to `ends`.
+    The carry alternates between two places, so that the last iteration writes to `ends`.
     """
     now = carried
     for turn in range(length):
@@ -41,7 +41,7 @@ def scan(body, length, reverse, consts, carried, ends, spares, xs, ys, work):
 
 WHILE: Final = '''\
 def repeat(condition, body, most, consts, carried, ends, spares, goes_on, condition_work, work):
-    """Run `body` as long as `condition` gives true, which each turn waits for."""
+    """Run `body` as long as `condition` is true; each iteration waits for it."""
     now, turn = carried, 0
     while turn != most:
         condition(condition_work, *consts, *now, goes_on)

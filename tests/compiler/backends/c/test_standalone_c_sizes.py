@@ -146,7 +146,7 @@ def test_codes_for_arguments_come_after_those_for_sizes(library: Library) -> Non
     assert texts == [
         "it has run",
         "an array with elements is null",
-        "a matrix is singular, or not positive definite: what depends on it is NaN",
+        "a matrix is singular, or not positive definite: results that depend on it are NaN",
         "no code of this function",
     ]
 

@@ -181,8 +181,8 @@ def test_a_scan_whose_elements_never_meet_is_one_launch() -> None:
         return tm.scan(lambda carry, row: (0.5 * carry[::-1] + row, carry), x, rows)
 
     lowered = [tm.compile(f, backend="triton").lower(np.ones(4), np.ones((9, 4))) for f in (decay, mixed)]
-    alone, turns = (lower.plan for lower in lowered)
+    alone, loop = (lower.plan for lower in lowered)
     assert alone is not None
-    assert turns is not None
+    assert loop is not None
     assert alone.queued == 1
-    assert "9 turns of" in str(turns)
+    assert "9 iterations of" in str(loop)
