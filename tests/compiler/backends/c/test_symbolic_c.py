@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +47,12 @@ def assert_close(found: Sequence[Array], expected: Sequence[Array]) -> None:
 
 
 @pytest.fixture(scope="module")
-def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
-    functions = [printed(name)[1] for name in NAMES]
-    made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("symbolic"), level=1)
-    return dict(zip(NAMES, made, strict=True))
+def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
+    """Compiles a kernel when it is first asked for."""
+    folder = tmp_path_factory.mktemp("symbolic")
+    return cache(lambda name: compiled([printed(name)[1]], c_toolchain, folder, level=1)[0])
 
 
-@pytest.mark.sampled("padded", "pairs_of_any_width", "few_columns", "taken", every=6)
 @pytest.mark.parametrize("name", NAMES)
 def test_printing_assumes_nothing_of_the_sizes(name: str) -> None:
     _, function, scope = printed(name)
@@ -63,16 +62,16 @@ def test_printing_assumes_nothing_of_the_sizes(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_functions_give_what_they_mean_for_each_size(name: str, kernels: dict[str, Compiled]) -> None:
+def test_functions_give_what_they_mean_for_each_size(name: str, kernels: Callable[[str], Compiled]) -> None:
     graph, _, _ = printed(name)
     for sizes in OTHER_SIZES.get(name, SIZES):
         arrays = drawn(graph, sizes, name)
         with np.errstate(all="ignore"):
             expected = [np.asarray(x) for x in evaluate(fix_sizes(graph, sizes), *arrays)]
-        found = kernels[name](*arrays, sizes=sizes)
+        found = kernels(name)(*arrays, sizes=sizes)
         assert_close(found, expected)
         for threads in (2, 3):
-            again = kernels[name](*arrays, sizes=sizes, threads=threads)
+            again = kernels(name)(*arrays, sizes=sizes, threads=threads)
             for x, y in zip(found[: len(expected)], again, strict=False):
                 np.testing.assert_array_equal(x, y)
 
@@ -164,17 +163,17 @@ def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., 
 
 @pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("name", NAMES)
-def test_results_are_the_same_in_the_memory_of_inputs(name: str, kernels: dict[str, Compiled]) -> None:
+def test_results_are_the_same_in_the_memory_of_inputs(name: str, kernels: Callable[[str], Compiled]) -> None:
     graph, function, _ = printed(name)
     for sizes in OTHER_SIZES.get(name, SIZES):
         arrays = drawn(graph, sizes, name)
-        expected = kernels[name](*arrays, sizes=sizes)[: len(graph.outputs)]
+        expected = kernels(name)(*arrays, sizes=sizes)[: len(graph.outputs)]
         for output, places in function.in_place.items():
             for place in places:
                 given = [x.copy() for x in arrays]
                 outputs = [np.full(shape_at(type, sizes), 1, type.dtype) for type in function.outputs]
                 outputs[output] = given[place]
-                found = kernels[name](*given, sizes=sizes, threads=2, outputs=tuple(outputs))
+                found = kernels(name)(*given, sizes=sizes, threads=2, outputs=tuple(outputs))
                 for x, y in zip(found, expected, strict=False):
                     np.testing.assert_array_equal(x, y)
 
