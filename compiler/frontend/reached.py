@@ -110,6 +110,15 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
             found.names.setdefault((id(getattr(one.read, "__self__", one.place)), one.text), one)
 
 
+def note_read(text: str, read: Callable[..., Any], *given: Any) -> Any:
+    """What a function gives that reads something outside, which is compared before each call as a name is."""
+    value = read(*given)
+    if (found := REACHED.get()) is not None:
+        text = f"{text}({', '.join(map(repr, given))})"
+        found.names.setdefault((0, text), Reached(text, lambda place: read(*place), given, value))
+    return value
+
+
 def reads_attributes(function: Any) -> bool:
     """Whether a function of the user's reads attributes of its arguments."""
     code = getattr(function, "__code__", None)

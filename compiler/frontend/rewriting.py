@@ -407,7 +407,8 @@ class Rewriter:
         return hook("compare", names, self.expression(node.left), *others)
 
     def _subscript(self, node: ast.Subscript) -> ast.expr:
-        if not isinstance(node.ctx, ast.Load) or is_constant(node.slice):
+        is_plain = is_constant(node.slice) and not _is_environment(node.value)
+        if not isinstance(node.ctx, ast.Load) or is_plain:
             return self.rebuilt(node)
         return hook("item", self.expression(node.value), self.index(node.slice))
 
@@ -548,3 +549,9 @@ def comparison(name: str) -> Callable[[Any, Any], Any]:
         case _:
             found: Callable[[Any, Any], Any] = getattr(operator, name)
             return found
+
+
+def _is_environment(node: ast.expr) -> bool:
+    """Whether this may be ``os.environ``, whose items are compared before each call."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name == "environ"

@@ -48,7 +48,9 @@ def _is_square(call: Call, producers: Mapping[Value, Call]) -> bool:
     if call.op == "power":
         exponent = call.inputs[1]
         return isinstance(exponent, Constant) and not exponent.ndim and bool(exponent.array == 2)
-    return call.op == "square" or (call.op == "multiply" and _are_alike(*call.inputs, producers, _DEPTH))
+    if call.op == "multiply":
+        return _are_alike(call.inputs[0], call.inputs[1], producers, _DEPTH)
+    return call.op == "square"
 
 
 def _are_alike(x: Value, y: Value, producers: Mapping[Value, Call], depth: int) -> bool:
@@ -133,7 +135,7 @@ def _factored(call: Call, tangent_of: Mapping[Value, Value]) -> tuple[Value | No
         x, y = call.inputs
         return (x, y) if x in tangent_of else (y, x)
     if call.op == "divide" and call.inputs[1] not in tangent_of:
-        return call.inputs
+        return call.inputs[0], call.inputs[1]
     return None, None
 
 

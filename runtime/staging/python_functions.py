@@ -26,6 +26,7 @@ from ...compiler.tracing.traced_array import contains_traced, is_traced, located
 from ..branching.effects import watch_called, watching
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_python_number, is_unknown, selected
+from ..eager.environment import reader
 from ..eager.impure_calls import is_impure
 from .comprehensions import known_tests
 from .draws import draw_method, seeded
@@ -94,7 +95,7 @@ def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
         return partial(_OBJECTS[kind], function)
     if kind is MethodType and is_traced(function.__self__):
         return array_method(function)
-    return draw_method(function)
+    return draw_method(function) or reader(function)
 
 
 def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":

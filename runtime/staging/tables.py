@@ -1,5 +1,6 @@
 """Entries of plain tables, arrays and lists from outside, at traced places."""
 
+import os
 from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from ...compiler.tracing.traced_array import as_value, is_numpy_array, is_traced
 from ..branching.effects import is_watched
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown_integer
+from ..eager.environment import variable
 from .dictionaries import is_unknown_key, set_value, value_at
 from .entries import entry_counted, from_start, refresh_standing, set_entry, write_through
 from .numpy_functions import indexable
@@ -50,6 +52,8 @@ def _looked_up(table: Any, index: Any) -> Any:
         return located(found.__getitem__, index)
     if isinstance(table, dict):
         return value_at(table, index)
+    if table is os.environ:
+        return variable(index)
     index = _with_plain_ranges(index)
     if not _is_traced_index(index):
         return _of_numpys_array(table, index) if is_numpy_array(table) else table[index]

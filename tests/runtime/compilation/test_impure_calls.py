@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable
 from functools import cached_property, partial, partialmethod, singledispatch
 from itertools import starmap
+from pathlib import Path
 from random import gauss
 from random import random as unit
 from time import localtime, perf_counter
@@ -502,3 +503,34 @@ def test_other_threads_draw_and_read_clocks_while_one_traces() -> None:
     thread.join()
     np.testing.assert_array_equal(result, X * 2)
     assert len(drawn) == 3
+
+
+READS_OF_THE_PROCESS: dict[str, Callable[[Any], Any]] = {
+    "item": lambda x: x * float(os.environ["FACTOR"]),
+    "get": lambda x: x * float(os.environ.get("FACTOR", "1")),
+    "getenv": lambda x: x * float(os.getenv("FACTOR", "1")),
+}
+
+
+@pytest.mark.parametrize("name", READS_OF_THE_PROCESS)
+@pytest.mark.parametrize("wrap", [tm.compile, lambda f: tm.compile(tm.vmap(f))])
+def test_an_environment_variable_is_read_anew_when_it_has_changed(
+    name: str, wrap: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FACTOR", "3")
+    scaled = wrap(READS_OF_THE_PROCESS[name])
+    np.testing.assert_array_equal(scaled(X), X * 3)
+    monkeypatch.setenv("FACTOR", "7")
+    np.testing.assert_array_equal(scaled(X), X * 7)
+    if name != "item":
+        monkeypatch.delenv("FACTOR")
+        np.testing.assert_array_equal(scaled(X), X)
+
+
+def test_a_working_directory_is_read_anew_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = tm.compile(lambda x: x * len(os.getcwd()))
+    counted(X)
+    monkeypatch.chdir(tmp_path)
+    np.testing.assert_array_equal(counted(X), X * len(os.getcwd()))
