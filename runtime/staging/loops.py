@@ -356,6 +356,15 @@ class StagedLoop:
             return [storage]
         return [other for other, _ in all_shared_with(storage) if other.trace is not self.trace]
 
+    def _entering_as(self, storage: Storage) -> list[Any]:
+        """The arrays from before the loop that some memory is in the first turn, or may be as values decide."""
+        now = {id(storage), *(id(other) for other, _ in all_shared_with(storage))}
+        return [
+            leaf
+            for leaf, entering in zip(self.carry.leaves, self.entering, strict=True)
+            if is_traced(leaf) and is_traced(entering) and id(entering._storage) in now
+        ]
+
     def _note_sharing(self, leaves: Sequence[Any]) -> None:
         """Note which arrays may be the same memory after the loop, and that some must not be used any more."""
         for i, leaf in enumerate(self.carry.leaves):
@@ -371,6 +380,8 @@ class StagedLoop:
                 share(leaf._storage, leaves[i]._storage, statement)
             for memory_before in self._from_before(leaving._storage) if i not in self.returned else ():
                 share(memory_before, leaves[i]._storage, statement)
+            for other in self._entering_as(leaving._storage) if i not in self.returned else ():
+                share(other._storage, leaves[i]._storage, statement)
         self._note_shared_results(leaves)
 
     def _note_shared_results(self, leaves: Sequence[Any]) -> None:

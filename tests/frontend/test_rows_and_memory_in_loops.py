@@ -258,3 +258,14 @@ def test_a_write_to_what_two_branches_may_have_left_an_argument_is_refused() -> 
 
     with pytest.raises(tm.errors.SharedMemoryError, match="an array is written to that may be an argument"):
         tm.compile(program)(0.5, np.ones(3))
+
+
+def test_a_write_to_what_a_loop_may_have_left_another_argument_is_refused() -> None:
+    def program(n: Any, a: Any, b: Any) -> Any:
+        for _ in range(n[0]):
+            a, b = b, a
+        b[1] = 3.0
+        return a
+
+    with pytest.raises(tm.errors.SharedMemoryError, match="an array is written to that may be an argument"):
+        tm.compile(program)(np.array([1]), np.ones(3), np.zeros(3))
