@@ -8,10 +8,11 @@ first statement of the body.
 import ast
 import copy
 from collections.abc import Sequence
-from typing import Any, TypeGuard, TypeVar
+from typing import TypeGuard, TypeVar
 
 from .assignment import may_be_unset
-from .names import Names, bound, has_break
+from .leaving_blocks import at, without_jumps
+from .names import Names, bound, has_break, has_jump
 
 N = TypeVar("N", bound=ast.AST)
 _LOOPS = (ast.For, ast.While)
@@ -58,6 +59,8 @@ def _is_special(node: ast.AST) -> bool:
         return __debug__
     if _is_super(node):
         return True
+    if isinstance(node, ast.With | ast.Try):
+        return has_jump([node])
     has_walrus = isinstance(node, ast.While) and bool(bound([node.test]))
     return has_walrus or (isinstance(node, _LOOPS) and bool(node.orelse))
 
@@ -82,9 +85,21 @@ class _Statements(ast.NodeTransformer):
         if not bound([node.test]):
             return self._without_else(node)
         # What ends the loop now is not a `break` of the user's: ``else`` runs after it.
-        leave = _at(ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []), node.test)
-        node.test = _at(ast.Constant(value=True), node.test)
+        leave = at(ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []), node.test)
+        node.test = at(ast.Constant(value=True), node.test)
         return self._without_else(node, [leave])
+
+    def visit_With(self, node: ast.With) -> list[ast.stmt]:
+        return self._without_jumps(node)
+
+    def visit_Try(self, node: ast.Try) -> list[ast.stmt]:
+        return self._without_jumps(node)
+
+    def _without_jumps(self, node: "ast.With | ast.Try") -> list[ast.stmt]:
+        self.generic_visit(node)
+        self._number += 1
+        found = without_jumps(node, self._number)
+        return [node] if found is None else [at(one, node) for one in found]
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         if not __debug__:
@@ -92,7 +107,7 @@ class _Statements(ast.NodeTransformer):
         name = ast.Name("AssertionError", ast.Load())
         error: ast.expr = name if node.msg is None else ast.Call(name, [node.msg], [])
         test = ast.UnaryOp(ast.Not(), node.test)
-        found: ast.stmt = _at(ast.If(test, [ast.Raise(error)], []), node)
+        found: ast.stmt = at(ast.If(test, [ast.Raise(error)], []), node)
         return found
 
     def _without_else(self, loop: "ast.For | ast.While", first: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
@@ -103,7 +118,7 @@ class _Statements(ast.NodeTransformer):
         if not broken:
             return [loop, *orelse]
         test = ast.UnaryOp(ast.Not(), ast.Name(broken, ast.Load()))
-        return [_at(_set(broken, value=False), loop), loop, _at(ast.If(test, orelse, []), orelse[0])]
+        return [at(_set(broken, value=False), loop), loop, at(ast.If(test, orelse, []), orelse[0])]
 
     def _flag(self) -> str:
         self._number += 1
@@ -115,7 +130,7 @@ def _noted(body: list[ast.stmt], broken: str) -> list[ast.stmt]:
     found: list[ast.stmt] = []
     for node in body:
         if isinstance(node, ast.Break):
-            found.append(_at(_set(broken, value=True), node))
+            found.append(at(_set(broken, value=True), node))
         found.append(_Breaks(broken).visit(node))
     return found
 
@@ -141,11 +156,3 @@ class _Breaks(ast.NodeTransformer):
 
 def _set(name: str, *, value: bool) -> ast.stmt:
     return ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value))
-
-
-def _at(new: Any, old: ast.AST) -> Any:
-    """A node of which all new parts stand where an old one stands."""
-    for node in ast.walk(new):
-        if "lineno" in node._attributes and not hasattr(node, "lineno"):
-            ast.copy_location(node, old)
-    return new
