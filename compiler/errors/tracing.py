@@ -22,6 +22,9 @@ class ConcretizationError(TracemillError, TypeError):
 
     code = "E0201"
 
+    wants_values: bool = False
+    """The branch cannot be traced, so the program is made again for the values of these numbers."""
+
     numbers: frozenset[int] = frozenset()
     """The Python numbers among the leaves of the arguments whose values would be enough."""
 

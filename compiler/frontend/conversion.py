@@ -23,6 +23,8 @@ from .sites import Block, Region, Unit
 from .source import ITEM, Scope, source_of
 
 _REMEMBERED: Final = 4096
+_PYTHONS: Final = ("heapq",)
+"""The modules of Python's own whose functions are converted where they are given traced numbers."""
 _VARIABLES: Final = f"{HOOKS}_names"
 _FUNCTION: Final = f"{HOOKS}_function"
 """The name of a new function where it is compiled: its own name must go on to mean what it does outside."""
@@ -140,6 +142,8 @@ def conversion_of(function: FunctionType) -> "Conversion | str":
 def _is_named(module: str | None) -> bool:
     """Whether a module is of a library whose functions are to be converted, too."""
     named = CONVERTS.get()
+    if module in _PYTHONS:
+        return True
     return (
         isinstance(named, tuple)
         and module is not None

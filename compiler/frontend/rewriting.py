@@ -47,6 +47,8 @@ class Rewriter:
     ) -> list[ast.stmt]:
         """A statement, and the `rest` up to the end of the region."""
         match node:
+            case ast.If() if self.scope.is_suspended and not _waits(node):
+                return self._if(node, rest)
             case ast.If() | ast.While() | ast.For() | ast.Return() if self.scope.is_suspended:
                 return [self.rebuilt(node)]
             case ast.If() if not self.is_plain(node.test):
@@ -526,6 +528,12 @@ def _parts(target: ast.expr) -> list[ast.expr]:
     if isinstance(target, ast.Tuple | ast.List):
         return [part for one in target.elts for part in _parts(one)]
     return _parts(target.value) if isinstance(target, ast.Starred) else [target]
+
+
+def _waits(node: ast.AST) -> bool:
+    """Whether a branch of a generator gives an item, or leads out of a loop or the generator."""
+    waits = (ast.Yield, ast.YieldFrom, ast.Await, ast.Return, ast.Break, ast.Continue)
+    return any(isinstance(n, waits) for n in ast.walk(node))
 
 
 def _has_walrus(node: ast.expr) -> bool:

@@ -172,7 +172,7 @@ def _may_need_operators(error: Exception) -> bool:
     """Whether hooks for operators may help; not where the size is asked for that an argument is."""
     if isinstance(error, ConcretizationError):
         return type(error) is ConcretizationError and (
-            not error.numbers or error.message.startswith("bool(x)")
+            not error.numbers or (error.message.startswith("bool(x)") and not error.wants_values)
         )
     return True
 

@@ -157,7 +157,7 @@ class Hooks:
     def compare(self, names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> Any:
         """``left < … < …``, and ``x in …``"""
         result: Any = True
-        for name, other in zip(names, others, strict=True):
+        for number, (name, other) in enumerate(zip(names, others, strict=True), 1):
             with _running_if(result):
                 right = other()
                 found = (
@@ -165,7 +165,7 @@ class Hooks:
                 )
             if is_unknown(result):
                 result = np.logical_and(result, found)
-            elif not (is_unknown(found) or found):
+            elif number == len(names) or not (is_unknown(found) or found):
                 return found
             else:
                 result = found
@@ -213,9 +213,9 @@ class Hooks:
             return self._choice(site, where, np.reshape(test, ()), orelse, body, site.names, names)
         except SideEffectError:
             raise
-        except (TracemillError, RecursionError):
+        except (TracemillError, RecursionError) as failure:
             if test._trace.numbers_behind(test.value):
-                bool(test)  # the program is made again, for the values of the arguments
+                _ask_for_value(test, wanted=type(failure) is not ConcretizationError)
             raise
 
     def while_(self, number: int, names: Mapping[str, Any]) -> Any:
@@ -481,6 +481,15 @@ def _raise_own_fault(error: Exception) -> None:
     """With ``TRACEMILL_CHECK``, raise a fault of Tracemill's that kept a loop from being traced as one."""
     if checking() and not isinstance(error, (TracemillError, RunsInPythonError)):
         raise error
+
+
+def _ask_for_value(test: Any, *, wanted: bool) -> None:
+    """Have the program made again, for the values of the arguments that decide a test."""
+    try:
+        bool(test)
+    except ConcretizationError as error:
+        error.wants_values = wanted
+        raise
 
 
 @contextmanager

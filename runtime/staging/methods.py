@@ -105,7 +105,8 @@ def _pop(entries: list[Any], place: Any = -1) -> Any:
     return found
 
 
-def _insert(entries: list[Any], place: Any, x: Any) -> None:
+def insert_at(entries: list[Any], place: Any, x: Any) -> None:
+    """``entries.insert(place, x)``"""
     length = len(entries)
     place = np.clip(np.where(place < 0, place + length, place), 0, length)
     entries.append(x)
@@ -124,6 +125,6 @@ _SEQUENCE_METHODS: Final[dict[str, Callable[..., Any]]] = {
     "index": _index,
     "count": _count,
     "pop": _pop,
-    "insert": _insert,
+    "insert": insert_at,
     "remove": _remove,
 }

@@ -31,9 +31,9 @@ from ..eager.impure_calls import is_impure
 from .comprehensions import known_tests
 from .draws import draw_method, seeded
 from .entries import call_one, either
-from .functions_of_floats import is_computed
 from .instances import maker
-from .mathematics import MATHEMATICS
+from .library_functions import library_meanings
+from .mathematics import MATHEMATICS, is_computed
 from .methods import array_method, method_on_values
 from .numpy_functions import numpy_meaning
 from .on_behalf import call
@@ -43,6 +43,7 @@ from .ranges import StagedRange, Zipped, enumerated, plainly, turned_around, zip
 from .vectorized import vectorized
 
 _LONGEST_FOLD: Final = 64
+_Cached: Final = type(functools.lru_cache(str))
 _ITERATING: Final = (
     list,
     tuple,
@@ -95,6 +96,8 @@ def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
         return partial(_OBJECTS[kind], function)
     if kind is MethodType and is_traced(function.__self__):
         return array_method(function)
+    if kind is _Cached and isinstance(function.__wrapped__, FunctionType):
+        return partial(_cached, function)
     return draw_method(function) or reader(function)
 
 
@@ -117,6 +120,13 @@ def _is_seeded(function: Any) -> bool:
     """Whether it makes a generator of NumPy's or Python's, which asks its seed for the value."""
     name, module = getattr(function, "__name__", ""), getattr(function, "__module__", None) or ""
     return name in _SEEDED and module.partition(".")[0] in ("numpy", "random")
+
+
+def _cached(function: Any, *given: Any, **more: Any) -> Any:
+    """A function with a cache, which knows no traced arguments: it is called."""
+    if any(map(contains_traced, (*given, *more.values()))):
+        return callee(function.__wrapped__)(*given, **more)
+    return function(*given, **more)
 
 
 def _is_pure(function: Any) -> bool:
@@ -365,6 +375,13 @@ def _nditer(op: Any, *settings: Any, **more: Any) -> Any:
     return rows[0] if len(rows) == 1 else _zip(*rows)
 
 
+def _fromiter(entries: Any, dtype: Any, count: int = -1, **more: Any) -> Any:
+    listed = list(itertools.islice(entries, count) if count >= 0 else entries)
+    if not any(map(contains_traced, listed)):
+        return np.fromiter(listed, dtype, count, **more)
+    return located(CONSTRUCTORS["array"], listed, dtype)
+
+
 def _sorted(given: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     entries = list(given)
     key = None if key is None else callee(key)
@@ -480,6 +497,8 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
         **{own: _place_in_order(own, side) for own, side in _BISECTIONS.items()},
         np.nditer: _nditer,
         operator.call: lambda function, /, *given, **named: callee(function)(*given, **named),
+        np.fromiter: _fromiter,
+        **library_meanings(callee),
         len: _len,
         **MATHEMATICS,
     }

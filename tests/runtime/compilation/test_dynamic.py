@@ -770,7 +770,9 @@ def test_many_programs_for_sizes_are_worth_one_warning() -> None:
     f = tm.compile(layer, dynamic=False)
     for count in range(8):
         f(rows(count), W)
-    with pytest.warns(RecompileWarning, match="compiled for the 9th time for calls that differ only in") as caught:
+    with pytest.warns(
+        RecompileWarning, match="compiled for the 9th time for calls that differ only in"
+    ) as caught:
         f(rows(8), W)
     assert caught[0].filename == __file__
     f(rows(9), W)
