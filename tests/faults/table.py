@@ -9,7 +9,7 @@ from typing import Final
 
 FOLDER: Final = Path(__file__).resolve().parent
 PAGE: Final = FOLDER.parent.parent / "docs" / "reliability.md"
-HEAD: Final = "| fault | tried | what came of it |\n|---|---:|---|\n"
+HEAD: Final = "| fault | tried | outcome |\n|---|---:|---|\n"
 
 
 def faults() -> list[str]:
@@ -50,7 +50,8 @@ def kind(outcome: str) -> str:
 def write_table(found: Mapping[str, Mapping[str, int]], page: Path = PAGE) -> None:
     """Write the rows of the faults that were tried into the page; the others stay as they are."""
     text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(HEAD)
+    before, head, rest = text.partition(HEAD)
+    assert head, f"{page} has no table under {HEAD}"
     lines = rest.splitlines(keepends=True)
     end = next((i for i, line in enumerate(lines) if not line.startswith("|")), len(lines))
     known = {line.split("|")[1].strip(): line for line in lines[:end]}
