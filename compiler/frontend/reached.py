@@ -51,6 +51,11 @@ class Reached:
             return _ABSENT
 
     @property
+    def holder(self) -> Any:
+        """The dict or the cell in which it stands."""
+        return getattr(self.read, "__self__", self.place)
+
+    @property
     def change(self) -> str:
         """What has become of it, as a line of an explanation; empty if nothing has."""
         now = self.now()
@@ -68,6 +73,8 @@ class ReachedNames:
 
     def __init__(self) -> None:
         self.names: dict[tuple[int, str], Reached] = {}
+        self.rebound: list[Reached] = []
+        """The names that a function reads and sets, as with ``global``, with what they meant before."""
         self.defaults: dict[int, Array] = {}
         """The arrays among the defaults of parameters, by id."""
         self._made: set[int] = set()
@@ -105,6 +112,7 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
         return
     defaults = _arrays_in([function.__defaults__ or (), function.__kwdefaults__ or {}])
     found.defaults.update((id(x), x) for x in defaults)
+    found.rebound += _names(function, {}, is_set=True)
     for one in _names(function, objects):
         if not is_traced(one.value):
             found.names.setdefault((id(getattr(one.read, "__self__", one.place)), one.text), one)
@@ -204,11 +212,11 @@ def _arrays_in(x: Any, depth: int = 0) -> Iterator[Array]:
             yield from _arrays_in(one, depth + 1)
 
 
-def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[Reached]:
+def _names(function: FunctionType, objects: dict[str, Any], *, is_set: bool = False) -> Iterator[Reached]:
     code, module = function.__code__, function.__globals__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     first = code.co_varnames[0] if code.co_argcount else ""
-    for root, attributes in _chains(code):
+    for root, attributes in _chains(code, is_set):
         if root in cells and root not in (HOOKS, "__class__"):
             one = Reached(root, _content, cells[root], _content_of(cells[root]))
         elif root in code.co_varnames:
@@ -268,8 +276,11 @@ def _content_of(cell: CellType) -> Any:
 
 
 @lru_cache(4096)
-def _chains(code: CodeType) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The names that code and the functions in it read, each with the attributes that follow."""
+def _chains(code: CodeType, is_set: bool = False) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The names that code and the functions in it read, each with the attributes that follow.
+
+    They are those that the code does not set, or does.
+    """
     found: dict[tuple[str, tuple[str, ...]], None] = {}
     written: set[str] = set()
     stack = [code]
@@ -288,7 +299,7 @@ def _chains(code: CodeType) -> tuple[tuple[str, tuple[str, ...]], ...]:
             root, attributes = _root(step, is_outer=one is code), []
         if root:
             found[root, tuple(attributes)] = None
-    return tuple((root, names) for root, names in found if root not in written)
+    return tuple((root, names) for root, names in found if (root in written) == is_set)
 
 
 def _root(step: dis.Instruction, *, is_outer: bool) -> str:

@@ -240,6 +240,8 @@ def _traced(
         if reaching is not None:
             REACHED.reset(reaching)
     if program is not None:
+        if is_kept:
+            writes.check_names((*reached.names.values(), *reached.rebound), function)
         return replace(
             program,
             lent=writes.lent,
@@ -268,6 +270,25 @@ class _Writes:
     def watch(self, roots: Iterable[Any]) -> None:
         """Note what the function gets at before it runs."""
         self._outside = Outside(roots)
+
+    def check_names(self, names: Iterable[Reached], function: Callable[..., Any]) -> None:
+        """Refuse that the function binds a name which it reads to what it computes: all is as before then.
+
+        Raises:
+            SideEffectError: later calls would read what the name meant when the function was traced.
+        """
+        outside = self._outside
+        if outside is None:
+            return
+        bound = next((one for one in names if is_traced(one.now()) and outside.has_slots(one.holder)), None)
+        if bound is None:
+            return
+        outside.restore()
+        raise SideEffectError(
+            f"{describe(function)} reads `{bound.text}`, which is from outside, and binds it to an array that it "
+            "computes. That would happen when the function is traced, not whenever it runs: return the array and bind "
+            f"`{bound.text}` outside, or write to it in place, as in {bound.text}[...] = …"
+        )
 
     def holds(self, first: int, last: int) -> bool:
         """Whether the function gets at memory between two addresses without having made it."""

@@ -145,7 +145,7 @@ class Variant:
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """The general path: run on the leaves of a call that has this signature."""
-        arrays = [
+        arrays: list[Any] = [
             spec.dtype.type(leaf) if isinstance(spec, NumberSpec) else leaf
             for leaf, spec in zip(leaves, self.signature.specs, strict=True)
             if spec.is_traced
@@ -173,8 +173,9 @@ class Variant:
         program = self.program
         for number, shape in program.reshaped:
             sizes = self._sizes(_shapes(leaves, self.signature)) or {}
+            dims: tuple[Any, ...] = shape
             if isinstance(given[number], np.ndarray):
-                given[number].shape = tuple(dim.at(sizes) if isinstance(dim, Dim) else dim for dim in shape)
+                given[number].shape = tuple(dim.at(sizes) if isinstance(dim, Dim) else dim for dim in dims)
         if any(isinstance(leaf, Static) and isinstance(leaf.value, Dim) for leaf in program.out_leaves):
             program = _with_sizes(program, self._sizes(_shapes(leaves, self.signature)) or {})
         return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
