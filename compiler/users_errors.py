@@ -64,7 +64,7 @@ def noted(error: Exception, location: Location | None) -> tuple[str, list[Any]]:
     """The text by which a graph names an exception, its class and its arguments; and the values that it tells.
 
     Raises:
-        ConcretizationError: its arguments are more than numbers, texts and traced values.
+        ConcretizationError: its arguments contain something other than numbers, strings and traced values.
     """
     kind, values = type(error), told_by(error)
     args = tuple(_as_mark(one, values) for one in error.args)

@@ -35,7 +35,7 @@ class ValueRanges:
 
     Args:
         producer: the call that makes a value; None for inputs.
-        noted: what is known of a value besides.
+        noted: other facts that are known about a value.
     """
 
     def __init__(

@@ -106,8 +106,8 @@ class Dim(SymbolicSize):
     (B >= 16, True)
 
     Raises:
-        DimSpecError: the name is not an identifier, or the limits hold for no size.
-        UndecidedDimError: Python needs the truth of a comparison that holds for some sizes only, or an int.
+        DimSpecError: the name is not an identifier, or no size is within the limits.
+        UndecidedDimError: Python needs an int, or the truth of a comparison that only some sizes satisfy.
     """
 
     __slots__ = ("__weakref__", "terms")

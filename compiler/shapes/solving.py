@@ -39,7 +39,7 @@ class SizeReader:
     {'B': 8, 'K': 392}
 
     Raises:
-        UndeterminedDimError: a dim stands nowhere where it can be read off.
+        UndeterminedDimError: no axis determines the size of a dim.
     """
 
     def __init__(

@@ -208,7 +208,7 @@ class _Replay(StandIn):
         """The leaves, if they are what was exported. A setting may be a container.
 
         Raises:
-            ArgumentMismatchError: it is not.
+            ArgumentMismatchError: they do not match.
         """
         signature = self.artifact.signature
         call = self.artifact.interface.bound(args, kwargs)

@@ -568,59 +568,62 @@ def compile(
     Args:
         function: takes and returns arrays, numbers, and containers of them. Arrays that it closes over are used by
             reference. It must not depend on anything else that changes.
-        backend: ``"c"`` for C functions that the machine's compiler compiles, between statements of NumPy;
-            ``"numpy"`` for statements alone; ``"triton"`` for kernels on an NVIDIA GPU, to which arrays of NumPy are
-            copied, and results back; ``"auto"`` for that where arguments lie on a GPU, and else for the first where a
-            compiler works, or for what the environment's ``TRACEMILL_BACKEND`` says.
-        fast_math: let C add in any order, use reciprocals, fuse multiplications with additions, and lose the sign of
-            zero: faster, and not NumPy's values to the last digits. NumPy's own statements stay as they are. Kernels on
-            GPUs fuse, too; quotients of float32 are within two units of the last place, and products of float32 are
-            computed by tensor cores, as three of tf32 for each, which errs little more than float32 itself.
-        static_argnums: positions of arguments that are settings, not data: their values are known while tracing,
-            and each new value compiles again. They must be hashable. Strings, bools and None are static anyway.
-        static_argnames: the same by name, however they are passed.
-        max_variants: how many signatures to keep; the oldest goes first.
-        donate_argnums: positions of arguments whose memory results may take, such as the weights that a training
-            step replaces: such an argument, or an array in it, must not be used after the call, since anything may
-            stand there. Arrays that are read-only, not in order, or share memory with another argument are copied.
-        autotune: for GPUs, time a few blocks and tiles for each kernel where it is first compiled, and keep the fastest
-            in a lock file: the one of this path, or with True the one that ``TRACEMILL_LOCK`` names, else
-            ``tracemill.lock``. Kernels that are in it are not timed.
-        dynamic: which sizes of arguments get names, so that one program serves all of them. By default, those that a
-            second call shows to differ; with True, all from the first call on; with False, none. Or a dict by names of
-            arguments, ``{"x": "f32[B, 784]", "weights['w']": "[784, 2*K]"}``: what each array is, with dims, numbers,
-            and ``_`` for sizes that are taken as by default; or a tuple of these, as ``(tm.Dim("B", max=64), 784)``.
-            Axes of size 0 and 1 have programs of their own, unless they are described. Where a program depends on more,
-            as on ``if x.shape[0] > 8``, that becomes a guard, and calls for which it does not hold get another program.
-        constraints: what is known of the dims that `dynamic` describes: ``"B in 1..4096"``, ``"B % 16 == 0"``,
-            ``"A <= B"``; one text may hold several, with ``and`` between them; or comparisons of dims, `Dim`; or a list
-            of these. Calls that are not so are refused.
-        on_recompile: ``"warn"`` of functions that are compiled again and again for sizes, or of which programs are
-            forgotten; ``"ignore"`` that; ``"error"`` where a function is compiled again for other reasons than that
-            sizes get names; or a function that is called with the reason.
-        check_bounds: with True, an index that the program computes and that is out of bounds raises `OutOfBoundsError`,
-            as NumPy does, with the line of the function; arrays that the call would update are then as they were. With
-            False, such an index reads the nearest entry and writes nothing. By default, as ``TRACEMILL_CHECK=bounds``
-            in the environment says; inside another compiled function, as that one does.
+        backend: ``"c"`` compiles C functions with the machine's compiler and runs them between NumPy statements.
+            ``"numpy"`` uses only NumPy statements. ``"triton"`` runs kernels on an NVIDIA GPU; NumPy arrays are copied
+            to it, and results back. ``"auto"`` uses ``"triton"`` if arguments are on a GPU, and otherwise ``"c"`` if
+            there is a working compiler, else ``"numpy"``. The environment variable ``TRACEMILL_BACKEND`` can set
+            another choice.
+        fast_math: let C reorder sums, use reciprocals, use fused multiply-add, and ignore the sign of zero. This is
+            faster, but the last digits differ from NumPy's. NumPy statements do not change. Kernels on GPUs also use
+            fused multiply-add; quotients of float32 are within two units in the last place. Products of float32 use
+            tensor cores, with three tf32 products for each, which is about as accurate as float32 itself.
+        static_argnums: positions of arguments that are settings, not data. Their values are known while tracing, and
+            each new value compiles again. They must be hashable. Strings, bools and None are always static.
+        static_argnames: the same by name, whether passed by position or by keyword.
+        max_variants: the maximum number of signatures to keep; the oldest is dropped first.
+        donate_argnums: positions of arguments whose memory results may reuse, such as the weights that a training step
+            replaces. Do not use such an argument, or an array in it, after the call: its contents are undefined. Arrays
+            that are read-only, not contiguous, or share memory with another argument are copied.
+        autotune: for GPUs, time a few block and tile sizes when a kernel is first compiled, and keep the fastest in a
+            lock file. A path names the file; with True it is the one in ``TRACEMILL_LOCK``, or ``tracemill.lock``.
+            Kernels that are already in the file are not timed.
+        dynamic: which sizes of arguments get names, so that one program works for all of them. By default, the sizes
+            that differ in a second call; with True, all from the first call on; with False, none. A dict describes
+            arguments by name, ``{"x": "f32[B, 784]", "weights['w']": "[784, 2*K]"}``, with dims, numbers, and ``_`` for
+            sizes that follow the default. A description can also be a tuple, such as ``(tm.Dim("B", max=64), 784)``.
+            Axes of size 0 and 1 get separate programs unless you describe them. If a program depends on a size in
+            another way, as in ``if x.shape[0] > 8``, the condition becomes a guard, and calls that fail the guard get
+            another program.
+        constraints: conditions on the dims that `dynamic` describes: ``"B in 1..4096"``, ``"B % 16 == 0"``, ``"A <=
+            B"``. One string may hold several, joined by ``and``. Comparisons of `Dim`, and a list of conditions, work
+            too. Calls that do not satisfy them are refused.
+        on_recompile: ``"warn"`` warns if a function is compiled again and again for new sizes, or if programs are
+            dropped; ``"ignore"`` does not. ``"error"`` raises an error if a function is compiled again for any reason
+            other than sizes getting names. A function is called with the reason.
+        check_bounds: with True, a computed index that is out of bounds raises `OutOfBoundsError`, as in NumPy, with the
+            line of the function, and the arrays that the call would update do not change. With False, such an index
+            reads the nearest entry and writes nothing. By default, ``TRACEMILL_CHECK=bounds`` in the environment
+            decides; inside another compiled function, that function's setting applies.
         convert: with True, `function` and the functions of your own modules that it calls are rewritten from their
-            source before they are traced, so that ``if``, ``while``, ``for`` and ``return`` on values become branches
-            and loops of the program. Names of installed libraries, ``("mylib",)``, have theirs rewritten as well. With
-            False, and for functions whose source is not at hand, Python runs them, and needs the values.
+            source before tracing, so that ``if``, ``while``, ``for`` and ``return`` on traced values become branches
+            and loops of the program. Names of installed libraries, ``("mylib",)``, add these libraries. With False, and
+            for functions without available source, Python runs them and needs the values.
 
     Returns:
         A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`
         updates, may be called from several threads, and can be pickled if `function` can.
 
     Raises:
-        OutOfBoundsError: (when called) if an index is out of bounds that is known, or with `check_bounds`.
-        ConcretizationError: (when called) if Python needs a value, as in ``x.tolist()``.
-        MissingCompilerError, CompilerError: (when called) if ``backend="c"`` finds no C compiler that works.
-        MissingPackageError, NoDriverError, NoGpuError: (when called) if ``backend="triton"`` finds nothing to run on.
+        OutOfBoundsError: (when called) a constant index is out of bounds, or a computed one with `check_bounds`.
+        ConcretizationError: (when called) Python needs a value, as in ``x.tolist()``.
+        MissingCompilerError, CompilerError: (when called) ``backend="c"`` finds no working C compiler.
+        MissingPackageError, NoDriverError, NoGpuError: (when called) ``backend="triton"`` has no package, driver or
+            GPU.
         BackendError, DonationError, StaticArgumentError, TransformTypeError: for wrong options.
-        ArgumentSpecError, DimSpecError, ContradictoryConstraintsError: for what `dynamic` and `constraints` cannot say.
-        DimMismatchError, UndeterminedDimError: (when called) if the sizes of a call are not as described.
+        ArgumentSpecError, DimSpecError, ContradictoryConstraintsError: `dynamic` or `constraints` are not valid.
+        DimMismatchError, UndeterminedDimError: (when called) the sizes of a call do not match the descriptions.
         RecompileError: (when called) with ``on_recompile="error"``.
-        LockFileError: (when called) if the lock file is damaged, or cannot be written.
+        LockFileError: (when called) the lock file is damaged, or cannot be written.
 
     >>> import numpy as np
     >>> @compile

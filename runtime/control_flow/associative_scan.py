@@ -28,21 +28,21 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = Fals
     regrouped.
 
     Args:
-        f: an associative function of two trees like `xs` to a third. It gets many slices at a time, along `axis`, and
-            must combine them one by one, as ``np.add``, ``np.matmul`` and what `vmap` makes do.
-        xs: a pytree of arrays, all of the same length along `axis`.
-        reverse: begin at the end, where `f` gets the later slice first.
-        axis: of the slices; negative ones count from the end.
+        f: an associative function of two trees like `xs` that returns a third. It gets many slices at a time, along
+            `axis`, and must combine them one by one, like ``np.add``, ``np.matmul`` or a function from `vmap`.
+        xs: a pytree of arrays, all with the same length along `axis`.
+        reverse: start at the end. `f` then gets the later slice first.
+        axis: the axis of the slices; negative numbers count from the end.
 
     Returns:
-        The running results, of the structure, shapes and dtypes of `xs`.
+        The running results, with the structure, shapes and dtypes of `xs`.
 
     For a symbolic length, a program serves all lengths from 2ᵏ + 1 to 2ᵏ⁺¹, and combines nearly all slices in each of
     its k + 1 steps. An export serves all lengths up to the declared maximum, with the steps for that maximum.
 
     Raises:
         TransformArgumentError: (a ValueError) the lengths differ, or an array has no such axis.
-        CarryMismatchError: (a TypeError and ValueError) `f` gives another structure, shape or dtype than it gets.
+        CarryMismatchError: (a TypeError and ValueError) `f` returns another structure, shape or dtype than it gets.
 
     >>> import numpy as np
     >>> associative_scan(np.add, np.arange(5))

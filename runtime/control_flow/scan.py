@@ -50,23 +50,24 @@ def scan(
     inside.
 
     Args:
-        f: the step, from ``(carry, x)`` to ``(carry, y)``. It must return the carry in the structure, shapes and dtypes
-            in which it gets it; Python numbers in `init` take the dtype that `f` gives them.
+        f: the step, from ``(carry, x)`` to ``(carry, y)``. The carry that it returns must have the structure, shapes
+            and dtypes of the one it gets. Python numbers in `init` take the dtype that `f` gives them.
         init: the first carry, a pytree of arrays and numbers.
-        xs: a pytree of arrays, all with the same first axis, over which the loop runs; None for none.
-        length: how many steps; needed where `xs` is None.
-        reverse: begin at the last slice. The y are stacked in the order of the slices all the same.
-        unroll: how many steps are written out in one turn of the compiled loop.
-        checkpoint_every: keep for the backward pass what enters every so many steps, and compute the rest again;
-            ``"sqrt"`` keeps the least, about twice the root of the number of steps.
+        xs: a pytree of arrays, all with the same first axis, which the loop runs over; or None.
+        length: the number of steps; needed if `xs` is None.
+        reverse: start at the last slice. The y are still stacked in the order of the slices.
+        unroll: the number of steps in one iteration of the compiled loop.
+        checkpoint_every: for the backward pass, store only the inputs of every n-th step, and compute the rest again.
+            ``"sqrt"`` needs the least memory: about twice the square root of the number of steps.
 
     Returns:
         ``(carry, ys)``: the last carry, and the y with a new first axis.
 
     Raises:
-        CarryMismatchError: (a TypeError and ValueError) `f` returns another carry than it gets, or no pair.
-        TransformArgumentError: (a ValueError) the slices do not have one length, or there is none.
-        TransformTypeError: (a TypeError) for arguments of wrong types.
+        CarryMismatchError: (a TypeError and ValueError) `f` returns a different kind of carry than it gets, or not a
+            pair.
+        TransformArgumentError: (a ValueError) the slices differ in length, or there is no length.
+        TransformTypeError: (a TypeError) an argument has the wrong type.
 
     >>> import numpy as np
     >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))

@@ -16,7 +16,7 @@ def converting(func: Callable[..., Any], convert: Convert) -> Callable[..., Any]
     surrounding setting.
 
     Raises:
-        TransformArgumentError: `convert` is none of these.
+        TransformArgumentError: `convert` is not a valid value.
     """
     if convert is None:
         return func

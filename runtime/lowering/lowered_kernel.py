@@ -77,10 +77,11 @@ class Kernel:
         """Its functions in machine code, in the order in which they run, with registers, spills and shared memory.
 
         Args:
-            architecture: such as ``"cuda:sm_90"``, which need not be here; by default that of the GPU, else that one.
+            architecture: such as ``"cuda:sm_90"``; this GPU need not be present. By default that of the present GPU,
+                else this one.
 
         Raises:
-            BackendError: it is not a program for GPUs.
+            BackendError: it is not a GPU program.
             MissingPackageError: Triton is not installed.
             KernelError: Triton refuses it.
         """
@@ -102,7 +103,7 @@ class Kernel:
         """The same as instructions of the processor. Raises like `built`.
 
         Raises:
-            MissingPackageError: neither nvdisasm nor cuobjdump is there.
+            MissingPackageError: neither nvdisasm nor cuobjdump is installed.
         """
         from ..gpu_programs.machine_code import instructions
 

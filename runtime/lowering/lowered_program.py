@@ -188,7 +188,7 @@ class LoweredProgram:
         """Whether the program would come from the disk cache, and if not, why: one line. Nothing is compiled.
 
         Raises:
-            BackendError: it is a program for GPUs, whose kernels are kept by the GPU that is there.
+            BackendError: it is a GPU program; its kernels are cached per GPU.
         """
         if self.backend == "triton":
             raise BackendError(
@@ -230,10 +230,11 @@ class LoweredProgram:
         """The machine code of a program for a GPU, by functions, with registers, spills and shared memory.
 
         Args:
-            architecture: such as ``"cuda:sm_90"``, which need not be here; by default that of the GPU, else that one.
+            architecture: such as ``"cuda:sm_90"``; this GPU need not be present. By default that of the present GPU,
+                else this one.
 
         Raises:
-            BackendError: it is not a program for GPUs.
+            BackendError: it is not a GPU program.
             MissingPackageError: Triton is not installed.
             KernelError: Triton refuses a function.
         """
@@ -256,7 +257,7 @@ class LoweredProgram:
         """The same as instructions of the processor. Raises like `built`.
 
         Raises:
-            MissingPackageError: neither nvdisasm nor cuobjdump is there.
+            MissingPackageError: neither nvdisasm nor cuobjdump is installed.
         """
         from ..gpu_programs.machine_code import instructions
 

@@ -53,14 +53,14 @@ def check(
     """Fill in the findings. Tracemill gets half of the time; the rest is divided evenly among the other contestants.
 
     Args:
-        findings: of which machine and contestants.
+        findings: the results for one machine and its contestants.
         rows: names among `ROWS`.
         folder: for logs, results and caches.
-        seconds: when to end.
-        report: told what has been added, each time.
+        seconds: the time limit.
+        report: called after each addition.
 
     Raises:
-        GpuError: the card cannot be used, so nothing is known.
+        GpuError: the GPU cannot be used, so there are no results.
     """
     end = monotonic() + seconds
     findings.rows = [
