@@ -15,7 +15,13 @@ import optree
 
 from ...compiler.builder import current_builder, not_recording
 from ...compiler.error_state import DEFAULT, error_state, is_strict
-from ...compiler.errors import ConcretizationError, RecompileError, RecompileWarning, TransformTypeError
+from ...compiler.errors import (
+    ConcretizationError,
+    InternalError,
+    RecompileError,
+    RecompileWarning,
+    TransformTypeError,
+)
 from ...compiler.frontend.traced_program import (
     Program,
     argument_names,
@@ -49,7 +55,7 @@ from ..variants.symbolic_call import SymbolicCall
 from ..variants.variant import Variant
 from .ints_as_sizes import as_length, of_sizes, sizes_among
 from .recompilation import Recompilation, recompilation
-from .symbolic_fallback import SymbolicFallback
+from .symbolic_fallback import SymbolicFallback, is_fault
 from .variant_table import MOST_FIXED, Variants
 
 if TYPE_CHECKING:
@@ -339,6 +345,11 @@ class CompiledFunction:
                 raise
             failure = SymbolicFallback.of(error)
             variant = self._watched(called, None)  # a user's error is raised here, too
+            if is_fault(error):
+                raise InternalError(
+                    f"{why.name}: no program for many sizes could be made: {failure.what}; dynamic=False makes one for"
+                    " each size"
+                ) from error
             why = why.for_one_size(
                 f"no program for many sizes could be made: {failure.what}", fix=failure.fix
             )
