@@ -1,4 +1,4 @@
-"""What a program is, and how a kernel becomes source."""
+"""What a program is, and how a kernel becomes source code."""
 
 from . import ir, numpy_surface, ops
 from . import verifier as check
@@ -6,7 +6,7 @@ from .text import fx_nodes as nodes
 from .text import html as notebook
 from .text import printer as text
 
-__all__ = ["numpy_surface", "ops"]  # importing them fills the tables of ops and of NumPy's functions
+__all__ = ["numpy_surface", "ops"]  # importing them registers the ops and NumPy's functions
 
 ir.Graph.faces = ir.GraphViews(
     text=text.to_text,

@@ -1,7 +1,7 @@
 """Index expressions: sums of variables times numbers, and quotients and remainders of such sums.
 
-Every variable has a range. It decides conditions, and lets quotients and remainders vanish. Numbers may be symbolic
-sizes: what depends on them is decided only where it is known for all of them.
+Every variable has a range. The ranges decide conditions, and let quotients and remainders cancel. Numbers may be
+symbolic sizes: a condition on them is decided only if it holds for all of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from .symbolic_size import SymbolicSize, is_known, lower_bound, quotient, remain
 
 @dataclass(frozen=True)
 class Variable:
-    """A whole number known while a loop runs: its counter, or an index that was read from an array."""
+    """An integer that is known while a loop runs: its counter, or an index read from an array."""
 
     name: str
     low: int
@@ -100,12 +100,12 @@ class Remainder:
 Atom: TypeAlias = Variable | Quotient | Remainder
 
 SizeText: TypeAlias = Callable[[int], str]
-"""How a size is spelled: a number, or an expression of named sizes."""
+"""A size as text: a number, or an expression of named sizes."""
 
 
 @dataclass(frozen=True)
 class Affine:
-    """``constant + Σ coefficient · atom``; the atoms are different ones, in the order of their texts."""
+    """``constant + Σ coefficient · atom``. The atoms differ, and are sorted by their texts."""
 
     constant: int
     terms: tuple[tuple[Atom, int], ...] = ()
@@ -154,17 +154,17 @@ class Affine:
 
     @cached_property
     def low(self) -> int:
-        """No value is less."""
+        """A lower bound of the values."""
         return self.constant + sum(f * (a.low if f >= 0 else a.high) for a, f in self.terms)
 
     @cached_property
     def high(self) -> int:
-        """No value is greater."""
+        """An upper bound of the values."""
         return self.constant + sum(f * (a.high if f >= 0 else a.low) for a, f in self.terms)
 
     @cached_property
     def variables(self) -> frozenset[Variable]:
-        """All variables, those in quotients and remainders included."""
+        """All variables, including those in quotients and remainders."""
         found: set[Variable] = set()
         for atom, _ in self.terms:
             found |= {atom} if isinstance(atom, Variable) else atom.dividend.variables
@@ -172,11 +172,11 @@ class Affine:
 
     @cached_property
     def is_linear(self) -> bool:
-        """Whether there is neither a quotient nor a remainder."""
+        """Whether it contains neither a quotient nor a remainder."""
         return all(isinstance(atom, Variable) for atom, _ in self.terms)
 
     def factor(self, variable: Variable) -> int | None:
-        """By how much the value rises when the variable does by 1; None if that differs from place to place."""
+        """How much the value grows when the variable grows by 1; None if that is not constant."""
         total = 0
         for atom, factor in self.terms:
             if atom == variable:
@@ -236,7 +236,7 @@ class Affine:
         return whole + Affine(0, ((Quotient(high, divisor), 1),))
 
     def __mod__(self, divisor: int) -> "Affine":
-        """What the quotient rounded down leaves."""
+        """The remainder of the quotient rounded down."""
         _, rest = self._split(divisor)
         if rest.is_below(divisor):
             return rest
@@ -244,13 +244,13 @@ class Affine:
         return low + Affine(0, ((Remainder(high, quotient(divisor, step)), step),))
 
     def is_below(self, end: int) -> bool:
-        """Whether it is known to lie in [0, end)."""
+        """Whether it is known to be in [0, end)."""
         return is_known(self.low >= 0) and is_known(self.high < end)
 
     def _apart(self, divisor: int) -> tuple["Affine", "Affine", int]:
         """``high, low, step``: ``self = high · step + low``, ``0 ≤ low < step``, and the step divides the divisor.
 
-        The quotient depends on ``high`` alone; with the largest such step that has no more terms than it needs.
+        The quotient depends only on ``high``. The step is the largest one that adds no terms.
         """
         numbers = (divisor, self.constant, *(factor for _, factor in self.terms))
         if any(isinstance(number, SymbolicSize) for number in numbers):
@@ -265,7 +265,8 @@ class Affine:
         raise AssertionError("all terms together leave a constant, which is below the step")
 
     def _apart_by_sizes(self, divisor: int) -> tuple["Affine", "Affine", int]:
-        """The same with sizes, whose greatest common divisor nobody knows: the steps are those of the terms, and 1."""
+        """The same with sizes. Their greatest common divisor is unknown, so the candidate steps are those of the
+        terms, and 1."""
         steps = {factor for _, factor in self.terms if _divides(factor, divisor)}
         for step in sorted(steps, key=typical, reverse=True):
             rest = [(a, f) for a, f in self.terms if not _divides(step, f)]
@@ -276,9 +277,10 @@ class Affine:
         return self, ZERO, 1
 
     def _split(self, divisor: int) -> tuple["Affine", "Affine"]:
-        """``whole, rest`` with ``self = whole · divisor + rest``: terms that the divisor divides leave no rest.
+        """``whole, rest`` with ``self = whole · divisor + rest``. Terms that the divisor divides add nothing to the
+        rest.
 
-        The rest is never negative, for C rounds quotients towards 0.
+        The rest is never negative, because C rounds quotients towards 0.
         """
         whole = [(atom, quotient(f, divisor)) for atom, f in self.terms if _divides(divisor, f)]
         rest = _collected(self.constant, [(atom, f) for atom, f in self.terms if not _divides(divisor, f)])
@@ -329,12 +331,12 @@ def _same_division(left: Quotient | Remainder, right: Quotient | Remainder) -> b
 
 
 def _divides(divisor: int, number: int) -> bool:
-    """Whether a divisor other than 0 is known to leave nothing of a number."""
+    """Whether the number is known to be a multiple of the divisor, which is not 0."""
     return not same(divisor, 0) and same(remainder(number, divisor), 0)
 
 
 def _sign_apart(number: int) -> tuple[bool, int]:
-    """Whether a number has a minus sign in front of it, and the number without that."""
+    """Whether a number starts with a minus sign, and the number without it."""
     negative = str(number).startswith("-") if isinstance(number, SymbolicSize) else number < 0
     return negative, -number if negative else number
 
@@ -376,7 +378,7 @@ Index: TypeAlias = tuple[Affine, ...]
 
 
 def strides(shape: Shape) -> Shape:
-    """How far the next element along each axis lies, in row-major order."""
+    """The distance to the next element along each axis, in row-major order."""
     steps: list[int] = []
     step = 1
     for dim in reversed(shape):
@@ -386,7 +388,7 @@ def strides(shape: Shape) -> Shape:
 
 
 def flattened(index: Sequence[Affine], shape: Shape) -> Affine:
-    """The place of an element in row-major order."""
+    """The position of an element in row-major order."""
     total = ZERO
     for place, step in zip(index, strides(shape), strict=True):
         total += place * step
@@ -394,7 +396,7 @@ def flattened(index: Sequence[Affine], shape: Shape) -> Affine:
 
 
 def unflattened(place: Affine, shape: Shape) -> Index:
-    """The index of the element at a place in row-major order."""
+    """The index of the element at a position in row-major order."""
     return tuple(_along(place, shape))
 
 
@@ -402,7 +404,7 @@ def _along(place: Affine, shape: Shape) -> Iterator[Affine]:
     for axis, (dim, step) in enumerate(zip(shape, strides(shape), strict=True)):
         if is_one(dim):
             yield ZERO
-        elif is_none(step):  # nothing lies there
+        elif is_none(step):  # no element is there
             yield place
         else:
             along = place // step

@@ -18,7 +18,7 @@ class Builder:
         self.location: Location | None = None
 
     def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
-        """Append a call after asking the op for the types of its outputs."""
+        """Append a call. The op gives the types of its outputs."""
         types = lookup(op).type(*[value.type for value in inputs], **params)
         outputs = (Value(types),) if isinstance(types, ArrayType) else tuple(map(Value, types))
         self.calls.append(Call(op, inputs, params, outputs, self.where()))
@@ -59,7 +59,7 @@ def recording(builder: B) -> Generator[B]:
 
 @contextmanager
 def not_recording() -> Generator[None]:
-    """Run what follows for real in this thread, as outside of any trace."""
+    """Run the block eagerly in this thread, as if outside of any trace."""
     previous = _current.builder
     _current.builder = None
     try:
@@ -100,12 +100,12 @@ def inline(graph: Graph, inputs: Sequence[Value]) -> tuple[Value, ...]:
 
 
 def as_tuple(result: Any) -> tuple[Any, ...]:
-    """The outputs of a rule: an op with one output may return it bare."""
+    """The outputs of a rule. An op with one output may return it without a tuple."""
     return result if type(result) is tuple else (result,)
 
 
 def require_graph(what: str, given: Any) -> None:
-    """`TransformTypeError` unless a graph is given."""
+    """Raise `TransformTypeError` unless this is a graph."""
     if not isinstance(given, Graph):
         raise TransformTypeError(
             f"{what} must be a Graph, not {type(given).__name__}: `parse` reads one from text, and a compiled "

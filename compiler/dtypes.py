@@ -36,13 +36,13 @@ FLOAT64 = np.dtype(np.float64)
 
 
 def is_supported(dtype: DType) -> bool:
-    """Whether the IR has this dtype: bool, integers, f16, bf16, f32, f64, c64, c128, in native byte order."""
+    """Whether the IR has this dtype: bool, integers, f16, bf16, f32, f64, c64 or c128, in native byte order."""
     return dtype.name in _SHORT and dtype.isnative
 
 
 @cache
 def dtype_name(dtype: DType) -> str:
-    """The IR's name of a dtype, ``f32`` for float32; NumPy's name of one that the IR lacks, for messages."""
+    """The IR's name of a dtype, ``f32`` for float32; for messages, NumPy's name if the IR does not have the dtype."""
     return _SHORT.get(dtype.name, dtype.name)
 
 
@@ -65,13 +65,13 @@ def dtype_names() -> tuple[str, ...]:
 
 @cache
 def is_inexact(dtype: DType) -> bool:
-    """Real or complex floating point: what can be differentiated. bf16 counts although NumPy calls it void."""
+    """Real or complex floating point: differentiable. This includes bf16, although NumPy calls it void."""
     return dtype.kind in "fc" or dtype.name == "bfloat16"
 
 
 @cache
 def kind(dtype: DType) -> str:
-    """NumPy's kind letter: b bool, i and u integers, f floating (bf16 too), c complex."""
+    """NumPy's kind letter: b bool, i and u integers, f floating point (including bf16), c complex."""
     return "f" if is_inexact(dtype) and dtype.kind != "c" else dtype.kind
 
 
@@ -91,7 +91,7 @@ def real_dtype(dtype: DType) -> DType:
 
 @cache
 def complex_dtype(dtype: DType) -> DType:
-    """The complex dtype whose parts hold `dtype`: c64 up to f32, c128 for f64."""
+    """The complex dtype with parts of `dtype`: c64 up to f32, c128 for f64."""
     if dtype.kind == "c":
         return dtype
     return np.dtype(np.complex64 if dtype.itemsize <= 4 and is_inexact(dtype) else np.complex128)

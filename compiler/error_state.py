@@ -1,4 +1,4 @@
-"""NumPy's error state (`np.errstate`, `np.seterr`): whether it asks for more than compiled programs do."""
+"""NumPy's error state (`np.errstate`, `np.seterr`): whether it is stricter than what compiled programs do."""
 
 import contextvars
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 
 ErrorState: TypeAlias = tuple[tuple[str, str], ...]
-"""What `np.geterr` gives, or a part of that, as pairs, so that it can be hashed."""
+"""The result of `np.geterr`, or a part of it, as hashable pairs."""
 
 _states: dict[ErrorState, ErrorState] = {}
 
 
 def _one_per_state() -> Any:
-    """An object that stands for the state in force, by NumPy's public functions."""
+    """An object that stands for the current state, from NumPy's public functions."""
     state = state_in_force()
     return _states.setdefault(state, state)
 
@@ -25,13 +25,13 @@ def state_in_force() -> ErrorState:
     return tuple(kinds.items())
 
 
-# NumPy keeps the state in a context variable, which takes a fraction of the time of `np.geterr` but is not public.
+# NumPy keeps the state in a context variable. Reading it is much faster than `np.geterr`, but not public.
 _variable: Any = getattr(np._core.umath, "_extobj_contextvar", None)  # type: ignore[attr-defined]
 
 error_state: Final[Callable[[], Any]] = _one_per_state if _variable is None else _variable.get
-"""Gives an object that stands for the state in force: the same object is the same state."""
+"""Returns an object that stands for the current state: the same object means the same state."""
 DEFAULT: Final = contextvars.Context().run(error_state)
-"""What stands for NumPy's default: "ignore" for underflow, and "warn" for all else."""
+"""Stands for NumPy's default: "ignore" for underflow, and "warn" for everything else."""
 
 _KINDS: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
@@ -45,7 +45,7 @@ class _Seen:
 
 
 def is_strict() -> bool:
-    """Whether the state asks for more than NumPy's default: to raise, call, print, log, or warn of underflow."""
+    """Whether the state asks for more than NumPy's default: to raise, call, print or log, or to warn of underflow."""
     state = error_state()
     if state is DEFAULT or state is _Seen.lenient:
         return False
@@ -56,15 +56,15 @@ def is_strict() -> bool:
 
 
 def quiet_unless_strict() -> AbstractContextManager[Any]:
-    """Ignore floating-point errors within the block, unless the user asks for more than NumPy's default."""
+    """Ignore floating-point errors within the block, unless the user asked for more than NumPy's default."""
     return _UNCHANGED if is_strict() else np.errstate(all="ignore")
 
 
 def strict_part(state: ErrorState) -> ErrorState:
-    """Those kinds of errors for which a state asks for more than NumPy's default."""
+    """The kinds of errors for which a state asks for more than NumPy's default."""
     return tuple((name, kind) for name, kind in state if kind not in ("ignore", _KINDS[name]))
 
 
 def under(state: ErrorState) -> AbstractContextManager[Any]:
-    """Change the state within the block, if errors are looked at at all."""
+    """Change the state within the block, if errors are handled at all."""
     return np.errstate(**cast(Any, dict(state))) if state and is_strict() else _UNCHANGED

@@ -1,4 +1,4 @@
-"""The symbolic sizes that stand in a graph, in types and in parameters."""
+"""The symbolic sizes in a graph, in its types and parameters."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ from .symbolic_size import SymbolicSize
 
 
 def sizes_in_graph(graph: Graph) -> Iterator[SymbolicSize]:
-    """Those of a graph and of all that it holds, as often as they occur."""
+    """The sizes of a graph and of everything in it, with repetitions."""
     for value in graph.inputs:
         yield from sizes_in_param(value.type.shape)
     for call in graph.calls:
@@ -16,7 +16,7 @@ def sizes_in_graph(graph: Graph) -> Iterator[SymbolicSize]:
 
 
 def sizes_in_call(call: Call) -> Iterator[SymbolicSize]:
-    """Those of what a call makes, of its parameters, and of the graphs that it holds."""
+    """The sizes in the outputs of a call, in its parameters, and in its nested graphs."""
     for output in call.outputs:
         yield from sizes_in_param(output.type.shape)
     for param in call.params.values():
@@ -32,7 +32,7 @@ def is_symbolic(found: Graph | Call) -> bool:
 
 
 def sizes_in_param(param: Any) -> Iterator[SymbolicSize]:
-    """Those of one parameter, but for a graph's."""
+    """The sizes of one parameter, except a graph."""
     if isinstance(param, SymbolicSize):
         yield param
     elif isinstance(param, tuple):

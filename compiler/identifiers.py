@@ -1,4 +1,4 @@
-"""The user's names as identifiers: valid in Python, no keywords, each once."""
+"""The user's names as identifiers: valid in Python, not keywords, and unique."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 
 def identifier(name: str) -> str:
-    """The identifier nearest to `name`, which is `name` itself if it is one.
+    """The identifier closest to `name`; `name` itself if it is one.
 
     >>> identifier("<lambda>"), identifier("layers[0].w"), identifier("2nd")
     ('lambda_', 'layers_0_w', '_2nd')

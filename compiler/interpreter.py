@@ -23,11 +23,11 @@ from .op import lookup
 from .users_errors import error_at, told_at_first
 
 Watch: TypeAlias = Callable[[Call, Sequence[Any], tuple[Any, ...]], None]
-"""Told of each call that is run by its meaning, with its inputs and outputs."""
+"""Called for each call that runs by its NumPy definition, with its inputs and outputs."""
 
 
 class _Current(threading.local):
-    """Who watches the calls that run, per thread."""
+    """The watchers of calls, per thread."""
 
     watch: Watch | None = None
 
@@ -37,7 +37,7 @@ _current = _Current()
 
 @contextmanager
 def watching(watch: Watch) -> Generator[None]:
-    """Call `watch` for each call that runs in this thread; compiled functions are interpreted meanwhile."""
+    """Call `watch` for each call that runs in this thread. Compiled functions are interpreted meanwhile."""
     previous = _current.watch
     _current.watch = watch
     try:
@@ -47,17 +47,17 @@ def watching(watch: Watch) -> Generator[None]:
 
 
 def is_watched() -> bool:
-    """Whether somebody watches the calls that run in this thread."""
+    """Whether calls in this thread are watched."""
     return _current.watch is not None
 
 
 def is_idle() -> bool:
-    """Whether nothing is recorded or watched in this thread: what is called may just run."""
+    """Whether nothing is recorded or watched in this thread, so calls can simply run."""
     return current_builder() is None and _current.watch is None
 
 
 class Interpreter:
-    """Runs a graph on arrays, one call at a time, by the NumPy meaning of its ops.
+    """Runs a graph on arrays, one call at a time, by the NumPy definitions of its ops.
 
     Override `call` to watch or change what runs:
 
@@ -96,7 +96,7 @@ class Interpreter:
         try:
             return env[value]
         except KeyError:
-            self.graph.lint()  # which says what is wrong with a graph that was made by hand
+            self.graph.lint()  # raises an error that says what is wrong with a handwritten graph
             raise
 
     def call(self, call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
@@ -105,7 +105,7 @@ class Interpreter:
 
 
 def _one_per_output(call: Call, result: Any) -> tuple[Any, ...]:
-    """What an overridden `call` gave, which may be bare if it is one thing."""
+    """The results of an overridden `call`, which may return a single one without a tuple."""
     outputs = as_tuple(result)
     if len(outputs) != len(call.outputs):
         raise TransformArgumentError(
@@ -115,7 +115,7 @@ def _one_per_output(call: Call, result: Any) -> tuple[Any, ...]:
 
 
 def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Run one call on arrays by its op's NumPy meaning."""
+    """Run one call on arrays by the NumPy definition of its op."""
     errors = () if call.location is None else call.location.errors
     try:
         with under(errors):
@@ -137,7 +137,7 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def evaluate(graph: Graph, *inputs: Any) -> tuple[Array, ...]:
-    """The outputs of `graph` on `inputs` by the NumPy meaning of its ops: the reference for every backend.
+    """The outputs of `graph` on `inputs` by the NumPy definitions of its ops: the reference for every backend.
 
     Floating-point errors are ignored, unless `np.errstate` asks for more than NumPy's default.
     """
@@ -146,7 +146,7 @@ def evaluate(graph: Graph, *inputs: Any) -> tuple[Array, ...]:
 
 
 class Transformer(Interpreter):
-    """Rebuilds a graph call by call. Override `call` to emit something else: it gets and gives values.
+    """Rebuilds a graph call by call. Override `call` to emit something else: it takes and returns values.
 
     >>> class SineToCosine(Transformer):
     ...     def call(self, call, inputs):
@@ -182,7 +182,7 @@ def _require_values(call: Call, outputs: Sequence[Any]) -> None:
 
 
 def last_uses(graph: Graph) -> dict[int, list[Value]]:
-    """For each call's index, the values that nothing needs after it (also outputs that nothing uses)."""
+    """For each call's index, the values that nothing needs after it, including unused outputs."""
     kept = set(graph.outputs)
     last: dict[Value, int] = {}
     for index, call in enumerate(graph.calls):
@@ -197,7 +197,7 @@ def last_uses(graph: Graph) -> dict[int, list[Value]]:
 
 
 def depends_on(graph: Graph, inputs: Sequence[bool]) -> set[Value]:
-    """Every value of `graph` that is computed from an input that is marked True, these inputs included."""
+    """Every value of `graph` that depends on an input marked True, including these inputs."""
     reached = {value for value, marked in zip(graph.inputs, inputs, strict=True) if marked}
     for call in graph.calls:
         if any(value in reached for value in call.inputs):

@@ -14,17 +14,18 @@ from .errors import ArgumentTypeError
 from .identifiers import identifier, unique_identifiers
 from .symbolic_size import SymbolicSize, is_known, same_shape
 
-# A dimension: an int, or a `shapes.Dim`, which computes as one. Nothing else names the type of a size.
+# A dimension: an int, or a `shapes.Dim`, which supports the same arithmetic. This is the only name for the type of a
+# size.
 Dim: TypeAlias = int
 Shape: TypeAlias = tuple[Dim, ...]
 
-# What a call may be parameterised by: plain immutable data, nested graphs, and Python callbacks.
+# The parameters of a call: plain immutable data, nested graphs, and Python callbacks.
 Param: TypeAlias = "bool | int | float | str | DType | Graph | Callable[..., Any] | tuple[Any, ...] | None"
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """What is known of an array before it exists: ``f32[2, 3]``."""
+    """The type of an array: ``f32[2, 3]``."""
 
     dtype: DType
     shape: Shape
@@ -56,31 +57,31 @@ class Location:
     line: int
     code: str = ""
     is_derivative: bool = field(default=False, compare=False)
-    """What was recorded there computes the derivative of that line rather than its value."""
+    """The calls recorded here compute the derivative of that line, not its value."""
     batch: Shape = field(default=(), compare=False)
-    """The sizes of the batches that the line was mapped over: the first axes of what it computes."""
+    """The batch sizes that the line was mapped over: the first axes of what it computes."""
     errors: tuple[tuple[str, str], ...] = field(default=(), compare=False)
-    """What the function itself changes of NumPy's error state, for this line: ``(("divide", "ignore"),)``."""
+    """How the function itself changes NumPy's error state for this line: ``(("divide", "ignore"),)``."""
 
     def __str__(self) -> str:
         name = self.file.replace("\\", "/").rpartition("/")[2]
         return f"{name}:{self.line}  {self.code}".rstrip()
 
     def of_derivative(self) -> "Location":
-        """The same line for what computes its derivative."""
+        """The same line, for calls that compute its derivative."""
         return self if self.is_derivative else replace(self, is_derivative=True)
 
     def mapped(self, size: Dim) -> "Location":
-        """The same line for what computes it for a batch."""
+        """The same line, for calls that compute it for a batch."""
         return replace(self, batch=(size, *self.batch))
 
     def mapped_in_parts(self) -> "Location":
-        """The same line for what computes it for one part of a batch after the other: which one is not known."""
+        """The same line, for calls that compute one part of a batch after another. Which part is unknown."""
         return replace(self, batch=())
 
 
 class Value:
-    """One array of a program. Values are told apart by identity; names are made when printing."""
+    """One array of a program. Values differ by identity; names are made when printing."""
 
     __slots__ = ("type",)
 
@@ -104,7 +105,7 @@ class Value:
 
 
 class Constant(Value):
-    """A value known while tracing. Holds a read-only array of its own."""
+    """A value known while tracing. It has its own read-only array."""
 
     __slots__ = ("_digest", "array")
 
@@ -117,7 +118,7 @@ class Constant(Value):
 
     @property
     def digest(self) -> str:
-        """Names the bytes, dtype and shape: ``sha256:…``. Computed once."""
+        """Identifies the bytes, dtype and shape: ``sha256:…``. Computed once."""
         if self._digest is None:
             content = hashlib.sha256(f"{self.type};".encode())
             content.update(self.array.reshape(-1).view(np.uint8).data)
@@ -125,7 +126,7 @@ class Constant(Value):
         return self._digest
 
     def same_as(self, other: "Constant") -> bool:
-        """Equal bit for bit, so that NaN equals itself and −0 differs from 0."""
+        """Equal bit for bit: NaN equals itself, and −0 differs from 0."""
         return self.type == other.type and self.array.tobytes() == other.array.tobytes()
 
 
@@ -147,30 +148,30 @@ class Node:
     op: str
     """"placeholder", "constant", "call" or "output"."""
     names: tuple[str, ...]
-    """The values that it makes: one, except for a call with several outputs or none."""
+    """Its output values: one, unless the call has several outputs or none."""
     target: str
-    """The op of a call, the text of a constant, else the name."""
+    """The op of a call, the text of a constant, otherwise the name."""
     args: tuple[str, ...] = ()
-    """Names of the values it takes; numbers stand for themselves: ``f32(0.5)``."""
+    """The names of its inputs. Numbers are written out: ``f32(0.5)``."""
     kwargs: Mapping[str, Param] = field(default_factory=dict[str, Param])
     types: tuple[ArrayType, ...] = ()
-    """One per name; for the output node those of what is returned."""
+    """One per name; for the output node, those of the results."""
     location: Location | None = None
 
     @property
     def name(self) -> str:
-        """The first of `names`, or the target if it makes no value."""
+        """The first of `names`, or the target if it has no output."""
         return self.names[0] if self.names else self.target
 
     @property
     def type(self) -> ArrayType | tuple[ArrayType, ...]:
-        """The type if there is one, else all of them."""
+        """The type if there is only one, otherwise all of them."""
         return self.types[0] if len(self.types) == 1 else self.types
 
 
 @dataclass(frozen=True)
 class GraphViews:
-    """How a graph shows itself: functions of files above this one, which the package hands to `Graph`."""
+    """How a graph is displayed: functions of higher-level modules, which the package passes to `Graph`."""
 
     text: "Callable[[Graph], str]"
     code: "Callable[[Graph], str]"
@@ -191,11 +192,10 @@ def _check_items(name: str, items: Any, kind: type) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A function: typed inputs, calls in an order in which they can run, outputs.
+    """A function: typed inputs, calls in a valid order, outputs.
 
-    Printing gives short typed Python that `parse` reads back; equality is equality up to the
-    identity of values, the user's source lines and the names of nested graphs. Names become identifiers,
-    those of the inputs different ones.
+    Printing gives short typed Python, which `parse` reads back. Equality ignores the identity of values, the user's
+    source lines and the names of nested graphs. Names become identifiers; those of the inputs are unique.
 
     >>> import numpy as np, tracemill as tm
     >>> graph = tm.compile(lambda x: np.sin(x)).lower(np.ones(3)).graph
@@ -247,11 +247,11 @@ class Graph:
         return self.faces.mermaid(self)
 
     def _repr_html_(self) -> str:
-        """The text in colours, in notebooks."""
+        """The text in colours, for notebooks."""
         return self.faces.html(self.code)
 
     def lint(self) -> None:
-        """Raise `InvalidGraphError` unless every value is made once, before its use, with the right type."""
+        """Raise `InvalidGraphError` unless every value is defined once, before its use, with the right type."""
         self.faces.check(self)
 
     def __iter__(self) -> Iterator[Call]:
@@ -262,7 +262,7 @@ class Graph:
 
     @cached_property
     def _body_hash(self) -> int:
-        """The same for all graphs of which `_same_body` holds, and for hardly any others."""
+        """A hash: equal for all graphs that are equal by `_same_body`, and different for almost all others."""
         numbers = {value: number for number, value in enumerate(self.inputs)}
         calls: list[Hashable] = []
         for call in self.calls:
@@ -279,14 +279,14 @@ class Graph:
 
 
 def called(calls: Sequence[Call]) -> Iterator[Graph]:
-    """The graphs that are parameters of `calls`, or stand in tuples there, in order."""
+    """The graphs among the parameters of `calls`, or in tuples there, in order."""
     for call in calls:
         for param in call.params.values():
             yield from graphs_in(param)
 
 
 def graphs_in(param: Param) -> Iterator[Graph]:
-    """The graphs that a parameter is, or that stand in it, in order."""
+    """The graphs in a parameter, or the parameter itself if it is a graph, in order."""
     if isinstance(param, Graph):
         yield param
     elif isinstance(param, tuple):
@@ -295,7 +295,7 @@ def graphs_in(param: Param) -> Iterator[Graph]:
 
 
 def holds_graphs(graph: Graph) -> bool:
-    """Whether a call has graphs among its parameters: calls of one op all have, or none."""
+    """Whether a call has graphs among its parameters. All calls of an op have some, or none has."""
     by_op = {call.op: call for call in graph.calls}
     return any(True for _ in called(tuple(by_op.values())))
 
@@ -305,7 +305,7 @@ def _same_graph(left: Graph, right: Graph) -> bool:
 
 
 def _same_body(left: Graph, right: Graph) -> bool:
-    """Equality up to renaming: walk both in step, pairing the values that they make."""
+    """Equality up to renaming: walk both in step, and pair the values that they define."""
     if left.input_names != right.input_names or len(left.calls) != len(right.calls):
         return False
     pair: dict[Value, Value] = {}
@@ -335,12 +335,12 @@ def _same_body(left: Graph, right: Graph) -> bool:
 
 
 def same_type(ours: ArrayType, theirs: ArrayType) -> bool:
-    """Whether types are known to be equal for all sizes. ``==`` asks where that is not known, which makes a guard."""
+    """Whether types are known to be equal for all sizes. ``==`` asks if that is unknown, and so makes a guard."""
     return ours is theirs or (ours.dtype == theirs.dtype and same_shape(ours.shape, theirs.shape))
 
 
 def same_params(ours: Mapping[str, Param], theirs: Mapping[str, Param]) -> bool:
-    """Equal name by name: 1, 1.0 and True differ, NaN equals itself, nested graphs need not share a name."""
+    """Equal name by name: 1, 1.0 and True differ, NaN equals itself, nested graphs may differ in name."""
     return ours.keys() == theirs.keys() and all(_same_param(ours[name], theirs[name]) for name in ours)
 
 
@@ -357,7 +357,7 @@ def _same_param(ours: Param, theirs: Param) -> bool:
 
 
 def _hashed_param(param: Param) -> Hashable:
-    """What equal parameters share."""
+    """A key that equal parameters share."""
     if isinstance(param, Graph):
         return param._body_hash
     if isinstance(param, tuple):
@@ -368,14 +368,14 @@ def _hashed_param(param: Param) -> Hashable:
 
 
 def _hashed_operand(value: Value, numbers: Mapping[Value, int]) -> Hashable:
-    """What equal operands share: the number of a value, the first elements of a constant."""
+    """A key that equal operands share: the number of a value, or the first elements of a constant."""
     if isinstance(value, Constant):
         return value.type, value.array.reshape(-1)[:8].tobytes()
     return numbers.get(value)
 
 
 def exact(param: Param) -> Hashable:
-    """A key that tells 0.0 from −0.0 and 1 from 1.0 and True, and finds NaN equal to itself."""
+    """A key that distinguishes 0.0 from −0.0 and 1 from 1.0 and True. NaN equals itself."""
     if isinstance(param, float):
         return struct.pack("d", param)
     if isinstance(param, tuple):

@@ -1,4 +1,4 @@
-"""`reentrant_lock`: locks that neither a signal handler nor a forked child waits for in vain."""
+"""`reentrant_lock`: locks that never deadlock with a signal handler or in a forked child."""
 
 import os
 import threading
@@ -11,11 +11,11 @@ _locks: Final[WeakSet[Any]] = WeakSet()
 def reentrant_lock() -> threading.RLock:
     """A lock for a ``with`` statement, which keeps other threads out.
 
-    A signal handler or a finalizer that runs in the middle of the block, in the thread that has the lock, gets in
-    as well: if it waited, it would wait for itself. So the steps of a block must allow a whole other run of the
-    block between any two of them.
+    A signal handler or a finalizer that runs in the middle of the block, in the thread that holds the lock, can enter
+    too: otherwise it would wait for itself. So a whole other run of the block must be possible between any two of its
+    steps.
 
-    A child that was forked while another thread had the lock finds it free: that thread is not in the child.
+    If another thread holds the lock during a fork, the child finds it free: that thread does not exist in the child.
     """
     made = threading.RLock()
     _locks.add(made)
@@ -24,7 +24,7 @@ def reentrant_lock() -> threading.RLock:
 
 def _free_in_child() -> None:
     for made in list(_locks):
-        if made.acquire(blocking=False):  # it was free, or this thread has it
+        if made.acquire(blocking=False):  # it was free, or this thread holds it
             made.release()
         else:
             made._at_fork_reinit()

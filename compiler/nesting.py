@@ -1,4 +1,4 @@
-"""Containers that nest too deep, or hold themselves, are refused with the name of the argument."""
+"""Refuse containers that nest too deeply, or contain themselves, with the name of the argument."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -7,14 +7,14 @@ from typing import Any
 from .errors import ArgumentValueError
 
 MOST_AXES = 64
-"""How deep NumPy lets sequences nest that are to be an array."""
+"""How deeply NumPy lets the sequences of an array nest."""
 
 MOST_NESTED = 200
-"""How deep containers of arrays may nest where walking them meets Python's recursion limit."""
+"""How deeply containers of arrays may nest if walking them reaches Python's recursion limit."""
 
 
 def nests_deeper(x: Any, most: int) -> bool:
-    """Whether lists, tuples and dicts nest more than `most` deep."""
+    """Whether lists, tuples and dicts nest more than `most` levels deep."""
     level = [x]
     for _ in range(most + 1):
         items = [item for item in level if isinstance(item, (list, tuple, dict))]
@@ -27,7 +27,8 @@ def nests_deeper(x: Any, most: int) -> bool:
 
 @contextmanager
 def refusing_deep(name: str, value: Any) -> Generator[None]:
-    """Where `value` is walked: `ArgumentValueError` if that meets the recursion limit because it nests too deep."""
+    """Around a walk of `value`: `ArgumentValueError` if it reaches the recursion limit because `value` nests too
+    deeply."""
     try:
         yield
     except RecursionError:
@@ -36,7 +37,8 @@ def refusing_deep(name: str, value: Any) -> Generator[None]:
 
 
 def refuse_deep(arguments: Mapping[str, Any]) -> None:
-    """`ArgumentValueError` for the first argument that nests too deep: called where a walk met the recursion limit."""
+    """`ArgumentValueError` for the first argument that nests too deeply. Called when a walk reached the recursion
+    limit."""
     for name, value in arguments.items():
         if nests_deeper(value, MOST_NESTED):
             raise ArgumentValueError(
@@ -51,13 +53,15 @@ def named(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown(x: Any, most: int = 60) -> str:
-    """The beginning of ``repr(x)`` for a message, or what `x` is, if that cannot be written out.
+    """The start of ``repr(x)`` for a message, or the type of `x` if repr fails.
 
     >>> shown(10**5000)
     '<an int that cannot be shown>'
     """
     try:
         return repr(x)[:most]
-    except Exception:  # it nests too deep, is a number of too many digits, or is of a class whose repr fails
+    except (
+        Exception
+    ):  # it nests too deeply, is a number with too many digits, or has a class whose repr fails
         name = type(x).__name__
         return f"<{'an' if name[:1] in 'aeiou' else 'a'} {name} that cannot be shown>"

@@ -10,71 +10,72 @@ from .affine import Index
 from .errors import InternalError
 from .ir import ArrayType, Call, Graph, Value, called
 
-# The rules. `params` are the call's own, by keyword. A rule of an op with one output may return it bare.
+# The rules. `params` are the parameters of the call, passed by keyword. A rule of an op with one output may return it
+# without a tuple.
 TypeRule: TypeAlias = Callable[..., ArrayType | tuple[ArrayType, ...]]
 """``type(*input_types, **params)``: the types of the outputs; raises `ShapeError` or `DTypeError`."""
 
 Meaning: TypeAlias = Callable[..., Any]
-"""``numpy(*arrays, **params)``: what the op does, in plain NumPy. Self-contained: it refers to nothing
-but ``np``, its arguments and tables of coefficients, because the NumPy backend quotes its source."""
+"""``numpy(*arrays, **params)``: the definition of the op in plain NumPy. It is self-contained: it uses only ``np``,
+its arguments and tables of coefficients, because the NumPy backend quotes its source."""
 
 JvpRule: TypeAlias = Callable[..., Any]
-"""``jvp(inputs, tangents, outputs, **params)``: the tangents of the outputs, linear in ``tangents``.
-A tangent is None where it is zero; at least one is not. `Rebuilt` if a call in another form gives the outputs, too."""
+"""``jvp(inputs, tangents, outputs, **params)``: the tangents of the outputs, linear in ``tangents``. A tangent is
+None if it is zero; at least one is not. Returns `Rebuilt` if another form of the call also gives the outputs."""
 
 TransposeRule: TypeAlias = Callable[..., Any]
-"""``transpose(cotangents, inputs, **params)``: one cotangent, or None for zero, per input. An input that
-the call is linear in arrives as `Linear`: only its type is known. Others are values."""
+"""``transpose(cotangents, inputs, **params)``: one cotangent per input, or None for zero. An input in which the call
+is linear arrives as `Linear`: only its type is known. Others are values."""
 
 BatchRule: TypeAlias = Callable[..., Any]
-"""``batch(inputs, mapped, size, **params)``: the outputs, with a new axis 0 of length ``size``.
-``mapped[i]`` says that input i has that axis in front; at least one does. An output that is the same for all
-examples may be given without it, as `compiler.batching.Unmapped`."""
+"""``batch(inputs, mapped, size, **params)``: the outputs, with a new axis 0 of length ``size``. ``mapped[i]`` says
+whether input i has that axis in front; at least one does. An output that is the same for all examples may be returned
+without the axis, as `compiler.batching.Unmapped`."""
 
 
 IndexMap: TypeAlias = Callable[..., Index]
-"""``index_map(index, source, result, **params)``: where in the first input, of shape `source`, the element lies that
-the output, of shape `result`, has at `index`."""
+"""``index_map(index, source, result, **params)``: the index in the first input, of shape `source`, of the element at
+`index` in the output, of shape `result`."""
 
 
 class Aliasing(IntEnum):
-    """How the memory of a result relates to that of the first input. A backend may make a copy all the same."""
+    """How the memory of a result relates to that of the first input. A backend may still make a copy."""
 
     NONE = 0
-    """It is new memory."""
+    """New memory."""
     PART = 1
-    """A view of some elements, or of repeated ones."""
+    """A view of some elements, or of repeated elements."""
     WHOLE = 2
     """A view of every element once, in another order or as another dtype."""
     SAME = 3
-    """The memory itself, elements in their order, under another name."""
+    """The same memory, with the elements in the same order, under another name."""
 
 
 EVERY_INPUT: Final = sys.maxsize
 
 
 class Rebuilt(NamedTuple):
-    """What a JVP rule gives that has recorded its call anew: what stands for the outputs, and their tangents."""
+    """The result of a JVP rule that recorded its call again: the replacements of the outputs, and their tangents."""
 
     outputs: tuple[Value, ...]
     tangents: tuple[Value | None, ...]
 
 
-# An op with a graph among its params needs the passes, which live above. Each hands itself to the op's rule
-# by the keyword ``recurse``: `passes.transforms.transpose` and `.vmap` as they are, jvp and linearize as:
+# An op with a graph among its parameters needs the passes, which are in a higher layer. Each pass gives itself to the
+# op's rule as the keyword ``recurse``: `passes.transforms.transpose` and `.vmap` directly, jvp and linearize as:
 DifferentiateGraph: TypeAlias = Callable[[Graph, Sequence[bool], Sequence[bool]], tuple[Graph, Graph | None]]
 """``recurse(graph, wrt, of)``: the derivative of a nested graph, from the inputs marked in `wrt` to the outputs
 marked in `of`.
 
-Joint: ``(graph, None)`` of ``(*inputs, *tangents) -> (*outputs, *tangents)``. Split, when linearizing:
-``(forward, linear)`` of ``inputs -> (*outputs, *residuals)`` and ``(*residuals, *tangents) -> tangents``.
-The JVP rule records its call with these, so that nothing is computed twice, and gives that as `Rebuilt`.
+Joint: ``(graph, None)`` of ``(*inputs, *tangents) -> (*outputs, *tangents)``. Split, for linearize: ``(forward,
+linear)`` of ``inputs -> (*outputs, *residuals)`` and ``(*residuals, *tangents) -> tangents``. The JVP rule records
+its call with these, so nothing is computed twice, and returns it as `Rebuilt`.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Stands for an input of a linear call while transposing: its type is known, its value is not."""
+    """Stands for an input of a linear call while transposing: its type is known, but not its value."""
 
     type: ArrayType
 
@@ -93,7 +94,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One operation. No rule has a default: what an op cannot do is spelled out."""
+    """One operation. No rule has a default: every record says what its op cannot do."""
 
     name: str
     family: str
@@ -103,33 +104,32 @@ class Op:
     transpose: TransposeRule
     batch: BatchRule
     spelling: Mapping[str, str] | None
-    """Per backend ("numpy", "c", "triton") an expression with ``{0}``, ``{1}`` for the inputs; None if not elementwise
-    or if only the quoted meaning will do.
+    """Per backend ("numpy", "c", "triton"), an expression with ``{0}``, ``{1}`` for the inputs. None if the op is not
+    elementwise, or if only the quoted definition works.
 
-    C has more than one where operands are of different kinds: ``c_bool``, ``c_int`` (with and without sign),
-    ``c_real`` and ``c_complex`` go before ``c``, and ``c_real_int``, from the kind of the first operand to that of the
-    result, before those. Fields are the params by name, the names of the dtypes of the first operand ``{t}`` and
-    of the result ``{r}`` (``f32``), their C types ``{type}`` and ``{result}``, and ``{f}``, the suffix that math.h
-    gives functions of floats. ``tm_name_{t}`` is a C function of backends/c/functions, or else the NumPy meaning of
-    the op ``name`` as C: ``tm_name_2_{t}`` with the params 2.
+    C has several, for operands of different kinds: ``c_bool``, ``c_int`` (signed and unsigned), ``c_real`` and
+    ``c_complex`` take precedence over ``c``. ``c_real_int``, from the kind of the first operand to that of the
+    result, takes precedence over these. The fields are the params by name, the names of the dtypes of the first
+    operand ``{t}`` and of the result ``{r}`` (``f32``), their C types ``{type}`` and ``{result}``, and ``{f}``, the
+    suffix of math.h for floats. ``tm_name_{t}`` is a C function of backends/c/functions, or else the NumPy definition
+    of the op ``name`` in C: ``tm_name_2_{t}`` with the params 2.
 
-    Triton's are the same, with ``triton_f64`` before all others: ``triton_int``, ``triton_real_bool``, and so on. Its
-    functions ``tm_name`` stand in backends/triton/functions; ``{type}`` and ``{result}`` are its own types."""
+    Triton's are the same, with ``triton_f64`` first: then ``triton_int``, ``triton_real_bool``, and so on. Its
+    functions ``tm_name`` are in backends/triton/functions; ``{type}`` and ``{result}`` are its own types."""
     effect: str | None
-    """None for a pure op; else what it does besides computing ("calls Python")."""
+    """None for a pure op; otherwise its side effect ("calls Python")."""
     doc: str
     aliasing: Aliasing = Aliasing.NONE
     moves: int = 0
-    """Every element of the result is an element of one of the first inputs, found by its index: how many inputs those
-    are. 0 for an op that computes."""
+    """The number of first inputs whose elements, found by index, make up the result. 0 for an op that computes."""
     index_map: IndexMap | None = None
-    """Which element of the first input an element of the result is, where that takes no choice."""
+    """Which element of the first input is at an index of the result, if that does not depend on values."""
 
 
 PRINTS: Final = "prints"
 RAISES: Final = "raises"
 DONE_ONCE: Final = frozenset({PRINTS, RAISES})
-"""Effects that a derivative which computes its function again need not have again."""
+"""Side effects that a derivative need not repeat when it computes its function again."""
 
 _TABLE: dict[str, Op] = {}
 
@@ -148,7 +148,7 @@ def lookup(name: str) -> Op:
 
 
 def has_effect(call: Call, effect: str | None = None) -> bool:
-    """Whether a call, or one in a graph that it holds, does more than compute; or does this."""
+    """Whether a call, or one in its nested graphs, has side effects; or has this one."""
     own = lookup(call.op).effect
     return (own is not None and effect in (None, own)) or any(
         has_effect(inner, effect) for graph in called((call,)) for inner in graph.calls
@@ -156,7 +156,7 @@ def has_effect(call: Call, effect: str | None = None) -> bool:
 
 
 def is_view(call: Call) -> bool:
-    """Whether the result can be a view of the first input: it then costs nothing."""
+    """Whether the result can be a view of the first input, which costs nothing."""
     return lookup(call.op).aliasing > Aliasing.NONE
 
 
@@ -166,7 +166,7 @@ def is_renamed(call: Call) -> bool:
 
 
 def is_move(call: Call) -> bool:
-    """Whether a call only moves elements: none is computed."""
+    """Whether a call only moves elements and computes none."""
     return lookup(call.op).moves > 0
 
 
@@ -186,17 +186,17 @@ def zero_derivative(
 
 
 def not_linear(cotangents: Any, inputs: Any, **params: Any) -> Any:
-    """The transpose rule of an op that is linear in no input: it never stands in a linear graph."""
+    """The transpose rule of an op that is linear in no input, and so never occurs in a linear graph."""
     raise InternalError("transpose of an op that is not linear")
 
 
 def never_batched(inputs: Any, mapped: Any, size: int, **params: Any) -> Any:
-    """The batch rule of an op without inputs: none of them is ever mapped."""
+    """The batch rule of an op without inputs, which is never mapped."""
     raise InternalError("batching of an op without inputs")
 
 
 REFUSALS: dict[Callable[..., Any], str] = {}
-"""The rules that raise a named error where a derivative is wanted, and why there is none."""
+"""The rules that raise a named error instead of giving a derivative, and why there is none."""
 
 Refusing = TypeVar("Refusing", bound=Callable[..., Any])
 
@@ -212,5 +212,5 @@ def refuses(why: str) -> Callable[[Refusing], Refusing]:
 
 
 def by_decomposition(*inputs: Any, **params: Any) -> Any:
-    """A rule that a composite op does not have of its own: passes decompose its calls before they ask for it."""
+    """A rule that a composite op does not need: passes decompose its calls before they ask for it."""
     raise InternalError("a composite op is asked for a rule that it has by its decomposition only")

@@ -1,6 +1,6 @@
 """The parameters of calls by their types: ``ints_param(call, "axes")``.
 
-The type rule of an op has looked at them: what is of another kind here is a fault of ours.
+The type rule of an op has checked them: another type here is a bug in Tracemill.
 """
 
 from collections.abc import Mapping
@@ -14,42 +14,42 @@ from .symbolic_size import SymbolicSize
 
 
 class WithParams(Protocol):
-    """A call, or what a rule sees of one."""
+    """A call, or what a rule sees of it."""
 
     @property
     def params(self) -> Mapping[str, object]: ...
 
 
 def int_param(call: WithParams, name: str, default: int | None = None) -> int:
-    """A number or a size, as of an axis or a length."""
+    """A number or a size, for example of an axis or a length."""
     found = call.params.get(name, default)
     assert isinstance(found, int | SymbolicSize)
     return cast("int", found)
 
 
 def ints_param(call: WithParams, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
-    """Numbers or sizes, as of axes or a shape."""
+    """Numbers or sizes, for example of axes or a shape."""
     found = call.params.get(name, default)
     assert isinstance(found, tuple)
     return found
 
 
 def optional_ints_param(call: WithParams, name: str) -> tuple[int | None, ...]:
-    """As of axes, for operands of which some have none."""
+    """Axes, for operands that may have none."""
     found = call.params[name]
     assert isinstance(found, tuple)
     return found
 
 
 def pairs_param(call: WithParams, name: str) -> tuple[tuple[int, int], ...]:
-    """Two numbers or sizes for each axis, as of what is added at its ends."""
+    """Two numbers or sizes for each axis, for example the padding at its ends."""
     found = call.params[name]
     assert isinstance(found, tuple)
     return found
 
 
 def flag_param(call: WithParams, name: str) -> bool:
-    """A truth; False where a call leaves it out."""
+    """A bool; False if a call omits it."""
     found = call.params.get(name, False)
     assert isinstance(found, bool)
     return found

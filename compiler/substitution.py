@@ -1,4 +1,4 @@
-"""`Substitution`: ints in the place of symbolic sizes, in graphs and in calls."""
+"""`Substitution`: replaces symbolic sizes by ints, in graphs and in calls."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -8,13 +8,13 @@ from .symbolic_size import SymbolicSize
 
 
 class Substitution:
-    """Gives the sizes of graphs values, and remembers what has become of theirs."""
+    """Replaces sizes in graphs, and remembers the results."""
 
     def __init__(self, value_of: Callable[[SymbolicSize], int]) -> None:
         self.value_of = value_of
         self.values: dict[Value, Value] = {}
         self.graphs: dict[int, Graph] = {}
-        """By identity, those that are done: a graph may be called very often."""
+        """Finished graphs by identity: a graph may be called very often."""
 
     def graph(self, graph: Graph) -> Graph:
         inputs = self.made(graph.inputs)
@@ -32,7 +32,7 @@ class Substitution:
         return Graph(graph.name, inputs, calls, outputs, graph.input_names)
 
     def call(self, call: Call) -> Call:
-        """A call on values of its own."""
+        """A call on values that belong to it."""
         inputs = tuple(
             value if isinstance(value, Constant) else self.made((value,))[0] for value in call.inputs
         )

@@ -1,7 +1,8 @@
-"""What stands in a shape and is not an int: all that programs without named sizes need to know of them.
+"""Sizes in shapes that are not ints: everything that programs without named sizes need to know about them.
 
-Comparisons of symbolic sizes may be undecided, and Python's ``if`` then takes what the call at hand shows, which
-becomes a guard of the program. `is_known`, `same_shape` and `typical` make none: they are for what may be either way.
+Comparisons of symbolic sizes may be undecided. Python's ``if`` then uses the sizes of the current call, and this
+becomes a guard of the program. `is_known`, `same_shape` and `typical` make no guards: they are for questions where
+either answer is correct.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -11,19 +12,20 @@ from typing import Any, ClassVar
 
 from .errors import DimArithmeticError
 
-# The two classes are not ABCs: `isinstance` would take three times as long, and it is asked for every operand.
+# The two classes are not ABCs: `isinstance` would take three times as long, and it runs for every operand.
 
 
 class SymbolicSize:
-    """A size that is an expression. `shapes.Dim` is the one class of them."""
+    """A size that is an expression. `shapes.Dim` is its only class."""
 
     __slots__ = ()
 
     recorded: ClassVar[Callable[["SymbolicSize"], Any] | None] = None
-    """Gives a size as a number in the function that is traced; None if none is. From where traced arrays are made."""
+    """Returns a size as a number in the function that is being traced; None outside of a trace. Set by the module of
+    traced arrays."""
 
     def as_number(self) -> Any:
-        """The number in a program that it is, where it meets arrays and floats."""
+        """The number in the program, for use with arrays and floats."""
         record = SymbolicSize.recorded
         number = None if record is None else record(self)
         if number is None:
@@ -31,84 +33,84 @@ class SymbolicSize:
         return number
 
     def __index__(self) -> int:
-        """What it is for the call at hand, which the program is then for: for what needs an int."""
+        """Its value in the current call, which the program is then limited to: for code that needs an int."""
         raise NotImplementedError
 
     def whole(self, because: str = "") -> int:
-        """As `__index__`, with the reason."""
+        """Like `__index__`, with the reason."""
         raise NotImplementedError
 
     def at(self, sizes: Mapping[str, int]) -> int:
-        """Its value where the named sizes have these. `KeyError` names one that is missing."""
+        """Its value for these values of the named sizes. `KeyError` names one that is missing."""
         raise NotImplementedError
 
     def where(self, size: "SymbolicSize", value: int) -> Any:
-        """What it is where a named size has a value. `ZeroDivisionError` if a divisor is 0 there."""
+        """The expression with a value in place of a named size. `ZeroDivisionError` if that makes a divisor 0."""
         raise NotImplementedError
 
     @property
     def typical(self) -> int:
-        """What it is for the call at hand, or a value that it may well have."""
+        """Its value in the current call, or a likely value."""
         raise NotImplementedError
 
     def spelled(self, names: Mapping[str, str]) -> str:
-        """The expression in Python; `names` are what some of the named sizes are called there."""
+        """The expression in Python; `names` are other names for some of the named sizes."""
         raise NotImplementedError
 
     @staticmethod
     def minimum(*sizes: Any) -> Any:
-        """The least of several."""
+        """The minimum of several."""
         raise NotImplementedError
 
     @staticmethod
     def maximum(*sizes: Any) -> Any:
-        """The greatest of several."""
+        """The maximum of several."""
         raise NotImplementedError
 
     @staticmethod
     def quotient(left: Any, right: Any) -> Any:
-        """``left // right``, without asking whether `right` is 0."""
+        """``left // right``, without a check that `right` is not 0."""
         raise NotImplementedError
 
     @staticmethod
     def remainder(left: Any, right: Any) -> Any:
-        """``left % right``, without asking whether `right` is 0."""
+        """``left % right``, without a check that `right` is not 0."""
         raise NotImplementedError
 
     @property
     def sizes(self) -> "tuple[SymbolicSize, ...]":
-        """The named sizes that it is computed from, in the order of their names."""
+        """The named sizes in it, sorted by name."""
         raise NotImplementedError
 
     @property
     def may_overflow(self) -> bool:
-        """Whether it might need more than 64 bits where arrays are as large as memories are."""
+        """Whether it might need more than 64 bits for arrays that fit in memory."""
         raise NotImplementedError
 
     @property
     def nesting(self) -> int:
-        """How deep quotients, remainders and extremes stand in each other."""
+        """The nesting depth of its quotients, remainders, minima and maxima."""
         raise NotImplementedError
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the greatest value that it may have, by what is known of each named size by itself."""
+        """Its minimum and maximum, from what is known about each named size separately."""
         raise NotImplementedError
 
     @property
     def limits(self) -> dict[str, list[str]]:
-        """What is known of each named size in it, by name: ``{"N": ["N in 1..4096", "N % 16 == 0"]}``."""
+        """What is known about each named size in it, by name: ``{"N": ["N in 1..4096", "N % 16 == 0"]}``."""
         raise NotImplementedError
 
 
 class SymbolicFact:
-    """A comparison of sizes that may hold for some and not for others. `shapes.Comparison` is the one class of them."""
+    """A comparison that may hold for some sizes only. `shapes.Comparison` is its only class."""
 
     __slots__ = ()
 
     @property
     def is_known(self) -> bool:
-        """Whether it holds for all sizes that the program is for."""
+        """Whether it holds for all sizes of the program."""
         raise NotImplementedError
 
     def assume(self) -> bool:
@@ -116,7 +118,7 @@ class SymbolicFact:
         raise NotImplementedError
 
     def assumed(self, *others: "SymbolicFact") -> AbstractContextManager[None]:
-        """Within the block, what is known is known of sizes for which this and the others hold."""
+        """Within the block, assume that this and the others hold."""
         raise NotImplementedError
 
 
@@ -125,7 +127,7 @@ _imagined: ContextVar[Mapping[str, int] | None] = ContextVar("imagined", default
 
 @contextmanager
 def with_typical_sizes(sizes: Mapping[str, int]) -> Generator[None]:
-    """Within the block, and in this context alone, named sizes are typically these."""
+    """Within the block, and only in this context, these are the typical values of the named sizes."""
     token = _imagined.set(sizes)
     try:
         yield
@@ -134,7 +136,7 @@ def with_typical_sizes(sizes: Mapping[str, int]) -> Generator[None]:
 
 
 def typical(size: Any) -> int:
-    """A size as an int, to judge by what pays: for the call at hand, and right for none in particular."""
+    """A size as an int, for cost estimates: its value in the current call. The program must not depend on it."""
     if not isinstance(size, SymbolicSize):
         given: int = size
         return given
@@ -148,12 +150,12 @@ def typical(size: Any) -> int:
 
 
 def is_known(fact: Any) -> bool:
-    """Whether a comparison holds for all sizes that the program is for; of ints, whether it holds."""
+    """Whether a comparison holds for all sizes of the program; for ints, whether it holds."""
     return fact.is_known if isinstance(fact, SymbolicFact) else bool(fact)
 
 
 def assuming(facts: Iterable[Any]) -> AbstractContextManager[None]:
-    """Within the block, what is known is known of sizes for which these hold."""
+    """Within the block, assume that these hold."""
     unknown = [fact for fact in facts if not is_known(fact)]
     return unknown[0].assumed(*unknown[1:]) if unknown else nullcontext()
 
@@ -164,32 +166,32 @@ def is_one(size: Any) -> bool:
 
 
 def same_shape(x: Sequence[Any], y: Sequence[Any]) -> bool:
-    """Whether two shapes are the same for all sizes that the program is for."""
+    """Whether two shapes are the same for all sizes of the program."""
     return len(x) == len(y) and all(
         one is other or is_known(one == other) for one, other in zip(x, y, strict=True)
     )
 
 
 def assume(fact: Any) -> bool:
-    """Whether a comparison holds for all sizes, or else for the call at hand: then it becomes a guard.
+    """Whether a comparison holds for all sizes, or else for the current call, where it becomes a guard.
 
-    It is for what is right for all sizes, and better for those for which the comparison holds.
+    For code that is correct for all sizes, but better where the comparison holds.
     """
     return fact.assume() if isinstance(fact, SymbolicFact) else bool(fact)
 
 
 def lower_bound(size: Any) -> float:
-    """A number that a size is never below: quickly found, for what pays only."""
+    """A lower bound of a size, found quickly. Use it only for cost estimates."""
     return size.bounds[0] if isinstance(size, SymbolicSize) else size
 
 
 def upper_bound(size: Any) -> float:
-    """A number that a size is never above: quickly found, for what pays only."""
+    """An upper bound of a size, found quickly. Use it only for cost estimates."""
     return size.bounds[1] if isinstance(size, SymbolicSize) else size
 
 
 def quotient(left: Any, right: Any) -> Any:
-    """``left // right``, of sizes without the question whether `right` is 0: where it is, nobody needs the answer."""
+    """``left // right``. For sizes there is no check that `right` is not 0: if it is, the result is unused."""
     for size in (left, right):
         if isinstance(size, SymbolicSize):
             return size.quotient(left, right)
@@ -197,7 +199,7 @@ def quotient(left: Any, right: Any) -> Any:
 
 
 def remainder(left: Any, right: Any) -> Any:
-    """``left % right``, of sizes without the question whether `right` is 0: where it is, nobody needs the answer."""
+    """``left % right``. For sizes there is no check that `right` is not 0: if it is, the result is unused."""
     for size in (left, right):
         if isinstance(size, SymbolicSize):
             return size.remainder(left, right)
@@ -205,7 +207,7 @@ def remainder(left: Any, right: Any) -> Any:
 
 
 def min_expr(left: Any, right: Any) -> Any:
-    """The lesser of two sizes."""
+    """The smaller of two sizes."""
     for size in (left, right):
         if isinstance(size, SymbolicSize):
             return size.minimum(left, right)
@@ -213,7 +215,7 @@ def min_expr(left: Any, right: Any) -> Any:
 
 
 def max_expr(left: Any, right: Any) -> Any:
-    """The greater of two sizes."""
+    """The larger of two sizes."""
     for size in (left, right):
         if isinstance(size, SymbolicSize):
             return size.maximum(left, right)
@@ -221,21 +223,22 @@ def max_expr(left: Any, right: Any) -> Any:
 
 
 def guarded_min(left: Any, right: Any) -> Any:
-    """The lesser of two sizes: that which it is for the call at hand, as a guard; without a call, `min_expr`."""
+    """The smaller of two sizes: the one of the current call, with a guard. Without a call, `min_expr`."""
     if assume(left <= right):
         return left
     return right if is_known(right <= left) or assume(right < left) else min_expr(left, right)
 
 
 def guarded_max(left: Any, right: Any) -> Any:
-    """The greater of two sizes, as `guarded_min`."""
+    """The larger of two sizes, like `guarded_min`."""
     if assume(left >= right):
         return left
     return right if is_known(right >= left) or assume(right > left) else max_expr(left, right)
 
 
 def guarded_is_one(size: Any) -> bool:
-    """Whether a size is 1 for the call at hand, as a guard either way; without a call, whether that is known."""
+    """Whether a size is 1 in the current call, with a guard for either answer. Without a call, whether that is
+    known."""
     if assume(size == 1):
         return True
     assume(size != 1)
@@ -248,7 +251,7 @@ def is_symbolic_shape(shape: Sequence[Any]) -> bool:
 
 
 def broadcasts(one: Any, other: Any) -> bool:
-    """Whether the first length broadcasts to the second. Asks what is not known."""
+    """Whether the first length broadcasts to the second. Adds a guard if that is unknown."""
     return one is other or is_known(one == 1) or one in (other, 1)
 
 
@@ -273,7 +276,7 @@ def joint_shape(*shapes: Sequence[Any]) -> tuple[Any, ...] | None:
 
 
 def _joint_size(one: Any, other: Any) -> Any:
-    """What two lengths broadcast to; of symbolic ones nothing is asked that is known or does not matter."""
+    """What two lengths broadcast to. For symbolic ones, it adds no guards if the answer is known or does not matter."""
     if one is other or is_known(other == 1):
         return one
     if is_known(one == 1) or one == other:

@@ -1,4 +1,4 @@
-"""Values in the message of an exception: marks stand for them in the text, until the program knows what they are."""
+"""Values in the message of an exception: marks in the text stand for them until the program computes them."""
 
 import re
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ _MARK: Final = re.compile(r"⟦(\d+)([!:%])([^⟧|]*)\|?([^⟧]*)⟧")
 _PERCENT: Final = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?[sdifFgGeErxXc%])")
 
 TELLING: "ContextVar[Told | None]" = ContextVar("telling", default=None)
-"""The values that the exception tells which is being made, while it is."""
+"""The values in the exception that is being created."""
 
 
 class Told:
-    """The traced values that the text of an exception shows, in the order of their numbers."""
+    """The traced values that the text of an exception shows, in order of their numbers."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -32,12 +32,12 @@ class Told:
         return len(self.values) - 1
 
     def mark(self, x: Any, form: str) -> str:
-        """What stands for a value in a text: its number, and how it is shown."""
+        """The mark of a value in a text: its number, and its format."""
         return _Text(f"⟦{self.number(x)}{form}⟧")
 
 
 class _Text(str):
-    """A text that is a mark: what a field of an f-string adds to it, as in ``{x!r:>8}``, becomes part of the mark."""
+    """A string that is a mark. The format of a field in an f-string, as in ``{x!r:>8}``, becomes part of the mark."""
 
     __slots__ = ()
 
@@ -47,14 +47,14 @@ class _Text(str):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What stands for a value that is itself an argument of an exception."""
+    """Stands for a value that is itself an argument of an exception."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a value is: a number of Python's, of NumPy's, or an array."""
+    """The kind of a value: a Python number, a NumPy number, or an array."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -62,13 +62,13 @@ class Form:
     """The class of a number."""
 
     def of(self, array: Any) -> Any:
-        """The value as Python has it."""
+        """The value as a Python object."""
         found = np.asarray(array).reshape(self.shape).astype(self.dtype)
         return found if self.kind is None else self.kind(found[()])
 
 
 def percent(text: Any, given: Any) -> Any:
-    """``text % given``, of which traced values are to be told."""
+    """``text % given``, where `given` contains traced values."""
     told = TELLING.get()
     entries = given if type(given) is tuple else (given,)
     if told is None or type(text) is not str or not any(hasattr(one, "_trace") for one in entries):
@@ -86,7 +86,7 @@ def percent(text: Any, given: Any) -> Any:
 
 
 def with_values(x: Any, values: Sequence[Any]) -> Any:
-    """An argument of an exception, with values in the place of marks."""
+    """An argument of an exception, with values in place of the marks."""
     if isinstance(x, Mark):
         return values[x.number] if x.number < len(values) else None
     return _MARK.sub(lambda match: _shown(match, values), x) if isinstance(x, str) else x

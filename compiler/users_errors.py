@@ -1,4 +1,4 @@
-"""Exceptions that the user's function raises as values decide: a graph names them, this process has them."""
+"""Exceptions that the user's function raises depending on values: a graph names them, this process stores them."""
 
 import builtins
 from collections import OrderedDict
@@ -15,7 +15,7 @@ from .told_values import Form, Mark, Told, with_values
 _MOST: Final = 4096
 _KEPT = (str, bytes, int, float, complex, bool, type(None), Mark)
 _TOLD: Final = "_tracemill_told"
-"""The attribute of an exception for the values that marks in its text stand for."""
+"""The attribute of an exception with the values that the marks in its text stand for."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,15 @@ class _Noted:
     args: tuple[object, ...]
     attributes: dict[str, Any] = field(default_factory=dict)
     forms: tuple[Form, ...] = ()
-    """What the values are that it tells."""
+    """The kinds of the values in it."""
 
     def made(self, arrays: Sequence[Any]) -> Exception:
-        """The exception, with the values that the program has found."""
+        """The exception, with the values that the program computed."""
         values = [form.of(array) for form, array in zip(self.forms, arrays, strict=False)]
         args = tuple(with_values(one, values) for one in self.args)
         if not self.forms and not self.attributes:
             return self.kind(*args)
-        error = self.kind.__new__(self.kind, *args)  # its own ``__init__`` has made the arguments already
+        error = self.kind.__new__(self.kind, *args)  # its own ``__init__`` has already created the arguments
         error.args = args
         for name, one in self.attributes.items():
             setattr(error, name, with_values(one, values))
@@ -45,12 +45,12 @@ _noted: "OrderedDict[str, _Noted]" = OrderedDict()
 
 
 def tell(error: Exception, told: Told) -> None:
-    """Note what the marks in the text of an exception stand for."""
+    """Record what the marks in the text of an exception stand for."""
     setattr(error, _TOLD, told)
 
 
 def told_by(error: Exception) -> list[Any]:
-    """The traced values that an exception tells, in its text, as arguments or as attributes."""
+    """The traced values of an exception, in its text, arguments or attributes."""
     told: Told = getattr(error, _TOLD, None) or Told()
     for one in (*error.args, *vars(error).values()):
         if hasattr(one, "_trace"):
@@ -61,7 +61,7 @@ def told_by(error: Exception) -> list[Any]:
 
 
 def noted(error: Exception, location: Location | None) -> tuple[str, list[Any]]:
-    """The text by which a graph names an exception, its class and its arguments; and the values that it tells.
+    """The text that names an exception in a graph, its class and its arguments; and the values in it.
 
     Raises:
         ConcretizationError: its arguments contain something other than numbers, strings and traced values.
@@ -91,13 +91,13 @@ def _as_mark(x: Any, values: Sequence[Any]) -> Any:
 
 
 def _can_be_told(x: Any) -> bool:
-    """Whether a program can hand a value to its caller: a number, or a small array of real ones."""
+    """Whether a program can return a value to its caller: a number, or a small array of real numbers."""
     shape_is_known = all(type(length) is int for length in x.shape)
     return shape_is_known and x.dtype.kind in "fiub" and int(np.prod(x.shape)) <= MOST_TOLD
 
 
 MOST_TOLD: Final = 64
-"""How many numbers of an array an exception may tell."""
+"""The maximum number of array elements in an exception."""
 
 
 def _kind_of(x: Any) -> "type[Any] | None":
@@ -108,7 +108,7 @@ def _kind_of(x: Any) -> "type[Any] | None":
 
 
 def arrays_of_bits(text: str, bits: Sequence[int]) -> list[Any]:
-    """The values that an exception tells, from the 64 bits of each number."""
+    """The values in the exception, from the 64 bits of each number."""
     found: list[Any] = []
     start = 0
     for form in _noted[text].forms if text in _noted else ():
@@ -126,14 +126,14 @@ def told_at_first(condition: Any, told: Sequence[Any]) -> list[Any]:
 
 
 def error_at(text: str, location: Location | None, arrays: Sequence[Any] = ()) -> Exception:
-    """An exception that a graph names, with the values that it tells, and a note of the line that raises it."""
+    """An exception that a graph names, with its values, and a note with the line that raises it."""
     error = _error_of(text, arrays)
     error.add_note(f"raised at {location}")
     return error
 
 
 def _error_of(text: str, arrays: Sequence[Any]) -> Exception:
-    """Of its class, if this process has seen that, or it is Python's or NumPy's own."""
+    """It has its own class if this process knows it, or if it is a class of Python or NumPy."""
     if text in _noted:
         return _noted[text].made(arrays)
     name, _, rest = text.partition("(")

@@ -1,7 +1,7 @@
-"""The ops as functions on values: what derivative, transpose and batch rules are written with.
+"""The ops as functions on values. Derivative, transpose and batch rules use them.
 
-They name ops by string, so that one family of ops can use another without importing it. A Python
-number beside a value becomes a constant of the value's dtype, and a symbolic size what it is in the call.
+They name ops by string, so one family of ops can use another without importing it. A Python number beside a value
+becomes a constant of the value's dtype. A symbolic size becomes its number in the call.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def number(x: Any, dtype: DType) -> Value:
 
 
 def at_least_one(count: int, dtype: DType) -> Value:
-    """A count to divide by: 1 of nothing."""
+    """A count as a divisor; 1 if it is 0."""
     if not isinstance(count, SymbolicSize):
         return constant(max(count, 1), dtype)
     found = number(count, dtype)
@@ -38,7 +38,7 @@ def at_least_one(count: int, dtype: DType) -> Value:
 
 
 def full_like(value: Any, fill: complex) -> Value:
-    """An array of one number, with the shape and dtype of `value`."""
+    """An array filled with one number, with the shape and dtype of `value`."""
     return full(value.shape, fill, value.dtype)
 
 
@@ -218,7 +218,7 @@ def nonzero_mask(x: Value) -> Value:
 
 
 def broadcast_to(x: Value, shape: Shape) -> Value:
-    """`x` repeated along new leading axes and axes of length 1, as `numpy.broadcast_to`."""
+    """`x` repeated along new leading axes and axes of length 1, like `numpy.broadcast_to`."""
     return x if same_shape(x.shape, shape) else bind("broadcast_to", x, shape=tuple(shape))
 
 
@@ -232,7 +232,7 @@ def transpose(x: Value, axes: Sequence[int]) -> Value:
 
 
 def inverse_permutation(axes: Sequence[int]) -> tuple[int, ...]:
-    """The order of axes that undoes the order `axes`."""
+    """The inverse of the permutation `axes`."""
     return tuple(sorted(range(len(axes)), key=axes.__getitem__))
 
 
@@ -272,20 +272,20 @@ def concatenate(values: Sequence[Value], axis: int) -> Value:
 
 
 def spread(length: int, gap: int) -> int:
-    """How many entries there are with so many between them."""
+    """The number of entries after adding this many between neighbours."""
     return length if is_known(gap == 0) else max_expr(length + (length - 1) * gap, 0)
 
 
 def pad(
     x: Value, low: Sequence[int], high: Sequence[int], fill: complex = 0, interior: Sequence[int] = ()
 ) -> Value:
-    """`x` with `low` and `high` entries of `fill` around each axis and `interior` ones between entries."""
+    """`x` with `low` and `high` entries of `fill` around each axis, and `interior` entries between neighbours."""
     interior = tuple(interior) or (0,) * x.ndim
     return bind("pad", x, constant(fill, x.dtype), low=tuple(low), high=tuple(high), interior=interior)
 
 
 def sum_(x: Value, axes: Sequence[int]) -> Value:
-    """The sum over `axes`, which disappear."""
+    """The sum over `axes`, which are removed."""
     return bind("sum", x, axes=tuple(axes)) if axes else x
 
 
@@ -295,7 +295,7 @@ def dot(
     contract: tuple[Sequence[int], Sequence[int]],
     batch: tuple[Sequence[int], Sequence[int]] = ((), ()),
 ) -> Value:
-    """The sum of products over the `contract` axes, with `batch` axes in step.
+    """The sum of products over the `contract` axes, with `batch` axes paired.
 
     The result's axes: the batch axes, then the other axes of `x`, then those of `y`.
     """
@@ -330,13 +330,13 @@ def scatter(
     *,
     unique: bool = False,
 ) -> Value:
-    """`x` with `updates` written to these places by `mode`: set, add, multiply, minimum or maximum."""
+    """`x` with `updates` written at these places by `mode`: set, add, multiply, minimum or maximum."""
     hint = {"unique": True} if unique else {}
     return bind("scatter", x, updates, *indices, axes=tuple(axes), mode=mode, **hint)
 
 
 def take_along_axis(x: Value, index: Value, axis: int, *, unique: bool = False) -> Value:
-    """Along `axis` the entries that `index` names, which has as many axes as `x`."""
+    """The entries along `axis` at `index`, which has as many axes as `x`."""
     indices = [
         index if a == axis else reshape(iota(dim, INT64), (dim, *(1,) * (x.ndim - 1 - a)))
         for a, dim in enumerate(x.shape)
@@ -345,12 +345,12 @@ def take_along_axis(x: Value, index: Value, axis: int, *, unique: bool = False) 
 
 
 def positions(shape: Shape, axis: int) -> Value:
-    """For each entry of an array of this shape its index along an axis: i64."""
+    """For each entry of an array of this shape, its index along an axis: i64."""
     numbers = reshape(iota(shape[axis], INT64), (shape[axis], *(1,) * (len(shape) - 1 - axis)))
     return broadcast_to(numbers, shape)
 
 
 def argsort(keys: Sequence[Value], axis: int, *, descending: bool = False) -> Value:
-    """Where along `axis` the entries come from when sorted by the first key, then by the second, …: i64."""
+    """The order along `axis` that sorts by the first key, then by the second, …: i64."""
     operands = (*keys, positions(keys[0].shape, axis))
     return bind_all("sort", *operands, axis=axis, num_keys=len(keys), descending=descending)[-1]

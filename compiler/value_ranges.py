@@ -1,7 +1,7 @@
-"""`ValueRanges`: between which numbers the entries of whole numbers lie: 0 and ``2*N - 2`` for ``i[:, None] + i``.
+"""`ValueRanges`: bounds on the entries of integer arrays: 0 and ``2*N - 2`` for ``i[:, None] + i``.
 
-The numbers are ints or symbolic sizes. What is computed by other calls than those below may be any number: to know
-more, ask the sizes of the call at hand, which makes a guard.
+The bounds are ints or symbolic sizes. Other calls than those below have no bounds: a guard on the sizes of the
+current call would be needed.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,23 +15,23 @@ from .params import int_param
 from .symbolic_size import SymbolicSize, is_known, lower_bound, max_expr, min_expr, quotient, upper_bound
 
 Interval: TypeAlias = tuple[Any, Any]
-"""The least and the greatest that an entry may be, ints or sizes. Where there are no entries, they may be anything."""
+"""The minimum and maximum of an entry, ints or sizes. For empty arrays they are arbitrary."""
 
 _DEEPEST: Final = 100
 _DEEPEST_END: Final = 3
-"""Of what stands deeper in each other, little can be told, and that takes long."""
+"""Deeper nesting gives little information, and takes long."""
 
 _MOVES: Final = frozenset(
     ("broadcast_to", "expand_dims", "flip", "gather", "max", "min", "reshape", "slice", "transpose")
 )
 """They take entries of their first input."""
 _ROUNDS: Final = frozenset({"ceil", "convert", "floor", "rint", "trunc"})
-"""They leave entries between the same whole numbers."""
+"""They keep entries within the same integer bounds."""
 _JOINS: Final = frozenset({"concatenate", "update_slice"})
 
 
 class ValueRanges:
-    """Interval arithmetic along the calls that values are computed by.
+    """Interval arithmetic along the calls that compute values.
 
     Args:
         producer: the call that makes a value; None for inputs.
@@ -44,13 +44,13 @@ class ValueRanges:
         noted: Callable[[Value], Interval | None] = lambda value: None,
     ) -> None:
         self.facts: list[Any] = []
-        """What must hold so that no number is too large for its dtype."""
+        """The conditions under which no number overflows its dtype."""
         self._producer, self._noted = producer, noted
         self._depth = 0
         self._found: dict[Value, Interval | None] = {}
 
     def of(self, value: Value) -> Interval | None:
-        """Where all entries lie, if the `facts` hold; None if nothing is known."""
+        """Bounds of all entries, if the `facts` hold; None if nothing is known."""
         if value not in self._found:
             self._depth += 1
             self._found[value] = self._of(value) if self._depth < _DEEPEST else None
@@ -69,7 +69,7 @@ class ValueRanges:
         return None if call is None else self._fitting(value, self._computed(call, value))
 
     def _fitting(self, value: Value, found: Interval | None) -> Interval | None:
-        """The interval if the dtype holds such numbers, which becomes a fact."""
+        """The interval if it fits the dtype. That it fits becomes a fact."""
         if found is None or any(_may_overflow(end) for end in found):
             return None
         found = _simpler(found)
@@ -115,14 +115,14 @@ def _is_deep(end: Any) -> bool:
 
 
 def _simpler(found: Interval) -> Interval | None:
-    """With ints beyond the ends of which little can be told; None if there are none."""
+    """With ints as far bounds, beyond which little is known; None if there are none."""
     low, high = found
     low, high = lower_bound(low) if _is_deep(low) else low, upper_bound(high) if _is_deep(high) else high
     return None if isinstance(low, float) or isinstance(high, float) else (low, high)
 
 
 def hull(*intervals: Interval | None) -> Interval | None:
-    """What holds all of several."""
+    """The conditions of several together."""
     found: Interval | None = None
     for one in intervals:
         if one is None:
@@ -187,7 +187,7 @@ def _clipped(x: Interval | None, low: Interval, high: Interval) -> Interval:
 
 
 _LIMITS: Final = frozenset({"clip", "remainder"})
-"""They need not know of the first of their numbers what it is."""
+"""These need no bounds of their first operand."""
 _ARITHMETIC: Final[Mapping[str, Callable[..., Interval | None]]] = {
     "absolute": _absolute,
     "add": _sum,

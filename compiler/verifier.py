@@ -1,4 +1,4 @@
-"""The verifier: a graph is well formed, and every type is what the ops say."""
+"""The verifier: a graph is well formed, and every type matches its op's type rule."""
 
 import math
 from typing import Any
@@ -16,15 +16,15 @@ PLAIN = (bool, float, str, type(None))
 MOST_AXES = 64
 LONGEST_DIM = 2**48
 MOST_ELEMENTS = 2**56
-"""Of an array, with 1 in the place of dimensions of 0: what NumPy can speak of, also in 16 bytes each."""
+"""The size of an array, with 1 for dimensions of 0: what NumPy supports, even with 16 bytes per entry."""
 LONGEST_INT = 1024  # bits
 
 
 def check(graph: Graph) -> None:
     """Raise `InvalidGraphError` unless `graph` and the graphs in it are well formed.
 
-    Every value is made once and before its use; ops are known; parameters are immutable; the types of
-    outputs are those of the op's type rule; every input has a name of its own.
+    Every value is defined once and before its use. Ops exist, and parameters are immutable. The types of outputs are
+    those of the op's type rule. Every input has its own name.
     """
     _Checker(graph, set()).check()
 
@@ -33,7 +33,7 @@ class _Checker:
     def __init__(self, graph: Graph, checked: set[int]) -> None:
         self.graph = graph
         self.checked = checked
-        """By identity, the nested graphs that have been checked: a graph may be called very often."""
+        """Checked nested graphs by identity: a graph may be called very often."""
         self.defined: set[Value] = set()
         self.place = f"graph {graph.name}"
         self.location: Location | None = None
@@ -69,7 +69,7 @@ class _Checker:
         self.define(call.outputs)
 
     def types(self, call: Call) -> tuple[ArrayType, ...]:
-        """What the type rule says."""
+        """The error of the type rule."""
         try:
             return output_types(call.op, call.inputs, call.params)
         except Exception as error:

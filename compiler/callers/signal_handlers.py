@@ -1,4 +1,4 @@
-"""Whether a signal handler calls: Python runs handlers between any two steps of what the main thread is doing."""
+"""Whether the caller is a signal handler: Python runs handlers between any two steps of the main thread."""
 
 import sys
 import threading
@@ -7,9 +7,9 @@ from types import CodeType, FrameType
 
 
 def in_signal_handler(interrupted: CodeType) -> bool:
-    """Whether the caller is part of a signal handler that has interrupted a function with this code."""
+    """Whether the caller is part of a signal handler that interrupted a function with this code."""
     if threading.get_ident() != threading.main_thread().ident:
-        return False  # Python runs handlers in the main thread alone
+        return False  # Python runs handlers only in the main thread
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not interrupted:
         if _is_handler(frame):
@@ -19,7 +19,7 @@ def in_signal_handler(interrupted: CodeType) -> bool:
 
 
 def _is_handler(frame: FrameType) -> bool:
-    """Whether a function was called as handlers are: with a number, and with the frame that called it."""
+    """Whether a function was called like a handler: with a number, and with the frame that called it."""
     code = frame.f_code
     names = code.co_varnames[: code.co_argcount]
     rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if code.co_flags & CO_VARARGS else None

@@ -1,4 +1,4 @@
-"""`tree_of`: the syntax tree of the file that a code object was compiled from, if the file still says the same."""
+"""`tree_of`: the syntax tree of the file of a code object, if the file has not changed since."""
 
 import __future__
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def tree_of(code: CodeType, text: str) -> ast.Module | None:
-    """A text as what the code was made of; None if it was made of another one."""
+    """A text as the source of the code; None if the code was compiled from another text."""
     tree = _tree(code.co_filename, text)
     is_its = tree is not None and _identity(code) in _identities(tree, code.co_filename, future_flags(code))
     return tree if is_its else None
@@ -26,12 +26,12 @@ def _tree(file: str, text: str) -> ast.Module | None:
 
 @lru_cache(16)
 def _identities(tree: ast.Module, file: str, flags: int) -> frozenset[Any]:
-    """Of all code that a text compiles to."""
+    """All code that a text compiles to."""
     return frozenset(map(_identity, codes(compile(tree, file, "exec", flags, dont_inherit=True))))
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
-    """Code, and that of all functions defined in it."""
+    """The code of a function and of all functions defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -39,13 +39,13 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _identity(code: CodeType) -> Any:
-    """What code does, and where in its text: all of it but what Python notes in it as it runs."""
+    """What code does, and its place in the text: all of it except what Python records in it at run time."""
     names = code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     return code.co_code, names, code.co_flags, tuple(code.co_positions()), _of_constant(code.co_consts)
 
 
 def _of_constant(constant: Any) -> Any:
-    """Tells 1 from 1.0 and True, and 0.0 from -0.0."""
+    """Distinguishes 1 from 1.0 and True, and 0.0 from -0.0."""
     if isinstance(constant, CodeType):
         return _identity(constant)
     if isinstance(constant, tuple):

@@ -1,4 +1,4 @@
-"""What the user's code does with brackets where Python or NumPy asks for the value of an index: for messages."""
+"""What the user's code does with brackets when Python or NumPy needs the value of an index: for messages."""
 
 import dis
 from contextvars import ContextVar
@@ -11,11 +11,11 @@ _WRITES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR"})
 
 
 AT_WORK: ContextVar[Subscript | None] = ContextVar("subscript_at_work", default=None)
-"""What a hook does for brackets in converted code."""
+"""The bracket operation of a hook in converted code."""
 
 
 def subscript_at_work() -> Subscript | None:
-    """Whether the line of the user's that is at work reads an entry, reads a slice, or writes; None for all else."""
+    """Whether the current line of the user's code reads an entry, reads a slice, or writes; None otherwise."""
     if AT_WORK.get() is not None:
         return AT_WORK.get()
     frame = users_frame()

@@ -1,4 +1,4 @@
-"""Which code is the user's: the frames and lines that errors name, and whose calls count as theirs."""
+"""Finds the user's code: the frames and lines that errors name."""
 
 import functools
 import linecache
@@ -27,29 +27,29 @@ _INTERNAL = (
 
 
 HOOKS = "_tm"
-"""The variable of a converted function that holds the hooks. Other names that conversion makes begin like this."""
+"""The variable of a converted function that holds the hooks. Other generated names start the same way."""
 
 
 def is_library(file: str) -> bool:
-    """Whether code in this file is Tracemill's, NumPy's or SciPy's, or calls theirs, rather than the user's."""
+    """Whether a file belongs to Tracemill, NumPy or SciPy, or to code that calls them, and not to the user."""
     return file.startswith(_INTERNAL)
 
 
 @functools.lru_cache(4096)
 def is_users(file: str) -> bool:
-    """Whether a file is of the user's own modules, rather than of Python, of NumPy or of what is installed."""
+    """Whether a file belongs to the user's own modules, not to Python, NumPy or an installed package."""
     return not (is_library(file) or file.startswith(("<frozen", "<__array_function__", *_installed())))
 
 
 @functools.lru_cache(1)
 def _installed() -> tuple[str, ...]:
-    """The folders of Python's own modules and of installed ones. `sysconfig` knows, too, and is slow to load."""
+    """The folders of Python's own modules and of installed ones. `sysconfig` also knows them, but is slow to import."""
     installed = [folder for folder in sys.path if basename(folder) in {"site-packages", "dist-packages"}]
     return tuple(join(folder, "") for folder in [dirname(functools.__file__), *installed])
 
 
 def users_frame() -> FrameType | None:
-    """The innermost frame that is neither Tracemill's nor NumPy's."""
+    """The innermost frame that does not belong to Tracemill or NumPy."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
         frame = frame.f_back
@@ -57,7 +57,7 @@ def users_frame() -> FrameType | None:
 
 
 def user_location() -> Location | None:
-    """The line of the innermost frame that is neither Tracemill's nor NumPy's."""
+    """The line of the innermost frame that does not belong to Tracemill or NumPy."""
     frame = users_frame()
     if frame is None:
         return None
@@ -68,7 +68,7 @@ _locations: dict[tuple[str, int], Location] = {}
 
 
 def location_at(file: str, line: int) -> Location:
-    """A line of a file with its text, which is read once."""
+    """A line of a file with its text. The file is read once."""
     found = _locations.get((file, line))
     code = linecache.getline(file, line).strip()
     if found is None or found.code != code:
@@ -77,7 +77,7 @@ def location_at(file: str, line: int) -> Location:
 
 
 def line_of_raise(error: BaseException) -> Location | None:
-    """Where a `raise` or `assert` of the user's has raised an error; None if anything else has."""
+    """Where a `raise` or `assert` in the user's code raised an error; None if something else raised it."""
     last = error.__traceback__
     if last is None:
         return None
@@ -90,7 +90,7 @@ def line_of_raise(error: BaseException) -> Location | None:
 
 
 def why_not_converted() -> str:
-    """Why the code of the user's that is at work was not converted, as the end of a message; empty if it was."""
+    """Why the user's running code was not converted, as the end of a message; empty if it was converted."""
     frame = users_frame()
     if frame is None or HOOKS in frame.f_code.co_freevars:
         return ""
