@@ -24,7 +24,7 @@ print(tracemill.grad.__name__)
 
 
 @pytest.mark.slow
-def test_a_sub_interpreter_is_told_why_tracemill_is_not_for_it() -> None:
+def test_a_sub_interpreter_gets_an_error_that_says_why() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60
     )

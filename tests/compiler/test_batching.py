@@ -24,5 +24,5 @@ def test_what_is_not_mapped_is_repeated_along_a_leading_axis() -> None:
         assert leading(x, True, 4) is x
 
 
-def test_logical_axes_lie_behind_the_batch() -> None:
+def test_logical_axes_come_after_the_batch() -> None:
     assert shifted((0, 2)) == (1, 3)

@@ -314,7 +314,7 @@ def test_an_unknown_mask_selects_what_is_written() -> None:
     check(changed(lambda x: x.__setitem__(x > 7, 0.0)), CUBE.transpose(2, 0, 1).copy())
 
 
-def test_an_unknown_mask_may_stand_beside_other_indices() -> None:
+def test_an_unknown_mask_may_occur_beside_other_indices() -> None:
     check(changed(lambda x, m: x.__setitem__((0, m), 5.0)), CUBE, np.array([True, False, True]))
     check(changed(lambda x, m: x.__setitem__((slice(None), m), 5.0)), CUBE, np.array([True, False, True]))
     check(changed(lambda x, m: x.__setitem__((..., m), 5.0)), CUBE, np.array([True, False, True, False]))

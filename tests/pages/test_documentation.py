@@ -318,7 +318,7 @@ def test_the_examples_in_docstrings_work(
     assert not runner.failures, report.getvalue()
 
 
-def test_dots_stand_for_any_lines() -> None:
+def test_dots_match_any_lines() -> None:
     assert fits("a\n...\nd\n", "a\nb\nc\nd\n")
     assert fits("a\n...\nd\n", "a\nd\n")
     assert fits("...\nd", "a\nd")
@@ -332,7 +332,7 @@ def test_an_update_keeps_the_dots_in_their_places() -> None:
     assert updated("...\nb\nc\nd\n...\n", "a\nb\nx\nd\ne\n") == "...\nb\nx\nd\n...\n"
 
 
-def test_a_page_that_is_wrong_is_told(tmp_path: Path) -> None:
+def test_an_error_in_a_page_is_reported(tmp_path: Path) -> None:
     blocks = [Block("python", "print(1 + 1)\n", "here:1"), Block("text", "3\n", "here:4")]
     (difference,) = Page(blocks, tmp_path).run()
     assert str(difference) == "here:4\n--- the page says\n3\n--- it is\n2\n"

@@ -179,7 +179,7 @@ def test_sizes_of_one_class_give_one_program(name: str, backend: str) -> None:
 
 
 @pytest.mark.parametrize("rows", [2, 3, 31, 32, 33, 64, 100])
-def test_an_axis_of_any_length_is_cut_into_tiles_of_so_many_rows_and_a_rest(rows: int) -> None:
+def test_an_axis_of_any_length_is_cut_into_tiles_and_a_remainder(rows: int) -> None:
     scope = Observed({"B": 1000})
     with answering(scope):
         graph = tm.parse(TILED)

@@ -88,7 +88,7 @@ def test_what_does_not_run_says_why_beside_what_does(terminal: Terminal) -> None
     assert json.loads(terminal.run(*arguments, "--json").out)["places"][1]["median"] is None
 
 
-def test_a_function_that_fails_by_itself_fails_in_one_line(terminal: Terminal) -> None:
+def test_a_function_that_raises_its_own_error_fails_in_one_line(terminal: Terminal) -> None:
     ran = terminal.run("bench", "model.py:fails", "--in", "x: f64[3]")
     assert ran.status == 1
     assert ran.err == 'tracemill: ValueError: no such luck at model.py:15 raise ValueError("no such luck")\n'

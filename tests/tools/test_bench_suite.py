@@ -264,7 +264,7 @@ def test_every_row_belongs_to_a_group_with_aims_for_both_backends() -> None:
     assert all(set(GROUPS[row.group.name].aims) == {"c", "numpy"} for row in ROWS.values())
 
 
-def test_reasons_for_missing_numbers_are_told_once() -> None:
+def test_reasons_for_missing_numbers_are_reported_once() -> None:
     cases = [Case("rows", name, "", "s", problems={"torch": "no luck"}) for name in ("gelu", "mlp")]
     assert problems_of(cases) == ["torch: no luck (gelu; mlp)"]
 

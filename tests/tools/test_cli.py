@@ -200,7 +200,7 @@ def test_a_failure_is_one_line_and_status_1(terminal: Terminal, name: str) -> No
     assert reason in ran.err
 
 
-def test_a_setting_that_cannot_be_followed_is_said_in_one_line(
+def test_a_setting_that_cannot_be_followed_is_reported_in_one_line(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACEMILL_LOG", "everything")

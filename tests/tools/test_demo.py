@@ -85,7 +85,7 @@ def test_a_cache_that_cannot_be_written_costs_one_line(
 
 
 @pytest.mark.slow
-def test_the_generated_code_lies_where_the_demo_says_and_runs_by_itself(demo: Ran) -> None:
+def test_the_generated_code_is_in_the_demos_folder_and_runs_on_its_own(demo: Ran) -> None:
     path = re.search(r"\S+program\.py", demo.out)
     assert path is not None
     assert "def loss(" in Path(path[0]).read_text()

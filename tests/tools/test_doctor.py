@@ -90,7 +90,7 @@ def test_a_feature_that_is_missing_says_why(
     assert "no [wide] vectors" in terminal.run("doctor").out
 
 
-def test_a_cache_that_is_off_is_said(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disabled_cache_is_reported(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_CACHE", "0")
     assert findings(terminal)["cache", "state"]["value"] == "not used: TRACEMILL_CACHE=0"
 

@@ -233,7 +233,7 @@ class Silent:
         return asdict(CARD) if action == "card" else {"problem": f"no {action}"}
 
 
-def test_half_of_the_time_is_ours_and_a_card_that_is_not_measured_is_checked_all_the_same(
+def test_tracemill_gets_half_of_the_time_and_an_unmeasured_card_is_still_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Silent, "made", [])
@@ -420,7 +420,7 @@ def test_machine_code_is_described_without_a_gpu(architecture: str, tmp_path: Pa
 
 
 @needs_triton
-def test_an_architecture_that_is_none_is_said_so(terminal: Terminal) -> None:
+def test_an_unknown_architecture_is_refused(terminal: Terminal) -> None:
     ran = terminal.run("gpu-check", "--offline", "hopper")
     assert ran.status == 1
     assert "an architecture is written as sm_90 or gfx942, not 'hopper'" in ran.err

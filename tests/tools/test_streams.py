@@ -81,7 +81,7 @@ def test_closed_streams_are_as_quiet_as_no_device(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", some(1))
-def test_a_full_device_is_said_in_one_line(name: str) -> None:
+def test_a_full_device_is_reported_in_one_line(name: str) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         ran = tracemill(*COMMANDS[name], stdout=full.fileno())
     assert (ran.returncode, ran.stderr) == (

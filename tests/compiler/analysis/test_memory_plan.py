@@ -61,7 +61,7 @@ def test_a_chain_is_written_in_place() -> None:
     ]
 
 
-def test_a_long_program_needs_no_more_than_what_lives_at_once() -> None:
+def test_a_long_program_needs_memory_only_for_values_that_are_alive_together() -> None:
     plan = plan_of(recorded(lambda x: wave(x, 500), "f64[8]"))
     assert plan.arena_bytes <= 4 * 64
 
@@ -149,7 +149,7 @@ def test_what_a_call_works_in_is_free_for_others_before_and_after() -> None:
     assert plan.work[0].offset == plan.work[1].offset != intermediate.offset
 
 
-def test_a_result_that_replaces_an_input_lies_in_it() -> None:
+def test_a_result_that_replaces_an_input_uses_its_memory() -> None:
     graph = recorded(lambda x: fn.exp(fn.sin(x)), "f64[8]")
     (x,) = graph.inputs
     sine, exponential = (call.outputs[0] for call in graph.calls)
@@ -177,7 +177,7 @@ def assert_apart(placed: Sequence[Block], end: int) -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0, 8, 64, 200]), st.integers(0, 3)), min_size=4, max_size=20))
-def test_blocks_lie_apart_and_some_have_no_bytes(blocks: list[tuple[int, int]]) -> None:
+def test_blocks_do_not_overlap_and_some_are_empty(blocks: list[tuple[int, int]]) -> None:
     made = [Block(nbytes, first, first + long, True) for first, (nbytes, long) in enumerate(blocks)]
     assert_apart(made, place_blocks(made))
 
@@ -221,7 +221,7 @@ def placed_at(blocks: Sequence[Block], sizes: Mapping[str, int]) -> list[Block]:
         st.fixed_dictionaries({"B": st.integers(2, 2000), "N": st.integers(2, 2000)}), min_size=1, max_size=4
     ),
 )
-def test_blocks_of_symbolic_sizes_lie_apart_for_all_sizes(
+def test_blocks_of_symbolic_sizes_do_not_overlap_for_any_size(
     blocks: list[tuple[Any, int]], hints: dict[str, int], sizes: list[dict[str, int]]
 ) -> None:
     made = [Block(nbytes, first, first + long, True) for first, (nbytes, long) in enumerate(blocks)]
@@ -247,7 +247,7 @@ def test_an_arena_of_symbolic_sizes_is_hardly_larger_than_one_for_each(kind: str
         assert at(end, sizes) <= 1.25 * place_blocks(placed_at(made, sizes))
 
 
-def test_a_rest_of_rows_takes_no_more_than_the_rows_of_a_tile() -> None:
+def test_a_remainder_of_rows_has_at_most_the_rows_of_a_tile() -> None:
     rest = N - (N - 1) // 16 * 16
     made = [Block(8 * rest * count, first, first + 3, True) for first, count in enumerate((N, B, N, 1, B))]
     with answering(Observed({"B": 32, "N": 50})):

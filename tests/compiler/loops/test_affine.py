@@ -58,7 +58,7 @@ def test_arithmetic_means_what_it_says(
     assert value((x // divisor) % 3 + x % divisor * factor, values) == a // divisor % 3 + a % divisor * factor
 
 
-def test_a_quotient_depends_on_no_more_than_it_must() -> None:
+def test_a_quotient_depends_only_on_the_variables_that_it_needs() -> None:
     row, k = Variable("row", 0, 511), Variable("k", 0, 63)
     place = of(N) * 32768 + of(row) * 64 + of(k)
     assert place // (8 * 32768) == of(N) // 8
@@ -66,9 +66,7 @@ def test_a_quotient_depends_on_no_more_than_it_must() -> None:
 
 
 @given(x=sums(), values=assignments, divisor=st.integers(1, 24))
-def test_values_lie_in_the_range_that_is_promised(
-    x: Affine, values: Mapping[Variable, int], divisor: int
-) -> None:
+def test_values_are_in_the_promised_range(x: Affine, values: Mapping[Variable, int], divisor: int) -> None:
     for place in (x, x // divisor, x % divisor, x // divisor * 5 - x % 7):
         assert place.low <= value(place, values) <= place.high
 

@@ -83,7 +83,7 @@ def test_a_call_with_several_outputs_names_each() -> None:
     assert read_back(graph) == graph
 
 
-def test_source_lines_stand_where_they_change_and_under_each_other() -> None:
+def test_source_lines_appear_where_they_change_and_are_aligned() -> None:
     first, second = (
         Location("/home/me/train.py", 14, "h = np.sin(x)"),
         Location("train.py", 15, "return h + 1"),

@@ -209,7 +209,7 @@ def test_the_walk_covers_the_functions_that_are_sampled() -> None:
 
 
 @in_groups(first_uses_and_some_layouts())
-def test_flags_tell_who_owns_the_memory_or_say_that_it_is_not_known(
+def test_flags_say_who_owns_the_memory_if_it_is_known(
     use: Use, arrays: list[Any], layouts: Sequence[Layout]
 ) -> None:
     def owners(*args: Any) -> list[bool]:

@@ -247,7 +247,7 @@ def test_a_long_chain_of_shifts_is_not_computed_all_over_again_for_each() -> Non
     assert max(names.count("tanh") for names in kernels(fused(f, (1000,)))) <= 2
 
 
-def test_matrix_products_stand_between_kernels_and_read_views() -> None:
+def test_matrix_products_run_between_kernels_and_read_views() -> None:
     graph = fused(lambda x, w: np.tanh((x @ w.T) + 1.0) @ w, (40, 30), (20, 30))
     assert [call.op for call in graph.calls if call.op != "transpose"] == ["dot", "kernel", "dot"]
 

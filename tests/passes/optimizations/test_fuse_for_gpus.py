@@ -49,7 +49,7 @@ def test_numbers_of_two_bytes_are_in_kernels_of_gpus_alone() -> None:
     assert fuse(graph) is graph
 
 
-def test_kernels_read_no_more_arrays_than_registers_hold_numbers_of() -> None:
+def test_kernels_read_only_as_many_arrays_as_fit_in_registers() -> None:
     graph = recorded(spread, *["f64[300000]"] * 125)
     fused = apply(partial(fuse, costs=GPU), graph)
     assert all(2 * len(call.inputs) <= GPU.registers for call in fused.calls)

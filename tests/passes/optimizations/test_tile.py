@@ -87,7 +87,7 @@ def test_along_rows_too_long_for_a_tile_the_columns_are_cut() -> None:
         lambda x: ((x - x.mean(0)) ** 2).mean(0),
     ],
 )
-def test_strips_of_columns_so_narrow_that_they_lie_in_many_pieces_are_not_cut(
+def test_columns_are_not_cut_into_strips_that_would_be_too_narrow(
     function: Callable[..., Any],
 ) -> None:
     graph = run(

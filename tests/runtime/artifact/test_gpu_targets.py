@@ -258,7 +258,7 @@ def test_where_the_driver_refuses_machine_code_it_compiles_ptx(
     assert len(without_triton.compiled) == 1
 
 
-def test_a_gpu_that_is_older_than_all_code_is_told_so(without_triton: StubGpu, tmp_path: Path) -> None:
+def test_a_gpu_that_is_older_than_all_code_is_reported(without_triton: StubGpu, tmp_path: Path) -> None:
     path = saved(tmp_path, "cuda:sm_90", "cuda:sm_86")
     without_triton.describe(capability=(8, 0))
     with pytest.raises(
@@ -272,7 +272,7 @@ def test_a_gpu_that_is_older_than_all_code_is_told_so(without_triton: StubGpu, t
         tm.load(path, backend="triton", trust_code=True)(X)
 
 
-def test_a_driver_that_is_older_than_the_ptx_is_told_so(without_triton: StubGpu, tmp_path: Path) -> None:
+def test_a_driver_that_is_older_than_the_ptx_is_reported(without_triton: StubGpu, tmp_path: Path) -> None:
     path = saved(tmp_path, "cuda:sm_80")
     without_triton.describe(driver_version=11070)
     with pytest.raises(

@@ -154,7 +154,7 @@ def test_odd_zip_files_are_refused(what: str) -> None:
     refused(content(), message)
 
 
-def test_no_more_is_unpacked_than_is_said(tmp_path: Path) -> None:
+def test_only_the_stated_number_of_bytes_is_unpacked(tmp_path: Path) -> None:
     content = bomb()
     tracemalloc.start()
     refused(content, "by more than 100 times")

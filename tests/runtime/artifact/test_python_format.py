@@ -51,7 +51,7 @@ def test_a_saved_file_is_called_like_the_function_and_needs_numpy_alone(tmp_path
     assert run.stdout.startswith("ok: max difference "), run.stderr
 
 
-def test_large_constants_lie_beside_the_file_under_its_name(tmp_path: Path) -> None:
+def test_large_constants_are_stored_beside_the_file_under_its_name(tmp_path: Path) -> None:
     def product(x: Any) -> Any:
         return x @ WEIGHTS
 

@@ -116,7 +116,7 @@ def test_a_pipe_that_never_delivers_is_not_waited_for(tmp_path: Path) -> None:
         read_whole(tmp_path / "pipe", 100)
 
 
-def test_no_more_of_a_text_is_read_than_fits(tmp_path: Path) -> None:
+def test_only_the_part_of_a_text_that_fits_is_read(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"x" * 101)
     assert len(read_whole(tmp_path / "text", 101)) == 101
     with pytest.raises(InputFileError, match="has more than the 100 B that are read"):

@@ -135,7 +135,7 @@ def test_a_wider_cotangent_is_an_error() -> None:
         grad(x * x, x, np.float64(1.0))
 
 
-def test_none_stands_for_one_at_scalar_outputs() -> None:
+def test_none_means_one_for_scalar_outputs() -> None:
     x = three()
     (found,) = grad([np.sum(x), np.sum(x * x)], x, [None, np.float64(2.0)])
     np.testing.assert_array_equal(found, [5.0, 9.0, 13.0])
@@ -231,7 +231,7 @@ def test_a_released_part_that_no_input_is_behind_does_not_matter(made_before: bo
         backward(np.sum(part * w))
 
 
-def test_an_input_far_behind_a_released_part_is_found_though_what_lies_between_is_gone() -> None:
+def test_an_input_far_before_a_released_part_is_found() -> None:
     x, w = three(), three()
     part = np.cos(np.sin(x * 2) * 3)
     grad(np.sum(part), x)
@@ -386,7 +386,7 @@ def test_an_array_from_outside_counts_with_what_it_held() -> None:
     np.testing.assert_array_equal(found, [1.0, 2.0, 3.0])
 
 
-def test_a_variable_that_was_overwritten_stands_for_what_it_started_with() -> None:
+def test_an_overwritten_variable_means_its_first_value() -> None:
     def f(x: Any) -> Any:
         x[0] = 5.0
         x *= 2

@@ -28,13 +28,13 @@ def test_each_example_knows_its_number() -> None:
     assert out.dtype == np.float64
 
 
-def test_a_lane_is_mapped_though_no_argument_is() -> None:
+def test_an_example_index_is_mapped_even_if_no_argument_is() -> None:
     assert tm.vmap(index, axis_size=3)().tolist() == [0, 1, 2]
     with pytest.raises(TransformArgumentError, match="depends on the batch"):
         tm.vmap(index, out_dims=None, axis_size=3)()
 
 
-def test_nested_functions_know_the_lanes_of_all_axes() -> None:
+def test_nested_functions_know_the_example_indices_of_all_axes() -> None:
     def place(x: Any) -> Any:
         outer, inner = mapped_axes()
         return 10 * outer.index + inner.index
@@ -50,7 +50,7 @@ def test_nested_functions_know_the_lanes_of_all_axes() -> None:
     assert chosen.tolist() == [0, -1, 2]
 
 
-def test_a_lane_that_nothing_asks_for_leaves_no_trace() -> None:
+def test_an_unused_example_index_leaves_no_trace() -> None:
     graph = tm.compile(tm.vmap(np.sin)).lower(np.zeros(3)).graph
     assert [call.op for call in graph.calls] == ["sin"]
 

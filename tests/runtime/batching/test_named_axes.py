@@ -141,7 +141,7 @@ def test_pmean_is_numpys_mean_in_value_and_dtype(wrap: Wrap, dtype: str) -> None
     assert found.dtype == expected.dtype
 
 
-def test_pmean_of_halves_does_not_overflow() -> None:
+def test_pmean_of_16_bit_floats_does_not_overflow() -> None:
     x = np.full((2, 3), 60000, np.float16)
     np.testing.assert_array_equal(over_i(lambda x: tm.pmean(x, "i"), out_dims=None)(x), x[0])
 

@@ -68,7 +68,7 @@ def test_a_call_without_inputs_is_an_error(kwargs: Any) -> None:
     assert issubclass(TransformArgumentError, ValueError)
 
 
-def test_axis_size_stands_in_for_inputs() -> None:
+def test_axis_size_replaces_inputs() -> None:
     same(tm.vmap(lambda: np.ones(2), axis_size=3)(), np.ones((3, 2)))
 
 

@@ -191,7 +191,7 @@ def test_stacks_of_products_are_those_of_numpy_with_any_number_of_threads(thread
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_threads_of_ours_share_a_stack_of_products(name: str) -> None:
+def test_tracemills_threads_share_a_stack_of_products(name: str) -> None:
     graph = product(name, "f32")
     function = print_function(graph.calls[0], "product", ON_THREAD)
     assert function
@@ -205,7 +205,7 @@ def test_other_products_take_no_part_in_that(name: str) -> None:
     assert function is None or "tm_multiply" not in function.text
 
 
-def test_a_stack_may_lie_in_memory_in_any_way() -> None:
+def test_a_stack_may_have_any_memory_layout() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(120, 8, 110)), rng.normal(size=(110, 130, 8))
     multiply = tm.compile(np.matmul, backend="c")

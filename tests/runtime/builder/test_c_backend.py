@@ -64,7 +64,7 @@ def fresh() -> tm.CompiledFunction:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_arguments_may_lie_in_memory_in_any_way(layout: str) -> None:
+def test_arguments_may_have_any_memory_layout(layout: str) -> None:
     assert_right(compiled_running, LAYOUTS[layout](X))
 
 
@@ -82,7 +82,7 @@ def test_arguments_that_overlap_are_read_as_they_are() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])
-def test_places_are_written_where_the_array_lies_if_it_lies_in_order(turned: bool) -> None:
+def test_places_are_written_in_place_if_the_array_is_contiguous(turned: bool) -> None:
     def written(x: Any, places: Any, new: Any) -> Any:
         y = np.sort(x, axis=0)
         y = y.T if turned else y
@@ -233,7 +233,7 @@ def test_what_is_cached_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> No
         tm.compile(lambda x: np.cumsum(x, axis=0) * 3, backend="c")(X)
 
 
-def test_auto_does_without_a_compiler_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_falls_back_if_the_compiler_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_BACKEND", "auto")
     monkeypatch.delenv("TRACEMILL_CC", raising=False)
     f = tm.compile(running)
@@ -269,7 +269,7 @@ def test_without_a_usable_cache_programs_run_all_the_same(
         assert_right(fresh())
 
 
-def test_an_entry_that_is_evicted_before_it_is_loaded_is_loaded_all_the_same(
+def test_an_entry_that_is_evicted_before_it_is_loaded_is_still_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert_right(fresh())
@@ -421,7 +421,7 @@ def source_of(f: tm.CompiledFunction, *args: Any) -> str:
     return f.lower(*args).source
 
 
-def test_a_program_of_one_kernel_makes_its_outputs_and_no_more() -> None:
+def test_a_program_of_one_kernel_allocates_only_its_outputs() -> None:
     @tm.compile(backend="c")
     def f(x: Any, y: Any) -> Any:
         return np.sin(x) * y, x + y

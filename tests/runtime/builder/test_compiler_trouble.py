@@ -333,7 +333,7 @@ def test_an_interrupted_compiler_is_killed_and_leaves_nothing(
     assert not list(temporary.iterdir())
 
 
-def test_a_compilers_own_temporary_files_lie_in_the_folder_that_is_removed(
+def test_temporary_files_of_a_compiler_are_in_the_folder_that_is_removed(
     named: Callable[[str], Path], temporary: Path, c_compiler: str
 ) -> None:
     named(f'echo > "${{TMPDIR:-/tmp}}/cc-left.s"\nexec {c_compiler} "$@"')

@@ -106,7 +106,7 @@ def test_a_key_differs_when_anything_does() -> None:
 
 
 @pytest.mark.parametrize("name", ["compiler/ir.py", "compiler/backends/c/functions/number.h"])
-def test_keys_change_with_any_source_of_ours(
+def test_keys_change_with_every_source_file_of_tracemill(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / name
@@ -243,7 +243,7 @@ def test_a_manifest_in_another_encoding_is_a_miss(cache: DiskCache) -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "1", "null"])
-def test_a_manifest_of_something_else_is_a_miss(cache: DiskCache, text: str) -> None:
+def test_a_manifest_for_another_program_is_a_miss(cache: DiskCache, text: str) -> None:
     (stored(cache) / "entry.json").write_text(text, encoding="utf-8")
     assert_bad(cache, "entry.json does not describe an entry")
 

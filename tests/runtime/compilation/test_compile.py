@@ -221,7 +221,7 @@ def test_equal_values_of_different_types_are_different_static_arguments() -> Non
     assert f(np.zeros(1), 1.0)[0] == 2
 
 
-def test_static_numbers_are_told_apart_by_type_and_sign_also_within_tuples() -> None:
+def test_static_numbers_differ_by_type_and_sign_even_in_tuples() -> None:
     f = tm.compile(lambda x, n: x * n[0], static_argnums=1)
     x = np.arange(3)
     assert [f(x, (n,)).dtype.kind for n in (1, 1.0, True, 1j)] == ["i", "f", "i", "c"]
@@ -322,7 +322,7 @@ def test_a_recompilation_is_explained_by_path() -> None:
     assert "args[1]: float became int" in f.explain_recompile()
 
 
-def test_only_so_many_variants_are_kept() -> None:
+def test_the_number_of_variants_is_limited() -> None:
     f = tm.compile(lambda x: x, max_variants=2, dynamic=False, on_recompile="ignore")
     for n in range(1, 5):
         f(np.ones(n))

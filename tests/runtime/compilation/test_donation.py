@@ -17,7 +17,7 @@ donating = tm.compile(step, donate_argnums=0, backend="numpy")
 W, G = np.arange(6.0).reshape(2, 3), np.ones((2, 3))
 
 
-def test_a_result_lies_in_the_memory_of_a_donated_argument() -> None:
+def test_a_result_reuses_the_memory_of_a_donated_argument() -> None:
     for _ in range(2):  # the general way, then the generated entry
         weights = W.copy()
         result = donating(weights, G)

@@ -246,7 +246,7 @@ def of_text(x: Any) -> Any:
         (of_text, "TypeError: Object of type int is not JSON serializable, by test_dynamic.py:"),
     ],
 )
-def test_that_names_do_not_do_is_said_with_the_error_and_the_lines(
+def test_the_warning_that_names_do_not_work_shows_the_error_and_the_lines(
     function: Callable[[Any], Any],
     said: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -540,7 +540,7 @@ def test_arguments_can_be_described_by_texts_tuples_and_prefixes() -> None:
         assert ends(np.ones(n), np.ones(min(n, 5))).shape == (min(n, 5),)
 
 
-def test_a_dim_may_stand_in_constraints_alone() -> None:
+def test_a_dim_may_occur_only_in_constraints() -> None:
     f = tm.compile(
         lambda x: (x.reshape(3, -1).sum(axis=0), len(x) // 3),
         dynamic={"x": "[N]"},

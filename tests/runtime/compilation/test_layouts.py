@@ -134,7 +134,7 @@ def test_derivatives_see_the_copies_that_numpy_makes() -> None:
         np.testing.assert_array_equal(transform(tm.vmap(slope))(rows), np.full((2, 3, 4), 2.0))
 
 
-def test_an_example_of_a_batch_lies_in_memory_as_in_a_loop() -> None:
+def test_an_example_of_a_batch_has_the_memory_layout_of_a_loop() -> None:
     def sums(x: Any) -> Any:
         flat = np.ravel(x)
         flat += 1

@@ -225,7 +225,7 @@ def test_checkpoint_bounds_the_peak_memory_of_a_deep_chain() -> None:
     assert DEPTH * WIDTH < peak(tm.checkpoint_policies.named("product")) < plain + WIDTH + 4
 
 
-def test_checkpoint_keeps_no_more_than_its_arguments_for_the_backward_pass() -> None:
+def test_checkpoint_keeps_only_its_arguments_for_the_backward_pass() -> None:
     """Interpreted: what a pullback holds on to."""
 
     def chain(x: Any) -> Any:

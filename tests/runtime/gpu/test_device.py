@@ -135,7 +135,7 @@ def test_many_threads_allocate_and_copy(stub_gpu: StubGpu) -> None:
 
 
 @pytest.mark.slow
-def test_arrays_in_cycles_are_collected_before_memory_is_said_to_be_full(stub_gpu: StubGpu) -> None:
+def test_arrays_in_cycles_are_collected_before_memory_counts_as_full(stub_gpu: StubGpu) -> None:
     gc.disable()
     try:
         cycle: list[object] = [gpu().allocate(MEMORY - 1000)]
@@ -146,7 +146,7 @@ def test_arrays_in_cycles_are_collected_before_memory_is_said_to_be_full(stub_gp
         gc.enable()
 
 
-def test_full_memory_is_told_with_what_was_wanted_and_what_there_is(stub_gpu: StubGpu) -> None:
+def test_the_error_for_full_memory_names_the_requested_and_the_free_bytes(stub_gpu: StubGpu) -> None:
     stub_gpu.run()
     unused = MEMORY - 100
     kept = gpu().allocate(100)

@@ -135,7 +135,7 @@ class ByDlpack:
 # ---- theirs, for us ------------------------------------------------------------------------------------
 
 
-def test_an_array_by_interface_is_used_where_it_lies_after_what_its_stream_does(stub_gpu: StubGpu) -> None:
+def test_an_array_by_interface_is_used_in_place_after_the_work_of_its_stream(stub_gpu: StubGpu) -> None:
     owned = Library().full(1, 32)
     x = foreign(ByInterface(owned, shape=(4, 2), typestr="<i4"))
     assert x is not None
@@ -143,7 +143,7 @@ def test_an_array_by_interface_is_used_where_it_lies_after_what_its_stream_does(
     assert np.array_equal(x.numpy(), np.full((4, 2), 0x01010101, np.int32))
 
 
-def test_an_array_by_dlpack_is_used_where_it_lies_after_what_its_stream_does(stub_gpu: StubGpu) -> None:
+def test_an_array_by_dlpack_is_used_in_place_after_the_work_of_its_stream(stub_gpu: StubGpu) -> None:
     owned = Library().full(2, 48)
     given = ByDlpack(owned, (2, 2), (2, 1), (0, 32, 1, 0), offset=32)
     x = foreign(given)

@@ -28,7 +28,7 @@ def test_cuda_bindings_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-def test_a_driver_that_is_missing_is_told() -> None:
+def test_a_missing_driver_is_reported() -> None:
     pytest.importorskip("cuda.bindings.driver")
     program = f"""
 import sys
@@ -56,7 +56,7 @@ def test_a_gpu_that_is_not_there_is_named(stub_gpu: StubGpu, device: int) -> Non
         tm.device_put(np.ones(3), device=device)
 
 
-def test_a_machine_without_gpus_is_told(stub_gpu: StubGpu) -> None:
+def test_a_machine_without_gpus_is_reported(stub_gpu: StubGpu) -> None:
     stub_gpu.reset(devices=0)
     with pytest.raises(tm.errors.NoGpuError, match=r"starting the driver: CUDA_ERROR_NO_DEVICE \(100\)"):
         started()
@@ -122,7 +122,7 @@ def test_a_kernel_for_which_a_processor_has_too_few_registers_is_refused(stub_gp
         kernel.launch(gpu().stream, 1, [0])
 
 
-def test_memory_that_is_full_while_code_is_loaded_is_told(stub_gpu: StubGpu) -> None:
+def test_full_memory_while_code_is_loaded_is_reported(stub_gpu: StubGpu) -> None:
     stub_gpu.fail("cuModuleLoadData", 2)
     with pytest.raises(tm.errors.GpuMemoryError, match="cuda:0 cannot run f: CUDA_ERROR_OUT_OF_MEMORY"):
         load(machine_code(f=1))
@@ -152,7 +152,7 @@ def test_any_other_failure_has_its_name_its_text_and_what_was_done(
     assert tm.device_put(np.ones(3)).numpy().tolist() == [1, 1, 1]
 
 
-def test_a_kernel_that_fails_is_told_by_the_next_call_that_waits(stub_gpu: StubGpu) -> None:
+def test_the_next_call_that_waits_reports_a_failed_kernel(stub_gpu: StubGpu) -> None:
     kernel = load(machine_code(f=1))
     with gpu():
         kernel.launch(gpu().stream, 1, [0xDEAD0])

@@ -59,7 +59,7 @@ def test_without_triton_programs_run_on_the_host_and_it_is_said_once(
     assert card.launches == []
 
 
-def test_a_kernel_that_triton_rejects_is_said_for_each_program(
+def test_a_kernel_that_triton_rejects_is_reported_for_each_program(
     card: StubGpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracemill.runtime.gpu_programs.build.build_program", refuse)
@@ -70,7 +70,7 @@ def test_a_kernel_that_triton_rejects_is_said_for_each_program(
         tm.compile(np.cos)(x)
 
 
-def test_code_that_the_gpu_refuses_is_said_too(card: StubGpu) -> None:
+def test_code_that_the_gpu_refuses_is_reported_too(card: StubGpu) -> None:
     with interpreted(card):
         card.fail("cuModuleLoadData", 209)
         with pytest.warns(WARNING, match="cuda:0 cannot run kernel_"):

@@ -131,7 +131,7 @@ def test_a_loop_of_known_length_is_queued_as_a_whole(card: StubGpu) -> None:
     np.testing.assert_allclose(trace.numpy(), expected_trace)
 
 
-def test_rows_that_do_not_lie_at_multiples_of_16_bytes_are_copied(card: StubGpu) -> None:
+def test_rows_that_are_not_aligned_to_16_bytes_are_copied(card: StubGpu) -> None:
     def total(rows: Any) -> Any:
         return tm.scan(
             lambda carry, row: (carry + row, np.sum(row) + carry[0]), np.zeros(3, np.float32), rows

@@ -86,7 +86,7 @@ def test_two_dumps_of_a_program_differ_in_times_alone(
 
 
 @pytest.mark.slow
-def test_every_generated_python_file_runs_by_itself(
+def test_every_generated_python_file_runs_on_its_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, c_compiler: str
 ) -> None:
     found = dumped(tmp_path / "dump", monkeypatch, "c")
@@ -145,7 +145,7 @@ def test_a_lowered_function_that_is_compiled_is_dumped(
 
 
 @pytest.mark.parametrize("kind", ["file", "inside a file", "null"])
-def test_a_folder_that_cannot_be_written_is_said_once_and_costs_no_result(
+def test_a_folder_that_cannot_be_written_is_reported_once_and_results_still_come(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
 ) -> None:
     (tmp_path / "file").write_text("mine")

@@ -56,7 +56,7 @@ def test_recompiles_name_the_argument_and_what_changed(lines: Callable[..., list
     ]
 
 
-def test_variants_that_are_forgotten_and_captured_arrays_that_change_are_said(
+def test_dropped_variants_and_changed_captured_arrays_are_reported(
     lines: Callable[..., list[str]],
 ) -> None:
     few = tm.compile(power, max_variants=1, dynamic=False, on_recompile="ignore")
@@ -97,7 +97,7 @@ def test_the_cache_says_why_it_is_off_and_what_it_never_holds(
     assert all("TRACEMILL_CACHE=0" in line for line in off)
 
 
-def test_evictions_are_said(lines: Callable[..., list[str]], tmp_path: Path) -> None:
+def test_evictions_are_reported(lines: Callable[..., list[str]], tmp_path: Path) -> None:
     lines("cache", tm.compile(power), (X,))
     cache = DiskCache(tmp_path / "cache")
     (line,) = lines("cache", cache.clear, ())

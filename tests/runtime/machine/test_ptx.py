@@ -20,7 +20,7 @@ def test_the_head_of_a_text_says_what_its_kernel_takes() -> None:
     assert kernel_in(GOOD.replace(b".reqntid 128\n", b"")).threads == 0
 
 
-def test_parameters_lie_where_their_size_divides_the_place() -> None:
+def test_parameters_are_aligned_to_their_size() -> None:
     first = b".u64 .ptr .global .align 1 double_param_0"
     assert kernel_in(GOOD.replace(first, b".u32 double_param_0")).parameters[:2] == ((0, 4), (8, 8))
 

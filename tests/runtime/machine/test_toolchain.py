@@ -49,7 +49,7 @@ def forget() -> None:
 # ---- which one ---------------------------------------------------------------------------------------
 
 
-def test_the_setting_of_ours_comes_first(c_compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracemills_setting_takes_precedence(c_compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "false")
     monkeypatch.setenv("TRACEMILL_CC", c_compiler)
     assert toolchain().command == (c_compiler,)
@@ -149,7 +149,7 @@ def test_what_is_remembered_for_another_processor_does_not_count(
     assert calls(tmp_path) == 2 * asked
 
 
-def test_a_compiler_that_is_gone_is_still_the_one_whose_programs_are_cached(
+def test_programs_of_a_removed_compiler_stay_in_the_cache(
     c_compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = toolchain()

@@ -350,7 +350,7 @@ def test_multiplications_are_fused_with_additions_and_quotients_are_short_where_
 
 
 @given(st.binary(max_size=300))
-def test_bytes_that_are_no_cubin_are_said_to_be_none(content: bytes) -> None:
+def test_bytes_that_are_not_a_cubin_are_refused(content: bytes) -> None:
     for start in (b"", b"\x7fELF\x02\x01\x01"):
         with pytest.raises(tm.errors.CubinError):
             kernels_in(start + content)

@@ -94,7 +94,7 @@ def test_the_first_stage_is_named_as_its_text_is_and_what_stays_keeps_its_name(l
     assert sum(len(stages_of(row, last)) > 1 for row in rows) > len(first) / 3
 
 
-def test_passes_that_change_nothing_are_told_in_a_word(lowered: Lowered) -> None:
+def test_passes_that_change_nothing_are_reported_in_one_word(lowered: Lowered) -> None:
     tabs = parsed_page(lowered.html()).one("div", "tabs").text
     assert "decompose_composites, remove_dead_code, reroll: nothing to do" in tabs
 

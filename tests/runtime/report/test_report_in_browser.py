@@ -188,7 +188,7 @@ CONTRAST = """() => {
 }"""
 
 
-def test_text_stands_out(page: "Page") -> None:
+def test_text_has_enough_contrast(page: "Page") -> None:
     assert page.evaluate(CONTRAST) == []
     choose(page, "fuse")
     page.locator(".source li", has_text="np.tanh").hover()

@@ -231,7 +231,7 @@ def test_a_batch_rule_is_what_vmap_runs() -> None:
     np.testing.assert_array_equal(compiled(x, x), np.full((4, 2), 20.0))
 
 
-def test_a_batch_rule_stands_beside_a_derivative() -> None:
+def test_a_function_can_have_a_batch_rule_and_a_derivative() -> None:
     f = with_jvp().batch(lambda size, mapped, x, y: wave(x, y))
     for transform in (TRANSFORMS["grad of vmap"], TRANSFORMS["vmap of grad"], TRANSFORMS["vmap"]):
         got, expected = optree.tree_leaves(transform(f)(X, Y)), optree.tree_leaves(transform(stated)(X, Y))

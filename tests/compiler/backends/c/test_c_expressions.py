@@ -134,7 +134,7 @@ def test_every_elementwise_op_of_the_dtypes_that_c_has_is_covered() -> None:
     assert {value.dtype for call in CALLS for value in call.inputs} == set(DTYPES)
 
 
-def test_needed_functions_stand_once_and_after_what_they_call() -> None:
+def test_needed_functions_are_defined_once_and_after_the_functions_that_they_call() -> None:
     text = source_of({"tm_clip_f32", "tm_maximum_f32", "tm_logaddexp_f64"})
     assert text.count("tm_maximum_f32(float x") == 1
     assert text.index("tm_maximum_f32(float x") < text.index("tm_clip_f32(float x")

@@ -106,7 +106,7 @@ PLACED = {**LAYOUTS, "unaligned": unaligned, "read-only": read_only}
 
 
 @pytest.mark.parametrize("layout", PLACED)
-def test_inputs_may_lie_in_memory_in_any_way(copy_matrix: Any, layout: str) -> None:
+def test_inputs_may_have_any_memory_layout(copy_matrix: Any, layout: str) -> None:
     expected = np.arange(15, dtype=np.float32).reshape(3, 5)
     x = PLACED[layout](expected)
     out = np.zeros((3, 5), np.float32)
@@ -185,7 +185,7 @@ def test_an_input_of_another_type_is_refused(copy_matrix: Any, x: Any) -> None:
         None,
     ],
 )
-def test_an_output_that_cannot_be_written_to_as_it_stands_is_refused(copy_matrix: Any, out: Any) -> None:
+def test_an_output_that_cannot_be_written_to_directly_is_refused(copy_matrix: Any, out: Any) -> None:
     with pytest.raises(TypeError, match=r"cannot be written to|needs float32"):
         copy_matrix(np.zeros((3, 5), np.float32), out)
 

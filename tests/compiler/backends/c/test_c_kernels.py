@@ -132,7 +132,7 @@ def test_results_are_the_same_in_the_memory_of_inputs(name: str, large: Callable
             assert_same(run(*given, threads=threads, outputs=tuple(outputs))[: len(expected)], expected)
 
 
-def test_only_kernels_that_may_overwrite_inputs_are_told_less_of_their_memory() -> None:
+def test_only_kernels_that_may_overwrite_inputs_assume_less_about_memory() -> None:
     graph = recorded(lambda x, y: fn.add(x, fn.sum_(y, (0,))), "f64[9]", "f64[4, 9]")
     assert "const double *x0, const double *restrict x1, double *out," in function_of(graph, "f").text
     alone = kernel_function(graph, "f", COptions())
@@ -189,7 +189,7 @@ def hard(count: int, dtype: str, kind: str) -> Array:
 @pytest.mark.parametrize("kind", ["alternating", "small beside large", "positive"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("count", [7, 200, 1000, 300_001])
-def test_sums_err_no_more_than_numpys(
+def test_sums_are_as_accurate_as_numpys(
     count: int, dtype: str, kind: str, summing: Callable[..., Array]
 ) -> None:
     x = hard(count, dtype, kind)
@@ -202,7 +202,7 @@ def test_sums_err_no_more_than_numpys(
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("count", [200, 10_001])
-def test_sums_of_columns_err_no_more_than_numpys(
+def test_sums_of_columns_are_as_accurate_as_numpys(
     count: int, dtype: str, summing: Callable[..., Array]
 ) -> None:
     x = np.stack([hard(count, dtype, "positive")] * 40, 1)

@@ -143,7 +143,7 @@ def test_a_nest_is_one_function(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["lu", "shortest paths", "substitution"])
-def test_an_index_whose_bounds_are_known_is_used_as_it_is(name: str) -> None:
+def test_an_index_with_known_bounds_is_not_checked(name: str) -> None:
     function, arguments = PROGRAMS[name]
     text = compiled(function).lower(*arguments).c_source or ""
     assert "TM_NEST" in text

@@ -102,7 +102,7 @@ def test_headers_and_reductions_that_nothing_uses_are_left_out() -> None:
     assert "reduction(tm_min : float, double" in c_text(lambda x: np.min(x, axis=1), X)
 
 
-def test_what_has_one_turn_is_no_loop() -> None:
+def test_a_loop_of_one_iteration_is_unrolled() -> None:
     text = c_text(lambda x: np.pad(x, 1), X)
     bounds = re.findall(r"for \(long (\w+) = (\d+); \1 < (\d+); \1\+\+\)", text)
     assert bounds

@@ -76,7 +76,7 @@ def test_functions_give_what_they_mean_for_each_size(name: str, kernels: Callabl
                 np.testing.assert_array_equal(x, y)
 
 
-def test_loops_are_cut_where_choices_turn_so_that_none_is_left() -> None:
+def test_loops_are_split_where_conditions_change_so_that_no_choice_is_left() -> None:
     _, function, _ = printed("on_a_torus")
     chosen = [line for line in function.text.splitlines() if "?" in line or "if (" in line]
     assert all("chunk" in line or "? end" in line or "threads" in line for line in chosen)

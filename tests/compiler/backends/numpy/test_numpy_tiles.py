@@ -156,7 +156,7 @@ def test_the_number_of_threads_changes_no_bit(name: str) -> None:
 
 @pytest.mark.slow
 @each_program
-def test_inputs_may_lie_in_memory_in_any_order(name: str) -> None:
+def test_inputs_may_be_in_memory_in_any_order(name: str) -> None:
     function, inputs = PROGRAMS[name]
     graph = kernel_of(function, *inputs)
     expected = run_in_tiles(graph, inputs, 300)
@@ -301,13 +301,13 @@ def test_sums_are_written_to_parts_of_rows() -> None:
     assert_near(run_in_tiles(graph, inputs, 1 << 12), evaluate(graph, *inputs))
 
 
-def test_buffers_of_short_rows_lie_in_planes() -> None:
+def test_buffers_of_short_rows_are_stored_in_planes() -> None:
     graph = tile(kernel_of(attraction, np.ones((500, 3))), smallest=0)
     assert "np.moveaxis(np.ndarray((3, 20, 500), np.float64, arena, 0), 0, -1)" in print_module(graph)
 
 
 @pytest.mark.parametrize("coordinates", [2, 3, 16, 64])
-def test_few_coordinates_of_many_pairs_lie_in_planes(coordinates: int) -> None:
+def test_few_coordinates_of_many_pairs_are_stored_in_planes(coordinates: int) -> None:
     def pairs(x: Any, y: Any) -> Any:
         return np.sum(np.sqrt(np.sum((x[:, None] - y) ** 2, axis=-1)), axis=1)
 
@@ -318,7 +318,7 @@ def test_few_coordinates_of_many_pairs_lie_in_planes(coordinates: int) -> None:
     assert_near(run_in_tiles(graph, inputs, 1 << 18), evaluate(graph, *inputs))
 
 
-def test_rows_that_come_and_go_as_rows_do_not_lie_in_planes() -> None:
+def test_rows_that_are_read_and_written_as_rows_are_not_stored_in_planes() -> None:
     def norm(x: Any) -> Any:
         centred = x - np.mean(x, axis=-1, keepdims=True)
         return centred / np.sqrt(np.mean(centred**2, axis=-1, keepdims=True))

@@ -237,7 +237,7 @@ def behind_a_setting(x: Any, kind: Any, y: Any, *rest: Any) -> Any:
     return kind(x / y) - rest[0]
 
 
-def test_parameters_may_stand_in_another_order_than_the_inputs_of_the_graph(
+def test_parameters_may_have_another_order_than_the_inputs_of_the_graph(
     exported: Callable[..., Any],
 ) -> None:
     x, y = np.arange(3.0), np.ones(3)

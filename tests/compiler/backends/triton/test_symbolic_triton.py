@@ -213,9 +213,7 @@ def test_products_load_16_bytes_at_once_where_the_rows_at_hand_begin_so(
 @pytest.mark.parametrize(
     ("rows", "columns"), [(64, 1024), (1 << 16, 1 << 16), ((1 << 31) + 16, 4), ((1 << 20) + 1, 1 << 11)]
 )
-def test_places_have_eight_bytes_where_four_do_not_reach_and_are_for_no_more_than_they_reach(
-    name: str, rows: int, columns: int
-) -> None:
+def test_places_have_eight_bytes_only_if_four_are_too_few(name: str, rows: int, columns: int) -> None:
     scope = Observed({"B": rows, "N": columns})
     _, program = made({"softmax": SOFTMAX, "columns": COLUMNS}[name], scope)
     wide = {number.is_wide for step in program.plan.launches for number in step.numbers}

@@ -63,7 +63,7 @@ def test_programs_that_take_tiles_in_turn_give_what_they_mean(name: str) -> None
 
 
 @needs_triton
-def test_no_more_programs_run_than_there_are_tiles() -> None:
+def test_at_most_one_program_runs_per_tile() -> None:
     kernel = graph_kernel(COPIED["brain halves"], "kernel", Choice(rows=64, columns=64, programs=132))
     assert kernel is not None
     assert [launch.programs for launch in kernel.launches] == [2]

@@ -163,7 +163,7 @@ def test_a_dump_shows_the_plan_and_what_it_works_in() -> None:
     assert all(kernel.least_time is None for kernel in lowered.kernels)
 
 
-def test_a_users_line_stands_once_above_what_computes_it() -> None:
+def test_a_users_line_appears_once_above_the_code_that_computes_it() -> None:
     def softmax(x: Any) -> Any:
         z = np.exp(x - x.max(axis=1, keepdims=True))
         return z / z.sum(axis=1, keepdims=True)
