@@ -153,6 +153,12 @@ def reduced(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> 
     return reduced_layout(first, axes, shape)
 
 
+def spread(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As of the difference of two reductions."""
+    extreme = reduced(named, operands, shape)
+    return None if extreme is None else direct_layout(shape, [extreme, extreme])
+
+
 def traced(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """The axes other than those of the summed diagonals."""
     axes = [normalize_axis(named.get(f"axis{i}", i - 1), len(operands[0].shape)) for i in (1, 2)]
@@ -298,9 +304,10 @@ _orders(
 _orders(
     reduced,
     """
-    sum prod max min any all mean var std ptp nanmax nanmin nanmedian trapezoid
+    sum prod max min any all mean var std nanmax nanmin nanmedian trapezoid
     """,
 )
+_orders(spread, "ptp")
 _orders(cumulated, "cumulative_sum cumulative_prod")
 _orders(close, "isclose")
 _orders(clipped, "clip")

@@ -75,7 +75,8 @@ SINGLE: dict[str, tuple[Array, Use]] = {
     "elementwise functions": (
         in_columns(4, 3, 1),
         lambda x: [
-            np.clip(x, 0, 1), x.round(), np.dot(x, 2), np.isclose(x, x), np.isclose(x, 0.5), np.isclose(x, x[:1])
+            np.clip(x, 0, 1), np.ptp(x[None], axis=0), x.round(),
+            np.dot(x, 2), np.isclose(x, x), np.isclose(x, 0.5), np.isclose(x, x[:1])
         ],
     ),
 }  # fmt: skip
