@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 
 from ..callers.source_text import future_flags
 from ..callers.user_code import HOOKS, is_users
+from .cells import CELL, cells_of, in_cells
 from .names import mentioned
 from .operators import OperatorRewriter
 from .reached import note_reached, objects_among
@@ -155,7 +156,9 @@ def _code_of(unit: Unit, block: Block) -> CodeType:
     """A function that runs a block on a dict of variables."""
     scope = block.scope
     body = _rewriter(unit, scope, block.region, block.kept).block(block.statements, ())
-    names = sorted((mentioned(block.statements) | block.kept) & (scope.own | scope.outer))
+    shared = scope.shared
+    names = sorted((mentioned(block.statements) | block.kept) & ((scope.own | scope.outer) - shared))
+    names += [f"{CELL}{name}" for name in sorted(shared)]
     if ITEM in mentioned(block.statements):
         names.append(ITEM)
     text = "\n".join(f"if {name!r} in {_VARIABLES}: {name} = {_VARIABLES}[{name!r}]" for name in names)
@@ -167,7 +170,7 @@ def _code_of(unit: Unit, block: Block) -> CodeType:
     last = block.statements[-1] if block.statements else scope.node
     around = ast.parse(f"def {_FUNCTION}({_VARIABLES}):\n pass").body[0]
     assert isinstance(around, ast.FunctionDef)
-    around.body = [*_placed(text, scope.node), *body, *_placed(ending, last)]
+    around.body = [*_placed(text, scope.node), *in_cells(body, shared), *_placed(ending, last)]
     ast.copy_location(around, block.statements[0] if block.statements else scope.node)
     return _compiled(unit, around, frozenset()).replace(co_name=scope.name, co_qualname=scope.name)
 
@@ -181,7 +184,7 @@ def _rewritten(unit: Unit, scope: Scope) -> ast.FunctionDef:
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(rewriter.expression(node.body)), node.body)]
     else:
-        body = rewriter.block(node.body, ())
+        body = [*_placed(cells_of(scope.shared), node), *rewriter.block(node.body, ())]
     new = ast.FunctionDef(
         name=_FUNCTION, args=node.args, body=body, decorator_list=[], returns=None, type_comment=None
     )

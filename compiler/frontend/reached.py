@@ -217,6 +217,8 @@ def _names(function: FunctionType, objects: dict[str, Any], *, is_set: bool = Fa
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     first = code.co_varnames[0] if code.co_argcount else ""
     for root, attributes in _chains(code, is_set):
+        if root in cells and code.co_qualname.startswith(HOOKS):
+            continue  # it is defined in a converted function, which was noted itself
         if root in cells and root not in (HOOKS, "__class__"):
             one = Reached(root, _content, cells[root], _content_of(cells[root]))
         elif root in code.co_varnames:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final, TypeVar
 
 from ..callers.user_code import HOOKS
+from .cells import cells_of
 from .liveness import liveness
 from .names import bound, declared, has_jump, has_return, used
 from .sites import Block, Region, Site, Unit
@@ -124,7 +125,7 @@ class Rewriter:
             return [ast.Expr(hook("refuse_jump", ast.Constant(node.lineno)))]
         region = self._rest_region
         names = (
-            tuple(sorted(bound([*node.body, *node.orelse, *rest]) & self.kept))
+            tuple(sorted((bound([*node.body, *node.orelse, *rest]) & self.kept) - self.scope.shared))
             if region is Region.TURN
             else ()
         )
@@ -200,7 +201,7 @@ class Rewriter:
         blocks: tuple[Block, ...] = (),
     ) -> tuple[tuple[str, ...], ast.expr]:
         live = liveness(self.scope.node)
-        kept = bound(body) & (live.head[node] | live.after[node])
+        kept = (bound(body) & (live.head[node] | live.after[node])) - self.scope.shared
         kept = frozenset(name for name in kept if not name.startswith(HOOKS))
         names = tuple(sorted(kept))
         returns = has_return(body)
@@ -234,11 +235,16 @@ class Rewriter:
         return ast.FunctionDef(
             name=node.name,
             args=self.rebuilt(node.args),
-            body=inner.block(node.body, ()),
+            body=[*self._cells(inner.scope, node), *inner.block(node.body, ())],
             decorator_list=[self.expression(one) for one in node.decorator_list],
             returns=node.returns,
             type_comment=None,
         )
+
+    def _cells(self, scope: Scope, node: ast.FunctionDef) -> list[ast.stmt]:
+        """The statements that find the cells of variables that a function shares."""
+        found = ast.parse(cells_of(scope.shared)).body
+        return [ast.copy_location(n, node) for one in found for n in [one]] if found else []
 
     def _assign_items(self, node: ast.Assign) -> list[ast.stmt]:
         """``a[i], b = value``: entries are stored by a hook, in the order of the targets."""
@@ -302,12 +308,12 @@ class Rewriter:
         return Block(self.unit, self.scope, tuple(statements), region, self.kept)
 
     def _state(self, node: ast.stmt, body: Iterable[ast.stmt]) -> tuple[str, ...]:
-        return tuple(sorted(bound(body) & liveness(self.scope.node).after[node]))
+        return tuple(sorted((bound(body) & liveness(self.scope.node).after[node]) - self.scope.shared))
 
     def _refusal(self, node: ast.stmt) -> str:
         """Why a statement cannot be traced, as far as its text says."""
         assert isinstance(self.scope.node, ast.FunctionDef)
-        shared = bound([node]) & declared(self.scope.node.body)
+        shared = (bound([node]) & declared(self.scope.node.body)) - self.scope.shared
         return (
             f"it sets `{min(shared)}`, a variable of the module or of an enclosing function" if shared else ""
         )

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from ..callers.source_text import tree_of
 from ..callers.user_code import HOOKS
+from .cells import shared_variables
 from .desugaring import desugared, unset_in
 from .names import FUNCTIONS, bound, declared, is_suspended, mentioned, parameters
 
@@ -43,6 +44,11 @@ class Scope:
     def unset(self) -> frozenset[str]:
         """Its variables that may have no value where they are read."""
         return unset_in(self.node)
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The variables that other functions set or read while its blocks run."""
+        return shared_variables(self.node, self.own, self.outer)
 
     def inner(self, node: FunctionNode) -> "Scope":
         """That of a function defined in this one."""

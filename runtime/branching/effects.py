@@ -7,23 +7,24 @@ NumPy's arrays, is found by comparing them before and after, and is undone.
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from random import Random
-from types import FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from ...compiler.callers.user_code import HOOKS, user_location
 from ...compiler.errors import SideEffectError
+from ...compiler.frontend.cells import CELL
 from ...compiler.ir import Location
 from ...compiler.nesting import shown
 from ...compiler.tracing.sharing import undone_if_it_fails
 from ...compiler.tracing.trace import LARGEST_CONTENT
 from ...compiler.tracing.traced_array import is_numpy_array, is_traced
 from .one_of import entries_of, is_one_of
-from .slots import CONTAINERS, Slot, Stream, attributes, changed_slots
+from .slots import CONTAINERS, Slot, Stream, attributes, changed_slots, content_of
 
 T = TypeVar("T")
 
@@ -134,8 +135,7 @@ def watch_called(function: Any) -> None:
         module, code = function.__globals__, function.__code__
         reached |= {name: module[name] for name in code.co_names if name in module}
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            with suppress(ValueError):  # it has no value yet
-                reached[name] = cell.cell_contents
+            reached[f"{CELL}{name}"] = cell
     watch.add(reached)
 
 
@@ -180,7 +180,11 @@ def _kind(x: Any) -> str:
 def _reached(names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """What can be changed, with the way that leads to it."""
     seen: set[int] = set()
-    level: list[tuple[str, Any]] = [(name, x) for name, x in names.items() if not name.startswith(HOOKS)]
+    level: list[tuple[str, Any]] = [
+        (name.removeprefix(CELL), x)
+        for name, x in names.items()
+        if not name.startswith(HOOKS) or name.startswith(CELL)
+    ]
     for _ in range(_DEEPEST):
         following: list[tuple[str, Any]] = []
         for path, x in level:
@@ -201,7 +205,7 @@ def _reached(names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _can_change(x: Any) -> bool:
     if is_traced(x) or isinstance(x, (type, ModuleType, FunctionType, MethodType)):
         return False
-    if isinstance(x, (*CONTAINERS, tuple, np.ndarray, Stream)):
+    if isinstance(x, (*CONTAINERS, tuple, np.ndarray, Stream, CellType)):
         return True
     if type(x).__module__.partition(".")[0] in _LIBRARIES | {"builtins"}:
         return False
@@ -215,6 +219,8 @@ def _parts(path: str, x: Any) -> Iterable[tuple[str, Any]]:
         return [(f"{path}[{place}]", one) for place, one in enumerate(x)]
     if isinstance(x, (set, np.ndarray)):
         return ()
+    if isinstance(x, CellType):
+        return [(path, one) for one in content_of(x).values()]
     return [(f"{path}.{name}", one) for name, one in attributes(x).items()]
 
 

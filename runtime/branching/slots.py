@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import CellType
 from typing import Any, Final
 
 from ...compiler.nesting import shown
@@ -29,6 +30,8 @@ class Slot:
 
     @classmethod
     def of(cls, path: str, holder: Any, key: Any) -> "Slot":
+        if isinstance(holder, CellType):
+            return cls((id(holder), key), path, holder)
         place = f"{key.start}:" if isinstance(key, Tail) else shown(key, 20)
         name = f"{path}[{place}]" if isinstance(holder, CONTAINERS) else f"{path}.{key}"
         return cls((id(holder), key), name, holder)
@@ -73,8 +76,18 @@ def contents(x: Any) -> Mapping[Any, Any]:
     return dict(x) if isinstance(x, dict) else attributes(x)
 
 
+def content_of(cell: CellType) -> dict[str, Any]:
+    """What stands in the cell of a variable, if that is set."""
+    try:
+        return {"cell_contents": cell.cell_contents}
+    except ValueError:
+        return {}
+
+
 def attributes(x: Any) -> dict[str, Any]:
-    """The attributes of an object itself, those in `__slots__` included."""
+    """The attributes of an object itself, those in `__slots__` included; of the cell of a variable, its content."""
+    if isinstance(x, CellType):
+        return content_of(x)
     found = dict(getattr(x, "__dict__", ()))
     for kind in type(x).__mro__:
         names = vars(kind).get("__slots__", ())

@@ -1,0 +1,80 @@
+"""Variables that functions share: a block of statements that runs by itself reads and sets them in their cells.
+
+A function defined inside another may run while a branch or a loop of that one is traced. What either sets must be what
+the other reads.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from ..callers.user_code import HOOKS
+from .names import FUNCTIONS, Names, bound, declared, mentioned, parameters
+
+CELL: Final = f"{HOOKS}_cell_"
+"""How the variables begin that hold the cells of others."""
+_COMPOUND: Final = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
+
+
+def shared_variables(function: "ast.FunctionDef | ast.Lambda", own: Names, outer: Names) -> Names:
+    """The variables of a function that others set or read while its blocks run."""
+    if isinstance(function, ast.Lambda):
+        return frozenset()
+    inner = [n for n in ast.walk(function) if isinstance(n, FUNCTIONS) and n is not function]
+    found = declared(function.body) & outer
+    for one in inner:
+        if isinstance(one, ast.FunctionDef):
+            found |= declared(one.body) & own
+    for statement in function.body:
+        if isinstance(statement, _COMPOUND):
+            earlier = [n for n in inner if n.lineno < statement.lineno]
+            found |= bound([statement]) & own & mentioned(earlier)
+    return found - _bound_as_definitions(function)
+
+
+def _bound_as_definitions(function: ast.FunctionDef) -> Names:
+    """What a function binds by other statements than assignments."""
+    kinds = (ast.FunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+    names = [n for n in ast.walk(function) if isinstance(n, kinds) and n is not function]
+    return frozenset(str(name) for n in names for name in (n.name, getattr(n, "asname", None)) if name)
+
+
+def cells_of(names: Iterable[str]) -> str:
+    """The statements that find the cells of variables."""
+    return "\n".join(f"{CELL}{name} = (lambda: {name}).__closure__[0]" for name in sorted(names))
+
+
+class InCells(ast.NodeTransformer):
+    """Reads and sets variables in their cells."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self._names:
+            return node
+        cell = ast.copy_location(ast.Name(f"{CELL}{node.id}", ast.Load()), node)
+        return ast.copy_location(ast.Attribute(cell, "cell_contents", node.ctx), node)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> "ast.stmt | None":
+        left = [name for name in node.names if name not in self._names]
+        return ast.copy_location(ast.Nonlocal(left), node) if left else ast.copy_location(ast.Pass(), node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._within(node, (parameters(node) | bound(node.body)) - declared(node.body))
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return self._within(node, parameters(node))
+
+    def _within(self, node: Any, own: Names) -> ast.AST:
+        before, self._names = self._names, self._names - own
+        try:
+            return self.generic_visit(node)
+        finally:
+            self._names = before
+
+
+def in_cells(statements: Iterable[ast.stmt], names: Names) -> Iterator[ast.stmt]:
+    """Statements that read and set variables in their cells."""
+    transformer = InCells(names)
+    return (transformer.visit(one) for one in statements)
