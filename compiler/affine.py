@@ -11,7 +11,7 @@ from math import gcd
 from typing import TypeAlias
 
 from .ir import Shape
-from .symbolic_size import SymbolicSize, is_known, lower_bound, quotient, remainder, typical
+from .symbolic_size import SymbolicSize, is_known, is_none, is_one, quotient, remainder, typical
 
 
 @dataclass(frozen=True)
@@ -314,16 +314,6 @@ def same(left: int, right: int) -> bool:
 def is_unit(factor: int | None) -> bool:
     """Whether a factor is 1 or -1."""
     return factor is not None and (same(factor, 1) or same(factor, -1))
-
-
-def is_one(size: int) -> bool:
-    """Whether a size is known to be 1."""
-    return lower_bound(size) <= 1 and is_known(size == 1)
-
-
-def is_none(size: int) -> bool:
-    """Whether a size is known to be 0."""
-    return lower_bound(size) <= 0 and is_known(size == 0)
 
 
 def _same_division(left: Quotient | Remainder, right: Quotient | Remainder) -> bool:

@@ -162,7 +162,12 @@ def assuming(facts: Iterable[Any]) -> AbstractContextManager[None]:
 
 def is_one(size: Any) -> bool:
     """Whether a size is known to be 1."""
-    return is_known(size == 1)
+    return lower_bound(size) <= 1 and is_known(size == 1)
+
+
+def is_none(size: Any) -> bool:
+    """Whether a size is known to be 0."""
+    return lower_bound(size) <= 0 and is_known(size == 0)
 
 
 def same_shape(x: Sequence[Any], y: Sequence[Any]) -> bool:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from ..affine import ZERO, Affine, Index, Variable, is_one, is_unit, of, same, unflattened, within
+from ..affine import ZERO, Affine, Index, Variable, is_unit, of, same, unflattened, within
 from ..dtypes import DType
 from ..errors import InternalError
 from ..identifiers import identifier
 from ..ir import Call, Value
-from ..symbolic_size import SymbolicSize, is_known, typical
+from ..symbolic_size import SymbolicSize, is_known, is_one, typical
 from .nest import (
     Between,
     Buffer,

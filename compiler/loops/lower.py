@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..affine import ZERO, Affine, Index, Variable, aligned, flattened, is_none, is_one, of
+from ..affine import ZERO, Affine, Index, Variable, aligned, flattened, of
 from ..analysis.fusible_ops import PLACES, REDUCTIONS, is_elementwise, reduced_axes
 from ..analysis.op_costs import element_cost
 from ..dtypes import INT64, DType
@@ -20,7 +20,7 @@ from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
 from ..op import is_move
 from ..params import int_param, ints_param
-from ..symbolic_size import SymbolicSize, is_known, lower_bound, max_expr, min_expr
+from ..symbolic_size import SymbolicSize, is_known, is_none, is_one, lower_bound, max_expr, min_expr
 from ..text.naming import Naming
 from .building import MOST_COLUMNS, Loops, TooWideError, run_across
 from .moves import Case, Element, cases, holds, moved

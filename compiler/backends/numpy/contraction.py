@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from ...ir import Call, Shape, Value
 from ...params import ints_param
 from ...symbolic_size import is_known
-from .form import AS_MEANING, Scope, assigned, form
+from .form import AS_MEANING, assigned, form
 from .layout import reshaped, transposed
+from .module import Scope
 
 
 @dataclass(frozen=True, slots=True)

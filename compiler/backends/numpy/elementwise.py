@@ -2,7 +2,8 @@
 
 from ...ir import Call, Constant
 from ...symbolic_size import typical
-from .form import LARGE, Scope, assigned, form
+from .form import LARGE, assigned, form
+from .module import Scope
 
 
 @form("where", into=True, overwrites=(1, 2))

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ...analysis.memory_plan import Block, MemoryPlan, plan_memory
 from ...free_sizes import is_symbolic
@@ -13,7 +14,8 @@ from ...text.printer import location_text
 from ..native_library import NativeFunction
 from ..python_text import Names, bare_tuple, wrapped
 from .contraction import returns_rows
-from .form import AS_MEANING, LARGE, OPAQUE, RESERVED, Module, Nested, Scope, form_of, memory_of
+from .form import AS_MEANING, LARGE, OPAQUE, form_of, memory_in, memory_of
+from .module import RESERVED, Module, Nested, Scope
 from .named_sizes import sizes_used
 from .planes import has_short_rows, wants_planes
 
@@ -51,7 +53,7 @@ def planned(
     """
     known = known_values(graph)
     owned = {graph.inputs[place] for place in donated if graph.inputs[place].ndim}
-    plan = plan_memory(graph, module.memory_of, known=known, owned=owned)
+    plan = plan_memory(graph, partial(memory_in, module), known=known, owned=owned)
     return Function(graph, module, parameters, plan, known, outermost=True)
 
 
@@ -62,7 +64,7 @@ def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) ->
         return Function(graph, module, parameters, None, frozenset(), outermost=False)
     known = known_values(graph)
     owned = {graph.inputs[place] for place in nested.owned}
-    plan = plan_memory(graph, module.memory_of, smallest=sys.maxsize, known=known, owned=owned)
+    plan = plan_memory(graph, partial(memory_in, module), smallest=sys.maxsize, known=known, owned=owned)
     own_results = len(graph.outputs) if nested.own_results is None else nested.own_results
     return Function(graph, module, parameters, plan, known, outermost=False, own_results=own_results)
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from ...ir import Call, Shape, Value
 from ...params import ints_param, text_param
 from ...symbolic_size import is_known
-from .form import AS_MEANING, Scope, assigned, form
+from .form import AS_MEANING, assigned, form
 from .layout import copied, transposed
+from .module import Scope
 
 
 @form("gather")

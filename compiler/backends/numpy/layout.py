@@ -6,7 +6,8 @@ from ...ir import Call, Constant, Shape
 from ...params import int_param, ints_param
 from ...symbolic_size import is_known, max_expr
 from ..python_text import wrapped
-from .form import Scope, assigned, form
+from .form import assigned, form
+from .module import Scope
 
 
 def index_text(shape: Shape, start: Shape, stop: Shape, step: Shape, scope: Scope) -> str:

@@ -2,7 +2,8 @@
 
 from ...ir import Call
 from ...params import text_param
-from .form import AS_MEANING, Scope, assigned, form
+from .form import AS_MEANING, assigned, form
+from .module import Scope
 from .nested import assigned_tuple, name_outputs
 
 

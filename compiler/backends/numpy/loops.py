@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from ...ir import Call, Dim, Value
 from ...ops.control.loop_params import scan_params, while_params
 from ...symbolic_size import SymbolicSize
-from .form import Nested, Scope, form
+from .form import form
+from .module import Nested, Scope
 from .nested import assigned_tuple, name_outputs, operand_text, run_text
 
 

@@ -7,7 +7,8 @@ from ...ir import Call, Value
 from ...op import has_effect
 from ...params import graph_param, graphs_param
 from ..python_text import bare_tuple, wrapped
-from .form import Nested, Scope, form, param_expression, params_text
+from .form import form, param_expression, params_text
+from .module import Nested, Scope
 
 
 def operand_text(value: Value, scope: Scope) -> str:

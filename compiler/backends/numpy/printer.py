@@ -15,8 +15,8 @@ from ..python_text import Names, tuple_text, wrapped
 
 # Importing these enters their forms into the table.
 from . import contraction, elementwise, indexing, layout, linalg, loops, nested, reduction, tiles
-from .form import RESERVED, Module
 from .function import QUIET, Function, definition, has_effects, plain, planned, planned_nested
+from .module import RESERVED, Module
 from .named_sizes import size_statements, size_variables, sizes_used
 from .quoted_meaning import function_text
 from .self_check import self_check, self_check_names

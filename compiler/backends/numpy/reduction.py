@@ -7,8 +7,9 @@ import numpy as np
 from ...ir import Call, Constant, Dim, Value
 from ...params import int_param, ints_param
 from ...symbolic_size import SymbolicSize, is_known, typical
-from .form import Scope, assigned, form
+from .form import assigned, form
 from .layout import reshaped
+from .module import Scope
 
 UFUNCS = {
     "sum": "np.add",

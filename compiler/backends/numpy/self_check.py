@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ...ir import Graph
 from ..python_literals import dtype_text
 from ..python_text import wrapped
-from .form import Module, shape_text
+from .module import Module, shape_text
 from .named_sizes import example_types
 
 DRAW = '''\

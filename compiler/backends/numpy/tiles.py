@@ -10,9 +10,10 @@ from ...params import graph_param, int_param, ints_param, optional_graph_param, 
 from ...symbolic_size import same_shape, typical
 from ..python_literals import dtype_text
 from ..python_text import tuple_text, wrapped
-from .form import Module, Nested, Scope, Tile, form
+from .form import form
 from .function import QUIET, Function, plain_tile, planned_tile
 from .layout import slice_text
+from .module import Module, Nested, Scope, Tile
 from .nested import assigned_tuple, name_outputs, operand_text, run_text
 from .planes import PLANES, has_short_rows, wants_planes
 

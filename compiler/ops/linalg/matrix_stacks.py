@@ -137,11 +137,6 @@ def as_columns(v: Value) -> Value:
     return reshape(v, (*v.shape, 1))
 
 
-def per_matrix(v: Value) -> Value:
-    """(…) to (…, 1, 1): a factor for each matrix."""
-    return reshape(v, (*v.shape, 1, 1))
-
-
 def unit_lower_triangle(x: Value) -> Value:
     """Zeros above the diagonal and ones on it."""
     size = min(x.shape[-2:])

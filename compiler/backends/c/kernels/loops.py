@@ -4,7 +4,7 @@ from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from ....affine import Affine, Variable, is_one, of
+from ....affine import Affine, Variable, of
 from ....dtypes import DType, is_inexact, kind, real_dtype
 from ....ir import Call, Location
 from ....loops.building import MOST_COLUMNS, PART
@@ -32,7 +32,7 @@ from ....loops.nest import (
     Store,
 )
 from ....loops.walk import accumulated, at_value, statements, used
-from ....symbolic_size import SymbolicSize, is_known, typical
+from ....symbolic_size import SymbolicSize, is_known, is_one, typical
 from ....text.printer import location_text
 from ..expression import expression as elementwise
 from ..expression import functions_in

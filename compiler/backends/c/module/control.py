@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from ....affine import is_none, is_one, same
+from ....affine import same
 from ....analysis.in_place_updates import kept_places
 from ....analysis.memory_plan import aligned
 from ....ir import ArrayType, Call, Value
 from ....op import has_effect
 from ....ops.control.loop_params import scan_params, while_params
 from ....params import graph_param, graphs_param
-from ....symbolic_size import is_known, max_expr, min_expr, upper_bound
+from ....symbolic_size import is_known, is_none, is_one, max_expr, min_expr, upper_bound
 from ..function import CFunction, copying
 from ..interruption import ASKING, steps_between, stops
 from ..parameters import WorkingMemory, parameters

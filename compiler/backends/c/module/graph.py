@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
 
-from ....affine import is_none, same
+from ....affine import same
 from ....analysis.memory_plan import CallMemory, MemoryPlan, Numbers, plan_memory
 from ....ir import Call, Constant, Graph, Location, Value, same_type
 from ....loops.code_key import function_key
 from ....loops.loop_costs import SHARED
 from ....op import is_renamed
-from ....symbolic_size import lower_bound, upper_bound
+from ....symbolic_size import is_none, lower_bound, upper_bound
 from ....text.naming import Naming, constant_key
 from ....text.printer import call_text, location_text
 from ...python_text import Names

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ....affine import is_none, is_one
 from ....analysis.in_place_updates import kept_places
 from ....ir import Call, Graph, Value
 from ....op import has_effect
 from ....ops.control.loop_params import scan_params, while_params
 from ....params import graph_param, graphs_param
-from ....symbolic_size import SymbolicSize, max_expr, min_expr, upper_bound
+from ....symbolic_size import SymbolicSize, is_none, is_one, max_expr, min_expr, upper_bound
 from ...python_text import Names
 from ..function import CFunction, copying
 from ..interruption import stops

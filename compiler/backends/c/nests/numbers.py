@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....affine import is_one
 from ....analysis.fusible_ops import is_elementwise, is_loop_call
 from ....analysis.op_costs import element_cost
 from ....dtypes import DType, is_inexact, kind, real_dtype
 from ....ir import Call, Constant, Shape, Value
 from ....op import is_renamed
 from ....params import ints_param, text_param
-from ....symbolic_size import SymbolicSize
+from ....symbolic_size import SymbolicSize, is_one
 from ...python_text import Names
 from ..expression import expression
 from ..layout import bare

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ....affine import is_none, same
+from ....affine import same
 from ....analysis.memory_plan import ALIGNMENT, aligned
 from ....ir import Dim
-from ....symbolic_size import is_known
+from ....symbolic_size import is_known, is_none
 from ..function import CFunction
 from ..module.graph import GraphFunction
 from ..module.source import functions_text

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from ....affine import is_none
 from ....ir import Call
+from ....symbolic_size import is_none
 from ..function import CFunction, COptions
 from .chunks import nothing
 from .cumulative import cumulative

@@ -7,11 +7,10 @@ because each addition of one row waits for the one before.
 import math
 from string import Template
 
-from ....affine import is_one
 from ....dtypes import DType, dtype_name, kind, real_dtype
 from ....ir import Call
 from ....params import flag_param, int_param
-from ....symbolic_size import min_expr
+from ....symbolic_size import is_one, min_expr
 from ..expression import functions_in
 from ..function import CFunction
 from ..parameters import parameters

@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ....affine import is_none, is_one, same
+from ....affine import same
 from ....ir import Shape
-from ....symbolic_size import is_known, max_expr, quotient
+from ....symbolic_size import is_known, is_none, is_one, max_expr, quotient
 from ..sizes import factor_text
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from string import Template
 
-from ....affine import is_one, same
+from ....affine import same
 from ....ir import Call, Dim, Shape
 from ....params import ints_param
-from ....symbolic_size import SymbolicSize, is_known, max_expr
+from ....symbolic_size import SymbolicSize, is_known, is_one, max_expr
 from ..blas import OF_DTYPE
 from ..function import CFunction, COptions
 from ..parameters import memory_type, parameters

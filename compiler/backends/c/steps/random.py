@@ -3,10 +3,9 @@
 import math
 from string import Template
 
-from ....affine import is_one
 from ....ir import Call
 from ....params import dtype_param, ints_param
-from ....symbolic_size import is_known
+from ....symbolic_size import is_known, is_one
 from ..function import CFunction
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call

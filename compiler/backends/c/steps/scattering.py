@@ -4,11 +4,10 @@ NumPy."""
 import math
 from string import Template
 
-from ....affine import is_one
 from ....dtypes import kind
 from ....ir import Call
 from ....params import ints_param, text_param
-from ....symbolic_size import SymbolicSize
+from ....symbolic_size import SymbolicSize, is_one
 from ..function import CFunction, copying
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call

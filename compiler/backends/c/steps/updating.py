@@ -3,9 +3,10 @@
 import math
 from string import Template
 
-from ....affine import is_none, same
+from ....affine import same
 from ....ir import Call, Value
 from ....params import ints_param
+from ....symbolic_size import is_none
 from ..function import CFunction, copying
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call, size_text

@@ -19,7 +19,7 @@ from ....shapes.terms import sizes_in
 from ....symbolic_size import SymbolicSize
 from ...python_literals import dtype_text, value_text
 from ...python_text import Names, bare_tuple, tuple_text, wrapped
-from ..form import RESERVED, Module, shape_text
+from ..module import RESERVED, Module, shape_text
 from ..named_sizes import names_of_sizes
 from .parameters import Exported, Given, head_items
 from .size_checks import size_checks

@@ -9,8 +9,8 @@ from ....ir import Call, Graph, called
 from ....op import lookup
 from ...python_text import Names
 from .. import tiles
-from ..form import RESERVED, Module
 from ..function import Function, plain, planned
+from ..module import RESERVED, Module
 from ..printer import (
     FIXED_NAMES,
     IDLE,

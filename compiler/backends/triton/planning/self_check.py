@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ....ir import Graph
-from ...numpy.form import shape_text
+from ...numpy.module import shape_text
 from ...numpy.printer import Compared, entry_name, print_compared
 from ...python_literals import dtype_text
 from ...python_text import tuple_text, wrapped

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....dtypes import real_dtype
 from ....ir import Constant
-from ...numpy.form import RESERVED, Module, shape_text
+from ...numpy.module import RESERVED, Module, shape_text
 from ...numpy.standalone.checks import CHECKS as NUMPY_CHECKS
 from ...numpy.standalone.constants import EMBEDDED, beside_file
 from ...numpy.standalone.face import Face, Library

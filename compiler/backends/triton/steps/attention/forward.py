@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 from textwrap import indent
 
-from .....affine import is_none
 from .....ir import ArrayType, Call
+from .....symbolic_size import is_none
 from ....python_text import wrapped
 from ...choice import RULES, Choice
 from ...kernels.kernel import TritonKernel

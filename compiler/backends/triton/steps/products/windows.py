@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass
 
-from .....affine import Affine, flattened, is_one, same, unflattened
+from .....affine import Affine, flattened, same, unflattened
 from .....ir import Call, Shape
 from .....loops.nest import Between, Buffer, Condition, Load, Multiple
 from .....ops.nn.convolution import LEAD, dilated
 from .....params import ints_param, pairs_param
-from .....symbolic_size import SymbolicSize
+from .....symbolic_size import SymbolicSize, is_one
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from .....affine import is_one, same
+from .....affine import same
 from .....analysis.fusible_ops import is_elementwise
 from .....ir import ArrayType, Call, Constant, Graph, Location, Value, called
 from .....op import is_renamed
 from .....ops.control.loop_params import scan_params
-from .....symbolic_size import is_known
+from .....symbolic_size import is_known, is_one
 from .....text.printer import location_text
 from ....python_text import Names
 from ...kernels.assumed import pieces

@@ -14,11 +14,11 @@ from typing import Final
 
 import numpy as np
 
-from .....affine import Affine, flattened, is_none, unflattened
+from .....affine import Affine, flattened, unflattened
 from .....dtypes import kind
 from .....ir import Call, Shape
 from .....params import flag_param, ints_param, text_param
-from .....symbolic_size import SymbolicSize, is_known
+from .....symbolic_size import SymbolicSize, is_known, is_none
 from ...kernels.assumed import LONGEST, assumed, bound_of, pieces, power_of_two, unbounded
 from ...kernels.blocks import POINTWISE
 from ...kernels.kernel import TritonKernel
