@@ -96,7 +96,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests come first, so that none is left for one process while the others have nothing to do.
 
-    Tests of properties are marked as such: with the slow tests they run again, on more examples.
+    Property tests carry this mark: with the slow tests they run again, on more examples.
     """
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):

@@ -31,7 +31,7 @@ HALVES = (
 
 
 def fuzzed(first: int, hundreds: int, *names: str) -> dict[str, Any]:
-    """What a confined process says of so many inputs, of which none may have done anything else."""
+    """The report of a confined process about this many inputs, none of which may have had another effect."""
     path = os.pathsep.join(map(str, (HERE / ".root", HERE)))
     command = [sys.executable, "-m", "fuzzing.worker", str(first), str(hundreds), *names]
     run = subprocess.run(

@@ -104,7 +104,7 @@ def test_draws_are_refused_though_the_traced_function_is_the_first_to_load_rando
 
 
 MOST_FOR_A_CALL, MOST_TO_LOAD = 345, 370
-"""Modules of ours: more than there are, less than with another family."""
+"""Tracemill's modules: a limit above the current number, with less room than another family would need."""
 
 COLD_START = """
 import sys

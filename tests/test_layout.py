@@ -18,8 +18,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("compiler", "passes", "runtime", "tools")  # a layer imports itself and those before it
 
-# A folder imports itself and those before it. With a slash at its end it stands for the folder's `__init__.py`, where
-# that gathers what lies in the folder and below it.
+# A folder may import itself and those before it. With a slash at its end, an entry is the folder's `__init__.py`, if
+# that gathers the folder and those below it.
 FOLDERS = """
     compiler/errors
     compiler
@@ -121,7 +121,7 @@ FOLDERS = """
 MOST_MODULES = 20
 """In a folder, beside its `__init__.py`: who looks for a file can read them all."""
 
-# What a function may import: all else stands at the top of its module.
+# Imports that a function may contain: all others are at the top of their module.
 OPTIONAL = {
     "cuda",
     "cupy",
@@ -134,7 +134,7 @@ OPTIONAL = {
     "triton",
 }  # may not be installed
 SLOW = {"click", "filelock", "ml_dtypes", "platformdirs", "rich", "sympy"}  # would slow `import tracemill`
-SELDOM = {  # a first call whose code is on disk would take twice as long with these
+SELDOM = {  # a first call with code on disk would take twice as long with these
     "importlib.metadata",
     "tracemill.compiler.backends.numpy.printer",
     "tracemill.runtime.artifact.saving",
@@ -145,8 +145,8 @@ SELDOM = {  # a first call whose code is on disk would take twice as long with t
     "tracemill.runtime.random.generator",
 }
 FOR_FAILURES = {"tracemill.tools.terminal.complaints"}  # help comes without all that a command imports
-FOR_SIZES = ("compiler.shapes", "compiler.backends.c.size_")  # nobody need load it but for a size with a name
-FOR_GPUS = ("compiler.backends.triton", "passes.fusion.gpu", "runtime.gpu")  # nobody else need load them
+FOR_SIZES = ("compiler.shapes", "compiler.backends.c.size_")  # needed only for named sizes
+FOR_GPUS = ("compiler.backends.triton", "passes.fusion.gpu", "runtime.gpu")  # needed only there
 
 # Names that say nothing of what a file holds, so that anything ends up in it.
 NAMELESS = re.compile(r"_?(base|common|core|helpers?|misc|utils?|new_.*|.*_impl|(.*_)?v\d+)")

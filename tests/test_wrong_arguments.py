@@ -101,7 +101,7 @@ def check(module: ModuleType, names: list[str], *, compile: Compile | None, coun
 
 
 def namespaces() -> dict[str, tuple[ModuleType, list[str]]]:
-    """The modules whose functions take arrays; those of ``array_api`` are NumPy's own outside of a trace."""
+    """The modules with functions of arrays; those of ``array_api`` are NumPy's own outside of a trace."""
     modules: list[ModuleType] = [tm.array_api, tm.numpy, tm.nn, tm.linalg]
     return {
         m.__name__: (m, [n for n in getattr(m, "__all__", dir(m)) if not n.startswith("_")]) for m in modules

@@ -70,7 +70,7 @@ class Declared:
     is_pointer: bool
     dtype: DType
     shape: str
-    """As Python has it: a named size stands for itself."""
+    """As Python has it: a named size is a parameter."""
     use: str
 
     def type(self, sizes: Mapping[str, int]) -> ArrayType:
@@ -95,7 +95,7 @@ class Library:
         return written
 
     def told(self, name: str, result: Any, *arguments: Any) -> Any:
-        """What one of the other functions returns, such as ``NAME_message``."""
+        """The result of another function, such as ``NAME_message``."""
         function = self.library[f"{self.name}_{name}"]
         function.restype = result
         return function(*arguments)

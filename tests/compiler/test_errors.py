@@ -22,7 +22,7 @@ each_class = pytest.mark.parametrize("error", CLASSES, ids=lambda error: error._
 
 
 def never_called(names: set[str]) -> set[str]:
-    """Those of the names that the library neither calls nor hands over. A file that holds none is not parsed."""
+    """The names that the library neither calls nor passes on. Files without any of them are not parsed."""
     for file in (file for layer in LAYERS for file in (ROOT / layer).rglob("*.py")):
         text = file.read_text(encoding="utf-8")
         if any(name in text for name in names):

@@ -24,7 +24,7 @@ class Place:
 
     root: Path
     more: int
-    """How many times as many trials as usual."""
+    """A factor for the number of trials."""
     record: Callable[[str, object], None]
 
     def folder(self, name: str) -> Path:

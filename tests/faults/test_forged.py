@@ -1,4 +1,4 @@
-"""Forged files stand in the place of ours. They are never run, and results are right or refused by name."""
+"""Forged files replace real ones. They never run, and results are right or refused with a named error."""
 
 import hashlib
 import json
@@ -301,7 +301,7 @@ def forged_bundle(random: Random, content: Path, path: Path) -> str:
 
 
 def vouched_bundle(random: Random, content: Path, path: Path) -> str:
-    """A zip file whose graph was changed, with digests that fit."""
+    """A zip file with a changed graph and matching digests."""
     with zipfile.ZipFile(content) as whole:
         members = {name: whole.read(name) for name in whole.namelist()}
     text = bytearray(members["graph.txt"])

@@ -80,7 +80,7 @@ def test_files_may_not_grow(place: Place) -> None:
 
 
 def refused_threads(random: Random, count: int) -> Iterator[str]:
-    """A user other than root may have as many threads as this process has already, and no more."""
+    """A user other than root may have only as many threads as this process already has."""
     if os.geteuid() == 0:
         os.setuid(NOBODY)
     called(2, size=4)
@@ -165,7 +165,7 @@ def test_an_export_fills_the_disk(place: Place) -> None:
 
 
 def odd_homes(random: Random, count: int) -> Iterator[str]:
-    """The cache lies nowhere, below a file, in a device, or under a name that no file can have."""
+    """The cache is nowhere, below a file, in a device, or under a name that no file can have."""
     Path("file").touch()
     homes: tuple[dict[str, str], ...] = (
         {"HOME": "/nonexistent"},

@@ -134,7 +134,7 @@ def test_children_end_without_cleaning_up(place: Place) -> None:
 
 
 def forks_beside_a_thread(random: Random, count: int) -> Iterator[str]:
-    """A process forks while another of its threads compiles, whose locks the child inherits without the thread."""
+    """A process forks while another of its threads compiles. The child inherits the locks without the thread."""
     called(backend="numpy")
     compiled, argument = None, np.empty(0)
     is_over = threading.Event()

@@ -67,7 +67,7 @@ def _alarm(number: int, frame: FrameType | None) -> None:
 
 
 def confine() -> None:
-    """From now on this process cannot take much more memory, nor run for long; it watches itself when it is told to.
+    """From now on this process has little memory and time. It watches itself if told to.
 
     All that is imported when it is needed must have been.
     """

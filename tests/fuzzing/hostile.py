@@ -1,4 +1,5 @@
-"""A bundle all of whose texts want to be code, and a program that loads and runs it and says what Python executed.
+"""A bundle in which every text tries to be code, and a program that loads and runs it and reports what Python
+executed.
 
 ``python -m fuzzing.hostile FOLDER``: the folder gets the function in other formats.
 """

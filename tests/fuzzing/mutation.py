@@ -7,7 +7,8 @@ from random import Random
 from typing import Any, Final
 
 DEEP: Final = "@deep"
-"""A text in a document in whose place its JSON gets brackets in brackets, as no document can be nested here."""
+"""Marks a text in a document that becomes deeply nested brackets in its JSON. Documents here cannot nest that
+deeply."""
 
 CODE: Final = "__import__('os').system('exit 1')"
 SIZES: Final = (0, 1, 2, 3, 7, 64, 255, 256, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32)
@@ -69,7 +70,7 @@ class Mutator:
                 content[at : at + length] = content[other : other + length]
 
     def text(self, text: str, words: Sequence[str] = ()) -> str:
-        """A few tokens or lines of a text are other ones, or stand elsewhere, or are gone."""
+        """A few tokens or lines of a text are changed, moved or removed."""
         tokens = _TOKEN.findall(self.everywhere(text) if self.sometimes(0.2) else text)
         if self.sometimes(0.1):
             return "".join(tokens)

@@ -1,4 +1,4 @@
-"""Zip files written by hand, so that each of their fields may lie."""
+"""Zip files written by hand, so that each field can be wrong."""
 
 import struct
 import zlib

@@ -100,7 +100,7 @@ def odd_archive(mutator: Mutator) -> bytes:
 
 
 def _put_together(members: Mapping[str, bytes], manifest: Any, mutator: Mutator) -> bytes:
-    """A bundle of this manifest, whose digests fit where it has a place for them."""
+    """A bundle with this manifest, and matching digests where it has a place for them."""
     others, deep = {name: content for name, content in members.items() if name != MANIFEST}, brackets(mutator)
     said = manifest.get("members") if isinstance(manifest, dict) else None
     for name, content in others.items():
@@ -157,7 +157,7 @@ def graphs() -> tuple[Graph, ...]:
 
 @cache
 def words() -> tuple[str, ...]:
-    """What may stand in a text."""
+    """Possible contents of a text."""
     small = (x for x in ODD if isinstance(x, str | int | float) and x is not DEEP)
     dtypes = ("f32", "f64", "i64", "bool", "c64", "bf16", "f32[2]", "f64[]", "f32(0.5)", "c64(1.0, nan)")
     return (
@@ -195,7 +195,7 @@ def _folder() -> TemporaryDirectory[str]:
 
 
 def odd_entry(mutator: Mutator) -> Path:
-    """An entry whose manifest or members are other ones; its digests mostly fit."""
+    """An entry with another manifest or other members; its digests mostly match."""
     folder = Path(_folder().name) / KEY
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)

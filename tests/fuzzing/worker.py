@@ -33,7 +33,7 @@ def outcome(name: str, number: int) -> tuple[str, str]:
 
 
 def main(first: int, hundreds: int, names: Sequence[str]) -> dict[str, Any]:
-    """Reads so many hundreds of inputs, of which each reader has its share, or those of these readers alone."""
+    """Reads this many hundreds of inputs, shared among all readers or only these readers."""
     counts = {name: READERS[name].share * hundreds for name in names or READERS}
     for name in counts:  # all that is imported when it is needed, and filled when it is asked
         for number in range(50):

@@ -12,7 +12,7 @@ NAMES = [
     *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
     *("float16", "float32", "float64", "complex64", "complex128"),
 ]
-"""The dtypes that both call the same."""
+"""The dtypes with the same name in both."""
 
 HERE = "here"
 """The only device."""

@@ -64,7 +64,7 @@ def _kernel(
     stub_gpu: StubGpu, function: Any, types: list[ArrayType], numbers: Sequence[Number]
 ) -> Callable[..., None]:
     def memory_of(pointer: int, type: ArrayType) -> Memory:
-        """Where an array lies; of one for many sizes, where it begins."""
+        """The place of an array; for many sizes, its start."""
         is_whole = not any(isinstance(dim, SymbolicSize) for dim in type.shape)
         shape = type.shape if is_whole else (1,)
         return Memory(stub_gpu.array(pointer, shape, type.dtype), is_whole=is_whole)

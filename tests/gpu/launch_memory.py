@@ -1,8 +1,8 @@
 """What the programs of a launch do to memory, watched: a GPU does not say when they read what they should not.
 
-Programs of a launch run at the same time, in any order, and so do the threads of each. So none may read what the launch
-writes, but for what a program reads before it writes it, and none may write to a place what another writes otherwise.
-And what lies beyond an array may not be there.
+The programs of a launch run at the same time, in any order, and so do the threads of each. So no program may read
+what the launch writes, except what it reads before writing it itself, and no two may write different values to one
+place. Memory outside of the arrays may not exist.
 """
 
 from collections.abc import Sequence

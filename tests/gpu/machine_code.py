@@ -13,7 +13,7 @@ _JUMP = re.compile(r"\bBRA\b.*`\((\.L\w+)\)")
 def counted(code: bytes) -> tuple[int, int]:
     """How many instructions a function has, without those that only fill up, and how many of them are in loops.
 
-    A loop is what lies between a jump back and where it goes to. So both ways of a branch count.
+    A loop is the code between a backward jump and its target. So both sides of a branch count.
     """
     lines, labels = list[str](), dict[str, int]()
     for line in _disassembled(code).splitlines():

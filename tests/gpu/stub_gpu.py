@@ -1,4 +1,4 @@
-"""GPUs that are not there: a driver whose device memory is host memory, in the process of the tests.
+"""Simulated GPUs: a driver that uses host memory as device memory, in the process of the tests.
 
 The fixture ``stub_gpu`` compiles `stub_libcuda.c` and loads it under the name of NVIDIA's driver; cuda-bindings takes a
 library of that name which is loaded already. So all of ``tracemill.runtime.gpu`` runs as it is, and tests see what it
@@ -13,9 +13,9 @@ asks of the driver:
         ...
         stub_gpu.launches  # what has been launched: names, grids, streams, pointers
 
-Work that is queued is done as late as possible: when somebody waits for it, at ``stub_gpu.run()``, or at once where
-``stub_gpu.be_eager()`` was called. A kernel computes when a Python function stands under its name in
-``kernels``, such as one that calls Triton's interpreter. Memory holds 0xCD before it is written, and after it is freed.
+Queued work runs as late as possible: when something waits for it, at ``stub_gpu.run()``, or at once after
+``stub_gpu.be_eager()``. A kernel computes if ``kernels`` has a Python function under its name, for example one that
+calls Triton's interpreter. Memory contains 0xCD before it is written, and after it is freed.
 """
 
 import ctypes
@@ -263,7 +263,7 @@ _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 
 
 def machine_code(architecture: int = 90, /, **functions: int | Sequence[int]) -> bytes:
-    """A cubin for an architecture, of functions with so many pointers as arguments, and the two of Triton's.
+    """A cubin for an architecture, with functions that take this many pointers, and Triton's two.
 
     Of one that takes numbers, too: the bytes of each of its arguments.
     """
@@ -314,7 +314,8 @@ def ptx(
     threads: int = 128,
     numbers: Sequence[int] = (),
 ) -> bytes:
-    """The same as text, of one function, for a target such as "90a"; with numbers of so many bytes behind pointers."""
+    """The same as text, for one function and a target such as "90a"; after the pointers come numbers of these sizes
+    in bytes."""
     pointer = "u64 .ptr .global .align 1"
     types = [pointer] * pointers + [f"u{8 * size}" for size in numbers] + [pointer] * 2
     parameters = ",\n".join(f"\t.param .{type} {name}_param_{n}" for n, type in enumerate(types))
@@ -334,7 +335,7 @@ def _parameter(number: int, offset: int, size: int) -> bytes:
 
 
 def _content(image: int) -> bytes:
-    """The bytes of a file that lies in memory: its table of sections is its end, and that of a text a zero."""
+    """The bytes of a file in memory: its table of sections is its end; a text ends with a zero."""
     start = ctypes.string_at(image, 4)
     if start != b"\x7fELF":
         return ctypes.string_at(image)

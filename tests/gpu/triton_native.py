@@ -1,8 +1,8 @@
 """Compiles Triton functions for the CPU and runs them: a second opinion beside the interpreter, without a GPU.
 
-Triton has no backend for CPUs, but its LLVM has one. Compiled for an AMD GPU whose warps have one thread, a function
-is plain LLVM IR: a block is so many scalars, and nothing passes between threads. Without the marks of that GPU it is
-code for any machine; triton_native.c has the few instructions of the GPU that are left.
+Triton has no backend for CPUs, but its LLVM has one. Compiled for an AMD GPU with warps of one thread, a function is
+plain LLVM IR: a block is a number of scalars, and nothing passes between threads. Without the marks of that GPU it is
+code for any machine. triton_native.c has the few instructions of the GPU that remain.
 
 A program of its own, which answers `triton_elsewhere`: where Triton's interpreter is loaded, nothing can be compiled.
 """
@@ -96,7 +96,7 @@ _OF_THE_GPU: Final = (
     (r"\b(?:amdgpu_kernel|inreg|immarg) ?", ""),
     (r",? !\w[\w.]* !\d+| #\d+\b", ""),
 )
-"""What says where memory lies and how code is called there, and what takes its place."""
+"""The text that describes memory and calls there, and its replacement."""
 
 _INSTRUCTION: Final = re.compile(r"@llvm\.(amdgcn\.[\w.]+)")
 
@@ -183,7 +183,7 @@ def library(request: Request, linker: Linker, folder: Path) -> ctypes.CDLL:
 
 _UNWRITTEN: Final = 0xA5
 _FENCE: Final = 64
-"""Bytes behind an array that nobody may write to."""
+"""Bytes after an array that must not be written."""
 
 
 def memory_of(array: Array | None, size: int) -> Array:

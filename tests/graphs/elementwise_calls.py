@@ -127,7 +127,7 @@ def meaning(call: Call, operands: Sequence[Array]) -> Array:
 
 
 def exact_values(call: Call, operands: Sequence[Array], expected: Array) -> Array:
-    """The values of real functions in a wider dtype, where the meaning can have them."""
+    """The values of real functions in a wider dtype, where the NumPy definition supports it."""
     wide = {"f4": "f8", "f8": "longdouble"}.get(expected.dtype.str[1:])
     if wide is None or (wide == "longdouble" and not isinstance(lookup(call.op).numpy, np.ufunc)):
         return expected

@@ -1,4 +1,4 @@
-"""Small functions whose way through the compiler is kept in tests/golden."""
+"""Small functions; tests/golden keeps every stage of their compilation."""
 
 from typing import Any
 

@@ -143,7 +143,7 @@ def number(x: Value) -> tuple[Value, ...]:
 
 
 def spread(*xs: Value) -> Value:
-    """How far the largest lies above the sum: all are needed until the sum is known."""
+    """The distance of the maximum from the sum: all entries are needed until the sum is known."""
     total, largest = xs[0], None
     for x in xs[1:]:
         total = fn.add(total, x)

@@ -12,7 +12,7 @@ from tracemill.runtime.programs.optimize import PASSES
 
 
 def as_kernel(graph: Graph) -> Graph:
-    """A graph whose one call is a kernel that holds `graph`."""
+    """A graph with a single call: a kernel that contains `graph`."""
     assert all(map(is_loop_call, graph.calls))
     inputs = tuple(Value(value.type) for value in graph.inputs)
     outputs = tuple(Value(value.type) for value in graph.outputs)

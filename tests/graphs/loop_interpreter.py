@@ -15,8 +15,8 @@ from tracemill.compiler.op import lookup
 class Run:
     """The memory of one run.
 
-    `over` says which outputs lie in the memory of which inputs; those are copied first. With `backwards`, the turns of
-    every loop run in falling order.
+    `over` says which outputs share the memory of which inputs; those are copied first. With `backwards`, the
+    iterations of every loop run in reverse order.
     """
 
     def __init__(

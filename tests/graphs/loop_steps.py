@@ -1,4 +1,4 @@
-"""Loops whose steps share memory in every way: what they carry, read, write over and give out."""
+"""Loops with steps that share memory in every way: between what they carry, read, overwrite and return."""
 
 from collections.abc import Callable
 from typing import Any
@@ -127,7 +127,7 @@ LOOPS = {
 
 
 def arrays_for(graph: Graph) -> list[Any]:
-    """Random arrays; whole numbers are places, of which some lie outside of four."""
+    """Random arrays. Integers are places, some of them beyond four."""
     rng = np.random.default_rng(len(graph.calls))
     return [
         rng.integers(-1, 5, v.shape).astype(v.dtype)

@@ -21,7 +21,7 @@ def _place(x: Value) -> tuple[Value, Value]:
 
 
 def _step(draw: st.DrawFn, x: Value, y: Value, without: Collection[str]) -> Value:
-    """A call whose result has the shape of x: views, writes through views, things done in place.
+    """A call with a result of the shape of x: views, writes through views, in-place operations.
 
     All are exact in any order and on any path through NumPy's loops, so that results agree to the bit.
     """

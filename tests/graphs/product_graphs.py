@@ -82,7 +82,7 @@ def heads(x: Value, y: Value) -> Value:
 
 
 def convolved(x: Value, w: Value, stride: int, around: int) -> Value:
-    """Of planes, with as many zeros on each side."""
+    """Of planes, with equally many zeros on each side."""
     return bind(
         "conv",
         x,

@@ -30,7 +30,7 @@ def written(mode: str, *types: str, axes: Shape = (0,), unique: bool = False) ->
 
 
 def pendulum(*values: Value) -> tuple[Value, ...]:
-    """A turn of two arrays that drive one another, and a number that counts; pushed by a row of each of two arrays."""
+    """An iteration of two coupled arrays and a counter, driven by a row of each of two arrays."""
     damping, angle, speed, time, push, scale = values
     pull = bind("multiply", bind("sin", angle), scale)
     faster = bind("add", bind("multiply", speed, damping), bind("subtract", push, pull))

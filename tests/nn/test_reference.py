@@ -17,7 +17,7 @@ FILE = Path(__file__).parent.parent / "reference" / "torch.npz"
 
 
 def _layer_norm_backward(ct: Any, x: Any, weight: Any, bias: Any, shape: Any) -> Any:
-    """The statistics as numbers of their own: derivatives must reach x through them all the same."""
+    """The statistics as separate numbers: derivatives must still reach x through them."""
     axes = tuple(range(-len(shape), 0))
     held = tm.stop_gradient(x)
     mean = np.mean(held, axes, keepdims=True)

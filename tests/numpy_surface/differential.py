@@ -20,7 +20,8 @@ Function = Callable[..., Any]
 
 
 def run_traced(function: Function, *args: Any) -> Any:
-    """Trace `function`, evaluate the graph on `args` by the meaning of its ops, write back what it mutated."""
+    """Trace `function`, evaluate the graph on `args` by the NumPy definitions of its ops, write back what it
+    mutated."""
     leaves, tree = flatten_arguments(args, {})
     arguments = [
         Argument(leaf_type(x, name), name, weak_type(x), np.ndim(x) == 0 and not isinstance(x, np.ndarray))
@@ -50,7 +51,7 @@ def assert_same(expected: Any, actual: Any, rtol: float = 0.0, atol: float = 0.0
         assert isinstance(want, np.ndarray) == isinstance(got, np.ndarray), (want, got)
         want, got = np.asarray(want), np.asarray(got)
         assert (want.dtype, want.shape) == (got.dtype, got.shape), (want, got)
-        if want.dtype.name == "bfloat16":  # whose NaNs NumPy does not know
+        if want.dtype.name == "bfloat16":  # with NaNs that NumPy does not know
             want, got = want.astype(np.float32), got.astype(np.float32)
         if rtol or atol:
             np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)

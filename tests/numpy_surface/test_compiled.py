@@ -80,7 +80,7 @@ def test_clipping_to_numbers_keeps_the_zeros_that_numpy_keeps(
 def test_clipping_to_arrays_keeps_a_number_between_its_bounds(
     backend: str, request: pytest.FixtureRequest
 ) -> None:
-    """A zero also if the bound is another one: NumPy's choice depends on how its arrays lie."""
+    """A zero even if the bound is another one: NumPy's choice depends on the memory layout of its arrays."""
     if backend == "c":
         request.getfixturevalue("c_toolchain")
     x, zeros, ones = np.array([0.0, -0.0] * 5), np.array([-0.0, 0.0] * 5), np.ones(10)

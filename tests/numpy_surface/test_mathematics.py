@@ -21,7 +21,7 @@ OURS = {
     "bits", "differences", "einsum", "functional", "histograms", "linear_algebra", "logic", "mathematics",
     "nan_reductions", "order_statistics", "polynomials", "products", "reductions", "signals", "sorting", "averages",
 }  # fmt: skip
-"""The modules whose samples stand in `samples.numpy_math`."""
+"""The modules with samples in `samples.numpy_math`."""
 BEYOND_PRODUCTS = {"polyfit", "roots"}
 """They need least squares and eigenvalues, and are sampled with these in `samples.numpy_linalg`."""
 

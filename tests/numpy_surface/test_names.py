@@ -25,7 +25,7 @@ OURS = {
     "creation", "dtype_functions", "editing", "factorizations", "flat", "indexing_functions", "joining",
     "linear_systems", "matrices", "padding", "ranges", "rearranging", "reshaping", "splitting",
 }  # fmt: skip
-"""The modules whose samples stand in `samples.numpy_functions` and `samples.numpy_linalg`."""
+"""The modules with samples in `samples.numpy_functions` and `samples.numpy_linalg`."""
 SAMPLED = {
     *numpy_functions.all_uses(),
     *numpy_linalg.USES,

@@ -9,7 +9,7 @@ VOID = {"meta", "link", "input", "br", "img"}
 
 @dataclass
 class Element:
-    """A tag with what stands in it."""
+    """A tag with its contents."""
 
     tag: str
     attributes: dict[str, str]
@@ -37,7 +37,7 @@ class Element:
                 yield from part.all(tag, kind)
 
     def one(self, tag: str = "", kind: str = "") -> "Element":
-        """The only such element."""
+        """The only element like this."""
         (found,) = self.all(tag, kind)
         return found
 

@@ -1,9 +1,8 @@
 """What the pages at the root and in docs/ and the docstrings show is what happens.
 
-In a page, a ```python block runs, in one namespace per page; if its first line is a comment with a file's
-name, it is also written to that file. A ```text block after it is what it prints. A ```console block holds
-commands after ``$`` and what they print; those that ask for C run only where there is a compiler. A line ``...``
-stands for any lines.
+In a page, a ```python block runs, in one namespace per page. If its first line is a comment with a file name, the
+block is also written to that file. A ```text block after it is its output. A ```console block contains commands after
+``$`` and their output; commands for C run only if there is a compiler. A line ``...`` matches any lines.
 
 `pytest --update-golden` writes what happens into the pages.
 """
@@ -40,7 +39,7 @@ PAGES = (
     *sorted(f"docs/{path.relative_to(ROOT / 'docs').as_posix()}" for path in (ROOT / "docs").rglob("*.md")),
 )
 AS_A_USER_RUNS_THEM = "docs/tutorial/first-function.md"
-"""The page whose commands each run in a process of their own."""
+"""The page where each command runs in its own process."""
 HEAVY = {"docs/gpu.md", "docs/how-to/reading-dumps.md", AS_A_USER_RUNS_THEM}  # they take more than a second
 
 if find_spec("triton") is not None:
@@ -180,7 +179,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def parts_of(expected: str) -> list[list[str]]:
-    """What stands between the lines ``...``."""
+    """The text between the lines ``...``."""
     parts: list[list[str]] = [[]]
     for line in lines_of(expected):
         if line == "...":
@@ -191,7 +190,7 @@ def parts_of(expected: str) -> list[list[str]]:
 
 
 def fits(expected: str, found: str) -> bool:
-    """Whether two texts are equal, but for spaces at the ends of lines and where ``...`` stands for lines."""
+    """Whether two texts are equal, except for spaces at the ends of lines and lines that ``...`` matches."""
     patterns = ["".join(re.escape(f"{line}\n") for line in part) for part in parts_of(expected)]
     return (
         re.fullmatch("(?:.*\n)*?".join(patterns), "".join(f"{line}\n" for line in lines_of(found)))

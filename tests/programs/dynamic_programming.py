@@ -6,7 +6,7 @@ import numpy as np
 
 
 def edit_distance(a, b):
-    """How many letters must change to turn one word, given as codes, into the other."""
+    """The number of letters to change to turn one word, given as codes, into the other."""
     m, n = len(a), len(b)
     d = np.zeros((m + 1, n + 1), dtype=int)
     d[:, 0] = np.arange(m + 1)

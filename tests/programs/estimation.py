@@ -128,7 +128,7 @@ def gaussian_mixture(x, means, tol):
 
 
 def logistic_regression(X, y, ridge, tol):
-    """Newton's method with as many steps as it takes, at most 25."""
+    """Newton's method until it converges, at most 25 steps."""
     w = np.zeros(X.shape[1])
     for _ in range(25):
         p = 1 / (1 + np.exp(-X @ w))

@@ -153,7 +153,7 @@ def conjugate_gradients(A, b, tol=1e-10):
 
 
 def power_iteration(A, tol):
-    """The largest eigenvalue of a symmetric matrix and its vector, whose largest entry is positive."""
+    """The largest eigenvalue of a symmetric matrix and its vector; the largest entry of the vector is positive."""
     v = np.ones(A.shape[0]) / np.sqrt(A.shape[0])
     while True:
         w = A @ v

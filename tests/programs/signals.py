@@ -20,7 +20,7 @@ def fft(x):
 
 
 def fft_in_place(x):
-    """Bit reversal and butterflies on a complex array whose length is a power of two."""
+    """Bit reversal and butterflies on a complex array; its length is a power of two."""
     n = len(x)
     j = 0
     for i in range(1, n):
@@ -138,7 +138,7 @@ def schmitt_trigger(x, low, high):
 
 
 class PID:
-    """A controller whose output is limited and whose integral stops while it is."""
+    """A controller with a limited output; the integral stops at the limit."""
 
     def __init__(self, kp, ki, kd, limit):
         self.kp, self.ki, self.kd = kp, ki, kd

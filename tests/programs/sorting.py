@@ -133,7 +133,7 @@ def counting_sort(grades, highest):
 
 
 def binary_search(a, wanted):
-    """Where each wanted number stands in a sorted array, or -1."""
+    """The position of each wanted number in a sorted array, or -1."""
     found = np.full(len(wanted), -1)
     for k, value in enumerate(wanted):
         lo, hi = 0, len(a) - 1

@@ -1,4 +1,4 @@
-"""The calls whose values, gradients and second derivatives are kept from PyTorch: what goes in, and the options."""
+"""The calls with values, gradients and second derivatives stored from PyTorch: inputs and options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -64,7 +64,8 @@ class Case:
         return self.function(*self.draw(0))
 
     def drawn_directions(self, seed: int) -> list[Array]:
-        """Where the differentiated arguments may move: elsewhere for those of a `jvp`, which hold such directions."""
+        """Where the differentiated arguments may move. The arguments of a `jvp` contain such directions, and move
+        elsewhere."""
         return random_like(self.differentiated(self.draw(seed)), 1000 * seed + 90 + len(self.wrt))
 
     @cached_property

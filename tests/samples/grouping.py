@@ -1,4 +1,5 @@
-"""Tests of many cases together, such as all samples of a family: a test of each takes longer to start than to run."""
+"""Tests of many cases together, such as all samples of a family: a separate test for each takes longer to start than
+to run."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence

@@ -29,7 +29,7 @@ from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
 
 
 class Interval(NamedTuple):
-    """Random numbers from `low` to `high`; both parts of a complex number lie there."""
+    """Random numbers from `low` to `high`; for complex numbers, both parts."""
 
     low: float
     high: float
@@ -149,7 +149,7 @@ LAYOUTS: Mapping[str, Callable[[Array], Array]] = {
 class Sample:
     """``op(*arrays, **params)`` on arrays of these shapes, dtypes (by short name) and domains.
 
-    Shape ``()`` is a scalar. One dtype or one domain stands for all inputs.
+    Shape ``()`` is a scalar. A single dtype or domain applies to all inputs.
     """
 
     op: str
@@ -159,11 +159,12 @@ class Sample:
     domain: Domain | tuple[Domain, ...] = "real"
     layout: str = "contiguous"
     reference: Callable[..., Any] | None = None
-    """The value by other means, called as the op's meaning is. None: NumPy's function of the op's name."""
+    """Another way to compute the value, called like the op's NumPy definition. None: NumPy's function with the op's
+    name."""
     widened: bool = True
     """The reference is evaluated on longdouble arrays and then rounded; else on the arrays themselves."""
     ulps: float = 2
-    """How far the value may lie from the reference, in units of the last place of the result."""
+    """The allowed distance of the value from the reference, in units in the last place of the result."""
     signed_zeros: bool = True
     """The sign of a zero result counts; False where NumPy leaves it open."""
     wrt: tuple[bool, ...] | None = None
@@ -242,7 +243,7 @@ class Sample:
         return Graph(self.op, inputs, tuple(builder.calls), outputs)
 
     def measured(self) -> Graph:
-        """The graph whose derivative is compared with differences: the call, and what of it is invariant."""
+        """The graph that is differentiated and compared with finite differences: the invariant parts of the call."""
         graph = self.graph()
         if self.invariant is None:
             return graph

@@ -50,7 +50,7 @@ def taken(samples: Iterable[Sample], share: float = 0.0) -> set[Sample]:
 
 
 def some_of(samples: Iterable[Sample], share: float) -> list[Sample]:
-    """The first of each op and so many of the others, for a test of a way of which the parts are tested on all."""
+    """The first of each op and this many of the others, for tests of a path with parts that are tested on all."""
     all_of_them = list(samples)
     found = taken(all_of_them, share)
     return [sample for sample in all_of_them if sample in found]

@@ -49,8 +49,8 @@ def stored(arrays: Any, kind: str) -> list[Any]:
 
 
 def differences(results: Sequence[Any], expected: Sequence[Any]) -> list[str]:
-    """What is not the same bit for bit, but for NaN; and for complex numbers, where NumPy's last digit depends on
-    how far apart in memory its operands and results lie."""
+    """Differences bit for bit, except for NaN, and for complex numbers, where NumPy's last digit depends on the
+    distance in memory between its operands and results."""
     if len(results) != len(expected):
         return [f"{len(results)} results instead of {len(expected)}"]
     found: list[str] = []
@@ -67,7 +67,7 @@ def differences(results: Sequence[Any], expected: Sequence[Any]) -> list[str]:
 
 
 def main(folder: Path) -> None:
-    """Print the folders whose function does not give what is stored."""
+    """Print the folders with a function that does not give the stored results."""
     warnings.simplefilter("error")
     for part in sorted(folder.iterdir()):
         (file,) = part.glob("*.py")

@@ -36,7 +36,7 @@ def closed_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> 
 
 
 def saved(files: Mapping[str, str | bytes], folder: Path) -> Path:
-    """The Python file, with what lies beside it."""
+    """The Python file, with the files beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())

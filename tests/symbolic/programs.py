@@ -42,7 +42,7 @@ class SymbolicProgram:
     guards: str = "True"
     """What tracing may assume of the sizes; nothing else, and nothing less."""
     rtol: float = 0.0
-    """How far the meaning of the graph may be from NumPy, as it is for arrays of known sizes."""
+    """The tolerance of the graph against NumPy, as for arrays of known sizes."""
 
     def types(self, least: int = 2) -> list[ArrayType]:
         """Those of the arguments, with symbolic sizes that are `least` or more."""

@@ -156,7 +156,7 @@ SIZES = st.tuples(st.integers(2, 9), st.integers(2, 9))
 
 @st.composite
 def programs(draw: Any, steps: int = 6) -> Program:
-    """Programs of up to so many lines, for four pairs of sizes."""
+    """Programs of up to this many lines, for four pairs of sizes."""
     sizes = tuple(draw(st.lists(SIZES, min_size=4, max_size=4, unique=True)))
     drawn = Drawn({"x": ("B", "N"), "v": ("N",), "s": ("B",)})
     for _ in range(draw(st.integers(1, steps))):
@@ -198,7 +198,7 @@ def _unknown(wanted: str, shape: Shape, known: Mapping[str, str]) -> dict[str, s
 
 
 def _put_in(shape: str, known: Mapping[str, str]) -> Shape:
-    """The sizes that letters stand for, in brackets where they are not names."""
+    """The sizes for letters, in brackets if they are not names."""
     named = {letter: size if size.isalnum() else f"({size})" for letter, size in known.items()}
     return tuple("".join(named.get(char, char) for char in part) for part in _parts(shape))
 

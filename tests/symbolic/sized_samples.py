@@ -20,10 +20,10 @@ from tracemill.compiler.shapes.guards import Guards
 SIZES = frozenset(
     {"count", "length", "loops", "mask_shape", "normalized_shape", "of", "shape", "sizes", "stop", "types"}
 )
-"""The params that hold sizes. Sizes stand for those of the inputs, or in a shape for products of them."""
+"""The params that contain sizes: those of the inputs, or in a shape their products."""
 
 Dims = Mapping[int, Any]
-"""The dim that stands for each size."""
+"""The dim for each size."""
 
 
 @dataclass(frozen=True)

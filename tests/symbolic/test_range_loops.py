@@ -1,6 +1,6 @@
-"""Python's loops over ``range(n)`` of a symbolic size, or over so many rows, become one loop if they only compute.
+"""Python's loops over ``range(n)`` of a symbolic size, or over that many rows, become one loop if they only compute.
 
-Others run turn by turn, and leave the program one size: what they give is right as well.
+Other loops run iteration by iteration and limit the program to one size; their results are right as well.
 """
 
 import functools

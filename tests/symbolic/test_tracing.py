@@ -1,4 +1,5 @@
-"""Programs are traced once for all sizes, assume no more of them than they must, and then mean what NumPy does."""
+"""Programs are traced once for all sizes, assume no more about them than necessary, and then compute what NumPy
+does."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +51,7 @@ def traced(program: SymbolicProgram, types: Sequence[ArrayType]) -> Program:
 
 
 def run(program: Program, graph: Graph, arrays: Sequence[Array]) -> Any:
-    """What the function returns and what it leaves in its arguments, by the meaning of the graph."""
+    """The function's results and its changes to its arguments, by the NumPy definitions of the graph's ops."""
     outputs = evaluate(graph, *arrays, *program.captured)
     after = list(arrays)
     for place, output in program.mutated:

@@ -29,7 +29,7 @@ def traced(function: Callable[..., Any], types: list[ArrayType]) -> Program:
 
 
 def result(program: Program, arrays: Any, sizes: dict[str, int]) -> Any:
-    """What the function returns for arrays of these sizes, by the meaning of its graph."""
+    """The function's results for arrays of these sizes, by the NumPy definitions of the graph's ops."""
     fixed = fix_sizes(program.graph, sizes)
     fixed.lint()
     return program.result(list(evaluate(fixed, *arrays, *program.captured)))

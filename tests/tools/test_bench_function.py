@@ -1,4 +1,5 @@
-"""``tracemill bench F`` runs a function in turns on every backend and in other frameworks. Times are not tested."""
+"""``tracemill bench F`` runs a function on every backend and in other frameworks, taking turns. Times are not
+tested."""
 
 import json
 import sys

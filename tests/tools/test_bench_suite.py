@@ -288,7 +288,7 @@ def test_amounts_have_three_digits() -> None:
 
 
 class Axes:
-    """What matplotlib's axes are told."""
+    """The calls to matplotlib's axes."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, tuple[Any, ...]]] = []

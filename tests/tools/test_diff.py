@@ -57,7 +57,7 @@ def test_each_part_says_what_differs(terminal: Terminal) -> None:
     assert "--- a.tmill" in lines
     assert "+y: f64[20]" in lines
     assert "+    sin_1: f64[20] = sin(y)" in lines
-    # what is computed alike keeps its name, though another product stands before it now
+    # what is computed in the same way keeps its name, though another product now precedes it
     assert "     multiply_1: f64[4, 3] = multiply(tanh_1, f64(2.0))" in lines
     assert "+    multiply_2: f64[4, 20] = multiply(sin_1, x)" in lines
     assert "f64[20, 3]: 60 of 60 numbers differ, by up to 0.25" in lines

@@ -1,4 +1,4 @@
-"""Commands read regular files alone, and no more of them than fits."""
+"""Commands read only regular files, and only as much of them as fits."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Commands get along with standard streams that are closed, full, read by nobody, or of few characters."""
+"""Commands handle standard streams that are closed, full, unread, or limited in characters."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The memory plan: what lives at the same time lies apart, what dies is used again, what is returned is new."""
+"""The memory plan: values that are alive together do not overlap, dead ones are reused, returned ones are new."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def plan_of(graph: Graph) -> MemoryPlan:
 
 
 def written_anywhere(call: Call) -> CallMemory:
-    """As C functions are: every result goes where it is told, numbers too, and may take the place of any operand."""
+    """Like C functions: every result, even a number, goes to a given place, and may replace any operand."""
     overwrites = dict.fromkeys(range(len(call.outputs)), range(len(call.inputs)))
     return CallMemory(True, overwrites, is_view=is_view(call), numbers=Numbers.READ_AT_ONCE)
 
@@ -137,7 +137,7 @@ def test_numbers_that_stay_in_memory_are_replaced_and_live_as_arrays_do() -> Non
     plan = plan_memory(graph, lambda call: replace(written_anywhere(call), numbers=Numbers.IN_MEMORY))
     total, sine, exponential, product, cosine = (call.outputs[0] for call in graph.calls)
     assert plan.overwritten == {sine: total, product: exponential, cosine: sine}
-    assert plan.arena_bytes == 0  # both lie where the outputs do
+    assert plan.arena_bytes == 0  # both are where the outputs are
 
 
 def test_what_a_call_works_in_is_free_for_others_before_and_after() -> None:
@@ -207,7 +207,7 @@ def at(size: Any, sizes: Mapping[str, int]) -> int:
 
 
 def placed_at(blocks: Sequence[Block], sizes: Mapping[str, int]) -> list[Block]:
-    """The blocks as they lie for these sizes."""
+    """The blocks for these sizes."""
     return [
         replace(block, nbytes=at(block.nbytes, sizes), offset=at(block.offset, sizes)) for block in blocks
     ]

@@ -1,4 +1,4 @@
-"""Outputs may be written over inputs of which every element is read before, whatever the order of the turns."""
+"""Outputs may overwrite inputs if every element is read before, in any order of the iterations."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What ops compute: type rule and NumPy meaning agree, values are right, misuse is refused."""
+"""What ops compute: type rule and NumPy definition agree, values are right, misuse is refused."""
 
 from typing import Any
 

@@ -49,7 +49,7 @@ def test_an_op_with_floating_inputs_and_outputs_is_differentiated_somewhere(op: 
         if any(sample.floating) and any(is_inexact(v.dtype) for v in sample.graph().outputs)
     ]
     if any(any(sample.differentiated) for sample in floating):
-        # stop_gradient is the one op whose derivative is meant to differ from the rate of change.
+        # stop_gradient is the only op with a derivative that intentionally differs from the rate of change.
         assert any(sample.generic for sample in floating) != (op.name == "stop_gradient")
     else:
         assert all(not sample.floating or sample.wrt is not None for sample in floating)

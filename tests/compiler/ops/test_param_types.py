@@ -9,7 +9,7 @@ from tracemill.compiler.op import Op, all_ops
 from tracemill.compiler.text.param_types import param_problem, param_types
 
 HANDS_ON = {"custom_rule", "psum", "pmax", "pmin", "all_gather", "psum_scatter", "ppermute"}
-"""Ops whose rules hand parameters on by other names: whole numbers, and rules of the user's."""
+"""Ops with rules that pass parameters on under other names: integers, and the user's rules."""
 
 
 @pytest.mark.parametrize("op", all_ops().values(), ids=lambda op: op.name)

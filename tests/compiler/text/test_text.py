@@ -42,7 +42,7 @@ def returning(*arrays: Any) -> Graph:
 
 
 def with_params(**params: Param) -> Graph:
-    """A graph with one call whose parameters no op would take: it prints, but `parse` refuses its types."""
+    """A graph with one call that has parameters of no op: it prints, but `parse` refuses its types."""
     value = Value(ArrayType(F32, ()))
     return Graph("f", (value,), (Call("sin", (value,), params, (Value(value.type),)),), (value,))
 

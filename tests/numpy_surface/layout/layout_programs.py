@@ -52,7 +52,7 @@ def quiet() -> Generator[None]:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument as a view of a base array; `view` is code in which ``base`` stands for that array."""
+    """An argument as a view of a base array; in the code `view`, ``base`` is that array."""
 
     name: str
     dtype: str
@@ -136,7 +136,7 @@ class Program:
         )
 
     def statement_at(self, line: int) -> int | None:
-        """Which statement stands in a line of the source, counted from 1."""
+        """The statement in a line of the source, counted from 1."""
         place = line - len(self.arguments) - 5
         return place if 0 <= place < len(self.statements) else None
 

@@ -1,7 +1,7 @@
 """Statements for random programs about memory layout: templates, and how their fields are filled in.
 
-A template is NumPy code with fields: ``{x}`` stands for a live array, ``{axis}`` for one of its axes, and so on, as
-`Draw` says. Most drawn statements run; NumPy decides, and those that it refuses are left out of the program.
+A template is NumPy code with fields: ``{x}`` is a live array, ``{axis}`` one of its axes, and so on; see `Draw`. Most
+drawn statements run. NumPy decides: statements that it refuses are dropped from the program.
 """
 
 import re
@@ -360,11 +360,11 @@ NOT_SMOOTH = (
     "divmod", "modf", "nonzero", "any(", "isin", "isclose", "digitize", "piecewise", "interp", "int64", "searchsorted",
     "int)", "{z}", "{b}", "fft",
 )  # fmt: skip
-"""What occurs in templates whose results jump, have a kink, or are not real."""
+"""Occurs in templates with results that jump, have a kink, or are not real."""
 
 
 def differentiable(templates: Iterable[str]) -> tuple[str, ...]:
-    """Those whose results have a derivative everywhere."""
+    """Templates with results that have a derivative everywhere."""
     return tuple(x for x in templates if not any(word in x for word in NOT_SMOOTH))
 
 
@@ -410,7 +410,7 @@ class Draw:
         if field in self.drawn:
             return self.drawn[field]
         if operand := re.fullmatch(r"([xfzbw])(\d?)", field):
-            if operand[2] and operand[1] in self.drawn:  # no field of it has been drawn with as many axes
+            if operand[2] and operand[1] in self.drawn:  # no field with this many axes has been drawn
                 raise ValueError(f"{field} after {operand[1]}")
             name = self._operand(operand[1], int(operand[2] or 0))
             self.drawn[field] = self.drawn[operand[1]] = name
@@ -521,7 +521,7 @@ class Draw:
         return tuple(3 if n == 1 and self.rng.random() < 0.7 else n for n in self.shape)
 
     def draw_shape(self) -> tuple[int, ...]:
-        """A shape of as many elements: neighbouring axes joined, one split, or a one put in."""
+        """A shape with the same number of elements: neighbouring axes merged, one split, or one inserted."""
         shape = list(self.shape)
         for _ in range(self.rng.randint(1, 3)):
             place = self.rng.randrange(len(shape) + 1)

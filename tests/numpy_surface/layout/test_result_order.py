@@ -62,7 +62,7 @@ def uses() -> Iterator[tuple[str, int, Use, list[Any]]]:
 
 
 def in_layouts(count: int) -> Iterator[Case]:
-    """All uses, the first of each function in twice as many layouts as `count`, and the next each in others."""
+    """All uses: the first of each function in twice `count` layouts, the others each in other layouts."""
     for name, number, use, arrays in uses():
         step = len(LAYOUTS) // count
         layouts = LAYOUTS[:: step // 2] if number == 0 else LAYOUTS[number % step :: step]
@@ -87,7 +87,7 @@ def array_leaves(results: Any) -> list[Array]:
 
 
 def overwriting(use: Use) -> Use:
-    """The use, whose results are then written to."""
+    """The use; its results are then written to."""
 
     def overwritten(*args: Any) -> None:
         for result in optree.tree_leaves(use(*args)):
@@ -125,7 +125,7 @@ def test_results_have_numpys_memory_order(use: Use, arrays: list[Any], layouts: 
         with quiet():
             try:
                 expected = array_leaves(use(*theirs))
-            except ValueError as error:  # NumPy writes to no such layout: the other test compares errors
+            except ValueError as error:  # NumPy cannot write to this layout: the other test compares errors
                 if "read-only" not in str(error):
                     raise
                 continue
@@ -220,7 +220,7 @@ def test_flags_say_who_owns_the_memory_if_it_is_known(
         try:
             with quiet():
                 expected = owners(*arranged(layout, arrays))
-        except ValueError as error:  # NumPy writes to no such layout: another test compares errors
+        except ValueError as error:  # NumPy cannot write to this layout: another test compares errors
             if "read-only" not in str(error):
                 raise
             continue

@@ -18,7 +18,8 @@ ALL: Array = np.arange(1 << 16, dtype=np.uint16)
 
 
 def between(dtype: DType, wide: DType) -> Array:
-    """All numbers of two bytes, what lies halfway to the next one, and a bit beside that; as wide ones."""
+    """All numbers of two bytes, the midpoints between neighbours, and numbers one bit beside these; in a wider
+    dtype."""
     with np.errstate(all="ignore"):
         numbers = ALL.view(dtype).astype(wide)
         middle = (numbers + np.roll(numbers, 1)) / wide.type(2)

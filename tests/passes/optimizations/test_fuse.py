@@ -1,4 +1,4 @@
-"""Kernels hold what can run in one loop nest, nothing is computed twice that is dear, and the meaning stays."""
+"""Kernels contain what can run in one loop nest, nothing expensive is computed twice, and results do not change."""
 
 from collections.abc import Callable
 from functools import partial

@@ -28,7 +28,7 @@ FEWEST_CALLS = 60
 
 
 def traced(function: Callable[..., Any], *arguments: Any) -> Graph:
-    """The graph of a function as the pass gets it, whose loops Python has run."""
+    """The graph of a function as the pass gets it, after Python has run its loops."""
     graph = tm.compile(function, convert=False).lower(*arguments).graph
     return remove_dead_code(decompose_composites(inline_user_rules(graph)))
 

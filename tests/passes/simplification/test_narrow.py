@@ -1,4 +1,4 @@
-"""Calls that hold graphs keep no result, no carry and no operand that nobody needs."""
+"""Calls with nested graphs drop unused results, carries and operands."""
 
 from typing import Any
 

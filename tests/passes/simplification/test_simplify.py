@@ -101,7 +101,7 @@ def positions(length: int) -> Value:
 V, M = "f32[17]", "f32[3, 5]"
 
 EXACT = Points((np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.0, 0.5, 2.0**100, -(2.0**-100)))
-"""Numbers whose small powers are numbers, too, or as far out of range in `pow`."""
+"""Numbers with small powers that are finite, or overflow in `pow` in the same way."""
 
 SMALL = tuple(
     (type, exponent, ops)

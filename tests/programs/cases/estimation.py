@@ -34,7 +34,7 @@ def hidden_markov(states: int, letters: int, length: int, seed: int = 0) -> Argu
 
 
 def blobs(per_blob: int, centres: list[list[float]], seed: int = 0) -> Any:
-    """Points around centres, in turn."""
+    """Points around each centre in turn."""
     return np.tile(np.array(centres), (per_blob, 1)) + 0.4 * normal(per_blob * len(centres), 2, seed=seed)
 
 

@@ -32,7 +32,7 @@ def definite(n: int, *, seed: int = 0) -> Any:
 
 
 def probabilities(*shape: int, seed: int = 0) -> Any:
-    """Positive numbers whose last axis sums to 1."""
+    """Positive numbers with a last axis that sums to 1."""
     p = uniform(0.1, 1.0, *shape, seed=seed)
     return p / p.sum(axis=-1, keepdims=True)
 

@@ -12,7 +12,7 @@ from programs.checks.outcomes import assert_same_outcome, leaves, outcome
 
 
 def examples(program: Program) -> list[Arguments]:
-    """The cases whose mapped arguments have the shapes of the first case's."""
+    """The cases with mapped arguments of the same shapes as in the first case."""
     cases, in_dims = program.cases(), program.in_dims or ()
 
     def mapped_shapes(arguments: Arguments) -> Sequence[tuple[int, ...]]:
@@ -32,7 +32,7 @@ def batched_arguments(program: Program) -> Arguments:
 
 
 def looped(program: Program) -> Callable[..., Any]:
-    """What `vmap` stands for: a loop over the slices, whose results are stacked."""
+    """What `vmap` must equal: a loop over the slices, with stacked results."""
     assert program.in_dims is not None
     in_dims = program.in_dims
 

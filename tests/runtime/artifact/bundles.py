@@ -43,7 +43,7 @@ def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_STORED) -> by
 
 
 def with_manifest(members: Mapping[str, bytes], change: Callable[[dict[str, Any]], Any]) -> bytes:
-    """A bundle whose manifest was changed, and then given the sizes, digests and id that fit."""
+    """A bundle with a changed manifest, and matching sizes, digests and id."""
     manifest = json.loads(members[MANIFEST])
     others = {name: content for name, content in members.items() if name != MANIFEST}
     for name, content in others.items():
@@ -54,7 +54,7 @@ def with_manifest(members: Mapping[str, bytes], change: Callable[[dict[str, Any]
 
 
 def with_graph(change: Callable[[str], str]) -> bytes:
-    """A bundle whose graph has another text."""
+    """A bundle with another graph text."""
     members = members_of(bundle())
     members["graph.txt"] = change(members["graph.txt"].decode()).encode("utf-8", "surrogatepass")
     return with_manifest(members, lambda manifest: None)

@@ -1,4 +1,5 @@
-"""Artifacts for GPUs: kernels are compiled at export, checked when they are read, and run where such a GPU is."""
+"""Artifacts for GPUs: kernels are compiled at export, checked when they are read, and run if there is a suitable
+GPU."""
 
 import json
 import os
@@ -54,7 +55,7 @@ def softmax(x: Any) -> Any:
 
 @pytest.fixture
 def card(stub_gpu: StubGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StubGpu]:
-    """A GPU whose kernels Triton's interpreter runs, also those that are built ahead of time."""
+    """A GPU with kernels that Triton's interpreter runs, including those that are built ahead of time."""
     monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path / "cache"))
     with interpreted(stub_gpu):
         monkeypatch.setattr(

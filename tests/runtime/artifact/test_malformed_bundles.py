@@ -113,7 +113,7 @@ def bomb() -> bytes:
 
 
 def overlapping() -> bytes:
-    """The second entry of the directory lies where the first one does."""
+    """The second entry of the directory is at the place of the first."""
     second = GOOD().index(b"PK\1\2", GOOD().index(b"PK\1\2") + 1)
     return patched(second + 42, struct.pack("<L", 0))
 
@@ -402,7 +402,7 @@ def test_wrong_arrays_are_refused(what: str) -> None:
 
 
 def test_a_changed_byte_anywhere_is_found_or_changes_nothing() -> None:
-    """Fields of a zip file that nobody reads, such as dates, may have any value."""
+    """Fields of a zip file that nothing reads, such as dates, may have any value."""
     good, expected = GOOD(), str(artifact())
     rng = np.random.default_rng(0)
     for place in rng.integers(len(good), size=300):

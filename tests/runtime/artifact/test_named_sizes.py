@@ -86,7 +86,7 @@ RELATED = ("A <= B", "A % 2 == 0", "B in 1..100")
 
 
 def test_functions_of_what_is_loaded_take_its_constraints_over() -> None:
-    """One program serves all sizes of a caller's, whose names are others, as far as the file allows them."""
+    """One program works for all sizes of a caller, even under other names, if the file allows them."""
     loaded = tm.export(paired, *PAIRED, constraints=RELATED).function(backend="numpy")
     compiled = tm.compile(tm.grad(lambda x, y: loaded(x, y).sum()), backend="numpy", on_recompile="error")
     for a, b in ((2, 3), (4, 6), (8, 9), (40, 40)):

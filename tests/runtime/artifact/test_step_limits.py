@@ -1,4 +1,4 @@
-"""``max_steps`` ends loops of loaded functions, whatever stands around them, and changes nothing else."""
+"""``max_steps`` ends loops of loaded functions in any context, and changes nothing else."""
 
 from collections.abc import Callable
 from pathlib import Path

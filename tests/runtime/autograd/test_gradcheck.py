@@ -39,7 +39,7 @@ RIGHT: list[tuple[Callable[..., Any], Any]] = [
 
 
 def wrong(kind: str) -> Callable[..., Any]:
-    """The sine, whose derivative is wrong in one mode or when mapped."""
+    """The sine, with a wrong derivative in one mode or when mapped."""
 
     @tm.custom_rule
     def sine(x: Any) -> Any:

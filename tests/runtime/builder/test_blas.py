@@ -136,7 +136,7 @@ Threads: TypeAlias = Callable[..., Iterator[int]]
 
 @pytest.fixture
 def threads() -> Iterator[Threads]:
-    """``for count in threads(1, 2)``: what runs in the loop uses so many."""
+    """``for count in threads(1, 2)``: the body of the loop uses this many threads."""
 
     def each(*counts: int) -> Iterator[int]:
         for count in counts:

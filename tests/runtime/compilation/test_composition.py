@@ -26,7 +26,7 @@ TRIPLES: Sequence[Composition] = tuple(product(TRANSFORMS, repeat=3))
 
 
 def subjects() -> Iterator[Sample]:
-    """Calls with inputs at generic points, whose derivatives differences can tell; or without derivatives."""
+    """Calls with inputs at generic points, where finite differences give the derivatives; or without derivatives."""
     for sample in SAMPLES:
         is_plain = sample.shapes and not sample.coupled and sample.layout == "contiguous" and sample.generic
         if is_plain and (sample.smooth or not any(sample.differentiated)):

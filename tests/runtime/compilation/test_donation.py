@@ -1,4 +1,4 @@
-"""Results may lie in the memory of donated arguments; what cannot be overwritten is copied first."""
+"""Results may use the memory of donated arguments; what cannot be overwritten is copied first."""
 
 from typing import Any
 

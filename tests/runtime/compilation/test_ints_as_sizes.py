@@ -1,4 +1,4 @@
-"""An int whose value tracing needs is a size: one program serves many, without a word from the user."""
+"""An int that tracing needs as a value becomes a size: one program works for many ints, without any option."""
 
 import threading
 from typing import Any

@@ -25,7 +25,7 @@ HOLDERS: dict[str, Callable[[dict[Any, Any]], Any]] = {
 
 
 def told_apart(held: Any) -> Any:
-    """What stands first counts most."""
+    """The first entry counts most."""
     if isinstance(held, tuple):
         return told_apart(held[1])
     values = list(held.values())

@@ -41,12 +41,12 @@ class Spec:
 
 
 class Box:
-    """A class that nobody registered."""
+    """An unregistered class."""
 
 
 @dataclasses.dataclass
 class Pair:
-    """A dataclass that nobody registered."""
+    """An unregistered dataclass."""
 
     left: Any
     right: Any = None

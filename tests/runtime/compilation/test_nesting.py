@@ -33,8 +33,7 @@ def same(got: Any, expected: Any) -> None:
 
 
 # ---- every order -----------------------------------------------------------------------------------------
-#
-# Of one elementwise function sin of an array x, whose k-th derivative is known. A derivative of an elementwise
+# Of one elementwise function sin of an array x, which has a known k-th derivative. A derivative of an elementwise
 # function by any transform is elementwise again, and so is a map over its leading axis.
 
 DERIVATIVES: dict[str, Transform] = {

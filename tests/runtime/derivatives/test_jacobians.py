@@ -301,7 +301,7 @@ def test_every_mode_gives_the_same(wrap: Wrap, mode: str) -> None:
     ("f", "chosen", "other"),
     [
         (lambda x: np.outer(x, x), "_columns", "_rows"),
-        (lambda x: x**2, "_columns", "_rows"),  # as many: columns are cheaper
+        (lambda x: x**2, "_columns", "_rows"),  # equally many: columns are cheaper
         (lambda x: np.sum(x**2), "_rows", "_columns"),
     ],
 )

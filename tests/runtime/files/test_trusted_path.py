@@ -1,4 +1,5 @@
-"""Who can exchange the cache's folder can run code as this user: such folders are not used, and others are."""
+"""If other users can replace the cache's folder, they can run code as this user. Such folders are not used; others
+are."""
 
 import grp
 import os

@@ -1,4 +1,4 @@
-"""Arrays of other libraries as arguments: used where they lie, and results are arrays of the same library."""
+"""Arrays of other libraries as arguments: used in place, and results are arrays of the same library."""
 
 import sys
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ X = np.arange(6.0).reshape(2, 3)
 
 
 class Tensor:
-    """An array of a library: it shares the memory of one of ours."""
+    """An array of a library that shares the memory of a `DeviceArray`."""
 
     def __init__(self, ours: tm.DeviceArray) -> None:
         self.ours = ours

@@ -103,7 +103,7 @@ def test_memory_goes_back_after_the_work_that_uses_it(stub_gpu: StubGpu) -> None
 def test_memory_may_die_in_any_thread(stub_gpu: StubGpu) -> None:
     before = stub_gpu.used()
     memories = [gpu().allocate(100) for _ in range(20)]
-    with gpu():  # whose lock another thread cannot get meanwhile
+    with gpu():  # another thread cannot get this lock meanwhile
         thread = threading.Thread(target=memories.clear)
         thread.start()
         thread.join(timeout=30)

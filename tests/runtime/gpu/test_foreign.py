@@ -31,7 +31,7 @@ class Library:
 
 
 class Owned:
-    """Memory of that library. It is given back at once when nobody refers to it."""
+    """Memory of that library. It is released as soon as nothing refers to it."""
 
     def __init__(self, library: Library, pointer: int) -> None:
         self.library, self.pointer = library, pointer

@@ -15,7 +15,7 @@ VOID = {"br", "rect"}
 
 
 class Reader(HTMLParser):
-    """Reads HTML whose elements are all closed, and keeps its text."""
+    """Reads HTML in which all elements are closed, and keeps its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

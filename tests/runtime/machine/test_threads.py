@@ -1,4 +1,4 @@
-"""How many threads programs use: as asked, as the environment says, or as many as there are cores."""
+"""The number of threads: as requested, from the environment, or the number of cores."""
 
 import os
 import subprocess

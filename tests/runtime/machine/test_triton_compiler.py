@@ -170,7 +170,7 @@ def assert_elements_are_loaded_16_bytes_at_once_and_the_cache_is_told_what_is_re
 @needs_triton
 @pytest.mark.slow
 def test_kernels_for_many_sizes_have_hardly_more_instructions_than_those_for_one(compiler: Compiler) -> None:
-    """In the whole text; of a product that of the GPU, and what of it runs: its loop's once for each turn."""
+    """In the whole text; for a product, those that run on the GPU: the ones in its loop once per iteration."""
     names = "softmax", "layer_norm", *symbolic_steps.LARGE
     found = compiler.built("cuda:sm_90", *(f"{kind} {name}" for name in names for kind in ("sized", "fixed")))
     for name in names:
@@ -185,7 +185,7 @@ def test_kernels_for_many_sizes_have_hardly_more_instructions_than_those_for_one
 
 
 def run(kernel: dict[str, Any], turns: int) -> int:
-    """The instructions that a thread runs whose loop has so many turns."""
+    """The instructions that a thread runs if its loop has this many iterations."""
     once: int = kernel["machine instructions"]
     repeated: int = kernel["machine instructions in loops"]
     assert repeated > 0

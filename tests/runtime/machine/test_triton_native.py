@@ -123,7 +123,7 @@ def test_samples_give_what_they_mean(sample: Sample, native: Elsewhere) -> None:
 
 @pytest.mark.parametrize("name", [name for name, graph in SMALL.items() if is_in_triton(graph)])
 def test_kernels_give_what_they_mean(native: Elsewhere, name: str) -> None:
-    # Small blocks make long chains of sums, whose numbers are larger than what they come to.
+    # Small blocks make long chains of sums, with terms that are larger than the result.
     assert_means_the_same(native, SMALL[name], drawn(SMALL[name], "real"), of_largest=1)
 
 

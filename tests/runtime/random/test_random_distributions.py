@@ -273,7 +273,7 @@ def test_integers_end_where_they_are_told_to() -> None:
     assert set(near_the_end.tolist()) == {2**63 - 2, 2**63 - 1}
     assert set(rng.integers(2**64 - 2, 2**64, 200, np.uint64).tolist()) == {2**64 - 2, 2**64 - 1}
     assert set(rng.integers(-(2**63), -(2**63) + 2, 200).tolist()) == {-(2**63), -(2**63) + 1}
-    wide = rng.integers(-(2**62), 2**63, COUNT) > 2**62  # a range of 3·2⁶²: a third lies above
+    wide = rng.integers(-(2**62), 2**63, COUNT) > 2**62  # a range of 3·2⁶²: a third is above
     assert abs(wide.mean() - 1 / 3) < 0.01
     assert type(rng.integers(5)) is np.int64
 

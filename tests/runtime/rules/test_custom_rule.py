@@ -19,7 +19,7 @@ from tracemill.compiler.errors import (
 from tracemill.compiler.ir import Graph
 from tracemill.runtime.programs.built import statistics
 
-# A function f(x, y) = sin(x) * y whose rules say three times its derivative, so that one sees that they are used.
+# A function f(x, y) = sin(x) * y with rules for three times its derivative, so that one sees that they are used.
 
 
 def wave(x: Any, y: Any) -> Any:
@@ -131,7 +131,7 @@ def test_a_second_derivative_is_that_of_the_rule(transform: Any, make: Any) -> N
     f = make()
     if f._rules.keys() == {
         "jvp"
-    }:  # its primal output is the function itself, whose derivative is tripled again
+    }:  # its primal output is the function itself, and its derivative is tripled again
         f = tm.custom_rule(wave).jvp(
             lambda p, t: (wave(*p), 3 * (np.cos(p[0]) * p[1] * t[0] + np.sin(p[0]) * t[1]))
         )
@@ -162,7 +162,7 @@ def test_rules_keep_float32(make: Any) -> None:
 
 @tm.custom_rule(nondiff="limit")
 def clipped(x: Any, limit: float = 1.0) -> Any:
-    """The identity, whose gradient is clipped."""
+    """The identity, with a clipped gradient."""
     return x
 
 

@@ -40,7 +40,7 @@ def _sample(
     index: str = "i64",
     **more: Any,
 ) -> Sample:
-    """A call whose inputs after the first `arrays` are starts: from −6 … 6, so also outside."""
+    """A call with starts as inputs after the first `arrays`: from −6 … 6, so some are out of bounds."""
     dtypes = (dtype,) * arrays + (index,) * (len(shapes) - arrays)
     return Sample(op, shapes, dtypes, params, reference=REFERENCES[op], **more)
 

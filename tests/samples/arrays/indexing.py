@@ -60,7 +60,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
 
 
 def _sample(op: str, shapes: tuple[Shape, ...], params: dict[str, Any], floating: int, **more: Any) -> Sample:
-    """A call whose inputs after the first `floating` are indices: from −6 … 6, so also outside."""
+    """A call with indices as inputs after the first `floating`: from −6 … 6, so some are out of bounds."""
     dtype, index = more.pop("dtype", "f64"), more.pop("index", "i64")
     dtypes = (dtype,) * floating + (index,) * (len(shapes) - floating)
     if "domain" in more:

@@ -1,4 +1,4 @@
-"""Calls of functions with rules, whose rules are the derivatives that the functions have anyway."""
+"""Calls of functions with rules that give the derivatives that the functions have anyway."""
 
 from typing import Any
 

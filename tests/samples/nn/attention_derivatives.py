@@ -53,7 +53,7 @@ def _gradient(
 
 SHARED: dict[str, Any] = {"ulps": 2048, "signed_zeros": False}
 SEVERAL: dict[str, Any] = {**SHARED, "label": "several"}
-"""For so many inputs that to map each along each axis would take minutes."""
+"""For this many inputs, mapping each along each axis would take minutes."""
 QKV = ((2, 3), (4, 3), (4, 2))
 GROUPED = ((2, 1, 3, 2), (2, 2, 2), (2, 2, 3))
 

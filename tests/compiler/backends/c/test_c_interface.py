@@ -225,7 +225,7 @@ def test_other_threads_of_python_run_during_long_work(c_toolchain: Toolchain) ->
     flag, out = np.zeros((), np.int8), np.zeros((), np.int8)
     waiting = threading.Thread(target=function, args=(flag, out))
     waiting.start()
-    flag[...] = 1  # nobody could, if the function kept the interpreter
+    flag[...] = 1  # impossible if the function kept the interpreter lock
     waiting.join()
     assert out == 1
 

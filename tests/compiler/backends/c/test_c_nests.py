@@ -117,7 +117,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """For C; the programs of the benchmark belong to a library, whose functions are converted if they are named."""
+    """For C. The benchmark's programs belong to a library: its functions are converted only if it is named."""
     return tm.compile(function, backend="c", convert="tracemill.tools.bench.loops")
 
 

@@ -1,4 +1,4 @@
-"""C functions of single calls compute what the NumPy meaning of the op says, on one thread and on several."""
+"""C functions of single calls compute what the op's NumPy definition gives, on one thread and on several."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ PRODUCTS: tuple[Any, ...] = (
     (((6, 9), (15, 9)), (1,), (1,), (), ()),
     (((70, 40), (40, 90)), (1,), (0,), (), ()),
 )
-# Shapes, dtypes of the indices, axes. Some of the indices lie outside.
+# Shapes, dtypes of the indices, axes. Some of the indices are out of bounds.
 WRITES: tuple[Any, ...] = (
     (((5, 4, 9), (700, 5, 9), (700,)), ("i64",), (1,)),
     (((3, 7, 4), (6, 70, 4), (6, 1), (70,)), ("i32", "i8"), (1, 0)),

@@ -1,4 +1,4 @@
-"""C texts are for reading: short lines, no more than is needed, and comments that lead to the user's source."""
+"""C texts are readable: short lines, nothing unnecessary, and comments that lead to the user's source."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -75,7 +75,7 @@ def test_samples_give_what_they_mean_as_exported_c(
 
 
 EVERY = 25
-"""Of so many samples one is run to find misuse."""
+"""One in this many samples runs to detect misuse."""
 
 
 @pytest.mark.parametrize("part", range(3))

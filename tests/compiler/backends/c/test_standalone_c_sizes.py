@@ -231,7 +231,7 @@ def test_what_c_cannot_compute_is_refused_with_the_line(tmp_path: Path) -> None:
 
 
 def test_a_workspace_of_products_does_not_overflow(c_compiler: str, tmp_path: Path) -> None:
-    """Sizes that are each allowed, and whose product is not."""
+    """Sizes that are each allowed, but not their product."""
     artifact = tm.export(lambda x, y: np.sort(x[:, None] * y, axis=0), "f64[A]", "f64[B]")
     folder = artifact.save(tmp_path / "f", format="c")
     (name,) = (file.stem for file in folder.glob("*.c"))

@@ -94,7 +94,7 @@ def test_short_rows_run_on_narrow_vectors_where_wide_ones_would_leave_much_over(
         r"( *)if \(dim_M < 64 && dim_M % 16 >= 4\) {\n *#pragma omp simd simdlen\(4\)", function.text
     )
     assert heads
-    _, function, _ = printed("on_a_torus")  # whose rows are typically longer
+    _, function, _ = printed("on_a_torus")  # with rows that are typically longer
     assert "simdlen" not in function.text
 
 
@@ -147,7 +147,7 @@ def test_a_library_of_one_function_holds_all_that_it_and_its_wrapper_call(name: 
 
 
 def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., tuple[Any, ...]]]:
-    """The functions of optimised graphs, whose C functions stand in one library."""
+    """The functions of optimised graphs, with all their C functions in one library."""
     library = CLibrary(partial(print_function, options=COptions()))
     for graph in graphs:  # a module lists all functions of the library: then they are known
         print_module(graph, library=library)

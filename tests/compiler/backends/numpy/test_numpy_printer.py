@@ -36,7 +36,7 @@ from tracemill.passes.simplification.simplify import simplify
 from tracemill.runtime.programs.load_module import load_module
 
 SUMMED = {"dot", "sum"}
-"""Ops that may round in another order than their meaning."""
+"""Ops that may round in another order than their definition."""
 
 
 def compiled(graph: Graph) -> Callable[..., tuple[Any, ...]]:
@@ -68,7 +68,8 @@ def assert_own(outputs: Sequence[Any], others: Sequence[Any]) -> None:
 
 
 def run_and_check(graph: Graph, inputs: Sequence[Array]) -> tuple[Any, ...]:
-    """The outputs of the compiled graph after two calls, compared with the meaning, for everything it promises."""
+    """The outputs of the compiled graph after two calls, compared with the NumPy definition in everything it
+    promises."""
     function = compiled(graph)
     given_inputs = [np.array(x) for x in inputs]
     expected = [np.array(x) for x in evaluate(graph, *inputs)]

@@ -51,7 +51,9 @@ def run_in_tiles(graph: Graph, inputs: Sequence[Array], tile_bytes: int, threads
     before = [x.copy() for x in inputs]
     first = function(*inputs)
     again = function(*inputs)
-    is_complex = any(x.dtype.kind == "c" for x in first)  # NumPy rounds their products by where they lie
+    is_complex = any(
+        x.dtype.kind == "c" for x in first
+    )  # NumPy rounds their products depending on memory layout
     (assert_near if is_complex else assert_same)(again, first)
     assert_same(inputs, before)
     arrays = [*(x for x in first if isinstance(x, np.ndarray)), *inputs]
@@ -345,5 +347,5 @@ def test_a_program_made_for_few_rows_computes_many_in_tiles() -> None:
     compiled = tm.compile(shares, backend="numpy", dynamic={"x": "f64[B, 8]"})
     assert min(memory_for(rows) for rows in (3, 1000)) > 1
     assert all(memory_for(rows) for rows in (1025, 4096, 4097))
-    assert memory_for(50_000) == 1  # what is in between lies in tiles
+    assert memory_for(50_000) == 1  # intermediate values are in tiles
     assert len(compiled.signatures()) == 1

@@ -96,7 +96,7 @@ def test_what_is_printed_once_is_right_for_all_sizes(text: str) -> None:
 
 
 def test_rows_are_summed_in_the_same_way_as_those_of_known_length() -> None:
-    """By BLAS up to 1024 elements, whatever was observed; both ways have their turn."""
+    """By BLAS up to 1024 elements, whatever was observed. Both ways are covered."""
     with answering(Observed({"B": 6, "N": 8})):
         graph = graph_of(TEXTS["sums"])
         function = loaded(graph)

@@ -1,4 +1,4 @@
-"""Products whose programs compute tile after tile, and whose operands are copied as blocks by descriptions of them."""
+"""Products with programs that compute tile after tile, and operands that are copied as blocks by descriptors."""
 
 from importlib.util import find_spec
 

@@ -43,7 +43,7 @@ def product(operands: Sequence[Array]) -> Array:
 
 
 def graph_of(call: Call, size: int) -> Graph:
-    """A call on arrays of so many elements."""
+    """A call on arrays with this many elements."""
     inputs = tuple(Value(ArrayType(value.dtype, (size,))) for value in call.inputs)
     (output,) = call.outputs
     result = Value(ArrayType(output.dtype, (size,)))

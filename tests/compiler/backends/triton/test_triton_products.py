@@ -141,7 +141,7 @@ def test_random_layers_give_what_they_mean(graph: Graph) -> None:
         ("right widened", [32 * 32]),
         ("odd", [65 * 64]),  # of 64 × 64, by way of registers
         ("singles", [32 * 32]),
-        ("long", [16 * 16, 1024]),  # 16 tiles of 64 × 64, whose sums are cut into 16 parts
+        ("long", [16 * 16, 1024]),  # 16 tiles of 64 × 64, with sums cut into 16 parts
         ("vector", [8192]),
     ],
 )

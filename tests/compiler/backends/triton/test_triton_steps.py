@@ -26,7 +26,7 @@ from gpu.triton_interpreter import run
 Array = np.ndarray
 
 TOLERANCES = {2: 1e-2, 4: 3e-6, 8: 1e-12}
-"""By the bytes of a number: how far it may lie from the meaning's, as the order of sums differs."""
+"""By bytes per number: the tolerance against the NumPy definition, because the order of sums differs."""
 
 
 def kernel_of(graph: Graph) -> TritonKernel | None:
