@@ -12,6 +12,7 @@ from typing import TypeGuard, TypeVar
 
 from .assignment import may_be_unset
 from .leaving_blocks import at, without_jumps
+from .matching import as_branches
 from .names import Names, bound, has_break, has_jump
 
 N = TypeVar("N", bound=ast.AST)
@@ -59,6 +60,8 @@ def _is_special(node: ast.AST) -> bool:
         return __debug__
     if _is_super(node):
         return True
+    if isinstance(node, ast.Match):
+        return True
     if isinstance(node, ast.With | ast.Try):
         return has_jump([node])
     has_walrus = isinstance(node, ast.While) and bool(bound([node.test]))
@@ -95,7 +98,18 @@ class _Statements(ast.NodeTransformer):
     def visit_Try(self, node: ast.Try) -> list[ast.stmt]:
         return self._without_jumps(node)
 
-    def _without_jumps(self, node: "ast.With | ast.Try") -> list[ast.stmt]:
+    def visit_Match(self, node: ast.Match) -> list[ast.stmt]:
+        self._number += 1
+        found = as_branches(node, f"_subject_{self._number}")
+        if found is None:
+            return self._without_jumps(node)
+        visited: list[ast.stmt] = []
+        for one in found:
+            new = self.visit(at(one, node))
+            visited += new if isinstance(new, list) else [new]
+        return visited
+
+    def _without_jumps(self, node: "ast.With | ast.Try | ast.Match") -> list[ast.stmt]:
         self.generic_visit(node)
         self._number += 1
         found = without_jumps(node, self._number)

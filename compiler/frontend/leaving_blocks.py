@@ -1,4 +1,4 @@
-"""`without_jumps`: ``with`` and ``try`` blocks that a jump leaves set a variable instead, which a test after them asks.
+"""`without_jumps`: blocks of ``with``, ``try`` and ``match`` that a jump leaves set a variable, which a test asks later.
 
 ``with a: if t: return x`` becomes::
 
@@ -22,16 +22,20 @@ _LOOPS: Final = (ast.For, ast.While)
 _RETURN, _BREAK, _CONTINUE = 1, 2, 3
 
 
-def without_jumps(node: "ast.With | ast.Try", number: int) -> "list[ast.stmt] | None":
+def without_jumps(node: "ast.With | ast.Try | ast.Match", number: int) -> "list[ast.stmt] | None":
     """The statements in place of a block, with variables of a number; None if no test decides about a jump in it."""
-    blocks = [node.body] if isinstance(node, ast.With) else _blocks_of(node)
+    blocks = _blocks_of(node)
     if not any(map(_may_be_left, blocks)) or (isinstance(node, ast.Try) and has_jump(node.finalbody)):
         return None
     how, value = f"_how_{number}", f"_value_{number}"
     leaving = _Leaving(how, value)
-    is_left = has_jump(node.body)
-    node.body = leaving.once(node.body)
-    if isinstance(node, ast.Try):
+    for case in node.cases if isinstance(node, ast.Match) else ():
+        case.body = leaving.once(case.body)
+    if isinstance(node, ast.With):
+        node.body = leaving.once(node.body)
+    elif isinstance(node, ast.Try):
+        is_left = has_jump(node.body)
+        node.body = leaving.once(node.body)
         for handler in node.handlers:
             handler.body = leaving.once(handler.body)
         if node.orelse and is_left:
@@ -47,7 +51,11 @@ def without_jumps(node: "ast.With | ast.Try", number: int) -> "list[ast.stmt] | 
     return [_set(how, ast.Constant(0)), node, *after]
 
 
-def _blocks_of(node: ast.Try) -> list[list[ast.stmt]]:
+def _blocks_of(node: "ast.With | ast.Try | ast.Match") -> list[list[ast.stmt]]:
+    if isinstance(node, ast.Match):
+        return [case.body for case in node.cases]
+    if isinstance(node, ast.With):
+        return [node.body]
     return [node.body, *(handler.body for handler in node.handlers), node.orelse]
 
 

@@ -1,0 +1,119 @@
+"""`match` on values."""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from frontend.comparing import check
+from tracemill.compiler.frontend.conversion import converted
+
+
+class Kind(enum.IntEnum):
+    """Which way."""
+
+    UP = 1
+    DOWN = 2
+
+
+def by_value(v: Any) -> Any:
+    total = 0.0
+    for k in v:
+        match int(k):
+            case 0:
+                continue
+            case Kind.UP | Kind.DOWN as found:
+                total += 10 * found
+            case n if n > 5:
+                total += n
+            case 4:
+                break
+            case _:
+                total -= 1
+    return total
+
+
+def by_guard(v: Any) -> Any:
+    match v[0]:
+        case x if x > 0:
+            return x * 3
+        case 0 if v[1] > 0:
+            return 1.0
+        case _:
+            y = -v[0]
+    return y * 2
+
+
+def by_shape(v: Any) -> Any:
+    match list(v):
+        case [a, b, *rest]:
+            if a > b:
+                return a * b + sum(rest)
+            return b
+        case _:
+            return 0.0
+
+
+@pytest.mark.parametrize("program", [by_value, by_guard, by_shape])
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_values_choose_the_case(program: Callable[..., Any], backend: str) -> None:
+    rows = [np.array(row) for row in ([3.0, 1.0, 7.0, 2.0], [0.0, 2.0, 4.0, 1.0], [-2.0, 0.0, 3.0, 9.0])]
+    check(program, *[(row,) for row in rows], backend=backend)
+    np.testing.assert_allclose(tm.compile(tm.vmap(program))(np.stack(rows)), [program(row) for row in rows])
+
+
+@dataclass
+class Point:
+    """A point."""
+
+    x: Any
+    y: Any = 0
+
+
+def test_a_match_does_in_python_what_it_does() -> None:
+    def matched(subject: Any) -> Any:
+        match subject:
+            case None | True:
+                return "singleton"
+            case 1 | "one" as found:
+                return found
+            case {"a": a, **rest}:
+                return a, rest
+            case Point(x=0) | Point(1, _):
+                return "point"
+            case [first, *others] if first:
+                return others
+            case str() as text if text > "m":
+                return text
+        match subject:
+            case other if other == 7:
+                other += 1
+            case 2:
+                return "two"
+        return other if subject == 7 else "none"
+
+    new = converted(matched)
+    assert new is not matched
+    subjects = (
+        None,
+        True,
+        1,
+        1.0,
+        "one",
+        {"a": 2, "b": 3},
+        Point(0),
+        Point(1),
+        Point(2),
+        [1, 2],
+        [0],
+        "z",
+        "a",
+        7,
+        2,
+    )
+    for subject in subjects:
+        assert new(subject) == matched(subject)
