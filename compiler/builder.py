@@ -6,8 +6,11 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from .errors import InternalError, TransformTypeError
+from .free_sizes import bound_size, bound_sizes
 from .ir import ArrayType, Call, Graph, Location, Param, Value
 from .op import lookup
+from .substitution import Substitution, with_values
+from .symbolic_size import SymbolicSize
 
 
 class Builder:
@@ -16,12 +19,16 @@ class Builder:
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.location: Location | None = None
+        self.bound_sizes: dict[str, SymbolicSize] = {}
+        """The named sizes that calls have given a value."""
 
     def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
         """Append a call. The op gives the types of its outputs."""
         types = lookup(op).type(*[value.type for value in inputs], **params)
         outputs = (Value(types),) if isinstance(types, ArrayType) else tuple(map(Value, types))
         self.calls.append(Call(op, inputs, params, outputs, self.where()))
+        if (size := bound_size(self.calls[-1])) is not None:
+            self.bound_sizes[str(size)] = size
         return outputs
 
     def where(self) -> Location | None:
@@ -87,6 +94,7 @@ def inline(graph: Graph, inputs: Sequence[Value]) -> tuple[Value, ...]:
     builder = _current.builder
     if builder is None:
         raise InternalError(f"inline({graph.name}) outside of any trace")
+    graph = _with_sizes_of_its_own(graph, builder)
     env: dict[Value, Value] = dict(zip(graph.inputs, inputs, strict=True))
     before = builder.location
     try:
@@ -97,6 +105,20 @@ def inline(graph: Graph, inputs: Sequence[Value]) -> tuple[Value, ...]:
     finally:
         builder.location = before
     return tuple(env.get(v, v) for v in graph.outputs)
+
+
+def _with_sizes_of_its_own(graph: Graph, builder: Builder) -> Graph:
+    """The graph with other names for the sizes to which it gives values, where `builder` has sizes of these names."""
+    clashing = [size for size in bound_sizes(graph) if str(size) in builder.bound_sizes]
+    if not clashing:
+        return graph
+    renamed: dict[str, SymbolicSize] = {}
+    for size in clashing:
+        number = 2
+        while f"{size}_{number}" in builder.bound_sizes:
+            number += 1
+        renamed[str(size)] = size.called(f"{size}_{number}")
+    return Substitution(lambda size: with_values(size, renamed)).graph(graph)
 
 
 def as_tuple(result: Any) -> tuple[Any, ...]:

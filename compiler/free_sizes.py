@@ -1,7 +1,7 @@
-"""The symbolic sizes in a graph, in its types and parameters."""
+"""The symbolic sizes in a graph, in its types and parameters, and those whose values its calls find out."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from .ir import Call, Graph, called
 from .symbolic_size import SymbolicSize
@@ -38,3 +38,34 @@ def sizes_in_param(param: Any) -> Iterator[SymbolicSize]:
     elif isinstance(param, tuple):
         for item in param:
             yield from sizes_in_param(item)
+
+
+def bound_size(call: Call) -> SymbolicSize | None:
+    """The named size that a call gives its value, if it does."""
+    return cast("SymbolicSize", call.params["dim"]) if call.op == "length" else None
+
+
+def bound_sizes(graph: Graph) -> tuple[SymbolicSize, ...]:
+    """The named sizes that calls of the graph give a value, in order; those of graphs in it are not among them."""
+    return tuple(cast("SymbolicSize", call.params["dim"]) for call in graph.calls if call.op == "length")
+
+
+def names_bound_in(graph: Graph) -> set[str]:
+    """The names of the sizes that calls of the graph, and of graphs in it, give a value."""
+    nested = (names_bound_in(inner) for inner in called(graph.calls))
+    return set(map(str, bound_sizes(graph))).union(*nested)
+
+
+def ends_stage(call: Call) -> bool:
+    """Whether a call, or one in a graph that it holds, gives a size its value, or asks for what values are."""
+    return call.op in _ENDS_OF_STAGES or any(
+        map(ends_stage, (one for graph in called((call,)) for one in graph.calls))
+    )
+
+
+_ENDS_OF_STAGES = frozenset({"expect", "expect_size", "length"})
+
+
+def size_names(call: Call) -> set[str]:
+    """The names of all sizes in a call."""
+    return {str(one) for size in sizes_in_call(call) for one in size.sizes}

@@ -18,8 +18,10 @@ from .errors import (
     TransformArgumentError,
     TransformTypeError,
 )
+from .free_sizes import bound_size
 from .ir import Call, Constant, Graph, Value
-from .op import lookup
+from .op import EXPECTS, has_effect, lookup
+from .substitution import fixed_call
 from .users_errors import error_at, told_at_first
 
 Watch: TypeAlias = Callable[[Call, Sequence[Any], tuple[Any, ...]], None]
@@ -56,6 +58,17 @@ def is_idle() -> bool:
     return current_builder() is None and _current.watch is None
 
 
+class OtherValues(Exception):  # noqa: N818 (not an error: another program is for them)
+    """The values of a call are not those that a program expects."""
+
+    def __init__(self, call: Call, found: str) -> None:
+        super().__init__()
+        self.call = call
+        """What expects something else."""
+        self.found = found
+        """What was found instead, for explanations."""
+
+
 class Interpreter:
     """Runs a graph on arrays, one call at a time, by the NumPy definitions of its ops.
 
@@ -78,9 +91,13 @@ class Interpreter:
             raise ArgumentTypeError(f"{graph.name} takes {len(graph.inputs)} inputs, not {len(inputs)}")
         env: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
         dying = self._dying
+        sizes: dict[str, int] = {}
         for index, call in enumerate(graph.calls):
-            outputs = _one_per_output(call, self.call(call, [self.value(v, env) for v in call.inputs]))
+            sized = fixed_call(call, sizes) if sizes else call
+            outputs = _one_per_output(call, self.call(sized, [self.value(v, env) for v in call.inputs]))
             env.update(zip(call.outputs, outputs, strict=True))
+            if (size := bound_size(call)) is not None:
+                sizes[str(size)] = outputs[0].shape[0]
             for value in dying.get(index, ()):
                 del env[value]
         return tuple(self.value(v, env) for v in graph.outputs)
@@ -129,6 +146,8 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
         if call.op == "raise_if":
             told = told_at_first(inputs[0], inputs[1:])
             raise error_at(str(error), call.location, told) from None
+        if has_effect(call, EXPECTS):
+            raise OtherValues(call, str(error)) from None
         error.add_note(f"while running {call.op} at {call.location}")
         raise
     if _current.watch is not None:

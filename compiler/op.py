@@ -128,7 +128,8 @@ class Op:
 
 PRINTS: Final = "prints"
 RAISES: Final = "raises"
-DONE_ONCE: Final = frozenset({PRINTS, RAISES})
+EXPECTS: Final = "expects values"
+DONE_ONCE: Final = frozenset({PRINTS, RAISES, EXPECTS})
 """Side effects that a derivative need not repeat when it computes its function again."""
 
 _TABLE: dict[str, Op] = {}

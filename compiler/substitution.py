@@ -1,8 +1,9 @@
-"""`Substitution`: replaces symbolic sizes by ints, in graphs and in calls."""
+"""`Substitution`: replaces symbolic sizes by ints or by other sizes, in graphs and in calls."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from .free_sizes import size_names
 from .ir import ArrayType, Call, Constant, Graph, Param, Shape, Value
 from .symbolic_size import SymbolicSize
 
@@ -10,7 +11,7 @@ from .symbolic_size import SymbolicSize
 class Substitution:
     """Replaces sizes in graphs, and remembers the results."""
 
-    def __init__(self, value_of: Callable[[SymbolicSize], int]) -> None:
+    def __init__(self, value_of: Callable[[SymbolicSize], Any]) -> None:
         self.value_of = value_of
         self.values: dict[Value, Value] = {}
         self.graphs: dict[int, Graph] = {}
@@ -55,3 +56,19 @@ class Substitution:
                 self.graphs[id(param)] = self.graph(param)
             return self.graphs[id(param)]
         return cast("Param", param)
+
+
+def with_values(size: SymbolicSize, values: Mapping[str, Any]) -> Any:
+    """A size with values, which may be other sizes, in the place of some of the named sizes in it."""
+    found: Any = size
+    for one in size.sizes:
+        if isinstance(found, SymbolicSize) and str(one) in values:
+            found = found.where(one, values[str(one)])
+    return found
+
+
+def fixed_call(call: Call, values: Mapping[str, Any]) -> Call:
+    """A call with these values in the place of named sizes, on values of its own; itself if it has none of them."""
+    if not size_names(call) & values.keys():
+        return call
+    return Substitution(lambda size: with_values(size, values)).call(call)

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, ClassVar
 
-from .errors import DimArithmeticError
+from .errors import DimArithmeticError, UndecidedDimError
 
 # The two classes are not ABCs: `isinstance` would take three times as long, and it runs for every operand.
 
@@ -44,8 +44,20 @@ class SymbolicSize:
         """Its value for these values of the named sizes. `KeyError` names one that is missing."""
         raise NotImplementedError
 
-    def where(self, size: "SymbolicSize", value: int) -> Any:
-        """The expression with a value in place of a named size. `ZeroDivisionError` if that makes a divisor 0."""
+    def where(self, size: "SymbolicSize", value: Any) -> Any:
+        """The expression with a value, or another size, in place of a named size.
+
+        `ZeroDivisionError` if that makes a divisor 0.
+        """
+        raise NotImplementedError
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the call at hand shows its value; False if the program finds it out when it runs."""
+        raise NotImplementedError
+
+    def called(self, name: str) -> "SymbolicSize":
+        """A named size with another name, of which nothing is known."""
         raise NotImplementedError
 
     @property
@@ -158,6 +170,20 @@ def assuming(facts: Iterable[Any]) -> AbstractContextManager[None]:
     """Within the block, assume that these hold."""
     unknown = [fact for fact in facts if not is_known(fact)]
     return unknown[0].assumed(*unknown[1:]) if unknown else nullcontext()
+
+
+def has_no_entries(size: Any) -> bool:
+    """Whether an axis of this size is empty, as a guard where that is not known.
+
+    Of a length that the program finds out when it runs, nothing is asked: then it is taken not to be 0, and what is
+    computed along the axis checks that itself.
+    """
+    if not isinstance(size, SymbolicSize):
+        return bool(size == 0)
+    try:
+        return is_known(size == 0) or (size.is_shown and bool(size == 0))
+    except UndecidedDimError:
+        return False
 
 
 def is_one(size: Any) -> bool:

@@ -64,7 +64,7 @@ def noted(error: Exception, location: Location | None) -> tuple[str, list[Any]]:
     """The text that names an exception in a graph, its class and its arguments; and the values in it.
 
     Raises:
-        ConcretizationError: its arguments contain something other than numbers, strings and traced values.
+        ConcretizationError: its arguments are more than numbers, texts and traced values.
     """
     kind, values = type(error), told_by(error)
     args = tuple(_as_mark(one, values) for one in error.args)

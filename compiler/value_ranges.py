@@ -35,7 +35,7 @@ class ValueRanges:
 
     Args:
         producer: the call that makes a value; None for inputs.
-        noted: other facts that are known about a value.
+        noted: what is known of a value besides.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ import numpy as np
 
 from .dtypes import is_supported
 from .errors import InvalidGraphError
+from .free_sizes import bound_size, bound_sizes, size_names
 from .ir import ArrayType, Call, Constant, Graph, Location, Param, Value, called
 from .nesting import shown
 from .op import all_ops
@@ -35,6 +36,8 @@ class _Checker:
         self.checked = checked
         """Checked nested graphs by identity: a graph may be called very often."""
         self.defined: set[Value] = set()
+        self.unbound = set(map(str, bound_sizes(graph)))
+        """The sizes that later calls give their value."""
         self.place = f"graph {graph.name}"
         self.location: Location | None = None
 
@@ -63,10 +66,21 @@ class _Checker:
                 _Checker(nested, self.checked).check()
                 self.checked.add(id(nested))
         types = self.types(call)
+        if self.unbound:
+            self.check_sizes(call)
         given = tuple(value.type for value in call.outputs)
         if types != given:
             self.fail(f"the outputs are {_shown(given)}, the type rule says {_shown(types)}")
         self.define(call.outputs)
+
+    def check_sizes(self, call: Call) -> None:
+        """Each size has its value before it is used, and gets it once."""
+        if (size := bound_size(call)) is not None:
+            if str(size) not in self.unbound:
+                self.fail(f"the size {size} has a value already")
+            self.unbound.remove(str(size))
+        for name in sorted(size_names(call) & self.unbound):
+            self.fail(f"the size {name} has no value yet: a later call gives it one")
 
     def types(self, call: Call) -> tuple[ArrayType, ...]:
         """The error of the type rule."""

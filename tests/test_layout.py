@@ -31,6 +31,7 @@ FOLDERS = """
     compiler/shapes/
     compiler/text
     compiler/tracing
+    compiler/arguments
     compiler/backends/triton
     compiler/ops/arrays
     compiler/ops/control

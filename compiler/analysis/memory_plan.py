@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import cast
 
+from ..free_sizes import names_bound_in, sizes_in_param
 from ..ir import Call, Dim, Graph, Value, same_type
 from ..op import Aliasing, has_effect, lookup
 from ..symbolic_size import SymbolicSize, max_expr, typical
@@ -109,6 +110,8 @@ class _Planner:
         self.end = len(graph.calls)
         self.plan = MemoryPlan()
         self.replacing = replacing
+        self.found = names_bound_in(graph)
+        """The sizes that are not known before the program runs: the arena has no room for arrays of these."""
         self.last = {value: index for index, call in enumerate(graph.calls) for value in call.inputs}
         """The last use of each value."""
         self.held = set(graph.outputs)
@@ -126,6 +129,14 @@ class _Planner:
             self.plan.whole.add(value)
             self.alive_until[value] = self.end if value in self.held else self.last.get(value, -1)
 
+    def _new_block(self, output: Value, index: int, memory: CallMemory, smallest: int) -> Block:
+        nbytes = output.type.nbytes
+        if memory.numbers is Numbers.IN_MEMORY:
+            nbytes = max_expr(nbytes, 1)
+        is_large = typical(nbytes) >= max(smallest, memory.smallest)
+        names = {str(one) for size in sizes_in_param(output.shape) for one in size.sizes}
+        return Block(nbytes, index, index, memory.into and is_large and not names & self.found)
+
     def place(self, index: int, call: Call, memory: CallMemory, smallest: int) -> None:
         """Decide for the results of a call."""
         plan, taken = self.plan, set[Value]()
@@ -138,7 +149,7 @@ class _Planner:
             source = call.inputs[0] if operand is None and memory.is_view and stays else operand
             root = plan.root[output] = output if source is None else plan.root.get(source, source)
             if root is output and is_written and (stays or memory.numbers is Numbers.READ_AT_ONCE):
-                plan.block[root] = _new_block(output, index, memory, smallest)
+                plan.block[root] = self._new_block(output, index, memory, smallest)
             if not stays:
                 self.read.add(output)
             elif source is None or operand is not None or _is_whole_view(call, plan):
@@ -193,13 +204,6 @@ class _Planner:
             if held is not None and not held.in_arena and held.last < self.end:
                 plan.dying.setdefault(held.last, []).append(value)
         return plan
-
-
-def _new_block(output: Value, index: int, memory: CallMemory, smallest: int) -> Block:
-    nbytes = output.type.nbytes
-    if memory.numbers is Numbers.IN_MEMORY:
-        nbytes = max_expr(nbytes, 1)
-    return Block(nbytes, index, index, memory.into and typical(nbytes) >= max(smallest, memory.smallest))
 
 
 def _is_whole_view(call: Call, plan: MemoryPlan) -> bool:

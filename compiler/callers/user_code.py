@@ -3,6 +3,7 @@
 import functools
 import linecache
 import sys
+from contextvars import ContextVar
 from dis import opmap
 from linecache import getlines
 from os.path import basename, dirname, join
@@ -74,6 +75,10 @@ def location_at(file: str, line: int) -> Location:
     if found is None or found.code != code:
         found = _locations[file, line] = Location(file, line, code)
     return found
+
+
+CONVERTS: ContextVar[bool | tuple[str, ...]] = ContextVar("converts", default=True)
+"""Whether functions are converted when they are traced; names of libraries whose functions are, too."""
 
 
 def line_of_raise(error: BaseException) -> Location | None:

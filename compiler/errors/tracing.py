@@ -229,8 +229,7 @@ class SideEffectError(ConcretizationError):
     """A branch or a loop on values changes a list, a dict, an object, or an array from outside the function.
 
     Tracing runs the body of a loop once, for any number of iterations, and runs every branch, taken or not. So a change
-    made there would happen at the wrong time. Tracemill has undone it. The same error is raised for a compiled function
-    that reads a name from outside and binds it to an array that it computes: that would happen only once.
+    made there would happen at the wrong time. Tracemill has undone it.
 
     >>> import tracemill as tm
     >>> def halve(x):

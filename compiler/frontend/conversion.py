@@ -14,7 +14,7 @@ from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
 from ..callers.source_text import future_flags
-from ..callers.user_code import HOOKS, is_users
+from ..callers.user_code import CONVERTS, HOOKS, is_users
 from .cells import CELL, cells_of, in_cells
 from .names import mentioned
 from .operators import OperatorRewriter
@@ -29,10 +29,6 @@ _PYTHONS: Final = ("heapq",)
 _VARIABLES: Final = f"{HOOKS}_names"
 _FUNCTION: Final = f"{HOOKS}_function"
 """The name of a new function where it is compiled: its own name must go on to mean what it does outside."""
-
-CONVERTS: ContextVar[bool | tuple[str, ...]] = ContextVar("converts", default=True)
-"""Whether functions are converted when they are traced; names of libraries whose functions are, too."""
-
 
 OPERATORS: ContextVar[bool] = ContextVar("operators", default=False)
 """Whether operators and attributes get hooks, too. That is needed where values decide in a class's own methods."""

@@ -15,15 +15,24 @@ import optree
 
 from ..builder import Builder, bind_all, inline, recording
 from ..callers.signal_handlers import in_signal_handler
-from ..callers.user_code import line_of_raise
+from ..callers.user_code import CONVERTS, line_of_raise
 from ..dtypes import BOOL, Array, is_supported
-from ..errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError, SideEffectError
+from ..errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ConcretizationError,
+    DataDependentShapeError,
+    DTypeError,
+    SideEffectError,
+)
+from ..free_sizes import names_bound_in, sizes_in_param
 from ..interpreter import is_idle
 from ..ir import ArrayType, Graph, Shape, Value
 from ..nesting import named, refuse_deep, shown
 from ..op import RAISES, has_effect
 from ..symbolic_size import SymbolicFact, SymbolicSize, same_shape
 from ..tracing.adoption import lend
+from ..tracing.at_hand import ARGUMENTS
 from ..tracing.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_inside
 from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
@@ -32,7 +41,7 @@ from ..tracing.trace import CHECKS_BOUNDS, ExampleIndex, Known, Storage, Trace, 
 from ..tracing.traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
 from ..users_errors import noted, told_by
 from ..value_ops import constant, inverse_permutation, transpose
-from .conversion import CONVERTS, MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
+from .conversion import MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
 from .reached import REACHED, Reached, ReachedNames, ReadArray, arrays_read, unchanged
 
 PythonType: TypeAlias = type[Any]
@@ -240,8 +249,8 @@ def _traced(
         if reaching is not None:
             REACHED.reset(reaching)
     if program is not None:
-        if is_kept:
-            writes.check_names((*reached.names.values(), *reached.rebound), function)
+        if may_not_run:
+            _refuse_own_lengths(program, function)
         return replace(
             program,
             lent=writes.lent,
@@ -259,6 +268,20 @@ def _traced(
     raise error
 
 
+def _refuse_own_lengths(program: Program, function: Callable[..., Any]) -> None:
+    """`DataDependentShapeError` if what a branch or an iteration gives is as long as it finds out itself."""
+    own = names_bound_in(program.graph)
+    for value in program.graph.outputs if own else ():
+        if own & {str(one) for size in sizes_in_param(value.shape) for one in size.sizes}:
+            location = next(call.location for call in program.graph.calls if call.op == "length")
+            raise DataDependentShapeError(
+                f"{describe(function)} gives an array {value.type}, whose length each run of it decides, so that "
+                "branches or iterations would give arrays of different lengths. Reduce the array there, as in "
+                "x[mask].sum(), or keep its shape, as in np.where(mask, x, 0)",
+                location,
+            )
+
+
 class _Writes:
     """The arrays from outside that a function writes to while it is traced: the program is to do that each time."""
 
@@ -270,25 +293,6 @@ class _Writes:
     def watch(self, roots: Iterable[Any]) -> None:
         """Note what the function gets at before it runs."""
         self._outside = Outside(roots)
-
-    def check_names(self, names: Iterable[Reached], function: Callable[..., Any]) -> None:
-        """Refuse that the function binds a name which it reads to what it computes: all is as before then.
-
-        Raises:
-            SideEffectError: later calls would read what the name meant when the function was traced.
-        """
-        outside = self._outside
-        if outside is None:
-            return
-        bound = next((one for one in names if is_traced(one.now()) and outside.has_slots(one.holder)), None)
-        if bound is None:
-            return
-        outside.restore()
-        raise SideEffectError(
-            f"{describe(function)} reads `{bound.text}`, which is from outside, and binds it to an array that it "
-            "computes. That would happen when the function is traced, not whenever it runs: return the array and bind "
-            f"`{bound.text}` outside, or write to it in place, as in {bound.text}[...] = …"
-        )
 
     def holds(self, first: int, last: int) -> bool:
         """Whether the function gets at memory between two addresses without having made it."""
@@ -392,6 +396,7 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
     """Traced arrays for the arguments; the same memory for arguments that are the same array."""
     shared: dict[Hashable, TracedArray] = {}
     filled: list[Any] = []
+    hand = ARGUMENTS.get() if record.is_kept and record.parent is None else None
     for number, leaf in enumerate(leaves):
         if isinstance(leaf, Static):
             filled.append(leaf.value)
@@ -400,6 +405,8 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
         if array is None:
             storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known, leaf.layout)
             storage.argument = leaf.flags
+            if hand is not None:
+                record.at_hand[storage.value] = np.asarray(hand[number], leaf.type.dtype)
             if leaf.weak is not None:
                 record.numbers[storage.value] = number
             array = TracedArray(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak)

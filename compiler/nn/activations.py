@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tracing.option_checks import flag, number
+from ..arguments.option_checks import flag, number
 from .arguments import call, floating, in_one_dtype
 
 # G. Klambauer et al., "Self-normalizing neural networks" (2017).

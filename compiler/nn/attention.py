@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments.option_checks import flag, number
 from ..dtypes import BOOL
 from ..symbolic_size import SymbolicSize
 from ..tracing.eager_ops import as_numbers
-from ..tracing.option_checks import flag, number
 from .arguments import call, in_one_dtype
 
 
@@ -23,16 +23,16 @@ def attention(
         query: an array [..., L, E].
         key: an array [..., S, E].
         value: an array [..., S, V]. The axes before the last two broadcast among the three.
-        mask: None, or an array that broadcasts to [..., L, S]: booleans say which keys a query sees; numbers are added
-            to the scores.
-        causal: query i sees only the keys 0 to i, and of these only the ones that the mask allows.
+        mask: None, or an array that broadcasts to [..., L, S]: booleans say which keys a query sees, numbers are
+            added to the scores.
+        causal: query i sees the keys 0 to i only, and of these what the mask lets through.
         scale: by default ``1 / sqrt(E)``.
 
     Returns:
-        An array [..., L, V]. A query that sees no key, because of False or −∞, gives zeros, and its derivatives are 0.
+        An array [..., L, V]. A query that sees no key, be it by False or by −∞, gives zeros, with derivatives 0.
 
     Raises:
-        ShapeError: (a ValueError) the shapes do not match.
+        ShapeError: (a ValueError) the shapes do not fit.
 
     >>> import numpy as np
     >>> attention(np.zeros((1, 2)), np.ones((2, 2)), np.array([[1.0], [3.0]])).tolist()

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments.option_checks import whole
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ..nesting import shown
 from ..tracing.eager_ops import apply_op, as_numbers
-from ..tracing.option_checks import whole
 from ..tracing.traced_array import located
 from .arguments import all_traced_or_none
 
@@ -33,21 +33,21 @@ def conv(
     Args:
         x: ``[n, c, *lengths]``: examples, channels, and any number of spatial axes.
         w: ``[o, c / groups, *sizes]``: one kernel per channel of the result.
-        strides: the distance between windows: one number, or one per spatial axis.
-        padding: zeros around x. ``"valid"`` adds none. ``"same"`` adds enough for ceil(length / stride) windows; an odd
-            one goes at the end. A number pads both sides of every axis; a list has a number or a pair (before, after)
-            per axis. Negative padding removes entries.
-        dilation: the distance between the entries of a kernel.
-        input_dilation: the distance between the entries of x; the entries between them are zeros.
-        groups: the number of groups of channels of x and of kernels. Each group of kernels sees only its own channels.
-        layout: the order of the axes, as letters, if it is not the one above: ``"nhwc,hwio->nhwc"``. Letters other than
-            n, c and o, i are spatial axes.
+        strides: how far apart the windows lie, one number or one per spatial axis.
+        padding: zeros around x: ``"valid"`` for none; ``"same"`` for as many as give ceil(length / stride) windows,
+            the odd one behind; a number for both sides of every axis; or per axis a number or a pair (before, after).
+            Negative padding leaves entries out.
+        dilation: how far apart the entries of a kernel lie.
+        input_dilation: how far apart the entries of x lie, with zeros between them.
+        groups: into how many groups the channels of x and the kernels are split; each sees only its own channels.
+        layout: where the axes lie if not as above, as letters: ``"nhwc,hwio->nhwc"``. Letters other than n, c and
+            o, i are spatial axes.
 
     Returns:
         ``[n, o, *windows]`` in the common dtype of x and w. f16 and bf16 are summed in f32.
 
     Raises:
-        ShapeError: the shapes do not match.
+        ShapeError: the shapes do not fit together.
         ArgumentValueError: strides, dilations or groups below 1, or an unknown padding or layout.
 
     >>> import numpy as np
@@ -104,12 +104,11 @@ def conv_transpose(
     x. With strides it enlarges an image.
 
     Args:
-        y: ``[n, o, *lengths]``, like a result of `conv`.
-        w: ``[o, i / groups, *sizes]``, the kernels that `conv` takes.
-        strides, padding, dilation, groups: as in `conv`. ``"same"`` gives an array that is `strides` times as long.
-        output_padding: several lengths of x give the same length of y in `conv`. The result has the smallest of them
-            plus this.
-        layout: as in `conv`, with c for the channels of y and of the result.
+        y: ``[n, o, *lengths]``, as a result of `conv`.
+        w: ``[o, i / groups, *sizes]``, the kernels of `conv`.
+        strides, padding, dilation, groups: of `conv`. ``"same"`` gives an array that is `strides` times as long.
+        output_padding: of all lengths that `conv` maps to that of y, the smallest plus this.
+        layout: as of `conv`, with c for the channels of y and of the result.
 
     Returns:
         ``[n, i, *lengths]``, with (length − 1) · stride + (size − 1) · dilation + 1 − padding + output_padding

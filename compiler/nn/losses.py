@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments.option_checks import number, whole
 from ..callers.user_code import user_location
 from ..dtypes import Array, is_inexact, is_integer
 from ..errors import ArgumentValueError, DTypeError, OutOfBoundsError
@@ -11,7 +12,6 @@ from ..ir import Constant
 from ..nesting import shown
 from ..ops.nn.loss import REDUCTIONS, class_axis
 from ..tracing.eager_ops import as_numbers
-from ..tracing.option_checks import number, whole
 from ..tracing.traced_array import as_value, is_traced
 from .arguments import broadcast, call, in_one_dtype
 
@@ -58,9 +58,9 @@ def binary_cross_entropy_with_logits(
 
     Args:
         x: logits.
-        target: probabilities, with the shape of `x`.
-        weight: the weight of each loss, broadcast; 1 if None.
-        pos_weight: the weight of a target of 1 relative to a target of 0, broadcast; 1 if None.
+        target: probabilities, of the shape of `x`.
+        weight: what each loss counts, broadcast; 1 if None.
+        pos_weight: what a target of 1 counts against one of 0, broadcast; 1 if None.
         reduction: "mean", "sum" or "none".
 
     >>> binary_cross_entropy_with_logits(np.array([1000.0, -1000.0]), np.array([1.0, 1.0]), reduction="none").tolist()
@@ -79,18 +79,16 @@ def nll_loss(
     """The negative log-likelihood of target classes.
 
     Args:
-        x: logarithms of probabilities: [C] for one example, [N, C] for a batch, [N, C, d1, …] with positions.
+        x: logarithms of probabilities: [C] for one example, [N, C] for a batch, [N, C, d1, …] with places.
         target: classes as integers: [], [N] or [N, d1, …].
-        weight: the weight of each class, [C]; 1 if None.
-        ignore_index: targets with this value do not count.
-        reduction: "none", "sum", or "mean". "mean" divides by the sum of the weights of the targets; it is NaN if no
-            target counts.
+        weight: what each class counts, [C]; 1 if None.
+        ignore_index: targets of this value count nothing.
+        reduction: "none", "sum", or "mean", which divides by the sum of the weights of the targets: NaN if none count.
 
     Raises:
-        ShapeError: (a ValueError) a shape does not match.
+        ShapeError: (a ValueError) a shape does not fit.
         DTypeError: (a TypeError) the targets are not integers.
-        OutOfBoundsError: (an IndexError) a target is not a class. If targets are traced, the nearest class is used
-            instead.
+        OutOfBoundsError: (an IndexError) a target is not a class. Where targets are traced, the nearest class is read.
 
     >>> float(nll_loss(np.log([[0.25, 0.75], [0.5, 0.5]]), np.array([0, 1]), reduction="sum"))
     2.0794415416798357
@@ -144,17 +142,15 @@ def cross_entropy(
     """`nll_loss` of ``log_softmax(x)``, for classes or for probabilities of classes.
 
     Args:
-        x: logits: [C] for one example, [N, C] for a batch, [N, C, d1, …] with positions.
-        target: integers as in `nll_loss`, or floating-point numbers with the shape of `x`: the probabilities of all
-            classes.
-        weight: the weight of each class, [C]; 1 if None.
-        ignore_index: integer targets with this value do not count.
-        reduction: "none", "sum", or "mean". For classes, "mean" is weighted; for probabilities, it is over all
-            examples.
+        x: logits: [C] for one example, [N, C] for a batch, [N, C, d1, …] with places.
+        target: integers as for `nll_loss`; or floating numbers of the shape of `x`, the probabilities of all classes.
+        weight: what each class counts, [C]; 1 if None.
+        ignore_index: integer targets of this value count nothing.
+        reduction: "none", "sum", or "mean": of classes by their weights, of probabilities over all examples.
         label_smoothing: the share of each target, from 0 to 1, that is spread evenly over the classes.
 
     Raises:
-        ShapeError, DTypeError, OutOfBoundsError: as in `nll_loss`.
+        ShapeError, DTypeError, OutOfBoundsError: as for `nll_loss`.
 
     >>> float(cross_entropy(np.array([[1000.0, 0.0]]), np.array([1])))
     1000.0

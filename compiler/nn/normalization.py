@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments.option_checks import flag, number, size
 from ..builder import bind
 from ..callers.user_code import user_location
 from ..errors import ArgumentValueError, ShapeError
 from ..nesting import shown
-from ..tracing.option_checks import flag, number, size
 from ..tracing.traced_array import is_traced, wrap
 from .arguments import call, floating, in_one_dtype
 
@@ -28,10 +28,10 @@ def layer_norm(
         x: an array whose shape ends with `normalized_shape`.
         normalized_shape: the lengths of the axes to normalise over; an int for the last axis alone.
         weight, bias: arrays of shape `normalized_shape`, or None.
-        eps: added to the variance.
+        eps: what is added to the variance.
 
     Raises:
-        ShapeError: (a ValueError) a shape does not match.
+        ShapeError: (a ValueError) a shape does not fit.
 
     >>> layer_norm(np.array([1.0, 3.0]), 2, eps=0.0).tolist()
     [-1.0, 1.0]
@@ -133,16 +133,16 @@ def batch_norm(
 
     Args:
         x: an array of at least two axes.
-        running_mean, running_var: one number per channel. Inference normalises with them. In training they move towards
-            the statistics of `x`: ``(1 - momentum) * old + momentum * new``, with the unbiased variance. The arrays
-            themselves do not change: keep the returned ones, or write ``mean[...] = new``.
+        running_mean, running_var: one number per channel. They are what inference normalises with, and in training
+            move towards the statistics of `x`: ``(1 - momentum) * old + momentum * new``, the variance without bias.
+            The arrays themselves stay as they are: keep those that are returned, or write ``mean[...] = new``.
         weight, bias: one number per channel, or None.
-        training: normalise with the statistics of `x`; derivatives flow through them.
-        momentum: the weight of the new statistics.
-        eps: added to the variance.
+        training: normalise with the statistics of `x`, through which derivatives flow.
+        momentum: the share of the new statistics.
+        eps: what is added to the variance.
 
     Raises:
-        ShapeError: (a ValueError) a shape does not match, or a variance would come from a single value per channel.
+        ShapeError: (a ValueError) a shape does not fit, or one value per channel is to give a variance.
         ArgumentValueError: (a ValueError) inference without running statistics.
 
     >>> x = np.array([[1.0], [3.0]])

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments.axes import axes_or_all
+from ..arguments.option_checks import flag
 from ..numpy_surface.ufuncs.log_sums import log_of_weighted_sum
-from ..tracing.axes import axes_or_all
-from ..tracing.option_checks import flag
 from ..tracing.traced_array import located
 from ..value_ops import inverse_permutation
 from .arguments import broadcast, call, floating, in_one_dtype

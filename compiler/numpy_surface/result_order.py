@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..arguments.axes import normalize_axis
 from ..dtypes import is_inexact
 from ..ir import Shape
-from ..tracing.axes import normalize_axis
 from ..tracing.memory_layout import (
     Layout,
     Order,

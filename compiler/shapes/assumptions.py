@@ -44,7 +44,7 @@ class Assumptions:
     (True, False, None, True)
 
     Raises:
-        ContradictoryConstraintsError: no sizes satisfy all of them.
+        ContradictoryConstraintsError: no sizes are found for which all of them can hold.
     """
 
     def __init__(self, relations: Iterable[Comparison | bool] = (), *, hold_for_a_call: bool = False) -> None:

@@ -70,6 +70,8 @@ class Answers(Protocol):
 
     def typical(self, dim: "Dim") -> int: ...
 
+    def is_shown(self, dim: "Dim") -> bool: ...
+
     def adding(self, *facts: "Comparison | bool") -> "Answers": ...
 
 
@@ -106,8 +108,8 @@ class Dim(SymbolicSize):
     (B >= 16, True)
 
     Raises:
-        DimSpecError: the name is not an identifier, or no size is within the limits.
-        UndecidedDimError: Python needs an int, or the truth of a comparison that only some sizes satisfy.
+        DimSpecError: the name is not an identifier, or the limits hold for no size.
+        UndecidedDimError: Python needs the truth of a comparison that holds for some sizes only, or an int.
     """
 
     __slots__ = ("__weakref__", "terms")
@@ -155,10 +157,18 @@ class Dim(SymbolicSize):
     def at(self, sizes: Mapping[str, int]) -> int:
         return evaluated(self.terms, sizes)
 
-    def where(self, size: SymbolicSize, value: int) -> "Extent":
+    def where(self, size: SymbolicSize, value: "Extent") -> "Extent":
         named = size.size if isinstance(size, Dim) else None
         assert named is not None
-        return of_terms(division.replaced(self.terms, {named: number(value // named.multiple_of)}))
+        given = value.terms if isinstance(value, Dim) else number(value // named.multiple_of)
+        return of_terms(division.replaced(self.terms, {named: given}))
+
+    @property
+    def is_shown(self) -> bool:
+        return (ANSWERS.get() or Dim.answers).is_shown(self)
+
+    def called(self, name: str) -> "Dim":
+        return Dim(name)
 
     @property
     def typical(self) -> int:

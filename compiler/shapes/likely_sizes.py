@@ -21,7 +21,7 @@ def likely_sizes(dims: Sequence[Dim], relations: Sequence[Comparison]) -> dict[s
     {'A': 1, 'B': 64}
 
     Raises:
-        DimSpecError: no sizes are found.
+        DimSpecError: none are found.
     """
     named = [dim.size for dim in dims]
     sizes = [size for size in named if size is not None]

@@ -1,17 +1,17 @@
 """Decides comparisons when Python needs an answer: from declarations, or from the sizes of an actual call."""
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import UndecidedDimError
 from .advice import instead_of
 from .assumptions import NOTHING, Assumptions, nothing
 from .dim import ANSWERS, Comparison, Dim, IsForUser, compared, of_size
 from .guards import OF_KERNEL, Guard, Guards
-from .terms import Operation, Size, evaluated, nesting, sizes_in
+from .terms import Operation, Size, Terms, evaluated, nesting, sizes_in
 
 MOST_GUARDS = 32
 DEEPEST_GUARD = 2
@@ -81,6 +81,10 @@ class Declared:
     def assume(self, comparison: Comparison) -> bool:
         return self.assumptions.decide(comparison) is True
 
+    def is_shown(self, dim: Dim) -> bool:
+        """Nothing is known of it either way: an undecided question is an error."""
+        return True
+
     def typical(self, dim: Dim) -> int:
         return evaluated(dim.terms, {size.text: usual(size) for size in sizes_in(dim.terms)})
 
@@ -100,6 +104,25 @@ class Declared:
     def _known(self, about: Comparison | Dim) -> str:
         known = self.assumptions.describe(about)
         return "nothing is declared" if known == NOTHING else f"known is {known}"
+
+
+class Lengths(Protocol):
+    """What is known of the lengths that a program finds out when it runs."""
+
+    def lengths(self, names: Iterable[str]) -> dict[str, int] | None:
+        """What they are in the call at hand; None if one is not known."""
+        ...
+
+    def expect(self, comparison: Comparison) -> None:
+        """Let the program be for calls in which the comparison holds."""
+        ...
+
+
+class _Typical(dict[str, int]):
+    """Sizes by name. Those that a program finds out when it runs are as large as may be."""
+
+    def __missing__(self, name: str) -> int:
+        return USUAL
 
 
 class Observed:
@@ -123,16 +146,21 @@ class Observed:
         where: Where = nowhere,
         is_for_user: IsForUser = nobody,
         ahead: Mapping[str, int] | None = None,
+        lengths: Lengths | None = None,
     ) -> None:
         """`is_for_user` distinguishes the user's code from Tracemill's, when it looks up a size in sets and dicts;
-        `ahead` are sizes for which a program may have been compiled before."""
+        `ahead` are sizes for which a program may have been compiled before; `lengths` knows the lengths that the
+        program finds out when it runs."""
+        self.lengths = lengths
         self.hints = dict(hints)
         self.is_for_user = is_for_user
         self.assumptions = self._given = nothing() if assumptions is None else assumptions
         self.where = where
-        self.judged = {name: coarse(size) for name, size in self.hints.items()}
+        self.judged = _Typical((name, coarse(size)) for name, size in self.hints.items())
         """The sizes by which programs are weighed. All calls with about the same sizes give the same program."""
-        self.judged_ahead = None if ahead is None else {name: coarse(size) for name, size in ahead.items()}
+        self.judged_ahead = (
+            None if ahead is None else _Typical((name, coarse(size)) for name, size in ahead.items())
+        )
         """The sizes by which a program was weighed that was compiled ahead of time and serves this call as well."""
         self._guards: list[Guard] = []
 
@@ -150,8 +178,14 @@ class Observed:
         """The known facts and further ones; the call is no longer used."""
         return Declared(self.assumptions.adding(*facts), is_for_user=self.is_for_user)
 
+    def _is_seen(self, terms: Terms) -> bool:
+        """Whether the call shows all sizes, none of which the program finds out when it runs."""
+        return all(size.text in self.hints for size in sizes_in(terms))
+
     def answer(self, comparison: Comparison, because: str = "") -> bool:
         found = self.assumptions.decide(comparison)
+        if found is None and not self._is_seen(comparison.terms):
+            return self._found_by_values(comparison)
         if found is None:
             found = comparison.holds(self.hints)
             self._guard(comparison if found else comparison.negated, because)
@@ -159,11 +193,33 @@ class Observed:
 
     def assume(self, comparison: Comparison) -> bool:
         found = self.assumptions.decide(comparison)
+        if found is None and not self._is_seen(comparison.terms):
+            return False
         if found is None:
             found = comparison.holds(self.hints)
             if found:
                 self._guard(comparison)
         return found
+
+    def _found_by_values(self, comparison: Comparison) -> bool:
+        """What holds of lengths that the program finds out, in the call at hand: the program is then for that."""
+        found = comparison.holds(self._sizes_by_values(comparison.terms, f"whether {comparison!r}"))
+        held = comparison if found else comparison.negated
+        assert self.lengths is not None
+        self.lengths.expect(held)
+        self.assumptions = self.assumptions.adding(held)
+        return found
+
+    def _sizes_by_values(self, terms: Terms, what: str) -> dict[str, int]:
+        unseen = sorted({size.text for size in sizes_in(terms)} - self.hints.keys())
+        found = None if self.lengths is None else self.lengths.lengths(unseen)
+        if found is None:
+            raise UndecidedDimError(
+                f"{what} depends on values: an array is as long as the program finds out when it runs. Ask it of "
+                "arrays whose lengths are those of arguments, or use np.where, which keeps the shape",
+                self.where(),
+            )
+        return self.hints | found
 
     def _guard(self, comparison: Comparison, because: str = "") -> None:
         if len(self._guards) >= MOST_GUARDS or nesting(comparison.terms) > DEEPEST_GUARD:
@@ -204,6 +260,9 @@ class Observed:
     def decide(self, comparison: Comparison) -> bool | None:
         return self.assumptions.decide(comparison)
 
+    def is_shown(self, dim: Dim) -> bool:
+        return self._is_seen(dim.terms)
+
     def typical(self, dim: Dim) -> int:
         try:
             return max(1, evaluated(dim.terms, self.judged))
@@ -211,7 +270,10 @@ class Observed:
             return 1
 
     def whole(self, dim: Dim, because: str = "") -> int:
-        value = evaluated(dim.terms, self.hints)
+        sizes = (
+            self.hints if self._is_seen(dim.terms) else self._sizes_by_values(dim.terms, f"{dim!r} as an int")
+        )
+        value = evaluated(dim.terms, sizes)
         same = compared("==", dim, value)
         if isinstance(same, Comparison):
             self.answer(same, because)
@@ -260,13 +322,14 @@ def example(dims: Collection[Dim]) -> dict[str, int]:
     if not isinstance(answers, Observed):
         return {size.text: usual(size) for size in sizes}
     found = {size.text: answers.judged[size.text] for size in sizes}
+    sizes = [size for size in sizes if size.text in answers.hints]
     are_allowed = all(
         value >= size.min and (size.max is None or value <= size.max) and not value % size.multiple_of
-        for size, value in zip(sizes, found.values(), strict=True)
+        for size, value in ((size, found[size.text]) for size in sizes)
     )
     if are_allowed and all(relation.holds(found) for relation in relations_among(found)):
         return found
-    return {size.text: answers.hints[size.text] for size in sizes}
+    return found | {size.text: answers.hints[size.text] for size in sizes}
 
 
 def usual(size: Size) -> int:

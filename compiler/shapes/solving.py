@@ -39,7 +39,7 @@ class SizeReader:
     {'B': 8, 'K': 392}
 
     Raises:
-        UndeterminedDimError: no axis determines the size of a dim.
+        UndeterminedDimError: a dim stands nowhere where it can be read off.
     """
 
     def __init__(

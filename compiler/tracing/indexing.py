@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..builder import bind
+from ..builder import bind, bind_all
 from ..callers.user_code import user_location
 from ..dtypes import INT64, Array
 from ..errors import ArgumentValueError, DataDependentShapeError, OutOfBoundsError
@@ -41,7 +41,8 @@ from .index_checks import check_index
 from .index_progressions import progression_of, value_range_of
 from .memory_layout import Layout, dense, stride_order
 from .trace import Storage, require_trace
-from .views import Flip, SelectAxes, Slice, View
+from .value_lengths import computed_slice, depends_on_values, positions
+from .views import ComputedSlice, Flip, Reshape, SelectAxes, Slice, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +140,15 @@ class _Plan:
     arrays: list[Value] = field(default_factory=list)
     array_axes: list[int] = field(default_factory=list)
     """Which of the kept axes an integer array selects from."""
+    computed: list[ComputedSlice] = field(default_factory=list)
+    """Slices that begin or end at computed places."""
     array_places: list[int] = field(default_factory=list)
     """Where in the index expression each integer array stands."""
 
     def take_slice(self, dim: int, index: slice) -> None:
+        if isinstance(index.start, Value) or isinstance(index.stop, Value):
+            self._take_computed(dim, index)
+            return
         if isinstance(dim, SymbolicSize) or any(
             isinstance(end, SymbolicSize) for end in (index.start, index.stop, index.step)
         ):
@@ -187,6 +193,16 @@ class _Plan:
         self.keep((stop - start + step - 1) // step, len(self.start))
         self._take(start, stop, step)
 
+    def _take_computed(self, dim: int, index: slice) -> None:
+        step = 1 if index.step is None else operator.index(index.step)
+        if step == 0:
+            raise ArgumentValueError("slice step cannot be zero", user_location())
+        axis = len(self.start)
+        start, length = computed_slice(index.start, index.stop, step, dim)
+        self.computed.append(ComputedSlice(axis, require_trace().new_storage(start), length, step))
+        self.keep(length, axis)
+        self._take(0, dim, 1)
+
     def take_integer(self, index: int) -> None:
         self._take(index, index + 1, 1)
 
@@ -219,6 +235,9 @@ class _Plan:
             views.append(Slice(tuple(self.start), tuple(self.stop), tuple(self.step)))
         if self.flips:
             views.append(Flip(tuple(self.flips)))
+        for computed in self.computed:
+            views.append(computed)
+            sliced = (*sliced[: computed.axis], computed.length, *sliced[computed.axis + 1 :])
         if not same_shape(self.kept, sliced):
             views.append(SelectAxes(tuple(self.kept), tuple(self.sources)))
         return tuple(views)
@@ -242,9 +261,13 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
 
     `index` holds ints, slices, None, Ellipsis and values of integer or bool dtype.
     """
-    items = _expand_masks(shape, _expand_ellipsis(shape, index))
+    whole = shape
+    shape, items = _with_flat_masks(shape, _expand_masks(shape, _expand_ellipsis(shape, index)))
     places = [item.shape for item in items if isinstance(item, Value) and item.dtype.kind != "b"]
     has_array = any(isinstance(item, Value) and (item.ndim or item.dtype.kind == "b") for item in items)
+    is_element = (bool(index) or not shape) and all(
+        isinstance(i, (int, SymbolicSize)) or (isinstance(i, Value) and i.ndim == 0) for i in items
+    )
     plan = _Plan()
     axis = 0
     for place, item in enumerate(items):
@@ -264,16 +287,22 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
         elif _fails_when_run(item, dim):
             check_index(constant(item, INT64), dim, axis)
             plan.take_array(dim, constant(0, INT64), place)
+        elif is_element and depends_on_values(dim) and not is_known(dim >= 1):
+            plan.take_array(dim, _checked_place(item, dim, axis), place)
         elif has_array:
             plan.take_array(dim, number(_in_range(item, dim, axis), INT64), place)
         else:
             plan.take_integer(_in_range(item, dim, axis))
         axis += 1
-    element = (bool(index) or not shape) and all(
-        isinstance(i, (int, SymbolicSize)) or (isinstance(i, Value) and i.ndim == 0) for i in items
-    )
     written = any(item is Ellipsis for item in index)
-    return Selection(plan.views(shape), plan.gather(), has_array, element and not written)
+    views = plan.views(shape) if len(shape) == len(whole) else (Reshape(shape), *plan.views(shape))
+    return Selection(views, plan.gather(), has_array, is_element and not written)
+
+
+def _checked_place(index: Any, dim: Any, axis: int) -> Value:
+    """The place of an element along an axis whose length the program finds out, where it checks the index, too."""
+    bind_all("check_index", number(index, INT64), length=dim, axis=axis)
+    return number(index if is_known(index >= 0) else index + dim, INT64)
 
 
 def wrap_index(index: Value, dim: int, axis: int, places: Sequence[Shape] = ()) -> Value:
@@ -284,7 +313,10 @@ def wrap_index(index: Value, dim: int, axis: int, places: Sequence[Shape] = ()) 
     """
     if index.dtype == np.uint64:
         index = convert_index(index)  # as NumPy does: 2**64 - 1 is the last entry
-    known = require_trace().concrete(index)
+    trace = require_trace()
+    if (ends := trace.ends.get(index)) and is_known(ends[0] >= 0) and is_known(ends[1] < dim):
+        return convert_index(index)
+    known = trace.concrete(index)
     is_checked = not index.ndim or not any(map(is_empty, places))
     if known is not None and known.size:
         least, most = int(known.min()), int(known.max())
@@ -426,7 +458,8 @@ def _expand_masks(shape: Shape, items: Sequence[Any]) -> list[Any]:
                     f"a mask of shape {item.shape} does not match the axes {expected} that it indexes",
                     user_location(),
                 )
-            expanded += [constant(positions, INT64) for positions in known_mask(item).nonzero()]
+            known = require_trace().concrete(item)
+            expanded += [item] if known is None else [constant(one, INT64) for one in known.nonzero()]
         else:
             expanded.append(item)
         axis += _consumed(item)
@@ -443,6 +476,22 @@ def known_mask(mask: Value) -> Array:
             user_location(),
         )
     return known
+
+
+def _with_flat_masks(shape: Shape, items: Sequence[Any]) -> tuple[Shape, list[Any]]:
+    """Places in one axis for masks whose values are not known; the axes that such a mask spans become one."""
+    flat: list[Any] = []
+    sizes = list(shape)
+    axis = 0
+    for item in items:
+        if isinstance(item, Value) and item.dtype.kind == "b" and item.ndim:
+            sizes[axis : axis + item.ndim] = [item.type.size]
+            flat.append(positions(reshape(item, (item.type.size,))))
+            axis += 1
+        else:
+            flat.append(item)
+            axis += _consumed(item)
+    return tuple(sizes), flat
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,7 +522,8 @@ def masked_part(shape: Shape, index: Sequence[Any], update: Value) -> MaskedPart
     place = next(i for i, item in enumerate(items) if item is mask)
     axis = sum(map(_consumed, items[:place]))
     rows = sum(1 for item in items[place + 1 :] if item is None or isinstance(item, slice))
-    same_for_all = all(dim == 1 for dim in update.shape[: max(update.ndim - rows, 0)])
+    repeated = update.shape[: max(update.ndim - rows, 0)]
+    same_for_all = all(is_known(dim == 1) if depends_on_values(dim) else dim == 1 for dim in repeated)
     if mask.shape != shape[axis : axis + mask.ndim] or not same_for_all:
         return None
     slices = (slice(None),) * mask.ndim

@@ -51,10 +51,6 @@ class Outside:
         bounds = (byte_bounds(one.array) for one in self._before)
         return any(first < high and low < last for low, high in bounds)
 
-    def has_slots(self, holder: Any) -> bool:
-        """Whether something stood in a dict or a cell that the function gets at."""
-        return any(slot.holder is holder for slot in self._slots)
-
     def written(self, seen: Collection[tuple[int, int]] = ()) -> "list[Written]":
         """The arrays that hold something else now, and those whose memory NumPy was seen to write to."""
         return [

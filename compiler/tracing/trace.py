@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import count
@@ -16,7 +16,7 @@ from ..callers.user_code import user_location
 from ..dtypes import INT64, Array, is_supported
 from ..error_state import error_state, state_in_force, strict_part
 from ..errors import ArgumentValueError, DTypeError, ErrorStateError, EscapedTracerError
-from ..free_sizes import is_symbolic
+from ..free_sizes import is_symbolic, size_names
 from ..interpreter import run_call
 from ..ir import ArrayType, Call, Constant, Location, Param, Value
 from ..symbolic_size import SymbolicSize
@@ -160,6 +160,14 @@ class Trace(Builder):
         """Where memory begins and ends that NumPy was seen to read, and whether it might have been written to."""
         self.borrowed: list[Callable[[], None]] = []
         """Put arrays back where the function reaches them, and where traced ones stand for them meanwhile."""
+        self.lengths: dict[Hashable, Value] = {}
+        """The arrays that are as long as a number of the program says, by what computes the number."""
+        self.length_count = 0
+        """How many of these the function has, with all that is traced inside of it."""
+        self.at_hand: dict[Value, Array] = {}
+        """What values are in the call at hand, as far as it was asked; of arguments, all."""
+        self.expected: set[Value] = set()
+        """The values of which the program expects that they are what they are in the call at hand."""
         self._began = len(self.outermost().captured)
         self._error_state, self._errors = error_state(), state_in_force()
         self._producer: dict[Value, Call] = {}
@@ -228,6 +236,8 @@ class Trace(Builder):
         self.checked.clear()
         self._contents.clear()
         self.at_return.clear()
+        self.lengths.clear()
+        self.at_hand.clear()
         self.adopted.clear()
         self.frozen.clear()
 
@@ -513,12 +523,26 @@ class Trace(Builder):
             if top in seen or self._is_known(top):
                 continue
             seen.add(top)
-            if top not in self._producer or top in self._unknowable:
+            if top not in self._producer or top in self._unknowable or self._needs_length(top):
                 self._unknowable.add(value)
                 return None
             calls[self._producer[top]] = None
             stack += self._producer[top].inputs
         return list(calls)
+
+    def _needs_length(self, value: Value) -> bool:
+        """Whether what computes a value has a size that the program finds out when it runs."""
+        if not self.outermost().length_count:
+            return False
+        names = size_names(self._producer[value])
+        return any(names & trace.bound_sizes.keys() for trace in self.enclosing())
+
+    def enclosing(self) -> "Iterator[Trace]":
+        """This trace, and those around it."""
+        trace: Trace | None = self
+        while trace is not None:
+            yield trace
+            trace = trace.parent
 
     def at_these_sizes(self, value: Value, because: str = "") -> "Array | None":
         """As `concrete`, also if it follows from symbolic sizes, which then are what they are for the call at hand."""
@@ -603,6 +627,11 @@ class Trace(Builder):
             else:
                 return False
         return counters > 0
+
+    def value_outside(self, value: Value) -> "tuple[Trace, Value] | None":
+        """What an input is in the trace that encloses this one; None for what is not of that."""
+        outside = self._from_outside(value)
+        return outside if outside is not None and outside[0] is self.parent else None
 
     def _from_outside(self, value: Value) -> "tuple[Trace, Value] | None":
         """What an input is in the enclosing trace."""

@@ -31,6 +31,7 @@ from ..symbolic_size import SymbolicFact, SymbolicSize, is_known
 from ..told_values import TELLING
 from ..value_ops import broadcast_to, concatenate, convert, expand_dims, full, reshape
 from .array_flags import Flags
+from .at_hand import guarded_value
 from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
 from .memory_layout import Layout, elementwise_layout, row_major
@@ -38,6 +39,7 @@ from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .sharing import invalidate_shared
 from .size_values import comparison_of_value, ratio_of_value, rounded_quotient, size_of_value
 from .trace import Storage, Trace, array_type, current_trace, require_trace
+from .value_lengths import length_of
 from .views import Bits, ImaginaryPart, ReadOnly, RealPart, Transpose, View, is_flagged_read_only
 
 PYTHON_NUMBERS = (bool, int, float, complex)
@@ -206,10 +208,9 @@ class TracedArray:
         found = self.layout
         if any(is_known(dim <= 1) for dim in found.shape):
             found.asked_wholly()
-        strides = found.asked().strides
-        if strides is None:
+        if found.asked().strides is None:
             raise UnsupportedAttributeError("x.strides of this array is not known", user_location())
-        return tuple(stride * self.itemsize for stride in strides)
+        return tuple(stride * self.itemsize for stride in found.strides)
 
     @property
     def _owns_memory(self) -> bool:
@@ -380,6 +381,8 @@ class TracedArray:
     def _need(self, what: str, hint: str = "") -> Any:
         """The elements for Python."""
         known = self._known_here()
+        if known is None:
+            known = guarded_value(self._trace, self.value, what)
         if known is None:
             error = ConcretizationError(
                 f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where or "
@@ -788,6 +791,8 @@ def as_size(x: Any) -> Any:
         found = size_of_value(x._trace, x.value)
         if found is not None:
             return found
+        if _is_computed(x):
+            return length_of(convert(x.value, INT64))
     return operator.index(x)
 
 
@@ -866,7 +871,7 @@ def _index_item(item: Any) -> Any:
     if isinstance(item, slice):
         ends = (item.start, item.stop, item.step)
         traced = any(isinstance(end, TracedArray) for end in ends)
-        return slice(*(None if end is None else as_size(end) for end in ends)) if traced else item
+        return slice(*map(_slice_end, ends)) if traced else item
     if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
         return int(item)
     if isinstance(item, SymbolicSize):
@@ -883,6 +888,23 @@ def _index_item(item: Any) -> Any:
         known = trace.concrete(value)
         return (size_of_value(trace, value) or value) if known is None else int(known)
     return value
+
+
+def _slice_end(end: Any) -> Any:
+    """An end of a slice, or its step: an int, a size, or a number that the program computes."""
+    if not isinstance(end, TracedArray):
+        return end
+    found = size_of_value(end._trace, end.value)
+    if found is None and _is_computed(end):
+        return convert(end.value, INT64)
+    return operator.index(end) if found is None else found
+
+
+def _is_computed(x: TracedArray) -> bool:
+    """Whether a whole number is known when the program runs, and not before."""
+    if x.ndim or x.dtype.kind not in "iu" or x._known_here() is not None:
+        return False
+    return not x._trace.numbers_behind(x.value)
 
 
 _INDEX_ARRAYS = (TracedArray, Value, np.ndarray, np.generic, ForeignMemory, bool, list, tuple)

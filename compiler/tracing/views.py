@@ -21,14 +21,17 @@ from ..value_ops import (
     inverse_permutation,
     iota,
     make_complex,
+    moveaxis,
+    multiply,
     real,
     reshape,
+    scatter,
     slice_,
     slice_axis,
     transpose,
 )
 from .memory_layout import Layout, Strides, filled_strides, reshaped_strides
-from .trace import require_trace
+from .trace import Storage, require_trace
 
 _READ_ONLY = "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"
 
@@ -73,6 +76,33 @@ class Slice:
         shape = tuple((stop - start + step - 1) // step for start, stop, step in ends)
         strides = of.strides and tuple(a * b for a, b in zip(of.strides, self.step, strict=True))
         return Layout(shape, strides, of.questions, axes=of.known_axes)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedSlice:
+    """``x[start::step]`` along one axis, from a computed place on: a length that the program finds out."""
+
+    axis: int
+    start: Storage
+    length: int
+    step: int
+
+    def _places(self) -> Value:
+        start = require_trace().shadow(self.start).value
+        return add(multiply(iota(self.length, INT64), self.step), start)
+
+    def read(self, of: Value) -> Value:
+        return moveaxis(gather(of, [self._places()], (self.axis,), unique=True), 0, self.axis)
+
+    def write(self, of: Value, new: Value) -> Value:
+        return scatter(of, moveaxis(new, self.axis, 0), [self._places()], (self.axis,), "set", unique=True)
+
+    def layout(self, of: Layout) -> Layout:
+        shape = (*of.shape[: self.axis], self.length, *of.shape[self.axis + 1 :])
+        strides = of.strides and tuple(
+            stride * self.step if axis == self.axis else stride for axis, stride in enumerate(of.strides)
+        )
+        return Layout(shape, strides, of.questions, axes=of.known_axes if self.step > 0 else None)
 
 
 @dataclass(frozen=True, slots=True)

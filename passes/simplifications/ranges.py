@@ -1,10 +1,8 @@
 """Integers with known bounds: positions and clipped values."""
 
-from collections.abc import Sequence
-
 from ...compiler.builder import bind
 from ...compiler.dtypes import is_integer
-from ...compiler.ir import Constant, Value, same_type
+from ...compiler.ir import Value, same_type
 from ...compiler.ops.elementwise.broadcasting import broadcast_shapes
 from ...compiler.params import flag_param, ints_param, text_param
 from ...compiler.symbolic_size import is_known, is_one, same_shape
@@ -22,17 +20,6 @@ def bounds(site: Site, value: Value) -> Interval | None:
     return found if found is not None and all(map(is_known, ranges.facts)) else None
 
 
-def _all_bounds(site: Site, values: Sequence[Value]) -> list[Interval] | None:
-    """Those of several arrays, if something is known of each; what is computed is asked about before constants."""
-    found: dict[Value, Interval] = {}
-    for value in sorted(values, key=lambda value: isinstance(value, Constant)):
-        one = bounds(site, value)
-        if one is None:
-            return None
-        found[value] = one
-    return [found[value] for value in values]
-
-
 def is_position(site: Site, value: Value) -> bool:
     """Whether the elements of an array are 0, 1, 2, … in row-major order."""
     while (inner := site.made_by(value, "reshape")) is not None:
@@ -43,10 +30,9 @@ def is_position(site: Site, value: Value) -> bool:
 
 @rule("x < n → True where x is known to be less", "less", "less_equal", "greater", "greater_equal")
 def _known_order(site: Site) -> Value | None:
-    found = _all_bounds(site, site.inputs)
-    if found is None:
+    first, second = (bounds(site, value) for value in site.inputs)
+    if first is None or second is None:
         return None
-    first, second = found
     is_less = site.op.startswith("less")
     (low, high), (other_low, other_high) = (first, second) if is_less else (second, first)
     is_strict = not site.op.endswith("equal")
@@ -62,10 +48,9 @@ def _known_between(site: Site) -> Value | None:
     x, *limits = site.inputs
     if not same_type(x.type, site.type):
         return None
-    found = _all_bounds(site, (x, *limits))
-    if found is None:
+    known, low, high = bounds(site, x), *(bounds(site, limit) for limit in limits)
+    if known is None or low is None or high is None:
         return None
-    known, low, high = found
     return x if is_known(low[1] <= known[0]) and is_known(known[1] <= high[0]) else None
 
 

@@ -10,6 +10,7 @@ from ...compiler.op import lookup
 from ...compiler.value_ops import broadcast_to, moveaxis
 from ..lowering.decompose import decompose_without
 from ..nested import rule_params
+from ..simplification.mask_selections import mask_selections
 
 
 def vmap(
@@ -33,7 +34,7 @@ def vmap(
             multiply_1: f64[B, 3] = multiply(x, reshape_1)
             return multiply_1
     """
-    graph = decompose_without(graph, lambda op: op.batch)
+    graph = mask_selections(decompose_without(graph, lambda op: op.batch), is_differentiated=True)
     recurse = partial(vmap, is_part=True) if is_part else vmap
     inputs = tuple(
         Value(_physical(v.type, axis, size)) for v, axis in zip(graph.inputs, in_axes, strict=True)

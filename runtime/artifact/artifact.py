@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...compiler.tracing.option_checks import flag
+from ...compiler.arguments.option_checks import flag
 from ..bundle.contents import Contents
 from ..files.input_file import path_of
 from .loaded_function import LoadedFunction
@@ -31,11 +31,11 @@ class Artifact(Contents):
         """Write a file in one step: no other process sees a partial file.
 
         Args:
-            path: the file or folder to write. A link to a file is followed, and stays a link.
-            format: ``"bundle"`` for a file that `load` reads; ``"python"`` or ``"c"`` for a folder of sources that do
-                not need Tracemill: ``NAME.py``, which needs only NumPy, or ``NAME.c``, ``NAME.h`` and a ``Makefile``. A
-                path that ends in ``.py`` is that file. If the function was also exported for GPUs, ``NAME_triton.py``
-                is written beside it; it needs torch and triton.
+            path: where. A link to a file is followed, and stays a link.
+            format: ``"bundle"`` for a file that `load` reads; ``"python"`` or ``"c"`` for a folder with sources that
+                need no Tracemill: ``NAME.py``, for NumPy alone, or ``NAME.c``, ``NAME.h`` and a ``Makefile``. A path
+                that ends in ``.py`` is that file. What was exported for GPUs, too, has ``NAME_triton.py`` beside it,
+                which needs torch and triton.
             overwrite: replace files that exist. Devices, pipes, sockets and folders are never replaced.
 
         Returns:
@@ -43,10 +43,10 @@ class Artifact(Contents):
 
         Raises:
             ArgumentValueError: there is no such format.
-            ExportError: this format cannot store the function.
+            ExportError: the format cannot hold the function.
             OutputExistsError: (a FileExistsError) a file exists, and `overwrite` is not set. Nothing is written.
             OutputFileError: (an OSError) the path leads to a folder, a device, a pipe or a socket.
-            TransformTypeError: `path` is not a str or path, or `overwrite` is not a bool.
+            TransformTypeError: `path` is not a str or path, or `overwrite` not a bool.
             OSError: the file cannot be written.
         """
         from .saving import save_artifact

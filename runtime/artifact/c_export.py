@@ -21,11 +21,11 @@ def as_c(
     """The C files of a traced program by name: a header, sources, and a Makefile.
 
     Args:
-        program: the traced program. The arrays that it captured are constants of its graph.
-        doc: what the header says about the function.
-        name: the name of the C function; by default the name of the graph.
-        paths: how Python reaches the arguments; by default as in the trace.
-        fast_math: whether to give up the last digits for speed, as in `compile`.
+        program: what was traced; what it captured has become constants of its graph.
+        doc: what is said of it in the header.
+        name: what the C function is called; else as the graph is.
+        paths: how Python reaches the arguments; else as the trace says.
+        fast_math: whether the last digits may be traded for speed, as for `compile`.
 
     Raises:
         ExportError: C cannot compute it.

@@ -76,35 +76,34 @@ def export(
     transform it. The file also contains the docstring and the source lines of the calls, for people to read.
 
     Args:
-        function: a function of NumPy arrays, the result of `compile` or the result of a transform, such as
-            ``tm.grad(f)``. The settings of a compiled function (static and donated arguments, ``fast_math``) also apply
-            here.
-        args, kwargs: describe the arguments of a call. ``"f32[4, 784]"`` is an array, ``"f64[]"`` a NumPy scalar,
-            ``"int"``, ``"float"`` or ``"complex"`` a Python number. With a name they read ``"x: f32[4, 784]"``;
-            ``"layers.0.w: f32[784, 10]"`` is an array in a list in a dict, and ``"axis = -1"`` a setting. An array or a
-            number is an example. A container of these and of descriptions is one argument. An argument that you do not
-            describe keeps its default as a setting: the artifact refuses other values. A size may have a name, ``"x:
-            f32[B, 2*K + 1]"``: the artifact then works for all sizes of that form. The function sees dicts with their
-            keys in the order in which you give them. Later, values are found by their keys, in any order, but loaded
-            functions refuse an OrderedDict in another order.
-        targets: what to compile for: ``"cpu"``, and ``"cuda:sm_90"``, ``"cuda:sm_80"`` and so on. Kernels for GPUs are
-            compiled now and stored in the artifact. This needs Triton, but no GPU. Newer GPUs also run code for
-            ``"cuda:sm_80"``, ``sm_86`` or ``sm_89``: their driver compiles its PTX. ``"cpu-c"`` compiles C now. This
-            fills the disk cache of this machine, and reports the compiler's errors at export.
-        constraints: conditions on the named sizes: ``"B in 1..4096"``, ``"B % 16 == 0"``, ``"A <= B"``, or comparisons
-            of `Dim`; several in a list. Without constraints, sizes are 0 or more. Each call checks them.
+        function: what is exported: a function of NumPy arrays, what `compile` made of one, whose settings (static and
+            donated arguments, ``fast_math``) count here too, or what a transform made of one, such as
+            ``tm.grad(f)``.
+        args, kwargs: describe the arguments of a call: ``"f32[4, 784]"`` for an array, ``"f64[]"`` for a scalar of
+            NumPy's, ``"int"``, ``"float"`` or ``"complex"`` for a number of Python's; with a name,
+            ``"x: f32[4, 784]"``, ``"layers.0.w: f32[784, 10]"`` for an array in a list in a dict, ``"axis = -1"`` for a
+            setting. An array or number is an example, and a container of these and of texts is one of arguments.
+            What is not described has its default, and is a setting, too: other values are refused later.
+            A size may have a name, ``"x: f32[B, 2*K + 1]"``: the artifact is for all such sizes.
+            The function sees dicts with their keys in the order in which they stand here. Later, values are found by
+            their keys, in whatever order; loaded functions refuse an OrderedDict in another one.
+        targets: what it is made for: ``"cpu"``, and ``"cuda:sm_90"``, ``"cuda:sm_80"`` and so on, whose kernels are
+            compiled now and stored with it. No such GPU need be there, but Triton. Newer GPUs run what is for
+            ``"cuda:sm_80"``, ``sm_86`` or ``sm_89``, too, from PTX that their driver compiles. With ``"cpu-c"`` it is
+            compiled as C now, so that this machine's disk cache has it, and what a compiler has against it is known.
+        constraints: what holds of named sizes, ``"B in 1..4096"``, ``"B % 16 == 0"`` or ``"A <= B"``; or comparisons of
+            dims, `Dim`; several in a list. Without any they are 0 or more. They are checked in each call.
 
     Raises:
-        ArgumentSpecError: (a ValueError) a description cannot be read, or does not match the function's parameters.
-        DimSpecError, ContradictoryConstraintsError: (ValueErrors) a constraint cannot be read, or no sizes satisfy all
-            constraints.
-        UndecidedDimError: (a ValueError) the function depends on a condition that only some sizes satisfy. The message
-            says which constraint to add.
-        UndeterminedDimError: (a ValueError) the shapes of the arguments do not determine a size.
+        ArgumentSpecError: (a ValueError) a description cannot be read, or the function takes no such arguments.
+        DimSpecError, ContradictoryConstraintsError: (ValueErrors) a constraint cannot be read; they hold for no sizes.
+        UndecidedDimError: (a ValueError) the function asks what holds for some sizes only. The message says which
+            constraint to add.
+        UndeterminedDimError: (a ValueError) a size cannot be determined from the shapes of the arguments.
         ExportError: (a ValueError) the function calls Python when it runs, updates an array that is not an argument, or
-            takes or returns something that a file cannot store.
-        MissingCompilerError, CompilerError: for ``"cpu-c"``, if there is no working C compiler.
-        MissingPackageError, KernelError: for GPUs, if Triton is not installed, or refuses a kernel.
+            takes or returns what a file cannot hold.
+        MissingCompilerError, CompilerError: for ``"cpu-c"``, if there is no C compiler that works.
+        MissingPackageError, KernelError: for GPUs, if Triton is not there, or refuses a kernel.
 
     >>> import numpy as np, tracemill as tm
     >>> weights = np.arange(3.0)

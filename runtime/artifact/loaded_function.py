@@ -26,6 +26,7 @@ from ...compiler.frontend.traced_program import (
     leaf_type,
     users_name,
 )
+from ...compiler.interpreter import OtherValues
 from ...compiler.ir import Graph, Shape
 from ...compiler.nesting import shown
 from ...compiler.shapes.solving import SizeReader
@@ -103,9 +104,9 @@ class LoadedFunction(CompiledFunction):
         """A dict may have its keys in any order; they are put in the exported order."""
         return sign(leaves, tree)
 
-    def _compiled(self, called: Signature, stale: Variant | None) -> Variant:
+    def _compiled(self, called: Signature, stale: Variant | None, others: list[OtherValues]) -> Variant:
         try:
-            return super()._compiled(called, stale)
+            return super()._compiled(called, stale, others)
         except MissingPackageError as error:
             if self.artifact.code and not self.artifact.trusts_code:
                 error.message += (
@@ -208,7 +209,7 @@ class _Replay(StandIn):
         """The leaves, if they are what was exported. A setting may be a container.
 
         Raises:
-            ArgumentMismatchError: they do not match.
+            ArgumentMismatchError: it is not.
         """
         signature = self.artifact.signature
         call = self.artifact.interface.bound(args, kwargs)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
+from ...compiler.arguments.option_checks import flag
 from ...compiler.errors import ArtifactError, DonationError, TransformArgumentError, TransformTypeError
 from ...compiler.nesting import shown
-from ...compiler.tracing.option_checks import flag
 from ..batching.memory_limit import parse_bytes
 from ..bundle.archive import WHOLE, Archive
 from ..bundle.damage import DamageError
@@ -50,28 +50,26 @@ def load(
 
     Args:
         path: the file, as a str or a path.
-        backend: as in `compile`.
-        types: the classes of named tuples and registered objects that the function takes or returns. A file names these
-            classes, and `load` never imports a class by a name in a file.
-        max_bytes: the maximum memory for the unpacked contents: a number of bytes, or a string such as ``"2GB"``. The
-            default is 256 MB, or 4 times the size of the file if that is more. It is checked before anything is
-            unpacked.
-        trust_code: run the machine code for GPUs in the file. Machine code can do anything, and no check can rule that
-            out: set this only for files from people whom you would let run programs on your machine. By default,
-            kernels are compiled again from the graph, which needs Triton.
-        max_steps: raise an error if a `while_loop` takes more than this many steps in a call. A loop that runs several
-            times in a call adds up its steps. Loops of known length, `scan` and `fori_loop`, are refused at load time
-            if they are longer; the lengths of nested loops multiply. The program is then compiled again in each
-            process.
+        backend: as of `compile`.
+        types: the classes of named tuples and registered objects that the function takes or returns: a file names
+            them, and they are never imported by that name.
+        max_bytes: how much memory what is in the file may take, unpacked: a number of bytes, or a text such as
+            ``"2GB"``. By default 256 MB, or 4 times the size of the file if that is more. It is checked before
+            anything is unpacked.
+        trust_code: run the machine code for GPUs that is in the file. Machine code can do anything, and no check finds
+            out what it does: set this only for files from people whom you would let run programs on your machine. By
+            default kernels are made anew from the graph, which needs Triton.
+        max_steps: end a call with an error where a `while_loop` in it goes on after this many steps, counted over the
+            whole call if the loop runs several times. Loops whose length is known, `scan` and `fori_loop`, are refused
+            at once if they are longer, also within one another. The program is then compiled anew in each process.
 
     Raises:
-        ArtifactError: (a ValueError) the file is damaged, is not an artifact, unpacks to more than `max_bytes`, or was
-            written by a newer version. The message says which member is wrong, and why.
-        InputFileError: (an OSError) the path is a folder, a pipe, a socket or a device, not a regular file.
+        ArtifactError: (a ValueError) the file is damaged, is none of ours, unpacks to more than `max_bytes`, or was
+            written by a newer version. The message says which member is wrong, and how.
+        InputFileError: (an OSError) it is not a regular file, but a folder, a pipe, a socket or a device.
         OSError: there is no such file, or it cannot be read.
         StepLimitError: (a RuntimeError; also when called) a loop takes more than `max_steps` steps.
-        BackendError, TransformTypeError, TransformArgumentError: there is no such backend, or another argument is
-            invalid.
+        BackendError, TransformTypeError, TransformArgumentError: there is no such backend; another argument is none.
 
     >>> import numpy as np, tracemill as tm
     >>> _ = tm.export(np.exp, "f64[2]").save("exp.tmill")

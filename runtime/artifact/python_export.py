@@ -12,7 +12,7 @@ def as_python(function: TracedFunction) -> Mapping[str, str | bytes]:
     """A traced function as files by name: ``NAME.py``, which needs only NumPy, and ``NAME.npz`` with large constants.
 
     Raises:
-        ExportError: the function needs more than NumPy. The message says what.
+        ExportError: the function needs more than NumPy; the message says what.
     """
     refuse_checks(function.program.graph.name, function.program.graph)
     graph, _ = optimize_in_stages(inline_user_rules(function.program.graph), "numpy")

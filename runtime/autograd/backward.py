@@ -79,30 +79,30 @@ def grad(
     """The sum of the gradients of recorded `outputs` with respect to `inputs`.
 
     Args:
-        outputs: a variable or a sequence of variables, or of edges (`gradient_edge`).
-        inputs: the same, or a dict. A variable that you created means its value from then on; any other variable means
-            the value that it has now.
-        grad_outputs: the cotangent of each output, an array of its shape. For a single real number, None means 1.
-        retain_graph: keep the recording, so that it can be differentiated again; by default only with `create_graph`.
-            In a traced function, recordings are never released.
-        create_graph: record the gradients too, so that they can be differentiated.
+        outputs: a variable or a sequence of them, or of edges (`gradient_edge`).
+        inputs: the same, or a dict. A variable that the user made stands for its value from then on, another one
+            for the value that it has now.
+        grad_outputs: the cotangent of each output, an array of its shape; None for one real number means 1.
+        retain_graph: keep what was recorded, so that it can be differentiated again; by default only with
+            `create_graph`. Within a traced function nothing is ever released.
+        create_graph: record the gradients, too, so that they can be differentiated.
         allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
-        is_grads_batched: the first axis of each of `grad_outputs` is a batch, and so is the first axis of the results.
-            The whole batch is computed at once.
+        is_grads_batched: the first axis of each of `grad_outputs` is a batch, and that of the results, too. Computed
+            in one go.
         materialize_grads: give zeros for inputs that the outputs do not depend on.
-        safe_where: as in `tracemill.grad`: the branch that a `where` does not choose has derivative 0, even if its
-            slope is infinite. Without it the derivative is NaN, with a `MaskedNaNWarning`.
+        safe_where: as of `tracemill.grad`: what a `where` does not choose has the derivative 0, also where its slope
+            is infinite. Without it that is NaN, with a `MaskedNaNWarning`.
 
     Returns:
-        A tuple of arrays, one per input, or a dict for a dict. With `create_graph` they are variables. In a traced
-        function they are traced arrays.
+        A tuple of arrays, one per input; for a dict a dict. With `create_graph` they are variables. Inside of a
+        traced function they are traced arrays.
 
     Raises:
-        NotRecordedError: (a RuntimeError) an output or an input is not a variable with ``requires_grad``.
-        UnusedInputError: (a RuntimeError) the outputs do not depend on an input.
-        ReleasedGraphError: (a RuntimeError) a second call without ``retain_graph=True``.
-        NonScalarOutputError: (a TypeError) `grad_outputs` is missing but needed.
-        ShapeError, DTypeError: `grad_outputs` do not match the outputs.
+        NotRecordedError: (a RuntimeError) for outputs and inputs that are not variables with ``requires_grad``.
+        UnusedInputError: (a RuntimeError) for an input that the outputs do not depend on.
+        ReleasedGraphError: (a RuntimeError) at the second call without ``retain_graph=True``.
+        NonScalarOutputError: (a TypeError) where `grad_outputs` is needed.
+        ShapeError, DTypeError: for `grad_outputs` that do not fit.
 
     >>> import numpy as np, tracemill as tm
     >>> x = tm.autograd.variable(np.array([1.0, 2.0]))
@@ -152,15 +152,15 @@ def backward(
     """Add the gradients of `tensors` to ``.grad`` of the variables from which they were computed.
 
     Args:
-        tensors: a variable or a sequence of variables.
+        tensors: a variable or a sequence of them.
         grad_tensors: the cotangent of each, as `grad_outputs` of `grad`.
-        retain_graph: keep the recording; by default only with `create_graph`.
-        create_graph: record the gradients too.
-        inputs: the variables that get a ``.grad``; by default all.
-        safe_where: as in `grad`.
+        retain_graph: keep what was recorded; by default only with `create_graph`.
+        create_graph: record the gradients, too.
+        inputs: the variables whose ``.grad`` is wanted; by default all.
+        safe_where: as of `grad`.
 
     Raises:
-        BackwardInTransformError: (a RuntimeError) in a traced function. Use `vjp` or `grad` there.
+        BackwardInTransformError: (a RuntimeError) inside of a traced function, where `vjp` and `grad` are the way.
         Otherwise as `grad`.
 
     >>> import numpy as np, tracemill as tm

@@ -29,9 +29,9 @@ def cotangents(
     Args:
         where: the function that was called, for messages.
         name: the argument's name there.
-        given: an array, None, or a sequence of these.
-        types: the types of the outputs.
-        is_batched: each cotangent has a leading batch axis.
+        given: an array, None, or a sequence of them.
+        types: the outputs'.
+        is_batched: each cotangent has a batch in front.
     """
     each = list(given) if isinstance(given, (tuple, list)) else [given] * (len(types) if given is None else 1)
     if len(each) != len(types):

@@ -45,26 +45,26 @@ def gradcheck(
     """Compare the derivatives of `func` with central differences: reverse and forward mode, and both mapped.
 
     Args:
-        func: a function of arrays and pytrees of arrays that returns arrays or pytrees of arrays.
-        inputs: a tuple of its arguments, or its only argument. All floating-point arrays and floats are differentiated;
+        func: a function of arrays and pytrees of them that returns arrays or pytrees of them.
+        inputs: a tuple of its arguments, or the only one. All floating arrays and floats are differentiated;
             complex ones by their real and imaginary parts.
-        eps: the step of the finite differences, which are computed in double precision.
+        eps: the step of the differences, which are computed in double precision.
         atol, rtol: the derivative may differ by ``atol + rtol * |difference|``.
         raise_exception: False to return False instead.
-        check_forward: check `jvp` too.
+        check_forward: check `jvp`, too.
         check_batched: check that `vmap` of the derivatives gives the same.
-        fast: compare along one random direction, not entry by entry.
+        fast: compare along one random direction instead of entry by entry.
 
     Returns:
         True.
 
     Raises:
-        GradcheckError: (an AssertionError) a derivative is wrong. The message shows it and the finite differences.
-        TransformArgumentError: (a ValueError) there is nothing to differentiate, or `eps`, `atol` or `rtol` is not a
-            valid step or tolerance.
+        GradcheckError: (an AssertionError) shows the derivative that is wrong, and the differences.
+        TransformArgumentError: (a ValueError) there is nothing to differentiate, or `eps`, `atol` or `rtol` is no
+            size of a step or of an error.
 
     Warns:
-        LowPrecisionWarning: the inputs have less than double precision.
+        LowPrecisionWarning: for inputs of less than double precision.
 
     >>> import numpy as np
     >>> gradcheck(np.sin, np.array([0.5, 1.0]))
@@ -91,8 +91,8 @@ def gradgradcheck(
     """`gradcheck` of the derivative of `func`: of its `vjp`, as a function of the inputs and the cotangents.
 
     Args:
-        grad_outputs: the cotangents, one of the same shape for each floating-point array of the output; random numbers
-            by default.
+        grad_outputs: the cotangents, one for each floating array of the output, of its shape; random numbers by
+            default.
         Others as of `gradcheck`.
 
     >>> import numpy as np

@@ -79,15 +79,15 @@ def nan_report(func: Callable[..., Any], *args: Any, **kwargs: Any) -> NanReport
     """Run ``func(*args, **kwargs)`` and report which lines turn finite numbers into NaN or infinity.
 
     Args:
-        func: a function of arrays. For transformed and compiled functions, the report also covers their derivatives.
-            Changes that it makes to `args` are discarded.
+        func: a function of arrays; transformed and compiled ones show their derivatives, too. What it writes to
+            `args` is not kept.
 
     Returns:
-        A report that prints, per line, the first operation, its operands, the number of elements, and the examples of
-        the batch that are affected.
+        A report that prints: per line the first operation, what it was given, how many elements, and for which
+        examples of the batch.
 
     Raises:
-        TransformTypeError: (a TypeError) in a traced function.
+        TransformTypeError: (a TypeError) inside of a traced function.
 
     >>> import numpy as np, tracemill as tm
     >>> def f(x):

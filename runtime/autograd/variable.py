@@ -218,12 +218,12 @@ def variable(array: Any, requires_grad: bool = True) -> Any:
 
     Args:
         array: an array, a number, or nested lists of numbers; it is copied.
-        requires_grad: allow derivatives with respect to it. Without it, only what is computed from it and from
-            variables with `requires_grad` is recorded.
+        requires_grad: derivatives with respect to it can be asked for. Without, only what is computed from it
+            and from variables with `requires_grad` is recorded.
 
     Returns:
-        A variable with the values, shape and dtype of `array`; a 0-d one for a number. In a traced function, a traced
-        array.
+        A variable with the values, shape and dtype of `array`; for a number, a 0-d one. Inside of a traced function,
+        a traced array.
 
     Raises:
         TransformTypeError: (a TypeError) for integers and bools with ``requires_grad=True``.

@@ -14,10 +14,10 @@ def batch_size(where: str, name: str, cotangents: Sequence[Any], paths: Sequence
 
     Args:
         where: the function that was called, for messages.
-        name: the name of the cotangents in messages.
+        name: what the cotangents are called there.
         cotangents: arrays or None.
         paths: how each is reached.
-        option: the option that asks for a batch.
+        option: what asks for a batch.
     """
     sizes: list[int] = []
     for cotangent, path in zip(cotangents, paths, strict=True):

@@ -43,8 +43,8 @@ class Chunking:
             where: the transform, in messages.
             mapped: the graph.
             inputs: its inputs, the mapped ones with the batch.
-            held: bytes already allocated by the caller; they count against the limit.
-            named: in a trace, show the graph by its name, as a call.
+            held: bytes that count against the limit because the caller's call has allocated them.
+            named: a trace shows the graph by its name, as a call.
         """
         if self.limit is not None:
             return self._run_within(self.limit - held, where, mapped, inputs, named=named)

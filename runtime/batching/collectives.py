@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...compiler.arguments.axes import normalize_axis
 from ...compiler.builder import bind
 from ...compiler.dtypes import BOOL, INT64
 from ...compiler.errors import TransformArgumentError, UnboundAxisNameError
@@ -13,7 +14,6 @@ from ...compiler.frontend.traced_program import is_array_like, weak_type
 from ...compiler.ir import Value
 from ...compiler.nesting import shown
 from ...compiler.numpy_surface.statistics.averages import mean_dtypes
-from ...compiler.tracing.axes import normalize_axis
 from ...compiler.tracing.traced_array import PYTHON_NUMBERS, as_value, located, wrap
 from ...compiler.value_ops import convert
 from ..eager.mapped_axes import MappedAxis, mapped_axes
@@ -27,15 +27,15 @@ def psum(x: Any, axis_name: AxisNames) -> Any:
 
     Args:
         x: an array, a number, or a pytree of them.
-        axis_name: the name of the axis in ``vmap(axis_name=…)``, or a tuple of names, to sum over all of them.
+        axis_name: what ``vmap(axis_name=…)`` calls the axis; or a tuple of names, to sum over all of them.
 
     Returns:
-        The sums, the same for every example, so ``out_dims=None`` may return them. They have the dtypes of `x`; bools
-        are counted as int64. The sum of a Python number is a Python number: ``psum(1, "i")`` is the size of the axis.
+        The sums, the same for every example, so that ``out_dims=None`` may return them. Dtypes are those of `x`,
+        bools are counted as int64. The sum of a Python number is a Python number: ``psum(1, "i")`` is the size.
 
     Raises:
-        UnboundAxisNameError: (a NameError) no mapped axis has this name.
-        CollectiveError: (a ValueError) the examples run in chunks, or choose their branches separately.
+        UnboundAxisNameError: (a NameError) no axis of that name is being mapped.
+        CollectiveError: (a ValueError) the examples run in chunks, or in branches that each takes for itself.
 
     >>> import numpy as np
     >>> from tracemill import vmap
@@ -86,7 +86,7 @@ def all_gather(x: Any, axis_name: AxisNames, *, axis: int = 0, tiled: bool = Fal
 
     Args:
         x: an array, a number, or a pytree of them.
-        axis_name: the name of the axis. With several names, the examples of the first axis change slowest.
+        axis_name: the name of the axis; of several, the examples of the first change slowest.
         axis: where the new axis goes.
         tiled: concatenate along `axis` instead of stacking.
 
@@ -108,11 +108,10 @@ def ppermute(x: Any, axis_name: str, perm: Sequence[tuple[int, int]]) -> Any:
     Args:
         x: an array, a number, or a pytree of them.
         axis_name: the name of the axis.
-        perm: pairs (from, to) of example numbers; no number occurs twice on the same side. Examples that receive
-            nothing get zeros.
+        perm: pairs (from, to) of numbers of examples; none twice on the same side. Who receives nothing has zeros.
 
     Raises:
-        TransformArgumentError: (a ValueError) the pairs do not match the axis. Also the errors of `psum`.
+        TransformArgumentError: (a ValueError) the pairs do not fit the axis; and the errors of `psum`.
 
     >>> import numpy as np
     >>> from tracemill import vmap

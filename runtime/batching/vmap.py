@@ -40,30 +40,32 @@ def vmap(
 
     Args:
         func: a function of arrays (or pytrees of them) for one example.
-        in_dims: the batch axis of each argument: an int for all, or a tuple with an entry per positional argument. An
-            entry is an int, None (not mapped), or a tree of these that is a prefix of the argument.
-        out_dims: the position of the batch axis in each output: an int, None (the output does not depend on the batch),
-            or a tree that is a prefix of the output. Negative numbers count from the end of the result.
-        randomness: what a draw from a `tracemill.random.Generator` does inside: "error" raises an error, "same" makes
-            one draw for all examples, "different" gives each example its own random numbers.
-        kw_dims: the same for keyword arguments, by name; others are not mapped.
-        chunk_size: the number of examples to run at once; by default all. The results are the same. Each chunk is
-            written into its part of one array, so the peak of memory is the result plus the memory for one chunk. What
+        in_dims: which axis of each argument is the batch: an int for all, or a tuple with an entry per
+            positional argument; an entry is an int, None (not mapped), or a tree of these that is a prefix of
+            the argument.
+        out_dims: where the batch axis goes in each output: an int, None (the output does not depend on the
+            batch), or a tree that is a prefix of the output. Negative numbers count from the end of the
+            result.
+        randomness: what a draw of a `tracemill.random.Generator` means inside: "error" (an error), "same" (one
+            draw for all examples) or "different" (each example has random numbers of its own).
+        kw_dims: the same for keyword arguments, by name; those not named are not mapped.
+        chunk_size: how many examples to run at once; default: all. The results are the same; each chunk is written
+            into its part of one array, so that the peak of memory is the result and what one chunk needs. What
             does not depend on the batch is computed once.
-        memory_limit: instead of `chunk_size`, the memory that a call may allocate, in bytes or as ``"512MB"``,
-            ``"2GiB"``. It uses the largest chunk whose planned peak (all results that are alive at one time) fits.
+        memory_limit: instead, how much memory a call may allocate, in bytes or as ``"512MB"``, ``"2GiB"``: it runs the
+            largest chunk whose planned peak (results of all calls that are alive at one time) fits.
         axis_size: the batch size, needed only if no argument is mapped.
-        axis_name: the name of the axis for `psum` and the other collectives in `func`.
-        convert: which code to convert, as in `grad`.
+        axis_name: what `psum` and its kind call the axis inside `func`.
+        convert: whose code is converted, as of `grad`.
 
     Returns:
-        A function of the batched arguments. Values, shapes and dtypes equal those of a loop whose results are stacked.
-        What `func` writes to its mapped arguments is written to the caller's arrays.
+        A function of the batched arguments. Value, shape and dtype equal those of the stacked results of the
+        loop. What `func` writes to its mapped arguments is written to the caller's arrays.
 
     Raises:
-        TransformArgumentError: (a ValueError) dims do not match the arguments or the outputs, or `memory_limit` is too
-            small for a single example.
-        TreeMismatchError: (a ValueError) a tree of dims does not match.
+        TransformArgumentError: (a ValueError) for dims that do not fit the arguments or the outputs, and for a
+            memory_limit below what one example at a time needs.
+        TreeMismatchError: (a ValueError) for trees of dims that do not fit.
 
     >>> import numpy as np
     >>> vmap(np.dot)(np.ones((3, 2)), np.ones((3, 2)))
@@ -95,7 +97,7 @@ def chunk_vmap(
     `convert` as in `grad`.
 
     Raises:
-        TransformArgumentError: (a ValueError) `chunks` is not a positive int. Also the errors of `vmap`.
+        TransformArgumentError: (a ValueError) `chunks` is not a positive int; and the errors of `vmap`.
 
     >>> import numpy as np
     >>> chunk_vmap(np.sum, chunks=2)(np.ones((5, 3)))

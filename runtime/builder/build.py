@@ -24,6 +24,7 @@ from ..programs.strategy import Strategy
 from ..stage_times import note_from_disk, stage
 from .host import HostStrategy
 from .raised_errors import raising
+from .stages import Staged, has_stages, stages_of
 
 
 def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Observed | None = None) -> Build:
@@ -38,6 +39,8 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Obse
 
 def _build(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:
     """Like `build`, for a canonical graph."""
+    if has_stages(graph, target.backend):
+        return _build_in_stages(graph, target, scope)
     if target.backend == "triton":
         return _build_for_gpu(graph, target, donated, scope)
     try:
@@ -47,6 +50,20 @@ def _build(graph: Graph, target: Target, donated: Sequence[int], scope: Observed
             raise
         warn_once(error)
         return build(graph, NUMPY, donated, scope)
+
+
+def _build_in_stages(graph: Graph, target: Target, scope: Observed | None) -> Build:
+    """A program that finds out lengths: its stages are programs of their own."""
+    stages = stages_of(graph)
+    builds = [_build(stage.graph, target, (), scope) if stage.graph.outputs else None for stage in stages]
+    made = [built for built in builds if built is not None]
+    return Build(
+        Staged(graph, stages, [built and built.function for built in builds]),
+        "\n\n".join(built.source for built in made),
+        next((built.path for built in made), None),
+        from_disk=all(built.from_disk for built in made),
+        c_source="\n".join(built.c_source for built in made if built.c_source is not None) or None,
+    )
 
 
 def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:

@@ -44,7 +44,7 @@ class Interface:
         """Arguments in the order and form of the described ones.
 
         Raises:
-            ArgumentMismatchError: there are too many or too few, or they have other names.
+            ArgumentMismatchError: they are too many or too few, or have other names.
         """
         try:
             found = self.signature.bind(*args, **kwargs)

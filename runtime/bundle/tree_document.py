@@ -79,8 +79,8 @@ class TreeReader:
     """Reads structures from documents.
 
     Args:
-        leaf: reads the document of a leaf, a dict with the key ``leaf``; raises ValueError if it is not valid.
-        classes: the classes of named tuples and objects that may occur.
+        leaf: what stands for the document of a leaf, a dict with the key ``leaf``; ValueError if it is none.
+        classes: those of named tuples and of objects that may be in there.
     """
 
     def __init__(self, leaf: Callable[[Mapping[str, Any]], Any], classes: Iterable[type[Any]]) -> None:

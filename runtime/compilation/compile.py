@@ -13,15 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
 import optree
 
+from ...compiler.arguments.option_checks import flag
 from ...compiler.builder import current_builder, not_recording
 from ...compiler.error_state import DEFAULT, error_state, is_strict
-from ...compiler.errors import (
-    ConcretizationError,
-    InternalError,
-    RecompileError,
-    RecompileWarning,
-    TransformTypeError,
-)
+from ...compiler.errors import ConcretizationError, RecompileError, RecompileWarning, TransformTypeError
 from ...compiler.frontend.traced_program import (
     Program,
     argument_names,
@@ -30,12 +25,12 @@ from ...compiler.frontend.traced_program import (
     is_interrupted,
     trace,
 )
-from ...compiler.interpreter import is_idle
+from ...compiler.interpreter import OtherValues, is_idle
 from ...compiler.locks import reentrant_lock
 from ...compiler.nesting import shown
 from ...compiler.shapes.dim import Comparison
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.tracing.option_checks import flag
+from ...compiler.tracing.at_hand import at_hand
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
 from ..eager.run import as_argument, inputs_of, overwrite, require_function, run
@@ -54,8 +49,8 @@ from ..variants.static_arguments import as_tuple, static_arguments
 from ..variants.symbolic_call import SymbolicCall
 from ..variants.variant import Variant
 from .ints_as_sizes import as_length, of_sizes, sizes_among
-from .recompilation import Recompilation, recompilation
-from .symbolic_fallback import SymbolicFallback, is_fault
+from .recompilation import Recompilation, of_values, recompilation
+from .symbolic_fallback import SymbolicFallback
 from .variant_table import MOST_FIXED, Variants
 
 if TYPE_CHECKING:
@@ -142,7 +137,10 @@ class CompiledFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if is_idle():
             if error_state() is DEFAULT or not is_strict():  # otherwise `Variant.run` runs op by op
-                result = self._entry(args, kwargs)
+                try:
+                    result = self._entry(args, kwargs)
+                except OtherValues:
+                    result = MISS
                 if result is not MISS:
                     return result
             return self._call_general(args, kwargs)
@@ -178,17 +176,26 @@ class CompiledFunction:
             function, given, more = found
             return function(*given, **more)
         leaves, leave = entered(leaves)
-        try:
-            variant = self._variant(self._signed(leaves, tree, kwargs))
-        except ConcretizationError as error:
-            if not self._takes_by_value(tree, error.numbers):
-                raise
-            return self._call_general(args, kwargs)
-        if variant.uses_variables:
-            return self._call_traced(args, kwargs)
-        self._entry = variant.entry
-        result = variant.run(args, kwargs, leaves)
-        return result if leave is None else leave(result)
+        called = self._signed(leaves, tree, kwargs)
+        others: list[OtherValues] = []
+        while True:
+            try:
+                variant = self._variant(called, leaves, others)
+            except ConcretizationError as error:
+                if not self._takes_by_value(tree, error.numbers):
+                    raise
+                return self._call_general(args, kwargs)
+            if variant is None:
+                return self._function(*args, **kwargs)
+            if variant.uses_variables:
+                return self._call_traced(args, kwargs)
+            self._entry = variant.entry
+            try:
+                result = variant.run(args, kwargs, leaves)
+            except OtherValues as found:
+                others.append(found)
+                continue
+            return result if leave is None else leave(result)
 
     def _call_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Inside a trace, and on variables, the function is interpreted, with unknown values as arguments as usual."""
@@ -275,21 +282,28 @@ class CompiledFunction:
         wrapped = tuple(StaticLeaf(a) if i in positions else a for i, a in enumerate(args))
         return wrapped, {k: StaticLeaf(v) if k in self._static_argnames else v for k, v in kwargs.items()}
 
-    def _variant(self, called: Signature) -> Variant:
-        """The variant for a call, compiled now if there is none or if it is stale."""
-        variant = self._variants.find(called)
+    def _variant(self, called: Signature, leaves: list[Any], others: list[OtherValues]) -> Variant | None:
+        """The variant for a call, compiled now if there is none or if it is stale.
+
+        Skips as many of the variants that serve it as there are `others`: they expect different values. None if
+        `max_variants` are kept for values alone.
+        """
+        variant = self._variants.find(called, len(others))
         if variant is not None and not variant.is_stale:
             return variant
-        with self._lock:
-            variant = self._variants.find(called)
+        if len(others) >= self._options.max_variants:
+            self._warn_of_values(others[-1])
+            return None
+        with self._lock, at_hand(leaves):
+            variant = self._variants.find(called, len(others))
             if variant is None or variant.is_stale:
-                variant = self._compiled(called, variant)
+                variant = self._compiled(called, variant, others)
         return variant
 
-    def _compiled(self, called: Signature, stale: Variant | None) -> Variant:
+    def _compiled(self, called: Signature, stale: Variant | None, others: list[OtherValues]) -> Variant:
         """A new variant, which is kept: in place of a stale one, or of the oldest."""
         symbolic = self._symbolic(called)
-        why = self._why(called, stale)
+        why = self._why(called, stale) if not others else of_values(describe(self._function), others[0])
         if stale is None and len(self._variants):
             self._check_recompilation(called, why, symbolic)
         if (log := logger("recompiles")) is not None:
@@ -345,11 +359,6 @@ class CompiledFunction:
                 raise
             failure = SymbolicFallback.of(error)
             variant = self._watched(called, None)  # a user's error is raised here, too
-            if is_fault(error):
-                raise InternalError(
-                    f"{why.name}: no program for many sizes could be made: {failure.what}; dynamic=False makes one for"
-                    " each size"
-                ) from error
             why = why.for_one_size(
                 f"no program for many sizes could be made: {failure.what}", fix=failure.fix
             )
@@ -393,6 +402,18 @@ class CompiledFunction:
                 f"{why.name} {what}. {why.text()}\non_recompile='ignore' silences this",
                 RecompileWarning,
                 stacklevel=6,
+            )
+
+    def _warn_of_values(self, found: OtherValues) -> None:
+        """Once."""
+        if self._options.on_recompile == "warn" and not self._has_warned:
+            self._has_warned = True
+            why = of_values(describe(self._function), found)
+            warnings.warn(
+                f"{why.name} has max_variants={self._options.max_variants} programs for values, and runs uncompiled "
+                f"for others: {why.line}\nfix: {why.fix}\non_recompile='ignore' silences this",
+                RecompileWarning,
+                stacklevel=5,
             )
 
     @property
@@ -480,11 +501,13 @@ class CompiledFunction:
         if self._by_value and (found := self._with_sizes(leaves, tree)) is not None:
             function, given, more = found
             return function.lower(*given, **more)
-        called = self._signed(entered(leaves)[0], tree, kwargs)
+        leaves = entered(leaves)[0]
+        called = self._signed(leaves, tree, kwargs)
         variant = self._variants.find(called)
         if variant is None:
             try:
-                return self._lowered(called, self._symbolic(called))
+                with at_hand(leaves):
+                    return self._lowered(called, self._symbolic(called))
             except ConcretizationError as error:
                 if not self._takes_by_value(tree, error.numbers):
                     raise
@@ -579,62 +602,59 @@ def compile(
     Args:
         function: takes and returns arrays, numbers, and containers of them. Arrays that it closes over are used by
             reference. It must not depend on anything else that changes.
-        backend: ``"c"`` compiles C functions with the machine's compiler and runs them between NumPy statements.
-            ``"numpy"`` uses only NumPy statements. ``"triton"`` runs kernels on an NVIDIA GPU; NumPy arrays are copied
-            to it, and results back. ``"auto"`` uses ``"triton"`` if arguments are on a GPU, and otherwise ``"c"`` if
-            there is a working compiler, else ``"numpy"``. The environment variable ``TRACEMILL_BACKEND`` can set
-            another choice.
-        fast_math: let C reorder sums, use reciprocals, use fused multiply-add, and ignore the sign of zero. This is
-            faster, but the last digits differ from NumPy's. NumPy statements do not change. Kernels on GPUs also use
-            fused multiply-add; quotients of float32 are within two units in the last place. Products of float32 use
-            tensor cores, with three tf32 products for each, which is about as accurate as float32 itself.
-        static_argnums: positions of arguments that are settings, not data. Their values are known while tracing, and
-            each new value compiles again. They must be hashable. Strings, bools and None are always static.
-        static_argnames: the same by name, whether passed by position or by keyword.
-        max_variants: the maximum number of signatures to keep; the oldest is dropped first.
-        donate_argnums: positions of arguments whose memory results may reuse, such as the weights that a training step
-            replaces. Do not use such an argument, or an array in it, after the call: its contents are undefined. Arrays
-            that are read-only, not contiguous, or share memory with another argument are copied.
-        autotune: for GPUs, time a few block and tile sizes when a kernel is first compiled, and keep the fastest in a
-            lock file. A path names the file; with True it is the one in ``TRACEMILL_LOCK``, or ``tracemill.lock``.
-            Kernels that are already in the file are not timed.
-        dynamic: which sizes of arguments get names, so that one program works for all of them. By default, the sizes
-            that differ in a second call; with True, all from the first call on; with False, none. A dict describes
-            arguments by name, ``{"x": "f32[B, 784]", "weights['w']": "[784, 2*K]"}``, with dims, numbers, and ``_`` for
-            sizes that follow the default. A description can also be a tuple, such as ``(tm.Dim("B", max=64), 784)``.
-            Axes of size 0 and 1 get separate programs unless you describe them. If a program depends on a size in
-            another way, as in ``if x.shape[0] > 8``, the condition becomes a guard, and calls that fail the guard get
-            another program.
-        constraints: conditions on the dims that `dynamic` describes: ``"B in 1..4096"``, ``"B % 16 == 0"``, ``"A <=
-            B"``. One string may hold several, joined by ``and``. Comparisons of `Dim`, and a list of conditions, work
-            too. Calls that do not satisfy them are refused.
-        on_recompile: ``"warn"`` warns if a function is compiled again and again for new sizes, or if programs are
-            dropped; ``"ignore"`` does not. ``"error"`` raises an error if a function is compiled again for any reason
-            other than sizes getting names. A function is called with the reason.
-        check_bounds: with True, a computed index that is out of bounds raises `OutOfBoundsError`, as in NumPy, with the
-            line of the function, and the arrays that the call would update do not change. With False, such an index
-            reads the nearest entry and writes nothing. By default, ``TRACEMILL_CHECK=bounds`` in the environment
-            decides; inside another compiled function, that function's setting applies.
+        backend: ``"c"`` for C functions that the machine's compiler compiles, between statements of NumPy;
+            ``"numpy"`` for statements alone; ``"triton"`` for kernels on an NVIDIA GPU, to which arrays of NumPy are
+            copied, and results back; ``"auto"`` for that where arguments lie on a GPU, and else for the first where a
+            compiler works, or for what the environment's ``TRACEMILL_BACKEND`` says.
+        fast_math: let C add in any order, use reciprocals, fuse multiplications with additions, and lose the sign of
+            zero: faster, and not NumPy's values to the last digits. NumPy's own statements stay as they are. Kernels on
+            GPUs fuse, too; quotients of float32 are within two units of the last place, and products of float32 are
+            computed by tensor cores, as three of tf32 for each, which errs little more than float32 itself.
+        static_argnums: positions of arguments that are settings, not data: their values are known while tracing,
+            and each new value compiles again. They must be hashable. Strings, bools and None are static anyway.
+        static_argnames: the same by name, however they are passed.
+        max_variants: how many signatures to keep; the oldest goes first.
+        donate_argnums: positions of arguments whose memory results may take, such as the weights that a training
+            step replaces: such an argument, or an array in it, must not be used after the call, since anything may
+            stand there. Arrays that are read-only, not in order, or share memory with another argument are copied.
+        autotune: for GPUs, time a few blocks and tiles for each kernel where it is first compiled, and keep the fastest
+            in a lock file: the one of this path, or with True the one that ``TRACEMILL_LOCK`` names, else
+            ``tracemill.lock``. Kernels that are in it are not timed.
+        dynamic: which sizes of arguments get names, so that one program serves all of them. By default, those that a
+            second call shows to differ; with True, all from the first call on; with False, none. Or a dict by names of
+            arguments, ``{"x": "f32[B, 784]", "weights['w']": "[784, 2*K]"}``: what each array is, with dims, numbers,
+            and ``_`` for sizes that are taken as by default; or a tuple of these, as ``(tm.Dim("B", max=64), 784)``.
+            Axes of size 0 and 1 have programs of their own, unless they are described. Where a program depends on more,
+            as on ``if x.shape[0] > 8``, that becomes a guard, and calls for which it does not hold get another program.
+        constraints: what is known of the dims that `dynamic` describes: ``"B in 1..4096"``, ``"B % 16 == 0"``,
+            ``"A <= B"``; one text may hold several, with ``and`` between them; or comparisons of dims, `Dim`; or a list
+            of these. Calls that are not so are refused.
+        on_recompile: ``"warn"`` of functions that are compiled again and again for sizes, or of which programs are
+            forgotten; ``"ignore"`` that; ``"error"`` where a function is compiled again for other reasons than that
+            sizes get names; or a function that is called with the reason.
+        check_bounds: with True, an index that the program computes and that is out of bounds raises `OutOfBoundsError`,
+            as NumPy does, with the line of the function; arrays that the call would update are then as they were. With
+            False, such an index reads the nearest entry and writes nothing. By default, as ``TRACEMILL_CHECK=bounds``
+            in the environment says; inside another compiled function, as that one does.
         convert: with True, `function` and the functions of your own modules that it calls are rewritten from their
-            source before tracing, so that ``if``, ``while``, ``for`` and ``return`` on traced values become branches
-            and loops of the program. Names of installed libraries, ``("mylib",)``, add these libraries. With False, and
-            for functions without available source, Python runs them and needs the values.
+            source before they are traced, so that ``if``, ``while``, ``for`` and ``return`` on values become branches
+            and loops of the program. Names of installed libraries, ``("mylib",)``, have theirs rewritten as well. With
+            False, and for functions whose source is not at hand, Python runs them, and needs the values.
 
     Returns:
         A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`
         updates, may be called from several threads, and can be pickled if `function` can.
 
     Raises:
-        OutOfBoundsError: (when called) a constant index is out of bounds, or a computed one with `check_bounds`.
-        ConcretizationError: (when called) Python needs a value, as in ``x.tolist()``.
-        MissingCompilerError, CompilerError: (when called) ``backend="c"`` finds no working C compiler.
-        MissingPackageError, NoDriverError, NoGpuError: (when called) ``backend="triton"`` has no package, driver or
-            GPU.
+        OutOfBoundsError: (when called) if an index is out of bounds that is known, or with `check_bounds`.
+        ConcretizationError: (when called) if Python needs a value, as in ``x.tolist()``.
+        MissingCompilerError, CompilerError: (when called) if ``backend="c"`` finds no C compiler that works.
+        MissingPackageError, NoDriverError, NoGpuError: (when called) if ``backend="triton"`` finds nothing to run on.
         BackendError, DonationError, StaticArgumentError, TransformTypeError: for wrong options.
-        ArgumentSpecError, DimSpecError, ContradictoryConstraintsError: `dynamic` or `constraints` are not valid.
-        DimMismatchError, UndeterminedDimError: (when called) the sizes of a call do not match the descriptions.
+        ArgumentSpecError, DimSpecError, ContradictoryConstraintsError: for what `dynamic` and `constraints` cannot say.
+        DimMismatchError, UndeterminedDimError: (when called) if the sizes of a call are not as described.
         RecompileError: (when called) with ``on_recompile="error"``.
-        LockFileError: (when called) the lock file is damaged, or cannot be written.
+        LockFileError: (when called) if the lock file is damaged, or cannot be written.
 
     >>> import numpy as np
     >>> @compile

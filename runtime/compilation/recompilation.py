@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import TracemillError
+from ...compiler.interpreter import OtherValues
 from ...compiler.shapes.advice import instead_of, without_asking
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import of_size
@@ -61,6 +62,26 @@ class Recompilation:
 def _line(notes: Iterable[str]) -> str:
     """The user's line of the first guard in notes."""
     return next((line for note in notes for _, mark, line in [note.partition("  # ")] if mark), "")
+
+
+def of_values(name: str, found: OtherValues) -> Recompilation:
+    """Why none of the variants serves a call whose types, sizes and memory orders are those of others."""
+    call = found.call
+    given: Any = call.params
+    line = f", needed at {call.location}" if call.location is not None else ""
+    if call.op == "expect_size":
+        wanted = f"{given['dim']!r} {given['relation']} 0"
+        reason = f"the program is for {wanted}, and {found.found}{line}"
+    else:
+        expected: Any = call.inputs[1]
+        shown = expected.array.item() if expected.array.size == 1 else "other entries"
+        reason = f"{given['what'] or 'a value'} gave {shown}, and gives {found.found}{line}"
+    return Recompilation(name, (reason,), _FIX_OF_VALUES)
+
+
+_FIX_OF_VALUES = (
+    "none needed for a few values; for many, compute with the array instead, or pass the value as an argument"
+)
 
 
 def recompilation(

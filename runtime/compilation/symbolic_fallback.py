@@ -42,20 +42,6 @@ class SymbolicFallback:
         return SymbolicFallback(what + _place(error), is_ours)
 
 
-def is_fault(error: Exception) -> bool:
-    """Whether it can only be a bug in Tracemill: its code raised it, and neither as one of its own errors nor because
-    the machine has no more of something.
-
-    An error that the function raises, or a library that it calls, says that these need concrete sizes.
-    """
-    if isinstance(error, TracemillError):
-        return isinstance(error, InternalError)
-    if isinstance(error, (MemoryError, OSError, RecursionError)):
-        return False
-    *_, (frame, _) = walk_tb(error.__traceback__)
-    return frame.f_code.co_filename.startswith(PACKAGE + os.sep)
-
-
 def _place(error: Exception) -> str:
     """The innermost line of the user's program, and the line of a library in which it was raised."""
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from ...compiler.shapes.assumptions import Assumptions
@@ -73,16 +74,21 @@ class Variants:
         """The oldest first."""
         return iter(self._all)
 
-    def find(self, called: Signature) -> Variant | None:
-        """The variant that serves a call: the one for exactly these sizes, or the newest for many."""
+    def find(self, called: Signature, skipped: int = 0) -> Variant | None:
+        """The variant that serves a call: the one for exactly these sizes, or the newest for many.
+
+        Several may serve it, which expect different values of the arguments: the first ones are skipped.
+        """
+        return next(islice(self._serving(called), skipped, None), None)
+
+    def _serving(self, called: Signature) -> Iterator[Variant]:
         for variant in self._exact.get(called, ()):
             if variant.takes_layouts_of(called):
-                return variant
+                yield variant
         family = self._families.get(called.family)
-        if family is None:
-            return None
-        serving = (variant for variant in family.symbolic if variant.sizes(called) is not None)
-        return next((variant for variant in serving if variant.takes_layouts_of(called)), None)
+        for variant in family.symbolic if family else ():
+            if variant.sizes(called) is not None and variant.takes_layouts_of(called):
+                yield variant
 
     def family(self, called: Signature) -> Family:
         """What is known about calls that differ from this one only in sizes."""

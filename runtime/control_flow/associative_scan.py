@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.option_checks import flag
 from ...compiler.callers.user_code import location_at
 from ...compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
 from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import describe, is_array_like, leaf_type, path_names, remedy_for
 from ...compiler.ops.parallel_prefix import prefix_strides
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.tracing.option_checks import flag
 from ...compiler.tracing.traced_array import located
 from ..eager.run import require_function
 from ..trees import flatten, show
@@ -28,21 +28,21 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = Fals
     regrouped.
 
     Args:
-        f: an associative function of two trees like `xs` that returns a third. It gets many slices at a time, along
-            `axis`, and must combine them one by one, like ``np.add``, ``np.matmul`` or a function from `vmap`.
-        xs: a pytree of arrays, all with the same length along `axis`.
-        reverse: start at the end. `f` then gets the later slice first.
-        axis: the axis of the slices; negative numbers count from the end.
+        f: an associative function of two trees like `xs` to a third. It gets many slices at a time, along `axis`, and
+            must combine them one by one, as ``np.add``, ``np.matmul`` and what `vmap` makes do.
+        xs: a pytree of arrays, all of the same length along `axis`.
+        reverse: begin at the end, where `f` gets the later slice first.
+        axis: of the slices; negative ones count from the end.
 
     Returns:
-        The running results, with the structure, shapes and dtypes of `xs`.
+        The running results, of the structure, shapes and dtypes of `xs`.
 
     For a symbolic length, a program serves all lengths from 2ᵏ + 1 to 2ᵏ⁺¹, and combines nearly all slices in each of
     its k + 1 steps. An export serves all lengths up to the declared maximum, with the steps for that maximum.
 
     Raises:
         TransformArgumentError: (a ValueError) the lengths differ, or an array has no such axis.
-        CarryMismatchError: (a TypeError and ValueError) `f` returns another structure, shape or dtype than it gets.
+        CarryMismatchError: (a TypeError and ValueError) `f` gives another structure, shape or dtype than it gets.
 
     >>> import numpy as np
     >>> associative_scan(np.add, np.arange(5))

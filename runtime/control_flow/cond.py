@@ -38,14 +38,14 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     functions may read and write outside arrays.
 
     Args:
-        pred: a bool, or a number, which is true unless it is 0. It has no axes.
-        true_fun, false_fun: functions of the operands. Their results must agree in structure, shapes and dtypes. Python
-            numbers take the dtype of the other result.
+        pred: a bool, or a number, which is true unless it is 0; no axes.
+        true_fun, false_fun: functions of the operands. Their results must agree in structure, shapes and dtypes;
+            Python numbers take the dtype of the other.
         operands: arrays, numbers, and pytrees of them.
 
     Raises:
         BranchMismatchError: (a TypeError and ValueError) the results do not agree.
-        ShapeError, TransformTypeError: `pred` is not a single number.
+        ShapeError, TransformTypeError: `pred` is not one number.
 
     >>> import numpy as np
     >>> from tracemill import grad
@@ -69,13 +69,13 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     there.
 
     Args:
-        index: an integer without axes. Negative numbers choose the first branch; they do not count from the end.
+        index: an integer without axes; -1 chooses the first branch, as all negative ones do.
         branches: a sequence of functions of the operands, whose results must agree.
         operands: arrays, numbers, and pytrees of them.
 
     Raises:
         TransformArgumentError: (a ValueError) there are no branches.
-        BranchMismatchError, ShapeError, TransformTypeError: as in `cond`.
+        BranchMismatchError, ShapeError, TransformTypeError: as of `cond`.
 
     >>> import numpy as np
     >>> from tracemill import compile

@@ -30,15 +30,15 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> A
 
     Args:
         lo, hi: integers without axes.
-        body: maps the number of the step and the carry to the next carry, as in `while_loop`. The number behaves like a
-            Python int: it takes the dtype of the other operand.
+        body: from the number of the step and the carry to the next carry, as of `while_loop`. The number takes the
+            dtype of what it meets, as one of Python's does.
         init: the first carry, a pytree of arrays and numbers.
 
     Returns:
         The last carry.
 
     Raises:
-        CarryMismatchError: (a TypeError and ValueError) `body` returns a different kind of carry than it gets.
+        CarryMismatchError: (a TypeError and ValueError) `body` returns another carry than it gets.
         TransformTypeError: (a TypeError) the bounds are not integers.
 
     >>> import numpy as np

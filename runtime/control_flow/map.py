@@ -21,17 +21,16 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
     """``f(x)`` for the slices x of `xs` along their first axis, stacked: a loop, so it needs little memory.
 
     Args:
-        f: a function of one slice. It may write to the slice, which is a copy.
+        f: a function of one slice, which may write to it: it is a copy.
         xs: a pytree of arrays, all with the same first axis.
-        batch_size: run `f` on this many slices at once, with `vmap`. Each slice has its own random numbers.
+        batch_size: run `f` on so many slices at once, by `vmap`, where each has random numbers of its own.
 
     Returns:
         The results of `f` with a new first axis.
 
     Raises:
         TransformArgumentError: (a ValueError) the first axes differ, or `batch_size` is not positive.
-        TransformTypeError: (a TypeError) an argument has the wrong type, or `f` returns something other than arrays and
-            numbers.
+        TransformTypeError: (a TypeError) for arguments of wrong types, and where `f` returns no arrays or numbers.
 
     >>> import numpy as np
     >>> map(lambda x: np.sum(x**2), np.array([[1.0, 2.0], [3.0, 4.0]]))

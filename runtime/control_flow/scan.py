@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.option_checks import flag
 from ...compiler.builder import bind_all
 from ...compiler.dtypes import INT64
 from ...compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
@@ -23,7 +24,6 @@ from ...compiler.ir import ArrayType, Value
 from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.symbolic_size import SymbolicSize, is_known, typical
-from ...compiler.tracing.option_checks import flag
 from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.value_ops import add, number
 from ..eager.nested_function import Captures, NestedFunction
@@ -50,24 +50,23 @@ def scan(
     inside.
 
     Args:
-        f: the step, from ``(carry, x)`` to ``(carry, y)``. The carry that it returns must have the structure, shapes
-            and dtypes of the one it gets. Python numbers in `init` take the dtype that `f` gives them.
+        f: the step, from ``(carry, x)`` to ``(carry, y)``. It must return the carry in the structure, shapes and dtypes
+            in which it gets it; Python numbers in `init` take the dtype that `f` gives them.
         init: the first carry, a pytree of arrays and numbers.
-        xs: a pytree of arrays, all with the same first axis, which the loop runs over; or None.
-        length: the number of steps; needed if `xs` is None.
-        reverse: start at the last slice. The y are still stacked in the order of the slices.
-        unroll: the number of steps in one iteration of the compiled loop.
-        checkpoint_every: for the backward pass, store only the inputs of every n-th step, and compute the rest again.
-            ``"sqrt"`` needs the least memory: about twice the square root of the number of steps.
+        xs: a pytree of arrays, all with the same first axis, over which the loop runs; None for none.
+        length: how many steps; needed where `xs` is None.
+        reverse: begin at the last slice. The y are stacked in the order of the slices all the same.
+        unroll: how many steps are written out in one turn of the compiled loop.
+        checkpoint_every: keep for the backward pass what enters every so many steps, and compute the rest again;
+            ``"sqrt"`` keeps the least, about twice the root of the number of steps.
 
     Returns:
         ``(carry, ys)``: the last carry, and the y with a new first axis.
 
     Raises:
-        CarryMismatchError: (a TypeError and ValueError) `f` returns a different kind of carry than it gets, or not a
-            pair.
-        TransformArgumentError: (a ValueError) the slices differ in length, or there is no length.
-        TransformTypeError: (a TypeError) an argument has the wrong type.
+        CarryMismatchError: (a TypeError and ValueError) `f` returns another carry than it gets, or no pair.
+        TransformArgumentError: (a ValueError) the slices do not have one length, or there is none.
+        TransformTypeError: (a TypeError) for arguments of wrong types.
 
     >>> import numpy as np
     >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))

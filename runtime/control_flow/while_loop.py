@@ -29,21 +29,20 @@ def while_loop(
     arrays.
 
     Args:
-        cond: maps the carry to a bool, or a number; the loop continues unless it is 0.
-        body: maps the carry to the next one, with the same structure, shapes and dtypes. Python numbers in `init` take
+        cond: from the carry to a bool, or a number, which goes on unless it is 0.
+        body: from the carry to the next one, of the same structure, shapes and dtypes; Python numbers in `init` take
             the dtype that `body` gives them.
         init: the first carry, a pytree of arrays and numbers.
-        max_steps: always stop after this many steps. With it, reverse mode needs memory for about ``2 *
-            sqrt(max_steps)`` carries, and runs each step once more. Without it, reverse mode needs memory for 34
-            carries, and runs each of n steps about ``log2(n)`` more times.
+        max_steps: stop after this many steps in any case. With it, reverse mode needs memory for about
+            ``2 * sqrt(max_steps)`` carries, and runs each step once more. Without it, reverse mode needs memory for 34
+            carries, and runs each of n steps about ``log2(n)`` times more.
 
     Returns:
         The last carry.
 
     Raises:
         CarryMismatchError: (a TypeError and ValueError) `body` returns another carry than it gets.
-        TransformTypeError, TransformArgumentError: `cond` does not return a single number, or writes to arrays from
-            outside.
+        TransformTypeError, TransformArgumentError: `cond` does not return one number, or writes to arrays from outside.
 
     >>> import numpy as np
     >>> while_loop(lambda c: c < 100, lambda c: 2 * c, 3)

@@ -31,9 +31,9 @@ def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callabl
 
     Args:
         func: any function of arrays, numbers and pytrees of them. It may write to its arguments.
-        policy: what to save beside the arguments; one of `tracemill.checkpoint_policies`: ``nothing``, ``everything``,
-            ``matmuls``, ``named("a", …)``. It applies to the operations of `func` itself, not to those in the bodies of
-            loops and branches.
+        policy: what to save beside the arguments, one of `tracemill.checkpoint_policies`: ``nothing``,
+            ``everything``, ``matmuls``, ``named("a", …)``. It sees the results of `func` itself, not those within
+            the bodies of loops and branches.
 
     Raises:
         TransformTypeError: (a TypeError) `func` is not a function, or `policy` is not a policy.

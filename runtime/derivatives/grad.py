@@ -34,25 +34,25 @@ def grad(
 
     Args:
         func: returns a 0-d float, or ``(float, aux)`` with ``has_aux=True``.
-        argnums: which positional arguments to differentiate. An int (default 0) gives a single gradient, a tuple gives
-            a tuple. The gradient of a pytree has the same structure, shapes and dtypes.
-        argnames: which keyword arguments to differentiate. Their gradients come in a dict by name; if you also give
-            `argnums`, the result has both.
-        holomorphic: the function is holomorphic: its arguments and result are complex, and the result of `grad` is its
-            complex derivative.
-        safe_where: a branch that `where` does not choose has derivative 0, even if its slope is infinite: ``where(x >
-            0, sqrt(x), 0)`` has derivative 0 at 0. Without it the derivative is NaN, with a `MaskedNaNWarning`.
-        convert: which code to convert, so that ``if`` and ``while`` on traced values become branches and loops: True
-            (your own modules), False (none), names of libraries such as ``("mylib",)``, or None: as in the function
-            around this call.
+        argnums: which positional arguments to differentiate: an int (default 0) gives a bare gradient, a
+            tuple gives a tuple. A pytree argument gives a gradient of the same structure, shapes and dtypes.
+        argnames: keyword arguments to differentiate; gives a dict by name, beside `argnums` if both are
+            given.
+        holomorphic: the function is holomorphic; arguments and result are complex, the result is its
+            derivative.
+        safe_where: what a `where` does not choose has the derivative 0, also where its slope is infinite:
+            ``where(x > 0, sqrt(x), 0)`` has the derivative 0 at 0. Without it that is NaN, with a `MaskedNaNWarning`.
+        convert: whose code is converted, so that ``if`` and ``while`` on values that are traced become branches and
+            loops: True (your own modules'), False (none), names of libraries such as ``("mylib",)``, or None: as the
+            function around this call.
 
     Returns:
         A function with the arguments of `func` that returns the gradient, or ``(gradient, aux)``.
 
     Raises:
-        NonScalarOutputError: (a TypeError) the function returns an array or several values.
-        TransformArgumentError: (a ValueError) an argument does not exist or is chosen twice.
-        TransformTypeError: (a TypeError) an argument has no derivative, for example an integer.
+        NonScalarOutputError: (a TypeError) when the function returns an array or several things.
+        TransformArgumentError: (a ValueError) for an argument that does not exist or is chosen twice.
+        TransformTypeError: (a TypeError) for arguments that have no derivative, such as integers.
 
     Python control flow on values works. For complex arguments the gradient points uphill: d|z| at 1j is 1j.
 

@@ -32,8 +32,8 @@ def hessian_diag(
     structure, there is a product per entry. Works inside `compile` and other transforms.
 
     Returns:
-        A function with the arguments of `func`. Its result has the structure, shapes and dtypes of `grad`. Arguments
-        and errors are those of `hessian`; a chunk is a number of products.
+        A function with the arguments of `func`; the result has the structure, shapes and dtypes of `grad`. Arguments
+        and errors as of `hessian`; a chunk is one of products.
 
     >>> import numpy as np
     >>> hessian_diag(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))

@@ -35,21 +35,21 @@ def hvp(
     Args:
         func: returns one real number, or ``(number, aux)`` with ``has_aux=True``.
         primals: a tuple or list of the positional arguments.
-        tangents: a direction for each of them, with the same structure, shapes and dtypes; None for an argument that
-            does not change, such as an integer.
-        argnums: the arguments of the gradient, as in `grad`. They decide the structure of the result.
-        batched: the first axis of every tangent is a batch of directions, and the result has it too. The function and
-            its derivative are computed once for the batch.
-        chunk_size, memory_limit: the number of directions of a batch to run at once, as in `vmap`.
-        randomness: whether `func` may draw random numbers, as in `jacrev`.
-        convert: which code to convert, as in `grad`.
+        tangents: a direction for each of them: the same structure, shapes and dtypes; None for an argument that
+            does not move, such as an integer.
+        argnums: the arguments by which the gradient is taken, as of `grad`: the structure of the result.
+        batched: the first axis of every tangent is a batch of directions; the result has it, too. The function
+            and its derivative are computed once for all.
+        chunk_size, memory_limit: how many directions of a batch to take at once, as of `vmap`.
+        randomness: whether `func` may draw random numbers, as of `jacrev`.
+        convert: whose code is converted, as of `grad`.
         kwargs: keyword arguments of `func`.
 
     Returns:
-        The product, with the structure of the gradient; ``(product, aux)`` with ``has_aux=True``.
+        The product, in the form of the gradient; ``(product, aux)`` with ``has_aux=True``.
 
     Raises:
-        TransformTypeError, NonScalarOutputError, TransformArgumentError: as in `grad` and `jvp`.
+        TransformTypeError, NonScalarOutputError, TransformArgumentError: as of `grad` and `jvp`.
 
     >>> import numpy as np
     >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),))

@@ -41,17 +41,17 @@ def jacrev(
     the chosen arguments' trees. Its dtype is that of the input. Keyword arguments are passed on. `func` runs once.
 
     Args:
-        func, argnums, has_aux, argnames, holomorphic: as in `grad`, but `func` may return any arrays.
-        chunk_size: the number of rows of an output to compute at once; by default all. Each chunk is written into its
-            part of one array. 1 is the plain loop.
-        memory_limit: instead of `chunk_size`, the memory that the batched passes may allocate, including the result: in
-            bytes, or as ``"512MB"``; see `vmap`.
-        randomness: whether `func` may draw from a `tracemill.random.Generator`: "error", or "same" for one draw for all
+        func, argnums, has_aux, argnames, holomorphic: as of `grad`, but `func` may return any arrays.
+        chunk_size: how many rows of an output to compute at once, each chunk written into its part of one array;
+            default: all; 1 is the plain loop.
+        memory_limit: instead, how much memory the mapped passes may allocate, the result included: bytes, or
+            ``"512MB"``; see `vmap`.
+        randomness: whether `func` may draw from a `tracemill.random.Generator`: "error" or "same", one draw for all
             rows.
-        safe_where, convert: as in `grad`.
+        safe_where, convert: as of `grad`.
 
     Raises:
-        TransformArgumentError: (a ValueError) an option is wrong. Also the errors of `grad`.
+        TransformArgumentError: (a ValueError) for wrong options; and the errors of `grad`.
 
     >>> import numpy as np
     >>> jacrev(lambda x: x**2)(np.array([1.0, 2.0]))

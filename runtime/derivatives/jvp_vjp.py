@@ -33,20 +33,20 @@ def jvp(
 
     Args:
         func: a function of arrays (or pytrees of them) that returns arrays.
-        primals: a tuple or list with the positional arguments; floating-point arrays or Python floats.
-        tangents: the direction, with the same structure, shapes and dtypes.
-        strict: raise an error if an output does not depend on the primals, instead of returning a zero tangent.
+        primals: a tuple or list with the positional arguments; floating arrays or Python floats.
+        tangents: the direction: the same structure, shapes and dtypes.
+        strict: raise if an output does not depend on the primals, instead of a zero tangent.
         has_aux: `func` returns ``(output, aux)``.
-        safe_where: as in `grad`: a branch that `where` does not choose has derivative 0.
-        convert: which code to convert, as in `grad`.
+        safe_where: as of `grad`: what a `where` does not choose has the derivative 0.
+        convert: whose code is converted, as of `grad`.
 
     Returns:
         ``(output, tangent)``, or ``(output, tangent, aux)``. Outputs of integer dtype have zero tangents.
 
     Raises:
-        TransformTypeError: (a TypeError) a primal has no derivative, for example an integer.
-        TreeMismatchError, ShapeError: (ValueErrors) the tangents do not match the primals.
-        DTypeError: (a TypeError) a tangent has another dtype.
+        TransformTypeError: (a TypeError) for primals that have no derivative, such as integers.
+        TreeMismatchError, ShapeError: (ValueErrors) for tangents that do not fit the primals.
+        DTypeError: (a TypeError) for tangents of another dtype.
 
     >>> import numpy as np
     >>> jvp(np.sin, (0.0,), (1.0,))
@@ -119,15 +119,15 @@ def vjp(
     """The value of `func` at `primals`, and the map from cotangents of the output to those of the primals.
 
     Returns:
-        ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``. ``vjp_fn(cotangents)`` takes the structure of the output,
-        where None means zero, and returns a tuple with one cotangent per primal. With ``batched=True`` the first axis
-        of each cotangent is a batch. The forward values are computed once. `safe_where` and `convert` work as in
-        `grad`.
+        ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``. ``vjp_fn(cotangents)`` takes the structure of the
+        output (None inside it means zero) and returns a tuple with one cotangent per primal; with
+        ``batched=True`` the first axis of each cotangent is a batch. The forward values are computed once.
+        `safe_where` and `convert` are those of `grad`.
 
     Raises:
-        TransformTypeError: (a TypeError) a primal has no derivative, for example an integer.
-        NotDifferentiableError: (a TypeError) an output is not a floating-point array.
-        TreeMismatchError, ShapeError, DTypeError: from ``vjp_fn``: the cotangents do not match the output.
+        TransformTypeError: (a TypeError) for primals that have no derivative, such as integers.
+        NotDifferentiableError: (a TypeError) for outputs that are not floating arrays.
+        TreeMismatchError, ShapeError, DTypeError: by ``vjp_fn``, for cotangents that do not fit the output.
 
     >>> import numpy as np
     >>> out, vjp_fn = vjp(np.multiply, 2.0, 3.0)

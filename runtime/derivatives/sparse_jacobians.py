@@ -33,12 +33,12 @@ def sparsity(
     flow takes the same path and computed indices have the same values.
 
     Returns:
-        A function of the arguments of `func` that returns a `Sparsity`. Its ``.pattern`` is a boolean
+        A function of the arguments of `func` that gives a `Sparsity`, with ``.pattern``, a boolean
         `scipy.sparse.csr_array` of all output entries by all input entries. ``jacobian(func, sparse=found)`` and
-        ``hessian`` (with the pattern of the gradient) can reuse it.
+        ``hessian`` (of the pattern of the gradient) use it again.
 
     Raises:
-        MissingPackageError: (an ImportError) SciPy is not installed. Also the errors of `jacobian`.
+        MissingPackageError: (an ImportError) SciPy is not installed; and the errors of `jacobian`.
 
     >>> import numpy as np
     >>> sparsity(lambda x: x[1:] * x[:-1])(np.ones(4))

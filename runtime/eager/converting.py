@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+from ...compiler.callers.user_code import CONVERTS
 from ...compiler.errors import TransformArgumentError
-from ...compiler.frontend.conversion import CONVERTS, converted
+from ...compiler.frontend.conversion import converted
 from ...compiler.nesting import shown
 from .run import like_function
 
@@ -16,7 +17,7 @@ def converting(func: Callable[..., Any], convert: Convert) -> Callable[..., Any]
     surrounding setting.
 
     Raises:
-        TransformArgumentError: `convert` is not a valid value.
+        TransformArgumentError: `convert` is none of these.
     """
     if convert is None:
         return func

@@ -73,9 +73,9 @@ def refusing_impure_calls(
     functions are traced at full speed.
 
     Raises:
-        RandomStateError: code drew a random number.
-        ClockError: code read a clock, with `clocks`. The standard library and installed packages may read clocks,
-            because they log and measure, except the package that contains `function`.
+        RandomStateError: a number was drawn.
+        ClockError: a clock was read, if `clocks`. Clocks may be read by the standard library and by installed packages,
+            which log and measure, except by the package that `function` is from.
     """
     outer = sys.getprofile()
     is_taken = outer is not None and not callable(outer)  # by cProfile in Python 3.11, which cannot share

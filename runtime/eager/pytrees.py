@@ -26,15 +26,15 @@ def register_pytree(
 
     Args:
         cls: the class.
-        flatten: returns ``(children, metadata)``. The metadata must be hashable and is part of the structure.
-        unflatten: creates the object from ``(metadata, children)``. It must accept any children, not only arrays.
+        flatten: gives ``(children, metadata)``; the metadata must be hashable and is part of the structure.
+        unflatten: makes the object from ``(metadata, children)``. It must take any children, not only arrays.
 
     Returns:
         `cls`.
 
     Raises:
         TransformTypeError: (a TypeError) `cls` is not a class, or `flatten` or `unflatten` is not a function.
-        TransformArgumentError: (a ValueError) `cls` is already a container.
+        TransformArgumentError: (a ValueError) `cls` is a container already.
 
     >>> class Interval:
     ...     def __init__(self, low, high):
@@ -53,14 +53,14 @@ def register_dataclass(cls: type[T], *, static: Sequence[str] = ()) -> type[T]:
 
     Args:
         cls: a dataclass.
-        static: fields that are settings, not data. They are hashable, never traced, and part of the structure.
+        static: fields that are settings rather than data: hashable, never traced, part of the structure.
 
     Returns:
         `cls`.
 
     Raises:
         TransformTypeError: (a TypeError) `cls` is not a dataclass.
-        TransformArgumentError: (a ValueError) `cls` is already a container, or has no such field.
+        TransformArgumentError: (a ValueError) `cls` is a container already, or has no such field.
 
     >>> @register_dataclass
     ... @dataclasses.dataclass

@@ -68,9 +68,9 @@ def as_argument(leaf: Any, name: str, *, known: bool, shared: bool = True) -> Ar
 
     Args:
         leaf: the array or number.
-        name: how the function reaches it, such as ``args[0]['w']``.
-        known: tracing may read its value.
-        shared: arguments that are the same array also share memory inside.
+        name: how it is reached, such as ``args[0]['w']``.
+        known: tracing may look at the value.
+        shared: arguments that are the same array are the same memory inside, too.
     """
     scalar = leaf.is_scalar if is_traced(leaf) else not isinstance(leaf, np.ndarray)
     identity = id(leaf) if shared and is_array(leaf) else None

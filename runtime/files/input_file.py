@@ -50,7 +50,7 @@ def opened(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
     """A regular file, open for reading.
 
     Raises:
-        InputFileError: it is a folder, a pipe, a socket or a device. Nothing is read, so nothing blocks.
+        InputFileError: it is a folder, a pipe, a socket or a device. Nothing is read, so that nothing waits for data.
         OSError: it is missing, or cannot be read.
     """
     if not stat.S_ISREG(mode := os.stat(path).st_mode):  # opening a device may have an effect

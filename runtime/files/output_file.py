@@ -20,8 +20,8 @@ def check_output(path: Path, *, overwrite: bool) -> Path:
     """The path that would be written: the path itself, or the target of a link.
 
     Raises:
-        OutputFileError: the path is a folder, a device, a pipe or a socket.
-        OutputExistsError: the file exists, and `overwrite` is not set.
+        OutputFileError: there is a folder, a device, a pipe or a socket.
+        OutputExistsError: there is a file, and `overwrite` is not set.
     """
     try:
         mode = os.stat(path).st_mode
@@ -48,8 +48,8 @@ def write_output(path: Path, content: bytes, *, overwrite: bool) -> None:
     A link is followed: its target is written, and the link stays.
 
     Raises:
-        OutputFileError, OutputExistsError: as in `check_output`.
-        OSError: the file cannot be written. An existing file is unchanged.
+        OutputFileError, OutputExistsError: as `check_output`.
+        OSError: the file cannot be written. What was there is unchanged.
     """
     final = check_output(path, overwrite=overwrite)
     temporary = temporary_in(final.parent)

@@ -28,7 +28,7 @@ def compute(
     NumPy's functions, which define the ops, dispatch to CuPy for its arrays.
 
     Raises:
-        ImportError: CuPy cannot be imported, or an NVIDIA library that it needs is not installed.
+        ImportError: CuPy does not start, or a library of NVIDIA's that it calls is not installed.
     """
     import cupy
     import cupyx

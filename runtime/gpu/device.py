@@ -33,8 +33,8 @@ def gpu(ordinal: int = 0) -> "Device":
     """The GPU with a number. It is opened once and stays open.
 
     Raises:
-        MissingPackageError, NoDriverError: cuda-bindings or NVIDIA's driver is not installed.
-        NoGpuError: there is no GPU with this number.
+        MissingPackageError, NoDriverError: cuda-bindings, or NVIDIA's driver, is not there.
+        NoGpuError: there is no GPU of this number.
     """
     found = _devices.get(ordinal)
     if found is not None:
@@ -49,7 +49,7 @@ def gpus() -> list["Device"]:
     """All GPUs, opened.
 
     Raises:
-        MissingPackageError, NoDriverError, NoGpuError: there is no GPU, or no driver or package for it.
+        MissingPackageError, NoDriverError, NoGpuError: there is none, or nothing to reach it by.
     """
     return [gpu(ordinal) for ordinal in range(_count())]
 
@@ -144,7 +144,7 @@ class Device:
         """Uninitialised memory of at least one byte, aligned to 256 bytes.
 
         Raises:
-            GpuMemoryError: the memory is full, even after unused arrays are released.
+            GpuMemoryError: the memory is full, even after unused arrays have been collected.
         """
         with self:
             self._drop_finished()
@@ -265,7 +265,7 @@ class Device:
         """Wait until all work that is queued is done.
 
         Raises:
-            GpuError: some of the work failed.
+            GpuError: some of it has failed.
         """
         with self:
             self._do(self._driver.cuStreamSynchronize(self.stream), "waiting for")

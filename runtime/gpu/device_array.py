@@ -28,7 +28,7 @@ class DeviceArray(ForeignArray):
 
     Attributes:
         shape: the lengths of the axes.
-        dtype: NumPy's dtype, or ``ml_dtypes.bfloat16``.
+        dtype: NumPy's, or that of ``ml_dtypes.bfloat16``.
         device: the GPU.
         pointer: the address of the first element.
 
@@ -88,7 +88,7 @@ class DeviceArray(ForeignArray):
         """Copy an array of this shape and dtype, on the same GPU or on the host, into this one's memory.
 
         Raises:
-            ArgumentValueError: the memory belongs to another library, and is read-only.
+            ArgumentValueError: it belongs to another library, and is read-only.
         """
         if self.memory.is_read_only:
             raise ArgumentValueError(
@@ -114,7 +114,7 @@ class DeviceArray(ForeignArray):
         """The only element, as a Python number.
 
         Raises:
-            ArgumentValueError: the array does not have exactly one element.
+            ArgumentValueError: there is not exactly one.
         """
         if self.size != 1:
             raise ArgumentValueError(f"item() of {self.type}: only an array of one element is a number")
@@ -172,8 +172,8 @@ class DeviceArray(ForeignArray):
         """The array for a library that works on `stream`, which waits for the work queued so far.
 
         Raises:
-            ArgumentValueError: ``copy=False``, but the other library wants the array on the host.
-            WrongDeviceError: the other library wants the array on another GPU.
+            ArgumentValueError: ``copy=False``, but the library wants it on the host.
+            WrongDeviceError: the library wants it on another GPU.
         """
         del max_version  # a producer may answer in version 0 of the standard
         if dl_device is not None and dl_device[0] == dlpack.HOST:

@@ -21,18 +21,17 @@ def device_put(tree: Any, device: int = 0) -> Any:
     already on that GPU share their memory with the result; those on another one are copied from GPU to GPU.
 
     Args:
-        tree: an array or a number, or a container of them, with any shapes and supported dtypes.
-        device: the number of the GPU in CUDA's order.
+        tree: an array or a number, or a container of them, of any shapes and dtypes that programs have.
+        device: the number of the GPU, as CUDA counts them.
 
     Returns:
-        The same containers with a `DeviceArray` for each array and number. Traced arrays stay unchanged: they live
+        The same containers with a `DeviceArray` for each array and number. Traced arrays stay as they are: they lie
         where the program runs.
 
     Raises:
-        MissingPackageError, NoDriverError, NoGpuError: there is no GPU with this number, or no driver or package for
-            it.
-        GpuMemoryError: (a MemoryError) the arrays do not fit in its memory.
-        ForeignArrayError: (a ValueError) an array of another library is not contiguous in C order.
+        MissingPackageError, NoDriverError, NoGpuError: there is no GPU of this number, or nothing to reach it by.
+        GpuMemoryError: (a MemoryError) the arrays do not fit into its memory.
+        ForeignArrayError: (a ValueError) an array of another library does not lie in C order.
         ArgumentTypeError, DTypeError: (TypeErrors) a leaf is not an array of numbers.
 
     >>> import numpy as np, tracemill as tm

@@ -133,7 +133,7 @@ def taken(given: Any, name: str) -> Layout:
     """The array in a capsule, which this consumes. `name` is the name of the library's class in messages.
 
     Raises:
-        ForeignArrayError: NumPy has no such dtype.
+        ForeignArrayError: its dtype is none that NumPy has.
     """
     address = _pointer_of(given, _FRESH)
     _rename(given, _USED)

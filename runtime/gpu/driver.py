@@ -99,7 +99,7 @@ def checked(result: tuple[Any, ...], doing: str) -> Any:
     """The results of a driver function besides its status: none, a value, or a tuple.
 
     Raises:
-        TracemillError: the status is a failure. Its name decides which GPU error this is.
+        TracemillError: the status is a failure; its name decides which of the errors of GPUs this is.
     """
     if result[0]:
         raise failure(result[0], doing)

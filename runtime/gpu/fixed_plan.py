@@ -17,7 +17,7 @@ def fixed_plan(plan: Plan, sizes: Mapping[str, int]) -> Plan:
     """The plan with ints in place of all expressions, checked, as planning gives it for arrays of these sizes.
 
     Raises:
-        ParseError: the plan was not made for these sizes.
+        ParseError: it was not made for such sizes.
     """
     try:
         fixed = _Fixing(sizes).plan(plan)

@@ -37,7 +37,7 @@ def capture(device: Device, launches: Callable[[int], None]) -> LaunchGraph:
     Memory that the launches use must live as long as the graph is replayed. The function must not wait or allocate.
 
     Raises:
-        GpuError: the work includes something that cannot be recorded.
+        GpuError: it has done what cannot be recorded.
     """
     found = driver()
     doing = f"recording launches on {device.name}"

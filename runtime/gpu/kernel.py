@@ -21,13 +21,13 @@ class LoadedKernel:
 
     Args:
         device: the GPU.
-        code: a cubin, or zero-terminated PTX, which the driver compiles.
-        name: the name of the function in it.
-        warps: the number of groups of 32 threads per program.
-        shared_bytes: the shared memory per program.
-        pointers: the number of arrays that it takes.
-        numbers: the number of integers that it takes after them.
-        scratch_bytes: the memory that Triton needs for each program.
+        code: a cubin, or PTX with a zero behind it, which the driver compiles.
+        name: the function in it.
+        warps: how many groups of 32 threads a program has.
+        shared_bytes: the shared memory of a program.
+        pointers: how many arrays it takes.
+        numbers: how many whole numbers it takes behind them.
+        scratch_bytes: memory that Triton wants of us, for each program.
 
     Raises:
         GpuCodeError: the code is for another kind of GPU, or the driver is too old for it.

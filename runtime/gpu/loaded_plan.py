@@ -32,11 +32,11 @@ class LoadedPlan:
     """Queues a plan on the stream of its device. Only one thread at a time runs it: call inside ``with device:``.
 
     Args:
-        plan: the steps.
+        plan: what is done.
         kernels: the functions that it launches, by their names in the plan.
-        device: the GPU.
-        arena: the address of the memory for intermediate arrays.
-        constants: the constants that are already on the device; others are added.
+        device: where.
+        arena: the address of the memory that the plan works in.
+        constants: those that lie on the device already, to which others are added.
     """
 
     def __init__(

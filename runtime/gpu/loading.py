@@ -26,7 +26,7 @@ def loaded_kernel(device: Device, code: bytes, about: Mapping[str, Any]) -> Load
     """A kernel with this code on a GPU.
 
     Raises:
-        GpuCodeError: the GPU cannot run it.
+        GpuCodeError: the GPU does not run it.
     """
     return LoadedKernel(
         device,

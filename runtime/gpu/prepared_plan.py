@@ -17,11 +17,11 @@ class PreparedPlan:
     Call inside ``with device:``.
 
     Args:
-        plan: the steps, for arrays of known sizes.
+        plan: what is done, for arrays of known sizes.
         kernels: the functions that it launches, by their names in the plan.
-        device: the GPU.
-        arena: the memory for intermediate arrays. It must live as long as this plan runs.
-        constants: arrays that are already on the device; others are added.
+        device: where.
+        arena: the memory that it works in, which must live as long as this is run.
+        constants: arrays that lie on the device already, to which others are added.
     """
 
     def __init__(

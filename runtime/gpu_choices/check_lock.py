@@ -19,12 +19,12 @@ def check_lock(path: Path, *, by_compiling: bool = False) -> Entries:
 
     Args:
         path: the file.
-        by_compiling: compile each kernel with Triton for its target.
+        by_compiling: let Triton compile each kernel as it is chosen, for its own target.
 
     Raises:
-        LockFileError: the file is missing or damaged, a kernel cannot have the choices in it, or Triton cannot compile
-            the kernel, or not without spilling registers.
-        MissingPackageError: kernels have to be compiled, and Triton is not installed.
+        LockFileError: there is no such file, it is damaged, a kernel cannot have what is chosen of it, or Triton does
+            not compile it, or not into registers.
+        MissingPackageError: kernels are to be compiled, and Triton is not installed.
     """
     if not path.exists():
         raise LockFileError(f"{path} is not there: autotune=True writes it where a GPU is")

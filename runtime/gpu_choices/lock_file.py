@@ -24,7 +24,7 @@ def read_lock(path: Path) -> Entries:
     """The entries of a lock file; none if there is no such file. Nothing in it is executed.
 
     Raises:
-        LockFileError: the file cannot be read, or is not a valid lock file.
+        LockFileError: the file cannot be read, or does not say what it should.
     """
     try:
         content = read_whole(path, LARGEST)

@@ -32,7 +32,7 @@ def entries_in(content: bytes, path: Path) -> Entries:
     """The entries of a lock file with this content.
 
     Raises:
-        LockFileError: it is not a valid lock file.
+        LockFileError: it does not say what it should.
     """
     return _Reader(path, content).entries()
 

@@ -14,7 +14,7 @@ def files_for(graph: Graph, target: str, *, fast_math: bool) -> dict[str, bytes]
     """The files of a program for a target such as ``cuda:sm_90``, and the text of its graph.
 
     Raises:
-        MissingPackageError, BackendError, KernelError: as in `build_program`.
+        MissingPackageError, BackendError, KernelError: as `build_program` does.
     """
     graph = canonicalize(graph, "triton")
     program = triton_program(optimize(graph, "triton"), {}, fast_math=fast_math)

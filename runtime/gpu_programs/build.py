@@ -85,8 +85,8 @@ class GpuStrategy:
 
         Raises:
             LockFileError: the lock file cannot be written.
-            MissingPackageError: Triton is not installed.
-            KernelError, GpuCodeError: Triton cannot compile a kernel, or the GPU cannot run it.
+            MissingPackageError: there is no Triton.
+            KernelError, GpuCodeError: Triton does not compile a kernel, or the GPU does not run it.
         """
         fast_math = self._target.options.fast_math
         with stage("print"):

@@ -79,7 +79,7 @@ def instructions(kernels: Sequence[BuiltKernel]) -> str:
 
     Raises:
         MissingPackageError: there is no disassembler.
-        KernelError: the disassembler cannot read the code.
+        KernelError: it does not read the code.
     """
     command = disassembler()
     with ScratchFolder() as folder:
@@ -93,7 +93,7 @@ def disassembler() -> list[str]:
     """The command that shows a cubin: that of the CUDA toolkit, or the one in Triton's package.
 
     Raises:
-        MissingPackageError: there is no disassembler.
+        MissingPackageError: there is none.
     """
     places = [os.defpath if (path := os.environ.get("PATH")) is None else path]
     triton = find_spec("triton")

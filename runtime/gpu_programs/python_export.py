@@ -15,7 +15,7 @@ def as_triton(function: TracedFunction, *, fast_math: bool = False) -> Mapping[s
     of `compile`.
 
     Raises:
-        ExportError: NumPy would have to compute a part of it, or the function needs more than NumPy. The message says
+        ExportError: NumPy would have to compute a part of it, or the function needs more than NumPy; the message says
             what.
     """
     refuse_checks(function.program.graph.name, function.program.graph)

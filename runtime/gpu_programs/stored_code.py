@@ -26,7 +26,7 @@ def build_of_stored(code: Code, graph: Graph, device: Device) -> Build | None:
     The GPU's own machine code comes first, then its PTX, then that of the nearest older one that newer GPUs can run.
 
     Raises:
-        GpuCodeError: the code is missing, or the driver refuses it.
+        GpuCodeError: neither is there, or the driver refuses them.
     """
     if not code:
         return None

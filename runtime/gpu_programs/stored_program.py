@@ -109,8 +109,8 @@ def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> S
     """The program in files as `files_of` returns them.
 
     Raises:
-        ParseError: the plan is not valid or does not match the other files, or the code or its PTX is for another
-            architecture, or takes other parameters than the plan passes.
+        ParseError: the plan is none, or does not fit what lies beside it; or the code or its PTX is for another
+            architecture, or takes other parameters than the plan gives it.
     """
     if len(files.get(PLAN, b"")) > LARGEST_PLAN:
         raise ParseError(f"{PLAN} has {len(files[PLAN])} bytes, and {LARGEST_PLAN} are read")

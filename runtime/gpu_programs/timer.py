@@ -44,9 +44,9 @@ def measure(call: Callable[[], object], device: Device, *, cold: bool = False) -
     in between, so that the time is that of the GPU if it is the slower side.
 
     Args:
-        call: the function to time. It runs inside ``with device:``.
+        call: what is measured. It runs inside of ``with device:``.
         device: the GPU.
-        cold: overwrite the cache before each call, so that the call starts with a cold cache.
+        cold: write over the cache before each call, so that the call finds nothing in it.
     """
     flushed = device.allocate(2 * device.cache_bytes) if cold else None
     started, calls = perf_counter(), 0

@@ -42,7 +42,7 @@ def tuned(
 
     Raises:
         LockFileError: the file is damaged, or cannot be written.
-        KernelError, GpuCodeError: Triton cannot compile a kernel with its default sizes, or the GPU cannot run it.
+        KernelError, GpuCodeError: Triton does not compile a kernel as the rules want it, or the GPU does not run it.
     """
     target = architecture(device)
     entries = read_lock(path)

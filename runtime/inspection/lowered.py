@@ -36,8 +36,8 @@ class Lowered(LoweredProgram):
         linked with what it became.
 
         Args:
-            recompiles: the text of `CompiledFunction.explain_recompile`.
-            machine_code: compile kernels for GPUs, if Triton is installed, to show their registers. This takes seconds.
+            recompiles: what `CompiledFunction.explain_recompile` says.
+            machine_code: compile kernels for GPUs, if Triton is there, to say how many registers they take: seconds.
 
         >>> import numpy as np, tracemill as tm
         >>> page = tm.compile(lambda x: np.sin(x) ** 2).lower(np.ones(3)).html()

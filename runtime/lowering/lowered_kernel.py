@@ -77,11 +77,10 @@ class Kernel:
         """Its functions in machine code, in the order in which they run, with registers, spills and shared memory.
 
         Args:
-            architecture: such as ``"cuda:sm_90"``; this GPU need not be present. By default that of the present GPU,
-                else this one.
+            architecture: such as ``"cuda:sm_90"``, which need not be here; by default that of the GPU, else that one.
 
         Raises:
-            BackendError: it is not a GPU program.
+            BackendError: it is not a program for GPUs.
             MissingPackageError: Triton is not installed.
             KernelError: Triton refuses it.
         """
@@ -103,7 +102,7 @@ class Kernel:
         """The same as instructions of the processor. Raises like `built`.
 
         Raises:
-            MissingPackageError: neither nvdisasm nor cuobjdump is installed.
+            MissingPackageError: neither nvdisasm nor cuobjdump is there.
         """
         from ..gpu_programs.machine_code import instructions
 

@@ -1,7 +1,7 @@
 """`LoweredProgram`: every stage between a Python function and its generated source, computed when it is asked for."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from ...compiler.analysis.memory_use import MemoryUse
 from ...compiler.backends.c.module.library import PrintFunction
 from ...compiler.errors import BackendError
+from ...compiler.free_sizes import names_bound_in
 from ...compiler.frontend.traced_program import Program, in_memory_order, trace
 from ...compiler.ir import Graph
 from ...compiler.shapes.guards import Guards
+from ...compiler.shapes.scope import USUAL
+from ...compiler.substitution import Substitution
 from ...passes.fusion.report import Report
-from ...passes.lowering.fix_sizes import fix_sizes
 from ...passes.optimizations.fuse import fusion_report
 from ..builder.build import why_cached
 from ..eager.transform_log import SeenTransform, seen_transforms
@@ -25,7 +27,7 @@ from ..variants.compile_spec import CompileSpec
 from ..variants.donation import donated_inputs
 from ..variants.layout_guards import entering_orders, layout_guards
 from ..variants.signature import Signature, arguments_for, gpu_of
-from ..variants.symbolic_call import SymbolicCall
+from ..variants.symbolic_call import SymbolicCall, answering_for_one_call
 from .cost import Cost, cost_of
 from .lowered_kernel import Kernel, check_for_gpus, kernels_of
 
@@ -85,16 +87,19 @@ class LoweredProgram:
     @cached_property
     def sized(self) -> Graph:
         """The graph after all passes for the sizes of this call, if sizes have names: for counting."""
-        return fix_sizes(self.optimised, self.sizes) if self.sizes else self.optimised
+        if not self.sizes:
+            return self.optimised
+        return Substitution(lambda size: size.at(self.sizes)).graph(self.optimised)
 
-    @property
+    @cached_property
     def sizes(self) -> dict[str, int]:
-        """The values of named sizes in this call."""
-        return {} if self._symbolic is None else dict(self._symbolic.scope.hints)
+        """The named sizes in this call, and an example for each length that the program finds out when it runs."""
+        known = {} if self._symbolic is None else dict(self._symbolic.scope.hints)
+        return dict.fromkeys(names_bound_in(self.graph), USUAL) | known
 
     def answering(self) -> AbstractContextManager[None]:
         """Inside the block, named sizes can be compared: results are for the call that was lowered."""
-        return nullcontext() if self._symbolic is None else self._symbolic.answering()
+        return answering_for_one_call() if self._symbolic is None else self._symbolic.answering()
 
     @property
     def signature(self) -> Signature:
@@ -188,7 +193,7 @@ class LoweredProgram:
         """Whether the program would come from the disk cache, and if not, why: one line. Nothing is compiled.
 
         Raises:
-            BackendError: it is a GPU program; its kernels are cached per GPU.
+            BackendError: it is a program for GPUs, whose kernels are kept by the GPU that is there.
         """
         if self.backend == "triton":
             raise BackendError(
@@ -230,11 +235,10 @@ class LoweredProgram:
         """The machine code of a program for a GPU, by functions, with registers, spills and shared memory.
 
         Args:
-            architecture: such as ``"cuda:sm_90"``; this GPU need not be present. By default that of the present GPU,
-                else this one.
+            architecture: such as ``"cuda:sm_90"``, which need not be here; by default that of the GPU, else that one.
 
         Raises:
-            BackendError: it is not a GPU program.
+            BackendError: it is not a program for GPUs.
             MissingPackageError: Triton is not installed.
             KernelError: Triton refuses a function.
         """
@@ -257,7 +261,7 @@ class LoweredProgram:
         """The same as instructions of the processor. Raises like `built`.
 
         Raises:
-            MissingPackageError: neither nvdisasm nor cuobjdump is installed.
+            MissingPackageError: neither nvdisasm nor cuobjdump is there.
         """
         from ..gpu_programs.machine_code import instructions
 

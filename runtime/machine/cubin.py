@@ -60,7 +60,7 @@ def kernels_in(cubin: bytes) -> Mapping[str, KernelFacts]:
     """The kernels of a cubin by name.
 
     Raises:
-        CubinError: this is not a cubin, or it is inconsistent.
+        CubinError: this is not a cubin, or it contradicts itself.
     """
     try:
         return _Elf(cubin).kernels()

@@ -51,7 +51,7 @@ def kernel_in(ptx: bytes) -> PtxFacts:
     """The facts about the only kernel in a text.
 
     Raises:
-        ParseError: it is not PTX with a single kernel in the form that Triton writes.
+        ParseError: it is not PTX in the form that Triton writes, with one kernel.
     """
     if len(ptx) > LARGEST:
         raise ParseError(f"PTX of {len(ptx)} bytes is longer than the {LARGEST} that are read")

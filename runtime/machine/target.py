@@ -66,9 +66,8 @@ def target_of(backend: str, fast_math: bool, gpu: int | None = None, lock: Path 
     """The target: ``"auto"`` is the GPU of the arguments, otherwise C if a compiler works, otherwise NumPy.
 
     Raises:
-        BackendError, MissingCompilerError, CompilerError: there is no such backend, or no C compiler for it; or
-            arguments are on a GPU but the backend runs on the host; or there is a lock file but the backend makes no
-            choices.
+        BackendError, MissingCompilerError, CompilerError: there is no such backend, or no C compiler for it; or the
+            arguments lie on a GPU, and it computes on the host; or there is a lock file, and it has nothing to choose.
     """
     wanted = backend if backend != "auto" or gpu is not None else usual_backend()
     check_backend(wanted, "TRACEMILL_BACKEND" if backend == "auto" else "backend")

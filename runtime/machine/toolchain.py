@@ -105,8 +105,8 @@ class Toolchain:
         """The shared library made from a C text. If it fails and `keeps_text`, the text stays where the error says.
 
         Raises:
-            MissingCompilerError: the compiler no longer exists.
-            CompilerError: the compiler fails. The message is the compiler's.
+            MissingCompilerError: the compiler is no longer found.
+            CompilerError: it fails; what it says.
         """
         if not self.is_found:
             raise missing_compiler(None)
@@ -132,8 +132,8 @@ def toolchain() -> Toolchain:
     still be the one whose programs are in the cache.
 
     Raises:
-        MissingCompilerError: there is no compiler.
-        CompilerError: none of the compilers can compile a few lines. The message is that of the first.
+        MissingCompilerError: there is none.
+        CompilerError: there are some, but none can compile a few lines: what the first of them says.
     """
     found = _known(tuple(map(os.environ.get, (*SETTINGS, "PATH", "TRACEMILL_CACHE", "TRACEMILL_CACHE_DIR"))))
     if isinstance(found, Toolchain):
@@ -384,7 +384,7 @@ def _run(line: Sequence[str], seconds: float, folder: str | None = None) -> tupl
     """The exit status of a compiler, and its output on both streams. None of its processes outlives the call.
 
     Raises:
-        CompilerError: it cannot start, or takes too long.
+        CompilerError: it cannot be started, or has not ended after so many seconds.
     """
     try:
         with _CompilerProcess(line, folder) as process:

@@ -100,7 +100,7 @@ def target_named(name: str) -> Target:
     """``cuda:sm_90`` and ``hip:gfx942`` as targets.
 
     Raises:
-        ArgumentValueError: the name has none of these forms.
+        ArgumentValueError: the name is none of these forms.
 
     >>> target_named("cuda:sm_90")
     Target(platform='cuda', architecture=90)
@@ -133,8 +133,8 @@ def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
 
     Raises:
         MissingPackageError: Triton is not installed.
-        BackendError: Triton is in interpreter mode.
-        KernelError: Triton refuses a function, or its parameters are not at their expected offsets.
+        BackendError: Triton is set to interpret what it should compile.
+        KernelError: Triton refuses a function, or its parameters do not lie where they should.
     """
     sources = [
         Source(

@@ -13,11 +13,12 @@ from ...passes.lowering.inline_calls import inline_calls
 from ...passes.lowering.inline_rules import inline_rules
 from ...passes.optimizations.reroll import reroll
 from ...passes.pipeline import run
+from ...passes.simplification.mask_selections import mask_selections
 from ...passes.simplification.remove_dead_code import remove_dead_code
 from ..environment import checking
 from ..stage_times import pass_times
 
-CANONICAL = (decompose_composites, remove_dead_code, reroll)
+CANONICAL = (decompose_composites, mask_selections, remove_dead_code, reroll)
 """Their result is the text for the key of the disk cache: short, with Python loops as loops."""
 
 

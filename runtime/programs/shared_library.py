@@ -19,7 +19,7 @@ def link(function: Callable[..., Any], library: bytes, folder: Path | None) -> N
     The library is unloaded after the last of them is gone.
 
     Raises:
-        CompilerError: the system cannot load it.
+        CompilerError: the system does not load it.
     """
     take: Callable[[Any, int, int, Any], None] = function.__globals__["link"]
     try:

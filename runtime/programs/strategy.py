@@ -33,8 +33,8 @@ class Strategy(Protocol):
 
         Args:
             text: the canonical graph.
-            donated: the inputs whose memory results may reuse.
-            sizes: facts about named sizes.
+            donated: the inputs whose memory results may take.
+            sizes: what is known of named sizes.
         """
         ...
 

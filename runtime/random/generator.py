@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.option_checks import flag, whole
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...compiler.nesting import shown
 from ...compiler.tracing.foreign_memory import ForeignMemory
-from ...compiler.tracing.option_checks import flag, whole
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced, located, wrap
 from ...compiler.value_ops import constant
@@ -170,9 +170,9 @@ class Generator(ByReference):
         Args:
             mean, cov: the leading axes broadcast.
             size: the shape without the last axis.
-            method: how to factor `cov`. "cholesky" needs a positive definite matrix, and has derivatives everywhere.
-                "eigh" and "svd" (NumPy's default) also work for singular matrices. Compiled and uncompiled results
-                agree up to the rounding of matrix products.
+            method: the factor of `cov`: "cholesky", which must be positive definite and has derivatives everywhere;
+                "eigh", or "svd" as by default in NumPy, for which it may be singular. Compiled or not the vectors agree
+                up to the rounding of matrix products.
         """
         return located(self._multivariate_normal, mean, cov, size, dtype, method)
 
@@ -330,8 +330,7 @@ class Generator(ByReference):
 
         Args:
             logits: unnormalised logarithms of probabilities.
-            size: the shape of the result; `logits` without `axis` must broadcast to it. None for the shape of `logits`
-                without `axis`.
+            size: a shape to which that of `logits` without `axis` broadcasts; that shape if None.
             axis: the axis of the categories.
         """
         return located(self._categorical, logits, size, axis)
@@ -387,11 +386,11 @@ class Generator(ByReference):
 
         Args:
             a: an array, or an int.
-            size: the shape of the result; None for a single one.
-            replace: whether an entry can be chosen again.
-            p: the probability of each entry; None for equal ones.
-            axis: the axis of `a` to choose from.
-            shuffle: without replacement, whether the order is random too. Here it always is.
+            size: how many, as a shape; None for one.
+            replace: whether one can be chosen again.
+            p: the probability of each; None for equal ones.
+            axis: the axis of `a` to choose along.
+            shuffle: whether the order is random, too, without replacement. Here it always is.
         """
         return located(self._choice, a, size, replace, p, axis)
 
@@ -414,14 +413,14 @@ def default_rng(seed: Any = None) -> Generator:
     """A new generator.
 
     Args:
-        seed: an integer of at least 0, of any size; a sequence of these; a traced integer; None for a seed from the
-            operating system, which is not available while tracing; or a `Generator`, which is returned unchanged.
-            Different seeds give unrelated numbers, even if they differ by one bit.
+        seed: an integer of at least 0, of any size; a sequence of such; a traced integer; None for one that the
+            operating system gives, which cannot be had while tracing; or a `Generator`, which is returned as it is.
+            Different seeds give unrelated numbers, also if they differ by one bit.
 
     Raises:
-        ArgumentTypeError: (a TypeError) `seed` has another type.
+        ArgumentTypeError: (a TypeError) `seed` is something else.
         ArgumentValueError: (a ValueError) `seed` is negative.
-        RandomStateError: (a RuntimeError) None while tracing.
+        RandomStateError: (a RuntimeError) there is no seed while tracing.
 
     >>> default_rng(0).random() == default_rng(0).random()
     np.True_

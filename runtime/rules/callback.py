@@ -30,21 +30,21 @@ def pure_callback(
 
     Args:
         function: any Python function.
-        result_spec: describes the result: a pytree of objects with a ``shape`` and a ``dtype``, such as
-            ``np.empty(3)``. A dtype describes a scalar.
+        result_spec: what it returns: a pytree of things with a ``shape`` and a ``dtype``, such as
+            ``np.empty(3)``; a dtype stands for a scalar.
         args: arrays, numbers, and pytrees of them.
-        vmap_method: what `vmap` does. ``"sequential"`` calls the function once per example, with a
-            `CallbackLoopWarning`. The others call it once with all examples, and its results must have the examples as
-            their first axis. They differ in the arguments that are not mapped: ``"expand_dims"`` adds a first axis of
-            size 1, ``"broadcast_all"`` copies them for every example.
+        vmap_method: what `vmap` does. ``"sequential"`` calls the function once per example, and a
+            `CallbackLoopWarning` says so. The others call it once with all examples, and its results must have
+            them as their first axis, too: of the arguments that are not mapped ``"expand_dims"`` makes a first axis
+            of size 1, ``"broadcast_all"`` as many copies as there are examples.
 
     Returns:
-        The results, with the structure of `result_spec`, as arrays with exactly its shapes and dtypes.
+        The results, in the structure of `result_spec`, as arrays of exactly these shapes and dtypes.
 
     Raises:
-        TransformTypeError, DTypeError, ShapeError: `function` is not a function, or `result_spec` is not valid.
+        TransformTypeError, DTypeError, ShapeError: `function` or `result_spec` is none.
         TransformArgumentError: (a ValueError) an unknown `vmap_method`.
-        CallbackError: the function returned arrays of other shapes or dtypes.
+        CallbackError: the function returned other shapes or dtypes.
         TreeMismatchError: (a ValueError) the function returned another structure.
 
     >>> import math

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.option_checks import number
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import NotDifferentiableError, RuleCheckError, TransformTypeError
 from ...compiler.frontend.traced_program import describe, is_array_like, path_names
-from ...compiler.tracing.option_checks import number
 from ..batching.vmap import vmap
 from ..derivatives.jvp_vjp import jvp, vjp
 from ..eager.run import require_function
@@ -28,15 +28,15 @@ def check_rule(function: Callable[..., Any], *args: Any, rtol: float = 1e-4, ato
     tangents and cotangents. Without forward mode, reverse mode is compared with differences.
 
     Args:
-        function: the function, with rules (see `custom_rule`) or without.
-        args: arrays, numbers and pytrees of them, at a point where the function is smooth. Values that are not
-            floating-point are not varied.
-        rtol, atol: the allowed difference of the two sides, relative and absolute.
+        function: with rules (see `custom_rule`) or without.
+        args: arrays, numbers and pytrees of them at which the function is smooth. What is not a floating number or
+            array stays as it is.
+        rtol, atol: how far two sides may be apart, relative to their size and absolutely.
 
     Raises:
-        RuleCheckError: (an AssertionError) two sides differ. The message shows both.
-        CustomRuleError: a rule returned something invalid.
-        TransformTypeError: (a TypeError) there is no floating-point argument.
+        RuleCheckError: (an AssertionError) two sides differ; the message shows both.
+        CustomRuleError: a rule returned what it must not.
+        TransformTypeError: (a TypeError) there is no floating argument.
 
     >>> import numpy as np, tracemill as tm
     >>> @tm.custom_rule

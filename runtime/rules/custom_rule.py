@@ -215,18 +215,17 @@ def custom_rule(function: Rule | None = None, /, *, nondiff: Any = ()) -> Any:
     rule, forward mode is the transpose of the `vjp` rule's backward function. A batch maps the rules.
 
     Args:
-        function: any function of arrays, numbers and pytrees of them that does not write to its arguments.
-        nondiff: parameters without a derivative. Rules get them by name, and no derivative flows into them.
+        function: any function of arrays, numbers and pytrees of them that does not write to them.
+        nondiff: parameters without a derivative. Rules get them by name; no derivative flows into them.
 
     Returns:
         A `CustomRule`: call it like `function`.
 
     Raises:
-        TransformArgumentError: (a ValueError) `nondiff` names a parameter that does not exist.
-        TransformTypeError: (a TypeError) `function` is not a function, or `nondiff` contains something other than
-            names.
-        CustomRuleError: (when a transform uses a rule) a rule returned the wrong number, structure, shape or dtype of
-            results, or a `jvp` rule is not linear in the tangents.
+        TransformArgumentError: (a ValueError) `nondiff` names no parameter.
+        TransformTypeError: (a TypeError) `function` is not a function, or `nondiff` does not hold names.
+        CustomRuleError: (when a transform uses a rule) it returned another number, structure, shape or dtype of
+            things than it must, or a `jvp` rule is not linear in the tangents.
 
     Rules are traced without values: Python control flow on arrays raises `ConcretizationError`. Outside arrays that a
     rule uses are constants in it.

@@ -24,11 +24,11 @@ def debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:
     function prints once, like running it; the backward pass prints nothing. It is never optimised away.
 
     Args:
-        fmt: a format string as for `str.format`: ``"x = {}, y = {y:.3f}"``. Only numbers take a format spec.
-        args, kwargs: arrays, numbers, containers of them, and anything else, which is formatted while tracing.
+        fmt: a format string, as `str.format` takes it: ``"x = {}, y = {y:.3f}"``. Only numbers take a format spec.
+        args, kwargs: arrays, numbers, containers of them, and anything else, which is written down when traced.
 
     Raises:
-        ArgumentValueError: (a ValueError) the string does not match the arguments. Raised while tracing.
+        ArgumentValueError: (a ValueError) the string does not fit the arguments. Raised when tracing.
 
     >>> import numpy as np, tracemill as tm
     >>> def f(x):

@@ -72,8 +72,8 @@ class Dynamic:
         """The signature of a call with names for sizes, and their values in this call; None if nothing has a name.
 
         Raises:
-            ArgumentSpecError, DTypeError, DimMismatchError, UndeterminedDimError: the call does not match the
-                descriptions.
+            ArgumentSpecError, DTypeError, DimMismatchError, UndeterminedDimError: the call does not fit what is
+                declared.
         """
         if self.usual is False and not self.arguments:
             return None
@@ -210,10 +210,10 @@ def read_dynamic(given: Any, constraints: Any = ()) -> Dynamic:
     """The options of `compile`, checked as far as possible without a function.
 
     Raises:
-        TransformTypeError: it has an unsupported type.
+        TransformTypeError: it is of a type that says nothing.
         ArgumentSpecError: an argument's description cannot be read.
         DimSpecError: a size or a constraint cannot be read.
-        ContradictoryConstraintsError: no sizes satisfy the constraints.
+        ContradictoryConstraintsError: the constraints hold for no sizes.
     """
     dims = _dims_in(given.values()) if isinstance(given, Mapping) else ()
     sizes, relations = read_constraints(constraints, dims)

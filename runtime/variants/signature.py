@@ -292,7 +292,7 @@ def gpu_of(signature: Signature, captured: Sequence[Any]) -> int | None:
     """The GPU of the arrays of a call, or of those that its function captured; None if all are NumPy arrays.
 
     Raises:
-        WrongDeviceError: they are on several GPUs.
+        WrongDeviceError: they lie on several.
     """
     found = {
         spec.gpu: path

@@ -14,6 +14,7 @@ from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import answering
 from ...compiler.shapes.guards import Guards
 from ...compiler.shapes.scope import Observed
+from ...compiler.tracing.lengths_at_hand import LengthsAtHand
 from .signature import Signature
 
 REMEMBERED: Final = 4096
@@ -32,7 +33,7 @@ class SymbolicCall:
     ) -> None:
         self.called = called
         declared = Assumptions(guard.comparison for guard in called.guards.guards)
-        self.scope = Observed(hints, declared, line_at_work, is_for_user, ahead)
+        self.scope = Observed(hints, declared, line_at_work, is_for_user, ahead, LengthsAtHand())
 
     def answering(self) -> AbstractContextManager[None]:
         """Inside the block, this call decides comparisons of sizes."""
@@ -52,6 +53,11 @@ class SymbolicCall:
     def is_fixed(self) -> bool:
         """Whether the guards leave each size only one value."""
         return all(map(self.scope.fixes, self.called.dims))
+
+
+def answering_for_one_call() -> AbstractContextManager[None]:
+    """Within the block, the sizes that have names are those alone that the program finds out when it runs."""
+    return answering(Observed({}, None, line_at_work, is_for_user, lengths=LengthsAtHand()))
 
 
 _ON_BEHALF: Final = join(PACKAGE, "runtime", "staging", "on_behalf.py")

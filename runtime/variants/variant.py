@@ -1,7 +1,6 @@
 """A function compiled for one signature, or for all calls that differ only in named sizes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -27,7 +26,7 @@ from .donation import donated_inputs, to_overwrite
 from .generated_entry import MISS, always_miss, generate_entry, generate_size_reader
 from .layout_guards import entering_orders, layout_guards
 from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
-from .symbolic_call import SymbolicCall
+from .symbolic_call import SymbolicCall, answering_for_one_call
 
 SizeReading: TypeAlias = Callable[[Sequence[Shape]], dict[str, int] | None]
 """The sizes of dims from the shapes of all arrays of a call of the family; None for a call that does not fit."""
@@ -66,7 +65,7 @@ class Variant:
         """The assumptions about sizes, with the lines of the user's that caused them."""
         self.symbolic = symbolic.called if symbolic else signature
         """The signature before any assumptions."""
-        with symbolic.answering() if symbolic else nullcontext():
+        with symbolic.answering() if symbolic else answering_for_one_call():
             self._make(spec, symbolic)
 
     def _make(self, spec: CompileSpec, symbolic: SymbolicCall | None) -> None:
@@ -145,7 +144,7 @@ class Variant:
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """The general path: run on the leaves of a call that has this signature."""
-        arrays: list[Any] = [
+        arrays = [
             spec.dtype.type(leaf) if isinstance(spec, NumberSpec) else leaf
             for leaf, spec in zip(leaves, self.signature.specs, strict=True)
             if spec.is_traced
@@ -173,9 +172,8 @@ class Variant:
         program = self.program
         for number, shape in program.reshaped:
             sizes = self._sizes(_shapes(leaves, self.signature)) or {}
-            dims: tuple[Any, ...] = shape
             if isinstance(given[number], np.ndarray):
-                given[number].shape = tuple(dim.at(sizes) if isinstance(dim, Dim) else dim for dim in dims)
+                given[number].shape = tuple(dim.at(sizes) if isinstance(dim, Dim) else dim for dim in shape)
         if any(isinstance(leaf, Static) and isinstance(leaf.value, Dim) for leaf in program.out_leaves):
             program = _with_sizes(program, self._sizes(_shapes(leaves, self.signature)) or {})
         return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])

@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.frontend.conversion import CONVERTS, conversion_of, converted
+from tracemill.compiler.callers.user_code import CONVERTS
+from tracemill.compiler.frontend.conversion import conversion_of, converted
 
 
 def text_of(function: Callable[..., Any]) -> str:

@@ -1,7 +1,6 @@
 """What a compiled function reads outside of it may change between calls: the next call sees it, as in Python."""
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -187,64 +186,3 @@ def test_another_signature_is_not_taken_for_a_change() -> None:
     compiled(X)
     with pytest.raises(RecompileError):
         compiled(X[:2])
-
-
-# ---- names that a function binds ----------------------------------------------------------------------
-
-
-TOTAL = np.zeros(3)
-
-
-def adds_to_a_global(x: Any) -> Any:
-    global TOTAL  # noqa: PLW0603 (what is refused)
-    TOTAL = TOTAL + x
-    return TOTAL.sum()
-
-
-def adding_to_a_variable() -> Callable[[Any], Any]:
-    total = np.zeros(3)
-
-    def add(x: Any) -> Any:
-        nonlocal total
-        total = total + x
-        return total.sum()
-
-    return add
-
-
-def adding_to_an_attribute() -> Callable[[Any], Any]:
-    model = SimpleNamespace(total=np.zeros(3))
-
-    def add(x: Any) -> Any:
-        model.total = model.total + x
-        return model.total.sum()
-
-    return add
-
-
-@pytest.mark.parametrize("function", [adds_to_a_global, adding_to_a_variable(), adding_to_an_attribute()])
-def test_a_name_from_outside_that_is_read_is_not_bound_to_what_is_computed(
-    function: Callable[[Any], Any],
-) -> None:
-    for _ in range(2):  # all is as before after the error
-        with pytest.raises(tm.errors.SideEffectError, match="in place"):
-            tm.compile(function)(np.ones(3))
-    assert isinstance(TOTAL, np.ndarray)
-    assert not TOTAL.any()
-
-
-def test_names_of_functions_that_the_function_makes_may_be_bound_to_what_is_computed() -> None:
-    def f(x: Any) -> Any:
-        total, model = 0.0, SimpleNamespace(last=0.0)
-
-        def add(y: Any) -> None:
-            nonlocal total
-            total = total + y
-            model.last = model.last + 2 * y
-
-        add(x)
-        add(x[::-1])
-        return total, model.last
-
-    x = np.arange(3.0)
-    np.testing.assert_array_equal(tm.compile(f)(x), f(x))

@@ -200,10 +200,7 @@ def _store(table: Any, place: Any, value: Any) -> None:
 @pytest.mark.parametrize(
     ("use", "match"),
     [
-        (lambda i: ROW[i > ROW], r"np\.where\(mask, x, fill\)"),
-        (lambda i: ROW[i:], r"a slice begins or ends at.*np\.take\(x, i \+ np\.arange\(3\)\)"),
         (lambda i: [1.0, 2.0][:i], "a slice begins or ends at"),
-        (lambda i: {0: 1.0, 1: None}[i], r"cannot choose between these: NoneType, float"),
         (lambda i: _store([1.0] * 300, i, 2.0), "a list of 300 entries is written to at"),
         (lambda i: _store({}, i, 2.0), r"a dict gets an entry at a key that values decide.*dict\.fromkeys"),
     ],

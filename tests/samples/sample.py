@@ -175,6 +175,8 @@ class Sample:
     coupled: bool = False
     """The examples of a batch compute together, as the first input numbers them. A loop over them, or a pairing of
     one alone, does not hold then; tests/compiler/ops/test_collectives.py says what does."""
+    single: bool = False
+    """It is for one example: a batch rule refuses by name, since each example would have a length of its own."""
     label: str = ""
     """Tells apart samples that look the same otherwise."""
 

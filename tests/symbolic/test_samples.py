@@ -29,6 +29,7 @@ PLAIN = [
     sample
     for sample in SAMPLES
     if sample.layout not in ("fortran", "reversed")
+    and not sample.single
     and any(dim > 1 for shape in sample.shapes for dim in shape)
 ]
 BATCH = {"Batch": 11}

@@ -41,8 +41,8 @@ def arguments_from(
     file if that is more.
 
     Raises:
-        click.ClickException: a file cannot be read, or contains more than arrays.
-        click.UsageError: a file has another type, or an argument is given twice or not at all.
+        click.ClickException: a file cannot be read, or has more.
+        click.UsageError: a file is none of these, or an argument is given twice, or not at all.
     """
     wanted = dotted_names(artifact)
     found: dict[str, Array] = {}
@@ -116,8 +116,8 @@ def check_arrays(file: IO[bytes], max_bytes: int | None = None) -> bool:
     """Whether a file, read from its start, is a .npz file whose members have at most `max_bytes` unpacked.
 
     Raises:
-        ValueError: the file contains more than arrays, or is not a .npy or .npz file: NumPy would read it as a pickle.
-        BadZipFile: the file starts like a .npz file, but is not one.
+        ValueError: they have more, or it is neither that nor a .npy file: NumPy would take it for a pickle.
+        BadZipFile: it starts as a .npz file does, and is none.
     """
     start = file.read(len(MAGIC_PREFIX))
     size = file.seek(0, os.SEEK_END)

@@ -13,10 +13,10 @@ class AskedProcess:
     """Starts a command on the first request, and handles one request at a time.
 
     Args:
-        command: the command to run. It reads requests and writes answers, one line of JSON each.
-        variables: its environment variables.
-        log: the file for its standard error.
-        patience: seconds to wait for an answer before ending the process.
+        command: what is run. It reads requests and writes answers, a line of JSON each.
+        variables: its environment.
+        log: a file for what it writes to the standard error.
+        patience: seconds after which a process that does not answer is ended.
     """
 
     def __init__(

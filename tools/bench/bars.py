@@ -57,7 +57,7 @@ def check_picture(file: Path) -> None:
     """Called before there is anything to draw.
 
     Raises:
-        click.UsageError: the name of the file ends in neither ``.svg`` nor ``.png``.
+        click.UsageError: the file's name ends neither in ``.svg`` nor in ``.png``.
         MissingPackageError: a PNG needs matplotlib, which is not installed.
     """
     if file.suffix.lower() not in (".svg", ".png"):

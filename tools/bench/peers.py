@@ -16,7 +16,7 @@ def in_namespace(function: Callable[..., Any], namespace: Any) -> Callable[..., 
     """A copy of a function, and of those of its module that it calls, in which ``np`` is another namespace.
 
     Raises:
-        UnsupportedFunctionError: it is not a plain Python function with readable code.
+        UnsupportedFunctionError: it is not a plain Python function, whose code could be read.
 
     >>> import math
     >>> def power(x):

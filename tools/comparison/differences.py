@@ -69,9 +69,9 @@ def compared_in(path: Path, reading: Reading = USUAL) -> Compared:
     `reading` are the arguments of `load` for an artifact.
 
     Raises:
-        click.ClickException: it is neither, or the text cannot be read.
-        ArtifactError: the artifact is damaged.
-        InputFileError: it is not a regular file, or a text longer than the graph of any artifact.
+        click.ClickException: it is neither, or no text that can be read.
+        ArtifactError: it is damaged.
+        InputFileError: it is not a regular file, or a text that is longer than the graph of any artifact.
     """
     with opened(path) as file:
         is_archive = file.read(2) == b"PK"

@@ -53,14 +53,14 @@ def check(
     """Fill in the findings. Tracemill gets half of the time; the rest is divided evenly among the other contestants.
 
     Args:
-        findings: the results for one machine and its contestants.
+        findings: of which machine and contestants.
         rows: names among `ROWS`.
         folder: for logs, results and caches.
-        seconds: the time limit.
-        report: called after each addition.
+        seconds: when to end.
+        report: told what has been added, each time.
 
     Raises:
-        GpuError: the GPU cannot be used, so there are no results.
+        GpuError: the card cannot be used, so nothing is known.
     """
     end = monotonic() + seconds
     findings.rows = [

@@ -80,7 +80,7 @@ def offline(row: Row, architecture: str) -> Iterator[OfflineKernel]:
     """Compile the program of a row at its full size, and describe each function that it launches.
 
     Raises:
-        MissingPackageError, BackendError: Triton is not installed, or is in interpreter mode.
+        MissingPackageError, BackendError: Triton is not installed, or set to interpret.
         KernelError: Triton refuses a function.
     """
     target, program = architecture_named(architecture), full_program(row)

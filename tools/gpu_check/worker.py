@@ -53,8 +53,8 @@ class Worker:
     """Handles the parent's requests.
 
     Args:
-        contestant: a name from `PEERS`, or `OURS`.
-        folder: where to store the expected results of rows for the next contestant.
+        contestant: a name among `PEERS`, or ours.
+        folder: where what rows should give is kept, for the next contestant.
     """
 
     def __init__(self, contestant: str, folder: Path) -> None:

@@ -20,8 +20,8 @@ def check_file(path: Path, flag: str, usual: str, *, force: bool) -> Path:
     """A file that can be written, as far as its folders tell.
 
     Raises:
-        click.UsageError: it is a folder, or its folder does not exist. The message names the flag, and the fix.
-        OutputExistsError: it exists, and must not be replaced.
+        click.UsageError: it is a folder, or lies in one that is missing. The message names the flag, and the fix.
+        OutputExistsError: it exists, and is not to be replaced.
         OutputFileError: it is a device, a pipe or a socket.
     """
     if path.is_dir():
@@ -36,8 +36,8 @@ def check_folder(path: Path, flag: str, names: Iterable[str] = (), *, force: boo
     """A folder that exists or can be created, and in which files with these names can be written.
 
     Raises:
-        click.UsageError: the path is something else. The message names the flag, and the fix.
-        OutputExistsError, OutputFileError: as in `check_file`, for a file in the folder.
+        click.UsageError: there is something else. The message names the flag, and the fix.
+        OutputExistsError, OutputFileError: as `check_file`, of a file in the folder.
     """
     for place in (path, *path.parents):
         if place.exists() and not place.is_dir():

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ...analysis.memory_plan import Block, MemoryPlan, plan_memory
-from ...free_sizes import is_symbolic
+from ...free_sizes import is_symbolic, names_bound_in
 from ...ir import ArrayType, Call, Constant, Dim, Graph, Location, Value
-from ...op import has_effect, is_renamed, is_view
+from ...op import EXPECTS, has_effect, is_renamed, is_view
 from ...symbolic_size import SymbolicSize, typical
 from ...text.printer import location_text
 from ..native_library import NativeFunction
@@ -94,7 +94,7 @@ def plain(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function"
 
 def has_effects(graph: Graph) -> bool:
     """Whether a call of the graph runs the user's Python."""
-    return any(has_effect(call) for call in graph.calls)
+    return any(has_effect(call) and not has_effect(call, EXPECTS) for call in graph.calls)
 
 
 class _KnownNames(Names):
@@ -300,8 +300,10 @@ class Function:
 
     @property
     def used_sizes(self) -> list[str]:
-        """The variables of named sizes in its statements."""
-        return sizes_used(self.module.sizes, (*self.lines, *self.returned))
+        """The variables of named sizes in its statements, but for those that it finds out itself."""
+        found = names_bound_in(self.graph)
+        sizes = {name: variable for name, variable in self.module.sizes.items() if name not in found}
+        return sizes_used(sizes, (*self.lines, *self.returned))
 
     @property
     def arena_bytes(self) -> Dim:

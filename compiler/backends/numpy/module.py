@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...dtypes import DType
-from ...free_sizes import sizes_in_graph
+from ...free_sizes import names_bound_in, sizes_in_graph
 from ...identifiers import identifier
 from ...ir import ArrayType, Call, Constant, Dim, Graph, Value
 from ...op import all_ops
@@ -141,7 +141,9 @@ class Module:
         if not self.sizes:
             return []
         if graph not in self.sizes_of:
-            self.sizes_of[graph] = [self.sizes[name] for name in names_of_sizes(sizes_in_graph(graph))]
+            own = names_bound_in(graph)
+            names = (name for name in names_of_sizes(sizes_in_graph(graph)) if name not in own)
+            self.sizes_of[graph] = [self.sizes[name] for name in names]
         return self.sizes_of[graph]
 
     def size(self, size: Dim) -> str:

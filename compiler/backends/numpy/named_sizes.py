@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import UndeterminedDimError
-from ...free_sizes import sizes_in_graph
+from ...free_sizes import names_bound_in, sizes_in_graph
 from ...ir import ArrayType, Graph
 from ...symbolic_size import SymbolicSize
 from ..python_text import Names
@@ -61,7 +61,7 @@ def size_statements(
     shapes = [value.shape for value in graph.inputs]
     reader = SizeReader(graph.input_names, shapes, relations_among(variables))
     texts = unpacking(reader, [f"{name}.shape" for name in parameters], variables)
-    missing = sorted(variables.keys() - texts.keys())
+    missing = sorted(variables.keys() - texts.keys() - names_bound_in(graph))
     if missing:
         raise UndeterminedDimError(
             f"dim {missing[0]} cannot be determined from the shapes of the arguments: none has it"

@@ -14,7 +14,7 @@ from ..python_literals import array_text, dtype_text, packed_text, unpacking_tex
 from ..python_text import Names, tuple_text, wrapped
 
 # Importing these enters their forms into the table.
-from . import contraction, elementwise, indexing, layout, linalg, loops, nested, reduction, tiles
+from . import contraction, elementwise, indexing, layout, lengths, linalg, loops, nested, reduction, tiles
 from .function import QUIET, Function, definition, has_effects, plain, planned, planned_nested
 from .module import RESERVED, Module
 from .named_sizes import size_statements, size_variables, sizes_used
@@ -34,6 +34,7 @@ __all__ = [
     "helper_functions",
     "indexing",
     "layout",
+    "lengths",
     "linalg",
     "loops",
     "memory_plan",

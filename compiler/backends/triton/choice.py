@@ -21,7 +21,7 @@ class Choice:
     not have.
 
     Raises:
-        ArgumentValueError: no kernel can have this number.
+        ArgumentValueError: a number that no kernel can have.
     """
 
     elements: int | None = None
@@ -66,7 +66,7 @@ def choice_of(found: Mapping[str, Any]) -> Choice:
     """The choice with these fields.
 
     Raises:
-        ArgumentValueError: there is no such field, or no kernel can have this number.
+        ArgumentValueError: there is no such field, or no kernel can have such a number.
 
     >>> choice_of({"warps": 8})
     Choice(elements=None, rows=None, columns=None, depth=None, warps=8, stages=None, parts=None, programs=None)

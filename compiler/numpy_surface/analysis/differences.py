@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axes, normalize_axis
 from ...dtypes import BOOL, is_complex, is_inexact
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
-from ...tracing.axes import normalize_axes, normalize_axis
 from ...tracing.registry import implements
 from ..ufuncs.reductions import NO_VALUE
 from ..ufuncs.ufunc_calls import as_array

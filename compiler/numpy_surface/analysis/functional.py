@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axes, normalize_axis
 from ...errors import ArgumentValueError
-from ...tracing.axes import normalize_axes, normalize_axis
 from ...tracing.registry import implements
 from ...tracing.traced_array import check_fits
 from ..ufuncs.ufunc_calls import as_array

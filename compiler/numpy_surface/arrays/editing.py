@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import axes_or_all, normalize_axis
 from ...dtypes import INT64, Array
 from ...errors import DataDependentShapeError, DTypeError, OutOfBoundsError, ShapeError
 from ...ir import Value
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_known, is_symbolic_shape
-from ...tracing.axes import axes_or_all, normalize_axis
 from ...tracing.registry import implements
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, as_value, contains_traced, weak_or_dtype, written_value

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axis
 from ...dtypes import DType
 from ...errors import ArgumentTypeError, DTypeError, ShapeError
 from ...ir import Shape, Value
 from ...nesting import shown
-from ...tracing.axes import normalize_axis
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, weak_or_dtype
 from ...value_ops import concatenate as concatenate_values

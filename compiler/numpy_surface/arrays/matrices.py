@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axis
 from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ShapeError
 from ...ir import Value
 from ...symbolic_size import is_known, min_expr
-from ...tracing.axes import normalize_axis
 from ...tracing.registry import constructs, implements
 from ...tracing.traced_array import TracedArray, as_size, as_value
 from ...tracing.views import ReadOnly, Reshape, Slice, Strided, Transpose

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axis
 from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...ir import Shape, Value
 from ...symbolic_size import SymbolicSize, is_known, is_symbolic_shape
-from ...tracing.axes import normalize_axis
 from ...tracing.registry import INDEXABLES, constructs, enter, implements
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, as_size, as_value, contains_traced, weak_or_dtype

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import axes_or_all, normalize_axes, normalize_axis
 from ...dtypes import INT64
 from ...errors import DataDependentShapeError, ShapeError
 from ...ir import Value
 from ...symbolic_size import is_empty, is_known, is_symbolic_shape, max_expr
-from ...tracing.axes import axes_or_all, normalize_axes, normalize_axis
 from ...tracing.registry import implements
 from ...tracing.size_values import size_of_value
 from ...tracing.trace import require_trace

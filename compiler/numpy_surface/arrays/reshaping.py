@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axes, normalize_axis
 from ...errors import ArgumentValueError, ShapeError, UnsupportedFunctionError
 from ...ir import Shape
 from ...nesting import shown
@@ -20,7 +21,6 @@ from ...symbolic_size import (
     remainder,
     same_shape,
 )
-from ...tracing.axes import normalize_axes, normalize_axis
 from ...tracing.registry import constructs, implements, method
 from ...tracing.traced_array import TracedArray, is_numpy_array, wrap
 from ...tracing.views import Broadcast, ReadOnly, Reshape, SelectAxes, Transpose, View, Windows

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axis
 from ...errors import ArgumentValueError, ShapeError
 from ...symbolic_size import min_expr
-from ...tracing.axes import normalize_axis
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_size
 from ..ufuncs.ufunc_calls import as_array

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axis
 from ...dtypes import INT64, Array, DType
 from ...errors import (
     ArgumentTypeError,
@@ -22,7 +23,6 @@ from ...errors import (
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...symbolic_size import is_empty, is_symbolic_shape, max_expr, min_expr
-from ...tracing.axes import normalize_axis
 from ...tracing.index_checks import check_index, unchecked
 from ...tracing.registry import implements, method
 from ...tracing.trace import require_trace

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arguments.axes import normalize_axis
 from ...dtypes import INT64, Array
 from ...errors import DataDependentShapeError
-from ...tracing.axes import normalize_axis
 from ...tracing.registry import implements
 from ...tracing.traced_array import wrap
 from ...tracing.views import Reshape

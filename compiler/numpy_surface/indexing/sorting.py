@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axis
 from ...builder import bind_all
 from ...dtypes import BOOL, INT64, is_complex, is_inexact
 from ...errors import (
@@ -17,7 +18,6 @@ from ...errors import (
 from ...ir import Value
 from ...nesting import shown
 from ...symbolic_size import is_known, is_symbolic_shape, typical
-from ...tracing.axes import normalize_axis
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, is_traced, wrap
 from ...value_ops import (

@@ -3,10 +3,10 @@
 import operator
 from typing import Any
 
+from ...arguments.axes import normalize_axis
 from ...errors import ArgumentTypeError
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize
-from ...tracing.axes import normalize_axis
 from ...tracing.eager_ops import apply_op, as_numbers
 from ...tracing.traced_array import located
 
@@ -20,14 +20,14 @@ def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:
 
     Args:
         x: an array with at least one axis.
-        k: the number of entries, from 0 to the length of the axis. It is a Python int, because it is part of the shape.
-        axis: the axis to search along.
+        k: how many, from 0 to the length of the axis: a Python int, because it is a part of the shape.
+        axis: along which axis.
 
     Returns:
-        ``(values, indices)``, both with the shape of x but k entries along the axis. The indices are i64.
+        ``(values, indices)``, both of the shape of x with k entries along the axis; the indices are i64.
 
     Raises:
-        ShapeError: the axis has fewer than k entries.
+        ShapeError: the axis does not have k entries.
         AxisError: there is no such axis.
 
     >>> import numpy as np

@@ -67,9 +67,9 @@ def solve_triangular(
     Args:
         a: the matrices.
         b: one vector (n,), or right-hand sides as columns (…, n, k); leading axes broadcast.
-        trans: the operation on `a`: 0 or "N" for none, 1 or "T" to transpose, 2 or "C" to transpose and conjugate.
+        trans: what op does: 0 or "N" nothing, 1 or "T" transposes, 2 or "C" transposes and conjugates.
         lower: `a` holds its lower triangle, not its upper one.
-        unit_diagonal: the diagonal counts as ones and is not read.
+        unit_diagonal: the diagonal is taken for ones, and not read.
 
     >>> import numpy as np
     >>> solve_triangular(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([2.0, 9.0]), lower=True).tolist()

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import axes_or_all, normalize_axis
 from ...builder import bind
 from ...dtypes import complex_dtype, is_complex, real_dtype
 from ...errors import ArgumentTypeError, ArgumentValueError, OutOfBoundsError, ShapeError
 from ...ir import Value
 from ...symbolic_size import SymbolicSize
-from ...tracing.axes import axes_or_all, normalize_axis
 from ...tracing.registry import constructs, implements
 from ...tracing.traced_array import TracedArray, as_size, as_value, is_traced
 from ...value_ops import conjugate, convert, pad, slice_axis

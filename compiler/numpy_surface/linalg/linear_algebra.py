@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axis
 from ...builder import bind
 from ...dtypes import is_inexact
 from ...errors import ArgumentValueError, ShapeError
-from ...tracing.axes import normalize_axis
 from ...tracing.registry import implements
 from ...tracing.traced_array import as_value, wrap
 from ...value_ops import convert

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axes, normalize_axis
 from ...dtypes import BOOL, INT64
 from ...errors import ArgumentTypeError, ArgumentValueError, AxisError, ShapeError
 from ...ir import Shape, Value
 from ...symbolic_size import is_known, joint_shape, typical
-from ...tracing.axes import normalize_axes, normalize_axis
 from ...tracing.registry import implements, implements_ufunc
 from ...tracing.traced_array import TracedArray, as_value, wrap
 from ...value_ops import conjugate, convert, inverse_permutation, nonzero_mask, reshape, transpose

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axes
 from ...dtypes import FLOAT32, FLOAT64, DType, is_complex, is_inexact, real_dtype
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
 from ...symbolic_size import max_expr, same_shape
-from ...tracing.axes import normalize_axes
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, wrap
 from ...value_ops import (

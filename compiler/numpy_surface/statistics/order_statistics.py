@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import axes_or_all
 from ...builder import bind_all
 from ...dtypes import is_inexact
 from ...errors import ArgumentTypeError, ArgumentValueError
 from ...ir import Value
 from ...nesting import shown
-from ...tracing.axes import axes_or_all
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, contains_traced, is_traced, wrap
 from ...value_ops import gather

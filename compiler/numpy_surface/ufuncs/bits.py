@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axis
 from ...dtypes import BOOL
 from ...errors import ArgumentTypeError, ArgumentValueError
-from ...tracing.axes import normalize_axis
 from ...tracing.registry import implements
 from .ufunc_calls import as_array
 

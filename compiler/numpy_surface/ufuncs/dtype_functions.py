@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axes
 from ...errors import ConcretizationError
-from ...tracing.axes import normalize_axes
 from ...tracing.registry import implements
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, as_value, is_traced

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import axes_or_all
 from ...builder import bind
 from ...dtypes import is_inexact
-from ...tracing.axes import axes_or_all
 from ...tracing.eager_ops import as_numbers
 from ...tracing.registry import stands_in_for
 from ...tracing.traced_array import as_value, wrap

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axes, normalize_axis
 from ...builder import bind
 from ...dtypes import BOOL, DType, is_complex
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...ir import Shape, Value
-from ...tracing.axes import normalize_axes, normalize_axis
+from ...symbolic_size import is_known
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, plain_number, wrap, written_value
+from ...tracing.value_lengths import is_nothing
 from ...value_ops import (
     broadcast_to,
     constant,
@@ -287,9 +289,11 @@ def _extremum(name: str, ufunc: Any) -> Any:
                 raise ShapeError(f"{name} with where= needs initial=: the mask may select nothing")
             x = choose(as_value(where), x, start)
         shape = x.shape
-        nothing = count_along(shape, axes) == 0
+        count = count_along(shape, axes)
+        problem = f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+        nothing = is_nothing(count, f"ValueError({problem!r})") if start is None else is_known(count == 0)
         if nothing and start is None:
-            raise ShapeError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
+            raise ShapeError(problem)
         if nothing and start is not None:
             result = broadcast_to(start, tuple(dim for i, dim in enumerate(shape) if i not in axes))
         else:
@@ -317,8 +321,9 @@ def _index_of(name: str, extreme_name: str) -> Any:
     def reduction(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> TracedArray:
         x = as_value(a)
         axes = some_axes(axis, x.ndim) if axis is None else (normalize_axis(axis, x.ndim),)
-        if count_along(x.shape, axes) == 0:
-            raise ShapeError(f"attempt to get {name} of an empty sequence")
+        problem = f"attempt to get {name} of an empty sequence"
+        if is_nothing(count_along(x.shape, axes), f"ValueError({problem!r})"):
+            raise ShapeError(problem)
         line = in_one_axis(x, axes)
         last = line.ndim - 1
         if is_complex(x.dtype):

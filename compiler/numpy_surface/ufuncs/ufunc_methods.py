@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axis
 from ...builder import bind
 from ...dtypes import BOOL, INT64, Array, DType, is_complex, is_inexact
 from ...errors import ArgumentValueError, DTypeError, OutOfBoundsError, UnsupportedFunctionError
 from ...ir import Value
 from ...ops.parallel_prefix import prefix_strides
 from ...symbolic_size import is_known, is_symbolic_shape
-from ...tracing.axes import normalize_axis
 from ...tracing.memory_layout import elementwise_layout
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, as_value, index_items, wrap

@@ -15,7 +15,7 @@ from ...dtypes import BOOL, INT64, is_integer, kind
 from ...errors import DTypeError, InternalError, OutOfBoundsError, ShapeError
 from ...ir import ArrayType, Constant, Shape, Value
 from ...op import Linear, Op, register
-from ...symbolic_size import SymbolicSize, is_empty, is_known
+from ...symbolic_size import SymbolicSize, has_no_entries, is_empty, is_known
 from ...value_ops import (
     add,
     broadcast_to,
@@ -144,7 +144,7 @@ def _gather_type(x: ArrayType, *indices: ArrayType, axes: Shape, unique: bool = 
     out = ArrayType(x.dtype, _check_indices("gather", x, indices, axes))
     places = broadcast_shapes("gather", indices)
     others = [x.shape[axis] for axis in axes if not any(x.shape[axis] is dim for dim in places)]
-    if any(length == 0 for length in others) and 0 not in places:
+    if any(map(has_no_entries, others)) and not any(map(has_no_entries, places)):
         raise OutOfBoundsError(f"gather of {x}: an axis of length 0 has no entry to read")
     return out
 

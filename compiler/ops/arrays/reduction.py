@@ -12,7 +12,7 @@ from ...dtypes import BOOL, INT64, DType, kind
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
 from ...op import JvpRule, Meaning, Op, TransposeRule, by_decomposition, not_linear, register, zero_derivative
-from ...symbolic_size import min_expr
+from ...symbolic_size import has_no_entries, min_expr
 from ...value_ops import (
     broadcast_to,
     concatenate,
@@ -58,7 +58,7 @@ def _reduction(
         if kind(x.dtype) not in kinds:
             raise DTypeError(f"{name} is not defined for {x}")
         shape = _check_axes(name, x, axes)
-        if not of_nothing and any(x.shape[axis] == 0 for axis in axes):
+        if not of_nothing and any(has_no_entries(x.shape[axis]) for axis in axes):
             raise ShapeError(
                 f"{name} of {x}: an axis of {axes} is empty, and {name} of nothing is not defined"
             )
@@ -180,7 +180,7 @@ def _index_of(name: str, numpy: Meaning, doc: str) -> None:
         if x.dtype.kind == "c":
             raise DTypeError(f"{name} is not defined for {x}")
         shape = _check_axes(name, x, (axis,))
-        if x.shape[axis] == 0:
+        if has_no_entries(x.shape[axis]):
             raise ShapeError(f"{name} of {x}: axis {axis} is empty")
         return ArrayType(INT64, shape)
 

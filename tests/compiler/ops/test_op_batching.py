@@ -12,6 +12,7 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
 from tracemill.compiler.dtypes import Array, is_inexact
+from tracemill.compiler.errors import ConcretizationError
 from tracemill.compiler.interpreter import evaluate
 from tracemill.passes.transforms.vmap import vmap
 
@@ -23,7 +24,9 @@ PLAIN = [
     and sample.layout == "contiguous"
     and "special" not in sample.domains
     and not sample.label
+    and not sample.single
 ]
+SINGLE = [sample for sample in SAMPLES if sample.single and sample.shapes]
 each_plain = of_each_sample(PLAIN, quick=taken(PLAIN, share=0.1))
 
 
@@ -109,3 +112,11 @@ def test_a_batch_of_none_has_the_right_types(sample: Sample) -> None:
     nothing = [x if axis is None else np.empty((0, *x.shape), x.dtype) for x, axis in pairs]
     outputs = evaluate(batched, *nothing)
     assert [(x.dtype, x.shape) for x in outputs] == [(v.dtype, (0, *v.shape)) for v in graph.outputs]
+
+
+@pytest.mark.parametrize("sample", SINGLE, ids=lambda sample: sample.id)
+def test_what_is_for_one_example_refuses_a_batch_by_name(sample: Sample) -> None:
+    graph = sample.graph()
+    axes: list[int | None] = [0, *[None] * (len(sample.shapes) - 1)]
+    with pytest.raises(ConcretizationError, match="example"):
+        vmap(graph, in_axes=axes, size=SIZE, out_axes=[0] * len(graph.outputs))

@@ -520,14 +520,12 @@ def survey(seeds: Iterable[int], draft: Draft, check: Callable[[Program], Findin
 
 def survey_together(seeds: Sequence[int], size: int, draft: Draft, run: str, order: bool) -> list[Found]:
     """What is found in the programs of the seeds, `size` of which are compiled as one."""
-    found: list[Found] = []
+    found = []
     for first in range(0, len(seeds), size):
         some = seeds[first : first + size]
         programs = [draw_program(Random(seed), draft) for seed in some]
         findings = examine_together(programs, run, order)
-        for seed, program, finding in zip(some, programs, findings, strict=True):
-            if finding is not None:
-                found.append(Found(seed, program, finding))
+        found += [Found(*one) for one in zip(some, programs, findings, strict=True) if one[2] is not None]
     return found
 
 

@@ -28,7 +28,12 @@ TRIPLES: Sequence[Composition] = tuple(product(TRANSFORMS, repeat=3))
 def subjects() -> Iterator[Sample]:
     """Calls with inputs at generic points, where finite differences give the derivatives; or without derivatives."""
     for sample in SAMPLES:
-        is_plain = sample.shapes and not sample.coupled and sample.layout == "contiguous" and sample.generic
+        is_plain = (
+            sample.shapes
+            and not (sample.coupled or sample.single)
+            and sample.layout == "contiguous"
+            and sample.generic
+        )
         if is_plain and (sample.smooth or not any(sample.differentiated)):
             yield sample
 

@@ -29,14 +29,12 @@ from tracemill.compiler.errors import (
     DimMismatchError,
     DimSpecError,
     DTypeError,
-    InternalError,
     RecompileError,
     RecompileWarning,
     TransformTypeError,
     UndecidedDimError,
     UndeterminedDimError,
 )
-from tracemill.compiler.shapes import terms
 from tracemill.runtime.cache.disk_cache import default_cache
 from tracemill.runtime.programs.built import statistics
 
@@ -282,21 +280,6 @@ def test_the_warning_that_names_do_not_work_shows_the_error_and_the_lines(
     monkeypatch.setenv("TRACEMILL_CHECK", "1")
     with pytest.raises(TypeError):
         tm.compile(function, dynamic=True)(np.ones(5))
-
-
-def test_an_error_in_the_library_itself_is_reported_and_hidden_by_no_program_for_one_size(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def half(x: Any) -> Any:
-        return x[: len(x) // 2]
-
-    monkeypatch.delenv("TRACEMILL_CHECK")
-    monkeypatch.delitem(terms._MEANING, "//")
-    with pytest.raises(
-        InternalError, match=r"could be made: KeyError: '//'.*; dynamic=False makes one for each"
-    ):
-        tm.compile(half, dynamic=True)(np.ones(7))
-    np.testing.assert_array_equal(tm.compile(half, dynamic=False)(np.ones(7)), np.ones(3))
 
 
 def test_a_size_is_an_int_to_the_function() -> None:

@@ -37,7 +37,7 @@ def without_large_constants(graph: Graph, name: str) -> tuple[Graph, tuple[Named
     """The graph with its large constants as additional inputs, and these constants, called ``name_constant_1``, ….
 
     Raises:
-        ExportError: the constants are too large to write in a source file.
+        ExportError: they are too large for a text.
     """
     values = [v for call in graph.calls for v in call.inputs] + list(graph.outputs)
     found: dict[object, NamedConstant] = {}

@@ -54,7 +54,7 @@ def c_files(
     them.
 
     Raises:
-        ExportError: C cannot compute a call, or the constants are too large to write in a source file.
+        ExportError: C cannot compute a call, or the constants are too large for a text.
     """
     if program.captured:
         raise InternalError("what a program that is exported captures must have become constants")

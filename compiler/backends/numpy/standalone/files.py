@@ -44,7 +44,7 @@ def python_files(function: TracedFunction) -> dict[str, str | bytes]:
     Its graph has been through all passes for NumPy. The same function gives the same files, byte for byte.
 
     Raises:
-        ExportError: the function needs more than NumPy. The message says what.
+        ExportError: the function needs more than NumPy; the message says what.
     """
     graph = function.program.graph
     _refuse(graph)

@@ -65,7 +65,7 @@ def check_choice(graph: Graph, choice: Choice) -> None:
     """Refuse a choice that a kernel cannot have.
 
     Raises:
-        ArgumentValueError: the kernel has no such block or tile, or none of that size.
+        ArgumentValueError: it has no such block or tile, or none of that size.
     """
     known = fields_of(graph)
     for name in choice.fields:

@@ -68,7 +68,7 @@ def plan_of(given: Any, arrays: Mapping[str, Any], depth: int = 0) -> Plan:
     """The plan in a document, at this nesting depth.
 
     Raises:
-        ParseError: the document does not describe a plan, or a step reaches beyond the plan's memory.
+        ParseError: it describes none, or one whose steps reach beyond its memory.
     """
     constants = {digest: x if isinstance(x, Constant) else Constant(x) for digest, x in arrays.items()}
     reader = _Reader(constants)
@@ -267,7 +267,7 @@ def check_plan(plan: Plan) -> None:
     """What a plan may access: its own inputs, outputs and constants, and its arena up to the end; with known sizes.
 
     Raises:
-        ParseError: a step reaches beyond the memory, or the code of a function does not take one of its numbers.
+        ParseError: a step reaches beyond that, or a function's code is not for a number that it is given.
     """
     for step in plan.steps:
         if isinstance(step, LaunchStep):

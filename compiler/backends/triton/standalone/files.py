@@ -43,7 +43,7 @@ def triton_files(function: TracedFunction, *, fast_math: bool = False) -> dict[s
     `fast_math` is that of `compile`.
 
     Raises:
-        ExportError: NumPy would have to compute a part of it, or the function needs more than NumPy. The message says
+        ExportError: NumPy would have to compute a part of it, or the function needs more than NumPy; the message says
             what.
     """
     names = Names([*RESERVED, *_NAMES])

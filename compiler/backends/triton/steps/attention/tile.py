@@ -41,7 +41,7 @@ def tile_of_queries(attention: Attention, choice: Choice = RULES) -> AttentionTi
     """The tile of a program that goes over the keys; a smaller one if there are too few for all processors.
 
     Raises:
-        ArgumentValueError: a chosen size is smaller than what tensor cores multiply.
+        ArgumentValueError: a choice of less than tensor cores multiply.
     """
     tile = _fitting(_OF_QUERIES, attention)
     most = (

@@ -78,7 +78,7 @@ def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:
     tiles than processors, tiles are halved, down to 64 × 64; then long sums are split into parts.
 
     Raises:
-        ArgumentValueError: a chosen size is smaller than what tensor cores multiply.
+        ArgumentValueError: a choice of less than tensor cores multiply.
     """
     size = product.dtype.itemsize
     most = 128 if size < 8 and product.is_copied else 64

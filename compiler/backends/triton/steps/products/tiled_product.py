@@ -233,7 +233,7 @@ class _Writing:
         """The blocks of both operands, which the hardware copies, and before all tiles the descriptions for it.
 
         Raises:
-            ArgumentValueError: the layout of the matrices does not allow it.
+            ArgumentValueError: they do not lie in memory so that it can.
         """
         tile, k = self.tile, Variable("k", 0, self.product.length - 1)
         left = self.in_memory(self.product.left, self.left(k), self.row, of(k))

@@ -1,0 +1,1 @@
+"""What users pass: options, and axes of arrays."""

@@ -1,0 +1,36 @@
+"""Statements that find out a length, and that ask whether values are what the program was made for."""
+
+from ...ir import Call
+from .form import form
+from .module import Scope
+
+
+@form("length")
+def _length(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """``n_1 = int(count)``. The array of that length is never read."""
+    size = scope.module.sizes[str(call.params["dim"])]
+    name = scope.name(call)
+    return [
+        f"    {size} = int({scope.scalar(call.inputs[0])})",
+        f"    {name} = np.zeros({size}, np.bool_)",
+    ]
+
+
+@form("expect")
+def _expect(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """The runtime looks at these values itself, and finds another program for other ones; a file raises."""
+    value, expected = (scope.array(one) for one in call.inputs)
+    return [
+        f"    if np.asarray({value}).tobytes() != {expected}.tobytes():",
+        '        raise ValueError("this program is for other values")',
+    ]
+
+
+@form("expect_size")
+def _expect_size(call: Call, scope: Scope, target: str | None) -> list[str]:
+    size: object = call.params["dim"]
+    relation = {"==": "!=", "!=": "==", ">=": "<"}[str(call.params["relation"])]
+    return [
+        f"    if {scope.size(size)} {relation} 0:",  # type: ignore[arg-type]  (a size in parameters is one)
+        '        raise ValueError("this program is for other lengths")',
+    ]

@@ -1,0 +1,162 @@
+"""Lengths that a program finds out: a number becomes a size of arrays, and the positions that a mask selects."""
+
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+
+from ...builder import current_builder
+from ...dtypes import BOOL, INT64
+from ...errors import ConcretizationError, DataDependentShapeError, DTypeError, ShapeError
+from ...ir import ArrayType, Dim, Location, Value
+from ...op import EXPECTS, Op, not_linear, register, zero_derivative
+from ...symbolic_size import SymbolicSize
+
+FAMILY = "lengths"
+
+RELATIONS: Final = ("==", "!=", ">=")
+
+
+def _length_type(count: ArrayType, *, dim: Dim) -> ArrayType:
+    if count != ArrayType(INT64, ()):
+        raise DTypeError(f"length: a count is an i64[], not {count}")
+    if not isinstance(dim, SymbolicSize):
+        raise ShapeError(f"length: a size that the count gives a value has a name, unlike {dim!r:.60}")
+    return ArrayType(BOOL, (cast("Dim", dim),))
+
+
+def _length(count: Any, dim: Any) -> Any:
+    """An array that is as long as the count says."""
+    return np.zeros(int(count), bool)
+
+
+def _line_at_work() -> Location | None:
+    """The line of the user's whose batch is being computed."""
+    builder = current_builder()
+    return None if builder is None else builder.where()
+
+
+def _no_length_for_each_example(
+    inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
+) -> Any:
+    raise DataDependentShapeError(
+        "under vmap each example would have an array of another length: reduce it in the same expression, as in "
+        "x[mask].sum(), or keep the shape, as in np.where(mask, x, 0)",
+        _line_at_work(),
+    )
+
+
+register(
+    Op(
+        "length",
+        FAMILY,
+        _length_type,
+        _length,
+        zero_derivative,
+        not_linear,
+        _no_length_for_each_example,
+        spelling=None,
+        effect=None,
+        doc="An array without elements to look at, as long as `count` says. From here on `dim` names that length.",
+    )
+)
+
+
+def _positions_type(mask: ArrayType, length: ArrayType) -> ArrayType:
+    if mask.dtype != BOOL or mask.ndim != 1:
+        raise DTypeError(f"flatnonzero: a mask is a bool[n], not {mask}")
+    if length.dtype != BOOL or length.ndim != 1:
+        raise DTypeError(f"flatnonzero: a length is a bool[n], not {length}")
+    return ArrayType(INT64, length.shape)
+
+
+def _positions_batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any) -> Any:
+    return _no_length_for_each_example(inputs, mapped, size)
+
+
+register(
+    Op(
+        "flatnonzero",
+        FAMILY,
+        _positions_type,
+        lambda mask, length: np.flatnonzero(mask),
+        zero_derivative,
+        not_linear,
+        _positions_batch,
+        spelling=None,
+        effect=None,
+        doc="The positions at which a mask holds, in order. As many of them as `length` is long.",
+    )
+)
+
+
+# ---- what a program is made for --------------------------------------------------------------------
+
+
+def _expect_type(value: ArrayType, expected: ArrayType, *, what: str = "") -> tuple[ArrayType, ...]:
+    if value != expected:
+        raise DTypeError(f"expect: {value} is never {expected}")
+    return ()
+
+
+def _expect(value: Any, expected: Any, what: Any = "") -> Any:
+    """`RuntimeError` with what is found, in whose place the interpreter says that another program is needed."""
+    found = np.asarray(value)
+    if found.tobytes() != expected.tobytes():
+        raise RuntimeError(str(found) if found.size == 1 else "other entries")
+    return ()
+
+
+def _never_for_each_example(
+    inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
+) -> tuple[Value, ...]:
+    raise ConcretizationError(
+        "Python needs a value that is another one for each example of a batch: compute with the array instead",
+        _line_at_work(),
+    )
+
+
+register(
+    Op(
+        "expect",
+        FAMILY,
+        _expect_type,
+        _expect,
+        zero_derivative,
+        not_linear,
+        _never_for_each_example,
+        spelling=None,
+        effect=EXPECTS,
+        doc="Nothing. The program is for calls in which `value` is what is expected, to the bit. Others need another "
+        "program. `what` names it in explanations.",
+    )
+)
+
+
+def _expect_size(dim: Any, relation: Any) -> Any:
+    """As `_expect`."""
+    if not {"==": dim == 0, "!=": dim != 0, ">=": dim >= 0}[relation]:
+        raise RuntimeError(f"it is {dim}")
+    return ()
+
+
+def _expect_size_type(*, dim: Dim, relation: str) -> tuple[ArrayType, ...]:
+    if relation not in RELATIONS:
+        raise ShapeError(f"expect_size: a relation is one of {', '.join(RELATIONS)}, not {relation!r}")
+    return ()
+
+
+register(
+    Op(
+        "expect_size",
+        FAMILY,
+        _expect_size_type,
+        _expect_size,
+        zero_derivative,
+        not_linear,
+        _never_for_each_example,
+        spelling=None,
+        effect=EXPECTS,
+        doc="Nothing. The program is for calls in which `dim` is in this relation to 0: ``==``, ``!=`` or ``>=``.",
+    )
+)

@@ -1,0 +1,182 @@
+"""What values are in the call at hand, for which a program may be made: others need another program."""
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+import numpy as np
+
+from ..builder import bind_all, not_recording, recording
+from ..callers.user_code import CONVERTS
+from ..dtypes import Array
+from ..free_sizes import bound_size, size_names
+from ..interpreter import run_call
+from ..ir import Call, Constant, Location, Param, Value
+from ..substitution import fixed_call
+from .trace import Trace
+
+MOST_ENTRIES: Final = 1024
+"""A program is not made for more entries of one array."""
+
+ARGUMENTS: ContextVar[Sequence[Any] | None] = ContextVar("arguments", default=None)
+"""The leaves of the arguments of the call for which a program is being made; None where no call is known."""
+
+
+@contextmanager
+def at_hand(leaves: Sequence[Any] | None) -> Generator[None]:
+    """Within the block, these are the arguments of the call for which a program is made; None if they are not known."""
+    token = ARGUMENTS.set(leaves)
+    try:
+        yield
+    finally:
+        ARGUMENTS.reset(token)
+
+
+def value_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array | None:
+    """What a value is in the call at hand, given the named sizes of its arguments; None if that is not known.
+
+    It is not of what belongs to one of many examples, to a turn of a loop, or to a branch that may not run.
+    """
+    found = trace.concrete(value)
+    if found is not None:
+        return found
+    if value in trace.at_hand:
+        return trace.at_hand[value]
+    producer = trace.producer(value)
+    if producer is None:
+        found = _input_at_hand(trace, value, sizes)
+    else:
+        found = _computed(trace, value, dict(sizes))
+    if found is not None:
+        trace.at_hand[value] = found
+    return found
+
+
+def size_at_hand(trace: Trace, name: str, sizes: Mapping[str, int]) -> int | None:
+    """How long the arrays are in the call at hand whose size has this name."""
+    while True:
+        call = _binding(trace, name)
+        if call is not None:
+            count = value_at_hand(trace, call.inputs[0], sizes)
+            return None if count is None else int(count)
+        if trace.parent is None:
+            return None
+        trace = trace.parent
+
+
+def _binding(trace: Trace, name: str) -> Call | None:
+    return next((call for call in trace.calls if str(bound_size(call)) == name), None)
+
+
+def _input_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array | None:
+    outside = trace.value_outside(value)
+    if outside is not None:
+        return value_at_hand(*outside, sizes)
+    behind = trace.captured_behind(value) if value in trace.inputs else None
+    return behind if isinstance(behind, np.ndarray) and not trace.may_not_run else None
+
+
+def _computed(trace: Trace, value: Value, sizes: dict[str, int]) -> Array | None:
+    """By the meanings of the calls that it needs, in their order."""
+    found: dict[Value, Array] = {}
+    for call in _needed_calls(trace, value, sizes):
+        inputs: list[Array] = []
+        for one in call.inputs:
+            known = found.get(one)
+            if known is None:
+                known = value_at_hand(trace, one, sizes)
+            if known is None:
+                return None
+            inputs.append(known)
+        with not_recording(), np.errstate(all="ignore"):
+            outputs = run_call(fixed_call(call, sizes), inputs)
+        found.update(zip(call.outputs, map(np.asarray, outputs), strict=True))
+        if (size := bound_size(call)) is not None:
+            sizes[str(size)] = outputs[0].shape[0]
+    return found[value]
+
+
+def _needed_calls(trace: Trace, value: Value, sizes: Mapping[str, int]) -> list[Call]:
+    """What computes a value, also the lengths that it needs."""
+    calls: dict[Call, None] = {}
+    stack = [value]
+    seen: set[Value] = set()
+    while stack:
+        top = stack.pop()
+        call = None if top in seen or isinstance(top, Constant) else trace.producer(top)
+        seen.add(top)
+        if call is None or call in calls:
+            continue
+        calls[call] = None
+        stack += call.inputs
+        for name in size_names(call) - sizes.keys():
+            binding = _binding(trace, name)
+            if binding is not None and binding is not call:
+                stack += binding.outputs
+    order = {call: number for number, call in enumerate(trace.calls)}
+    return sorted(calls, key=order.__getitem__)
+
+
+def guarded_value(trace: Trace, value: Value, what: str) -> Array | None:
+    """What a value is in the call at hand, for which the program is then made; None if that is not known.
+
+    Python numbers among the arguments are left to the signature, which has room for them. Where nothing is converted,
+    values stay unknown.
+    """
+    if (
+        not (trace.outermost().is_kept and CONVERTS.get())
+        or value.type.size > MOST_ENTRIES
+        or trace.numbers_behind(value)
+    ):
+        return None
+    found = value_at_hand(trace, value, sizes_of_arguments())
+    if found is not None and value not in trace.expected:
+        trace.expected.add(value)
+        expect(trace, value, found, what)
+    return found
+
+
+def sizes_of_arguments() -> Mapping[str, int]:
+    """The named sizes of the call at hand."""
+    from ..shapes.dim import ANSWERS
+
+    answers: Any = ANSWERS.get()
+    return getattr(answers, "hints", {})
+
+
+def record_in(owner: Trace, location: Location | None, op: str, *inputs: Value, **params: Param) -> None:
+    """Record a call without outputs in an enclosing trace."""
+    before = owner.location
+    with recording(owner):
+        owner.location = location
+        bind_all(op, *inputs, **params)
+        owner.location = before
+
+
+def expect(trace: Trace, value: Value, found: Array, what: str) -> None:
+    """Let the program be for calls in which a value is what it is in the call at hand."""
+    location = trace.where()
+    owner, lifted = _lifted(trace, value)
+    record_in(owner, location, "expect", lifted, Constant(found), what=what)
+
+
+def _lifted(trace: Trace, value: Value) -> tuple[Trace, Value]:
+    """A value as the outermost trace has it, in which what computes it is recorded again."""
+    parent = trace.parent
+    if parent is None:
+        return trace, value
+    env: dict[Value, Value] = {}
+
+    def above(one: Value) -> Value:
+        outside = None if isinstance(one, Constant) or one in env else trace.value_outside(one)
+        return env.get(one, one) if outside is None else outside[1]
+
+    with recording(parent):
+        before = parent.location
+        for call in _needed_calls(trace, value, {}):
+            parent.location = call.location
+            outputs = parent.emit(call.op, tuple(map(above, call.inputs)), call.params)
+            env.update(zip(call.outputs, outputs, strict=True))
+        parent.location = before
+    return _lifted(parent, above(value))

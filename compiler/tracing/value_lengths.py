@@ -1,0 +1,133 @@
+"""Lengths that depend on values: the program finds them out when it runs, and until then they have a name."""
+
+from collections.abc import Hashable
+from typing import Any
+
+from ..builder import bind, bind_all
+from ..dtypes import INT64
+from ..free_sizes import sizes_in_param
+from ..ir import Constant, Value, exact
+from ..op import has_effect
+from ..symbolic_size import SymbolicSize, is_known
+from ..value_ops import (
+    add,
+    convert,
+    elementwise,
+    equal,
+    less,
+    maximum,
+    minimum,
+    number,
+    subtract,
+    sum_,
+    where,
+)
+from .trace import Trace, current_trace, require_trace
+
+MOST_COMPARED = 64
+"""How many calls are looked at to see that two masks are the same."""
+
+
+def length_of(count: Value, *, may_be_negative: bool = True) -> Any:
+    """The size that stands for a number i64[] of the program: the same for what computes the same number.
+
+    Where the number is negative, NumPy's error is raised when the program runs.
+    """
+    return _lengths(require_trace(), count, may_be_negative=may_be_negative).shape[0]
+
+
+def computed_slice(start: Any, stop: Any, step: int, size: Any) -> tuple[Value, Any]:
+    """Where ``x[start:stop:step]`` begins, and how long it is, along an axis of this size; ends may be values i64[]."""
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+    default = (low, high) if step > 0 else (high, low)
+    first, last = (
+        number(usual, INT64) if end is None else _within(end, size, low, high)
+        for end, usual in zip((start, stop), default, strict=True)
+    )
+    ahead = subtract(last, first) if step > 0 else subtract(first, last)
+    count = elementwise("floor_divide", add(ahead, number(abs(step) - 1, INT64)), number(abs(step), INT64))
+    return first, length_of(maximum(count, number(0, INT64)), may_be_negative=False)
+
+
+def _within(end: Any, size: Any, low: Any, high: Any) -> Value:
+    """An end of a slice, counted from the front, moved into [low, high]."""
+    end = end if isinstance(end, Value) else number(end, INT64)
+    from_front = where(less(end, number(0, INT64)), add(end, number(size, INT64)), end)
+    return minimum(maximum(from_front, number(low, INT64)), number(high, INT64))
+
+
+def depends_on_values(size: Any) -> bool:
+    """Whether a size is, or follows from, a length that the program finds out when it runs."""
+    if not isinstance(size, SymbolicSize):
+        return False
+    names = {str(one) for one in size.sizes}
+    trace = current_trace()
+    return trace is not None and any(names & one.bound_sizes.keys() for one in trace.enclosing())
+
+
+def is_nothing(size: Any, error: str) -> bool:
+    """Whether a size is 0. Where the program finds that out, it raises the error of this text if it is."""
+    if not depends_on_values(size):
+        return bool(size == 0)
+    if is_known(size == 0):
+        return True
+    if not is_known(size >= 1):
+        bind_all("raise_if", equal(number(size, INT64), 0), error=error)
+    return False
+
+
+def positions(mask: Value) -> Value:
+    """Where a mask bool[m] holds, in order: i64[n], as many as there are."""
+    trace = require_trace()
+    count = sum_(convert(mask, INT64), (0,))
+    found = bind("flatnonzero", mask, _lengths(trace, count, may_be_negative=False))
+    trace.ends[found] = 0, mask.shape[0] - 1
+    return found
+
+
+def _lengths(trace: Trace, count: Value, *, may_be_negative: bool = True) -> Value:
+    """The array that is as long as `count` says."""
+    key = _key(trace, count)
+    found = trace.lengths.get(key)
+    if found is None:
+        if may_be_negative:
+            bind_all("raise_if", less(count, 0), error="ValueError('negative dimensions are not allowed')")
+        found = trace.lengths[key] = bind("length", count, dim=_new_size(trace))
+    return found
+
+
+def _new_size(trace: Trace) -> Any:
+    """A size whose name nothing else has in the function that is traced."""
+    from ..shapes.dim import Dim
+
+    outermost = trace.outermost()
+    shapes = [value.shape for value in outermost.inputs]
+    taken = {str(one) for size in sizes_in_param(tuple(shapes)) for one in size.sizes}
+    while True:
+        outermost.length_count += 1
+        name = f"n_{outermost.length_count}"
+        if name not in taken:
+            return Dim(name)
+
+
+def _key(trace: Trace, value: Value) -> Hashable:
+    """Equal for values that are computed alike, as far as this is quickly seen."""
+    numbers: dict[Value, int] = {}
+    parts: list[Hashable] = []
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if top in numbers:
+            parts.append(numbers[top])
+            continue
+        numbers[top] = len(numbers)
+        call = trace.producer(top)
+        if isinstance(top, Constant):
+            parts.append(top.digest)
+        elif call is None or len(numbers) > MOST_COMPARED or has_effect(call) or call.op == "random_bits":
+            parts.append(top)
+        else:
+            params = tuple((name, exact(param)) for name, param in sorted(call.params.items()))
+            parts.append((call.op, call.outputs.index(top), len(call.inputs), params))
+            stack += reversed(call.inputs)
+    return tuple(parts)

@@ -1,0 +1,243 @@
+"""Arrays whose lengths depend on values: masks, slices with computed ends, and what is made of them."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.errors import DataDependentShapeError, RecompileWarning
+
+X = np.array([3.0, -1.0, 2.0, 5.0, -7.0, 0.0, 4.0])
+GRID = np.arange(12.0).reshape(3, 4) - 5
+
+
+def half(x: Any) -> Any:
+    x[x > 2] *= 0.5
+    return x
+
+
+def copied_from(x: Any, y: Any) -> Any:
+    mask = x > 0
+    x[mask] = y[mask]
+    return x
+
+
+def written_view(x: Any, k: Any) -> Any:
+    part = x[:k]
+    part[:] = 0
+    return x
+
+
+def pushed_together(x: Any) -> Any:
+    found = np.zeros(len(x))
+    positive = x[x > 0]
+    found[: len(positive)] = positive
+    return found
+
+
+def in_a_loop(x: Any) -> Any:
+    while np.sum(np.abs(x)) > 1:
+        x = 0.5 * x - 0.01 * x[x > 0].sum()
+    return x
+
+
+def in_a_branch(x: Any) -> Any:
+    if np.sum(x) > 0:
+        return x[x > 0].sum()
+    return x.sum()
+
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], ...]] = {
+    "one_axis": (lambda x: x[x > 0], lambda: (X,)),
+    "two_axes": (lambda x: x[x > 0], lambda: (GRID,)),
+    "rows": (lambda x: x[x[:, 0] > -2], lambda: (GRID,)),
+    "columns": (lambda x: x[:, x[0] > -4] * 2, lambda: (GRID,)),
+    "beside_an_index": (lambda x: x[1, x[1] > -1], lambda: (GRID,)),
+    "two_masks": (lambda x: np.concatenate([x[x > 0], x[x < 0]]), lambda: (X,)),
+    "mask_of_selected": (lambda x: x[x > 0][x[x > 0] > 2], lambda: (X,)),
+    "the_same_mask_twice": (lambda x, y: x[x > 0] / (1 + y[x > 0]), lambda: (X, X**2)),
+    "pairs": (lambda x: np.subtract.outer(x[x > 0], x[x < 0]), lambda: (X,)),
+    "sorted": (lambda x: np.sort(x[x > 0])[::-1], lambda: (X,)),
+    "lengths": (lambda x: (len(x[x > 0]), x[x > 0].shape[0] * 2.0, x[x < 0].size), lambda: (X,)),
+    "reductions": (lambda x: (x[x > 0].mean(), x[x > 0].max(), x[x < 0].std()), lambda: (X,)),
+    "elements": (lambda x: (x[x > 0][0], x[x > 0][-1], x[x > 0][np.argmax(x) - 2]), lambda: (X,)),
+    "in_place": (half, lambda: (X.copy(),)),
+    "from_another": (copied_from, lambda: (X.copy(), X**2)),
+    "pushed_together": (pushed_together, lambda: (X,)),
+    "loop": (in_a_loop, lambda: (X,)),
+    "branch": (in_a_branch, lambda: (X,)),
+    "head": (lambda x, k: (x[:k], x[k:], x[-k:]), lambda: (X, np.int64(2))),
+    "negative_end": (lambda x, k: (x[:k], x[k:], x[k::2]), lambda: (X, np.int64(-3))),
+    "beyond_the_end": (lambda x, k: (x[:k], x[k:], x[::-1][:k]), lambda: (X, np.int64(30))),
+    "window": (lambda x, k: x[k : k + 2], lambda: (X, np.int64(3))),
+    "backwards": (lambda x, k: (x[k::-1], x[:k:-2]), lambda: (X, np.int64(3))),
+    "written_view": (written_view, lambda: (X.copy(), np.int64(2))),
+    "new_arrays": (lambda k: (np.zeros(k), np.arange(k) * 2, np.ones((k, 2))), lambda: (np.int64(4),)),
+    "block": (lambda x, k: x[:k, 1:k].T @ x[:k], lambda: (GRID, np.int64(2))),
+}
+
+
+def flat(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_compiled_function_gives_what_numpy_gives(name: str, backend: str) -> None:
+    function, arguments = PROGRAMS[name]
+    wanted = flat(function(*arguments()))
+    found = flat(tm.compile(function, backend=backend)(*arguments()))
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert type(ours) is type(theirs)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-14)
+        assert np.asarray(ours).dtype == np.asarray(theirs).dtype
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_one_program_serves_all_lengths(backend: str) -> None:
+    selected = tm.compile(lambda x: np.sort(x[x > 0]) * 2, backend=backend)
+    for seed in range(40):
+        x = np.random.default_rng(seed).normal(size=30)
+        np.testing.assert_array_equal(selected(x), np.sort(x[x > 0]) * 2)
+    assert len(selected.signatures()) == 1
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_nothing_and_everything_may_be_selected(backend: str) -> None:
+    selected = tm.compile(lambda x: (x[x > 0] + 1, x[x > 0].sum()), backend=backend)
+    for x in (np.full(4, -1.0), np.ones(4)):
+        for ours, theirs in zip(selected(x), (x[x > 0] + 1, x[x > 0].sum()), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    assert len(selected.signatures()) == 1
+
+
+def test_the_extreme_of_nothing_is_an_error_as_in_numpy() -> None:
+    largest = tm.compile(lambda x: x[x > 0].max())
+    assert largest(X) == 5
+    with pytest.raises(ValueError, match="zero-size array to reduction operation maximum"):
+        largest(-np.abs(X))
+
+
+def test_a_negative_length_is_an_error_as_in_numpy() -> None:
+    zeros = tm.compile(lambda k: np.zeros(k) + 1)
+    assert len(zeros(np.int64(3))) == 3
+    with pytest.raises(ValueError, match="negative dimensions are not allowed"):
+        zeros(np.int64(-1))
+
+
+# ---- derivatives and batches ---------------------------------------------------------------------------
+
+REDUCED: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda x: np.sum(x[x > 0] ** 2),
+    "mean": lambda x: x[x > 0].mean(),
+    "log": lambda x: np.log(x[x > 0]).sum(),
+    "std": lambda x: x[x > 0].std(),
+    "written": lambda x: np.sum(np.where(x > 0, 0, x) + pushed_together(x) ** 2),
+    "pairs": lambda x: np.sum(np.sin(np.multiply.outer(x[x > 0], x[x < 0]))),
+    "sorted": lambda x: np.sum(np.sort(x[x > 0]) * np.arange(1.0, 1 + len(x[x > 0]))),
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("name", REDUCED)
+def test_a_compiled_derivative_is_that_of_the_selected_entries(name: str, backend: str) -> None:
+    function, step, x = REDUCED[name], 1e-6, X + 0.25
+    differences = [
+        (function(x + step * one) - function(x - step * one)) / (2 * step) for one in np.eye(len(x))
+    ]
+    found = tm.compile(tm.grad(function), backend=backend)(x)
+    np.testing.assert_allclose(found, differences, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("name", ["sum", "mean", "log", "std"])
+def test_what_is_reduced_again_has_batches_and_their_derivatives(name: str, backend: str) -> None:
+    function, batch = REDUCED[name], np.stack([X, X[::-1] - 1.5, X**2 + 1])
+    looped = [function(x) for x in batch]
+    np.testing.assert_allclose(tm.compile(tm.vmap(function), backend=backend)(batch), looped)
+    np.testing.assert_allclose(tm.vmap(function)(batch), looped)
+    gradients = [tm.grad(function)(x) for x in batch]
+    np.testing.assert_allclose(tm.compile(tm.vmap(tm.grad(function)), backend=backend)(batch), gradients)
+    total = tm.compile(tm.grad(lambda rows: tm.vmap(function)(rows).sum()), backend=backend)
+    np.testing.assert_allclose(total(batch), gradients)
+
+
+def test_writes_to_selected_entries_have_batches() -> None:
+    batch = np.stack([X, -X, X * 3])
+    np.testing.assert_array_equal(tm.vmap(half)(batch.copy()), [half(x.copy()) for x in batch])
+
+
+def test_a_batch_of_different_lengths_is_refused_with_the_line() -> None:
+    with pytest.raises(DataDependentShapeError, match=r"another length(.|\n)*test_lengths_at_run_time\.py"):
+        tm.vmap(lambda x: x[x > 0])(np.stack([X, -X]))
+
+
+def test_a_loop_that_gives_arrays_of_different_lengths_is_refused_with_the_line() -> None:
+    with pytest.raises(
+        DataDependentShapeError, match=r"different lengths(.|\n)*test_lengths_at_run_time\.py"
+    ):
+        tm.compile(lambda x: tm.scan(lambda _, i: (None, x[i:]), None, np.arange(3)))(X)
+
+
+# ---- guards on values ----------------------------------------------------------------------------------
+
+NAMES = {0: "none", 1: "one", 2: "two"}
+
+
+def by_name(x: Any) -> Any:
+    name = NAMES[int(np.count_nonzero(x > 3))]
+    return np.sin(x) * len(name)
+
+
+def test_a_value_that_python_needs_makes_a_program_for_that_value() -> None:
+    compiled = tm.compile(by_name)
+    for shift in (0, -4, 0, -1, -4):
+        np.testing.assert_allclose(compiled(X + shift), by_name(X + shift))
+
+
+def longest(x: Any) -> Any:
+    pieces = "ab" * x.argmax()
+    return x + len(pieces)
+
+
+def test_why_another_value_needs_another_program_is_explained() -> None:
+    compiled = tm.compile(longest)
+    np.testing.assert_array_equal(compiled(X), longest(X))
+    np.testing.assert_array_equal(compiled(X[::-1].copy()), longest(X[::-1]))
+    assert "gave 3, and gives 3" not in compiled.explain_recompile()
+    np.testing.assert_array_equal(compiled(-X), longest(-X))
+    np.testing.assert_array_equal(compiled(X), longest(X))
+    why = compiled.explain_recompile()
+    assert "gave 3, and gives 4" in why
+    assert "test_lengths_at_run_time.py" in why
+
+
+def test_beyond_max_variants_other_values_run_uncompiled_with_one_warning() -> None:
+    compiled = tm.compile(longest, max_variants=2)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for place in range(7):
+            x = np.eye(7)[place]
+            np.testing.assert_array_equal(compiled(x), longest(x))
+    assert [one.category for one in seen] == [RecompileWarning]
+
+
+# ---- looking at it -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_a_program_that_finds_out_a_length_can_be_looked_at(backend: str) -> None:
+    lowered = tm.compile(lambda x: np.sort(x[x > 0]) * 2, backend=backend).lower(X)
+    assert tm.parse(str(lowered.graph)) == lowered.graph
+    assert "n_1 = int(" in lowered.source
+    assert "f64[n_1]" in str(lowered)
+    assert lowered.html().startswith("<!doctype html>")
+
+
+def test_a_selection_that_is_only_summed_needs_no_array() -> None:
+    lowered = tm.compile(lambda x: np.sum(x[x > 0] ** 2)).lower(X)
+    assert "flatnonzero" in str(lowered.graph)
+    assert "flatnonzero" not in str(lowered.after("mask_selections"))
