@@ -52,7 +52,7 @@ PROGRAMS = (
         lambda: [
             (positions(10, 0.0), 1.0, 0.01, 0.1),
             (positions(10, 0.4), 1.0, 0.1, 0.5),
-            (positions(25, 0.2), 0.5, 0.01, 0.1),
+            (positions(14, 0.2), 0.5, 0.01, 0.1),
         ],
         uses=("class", "if", "list"),
         in_dims=(0, None, None, 0),

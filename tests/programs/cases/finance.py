@@ -72,7 +72,7 @@ PROGRAMS = (
         lambda: [
             (prices(25), 3, 8, 0.001),
             (np.full(25, 50.0), 3, 8, 0.001),
-            (prices(40, seed=1), 2, 5, 0.0),
+            (prices(18, seed=1), 2, 5, 0.0),
         ],
         uses=("class", "if", "early return", "int argument"),
         in_dims=(0, None, None, None),

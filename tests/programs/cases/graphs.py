@@ -76,7 +76,7 @@ PROGRAMS = (
             edges(5, 9, 1, 0),
             edges(5, 9, -9, 3),
             (np.array([0, 1]), np.array([1, 0]), np.array([1.0, -2.0]), 3, 0),
-            edges(12, 30, 0, 6),
+            edges(7, 16, 0, 6),
         ],
         uses=("break", "early return", "if", "int argument"),
         in_dims=(0, 0, 0, None, 0),
@@ -110,7 +110,7 @@ PROGRAMS = (
     ),
     Program(
         spanning_tree,
-        lambda: [(cables(5, 0),), (cables(5, 1),), (cables(11, 2),)],
+        lambda: [(cables(5, 0),), (cables(5, 1),), (cables(7, 2),)],
         uses=("list", "if", "and or not", "element loops"),
         in_dims=(0,),
         gradient=(0,),

@@ -43,7 +43,7 @@ PROGRAMS = (
         lambda: [
             (board((1, 2), (2, 2), (3, 2)), 3),
             (board((1, 1), (1, 2), (2, 1), (2, 2)), 9),
-            (chance(0.4, 7, 9).astype(np.uint8), 4),
+            (chance(0.4, 4, 5).astype(np.uint8), 4),
         ],
         uses=("while", "break", "and or not", "int argument", "element loops"),
         in_dims=(0, None),
@@ -72,15 +72,15 @@ PROGRAMS = (
     Program(
         sobel,
         lambda: (
-            [(uniform(0, 1, 5, 6), b) for b in ("repeat", "mirror", "zero")]
-            + [(uniform(0, 1, 8, 4), "mirror")]
+            [(uniform(0, 1, 4, 5), b) for b in ("repeat", "mirror", "zero")]
+            + [(uniform(0, 1, 5, 3), "mirror")]
         ),
         uses=("str argument", "continue", "min max", "conditional expression", "element loops"),
         in_dims=(0, None),
     ),
     Program(
         dither,
-        lambda: [(uniform(0, 1, 6, 5),), (np.full((6, 5), 0.4),), (uniform(0, 1, 9, 13),)],
+        lambda: [(uniform(0, 1, 6, 5),), (np.full((6, 5), 0.4),), (uniform(0, 1, 4, 7),)],
         uses=("if", "conditional expression", "element loops", "array argument written"),
         in_dims=(0,),
     ),
@@ -96,7 +96,7 @@ PROGRAMS = (
     ),
     Program(
         label_regions,
-        lambda: [(chance(0.6, 6, 6),), (np.zeros((6, 6), dtype=bool),), (chance(0.7, 7, 9),)],
+        lambda: [(chance(0.6, 5, 5),), (np.zeros((5, 5), dtype=bool),), (chance(0.7, 4, 6),)],
         uses=("while True", "continue", "break", "and or not", "element loops"),
         in_dims=(0,),
     ),

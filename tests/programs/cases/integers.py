@@ -100,7 +100,7 @@ PROGRAMS = (
     Program(gray_codes, lambda: [(3,), (1,), (5,)], uses=("inner loop bounds", "int argument")),
     Program(
         count_queens,
-        lambda: [(4,), (1,), (3,), (5,)],
+        lambda: [(4,), (1,), (3,), (2,)],
         uses=("while", "break", "and or not", "int argument"),
     ),
 )

@@ -26,7 +26,7 @@ PROGRAMS = (
             (normal(4, 4), normal(4, seed=1)),
             (definite(4), normal(4, seed=2)),
             (SINGULAR, np.ones(4)),
-            (normal(9, 9, seed=3), normal(9)),
+            (normal(6, 6, seed=3), normal(6)),
             (np.array([[0, 2], [3, 1]]), np.array([4, 5])),
         ],
         uses=("element loops", "inner loop bounds", "if", "early return"),

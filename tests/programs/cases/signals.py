@@ -28,7 +28,7 @@ def waves(n: int, frequency: float = 3.0) -> np.ndarray:
 PROGRAMS = (
     Program(
         fft,
-        lambda: [(normal(8),), (normal(8, seed=1),), (normal(24),), (normal(7),), (normal(4) + 1j,)],
+        lambda: [(normal(8),), (normal(8, seed=1),), (normal(12),), (normal(7),), (normal(4) + 1j,)],
         uses=("recursion", "if", "early return"),
         in_dims=(0,),
     ),
@@ -52,7 +52,7 @@ PROGRAMS = (
     ),
     Program(
         median_filter,
-        lambda: [(normal(10), 3), (normal(10, seed=1), 3), (normal(21), 5), (normal(4), 1)],
+        lambda: [(normal(10), 3), (normal(10, seed=1), 3), (normal(13), 5), (normal(4), 1)],
         uses=("while", "inner loop bounds", "min max", "int argument"),
         in_dims=(0, None),
         gradient=(0,),

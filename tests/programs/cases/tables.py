@@ -58,7 +58,7 @@ PROGRAMS = (
             (np.array([-5.0, 20.0, 80.0]),),
             (np.array([0.0, 50.0, 49.9]),),
             ([10.0, -1.0],),
-            (uniform(-9, 99, 12),),
+            (uniform(-9, 99, 6),),
         ],
         uses=("if", "continue", "list", "conditional expression"),
         in_dims=(0,),
