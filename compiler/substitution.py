@@ -48,7 +48,8 @@ class Substitution:
 
     def param(self, param: Any) -> Param:
         if isinstance(param, SymbolicSize):
-            return self.value_of(param)
+            found: Param = self.value_of(param)
+            return found
         if isinstance(param, tuple):
             return tuple(map(self.param, param))
         if isinstance(param, Graph):

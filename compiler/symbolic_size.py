@@ -178,10 +178,9 @@ def has_no_entries(size: Any) -> bool:
     Of a length that the program finds out when it runs, nothing is asked: then it is taken not to be 0, and what is
     computed along the axis checks that itself.
     """
-    if not isinstance(size, SymbolicSize):
-        return bool(size == 0)
+    is_nothing: Any = size == 0
     try:
-        return is_known(size == 0) or (size.is_shown and bool(size == 0))
+        return is_known(is_nothing) or (isinstance(size, SymbolicSize) and size.is_shown and bool(is_nothing))
     except UndecidedDimError:
         return False
 

@@ -208,9 +208,10 @@ class TracedArray:
         found = self.layout
         if any(is_known(dim <= 1) for dim in found.shape):
             found.asked_wholly()
-        if found.asked().strides is None:
+        strides = found.asked().strides
+        if strides is None:
             raise UnsupportedAttributeError("x.strides of this array is not known", user_location())
-        return tuple(stride * self.itemsize for stride in found.strides)
+        return tuple(stride * self.itemsize for stride in strides)
 
     @property
     def _owns_memory(self) -> bool:

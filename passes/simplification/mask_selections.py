@@ -11,6 +11,7 @@ from ...compiler.builder import bind, bind_all
 from ...compiler.dtypes import DType
 from ...compiler.free_sizes import bound_size, bound_sizes
 from ...compiler.ir import Call, Constant, Graph, Param, Value
+from ...compiler.params import ints_param
 from ...compiler.symbolic_size import is_known, is_one, same_shape
 from ...compiler.value_ops import add, broadcast_to, constant, gather, moveaxis, reshape, where
 from ..rewrite import Rewriter
@@ -148,7 +149,7 @@ class _Masker(Rewriter):
         if call.op == "flatnonzero":
             return bind("iota", length=mask.value.type.size, dtype=call.outputs[0].dtype)
         if call.op == "gather" and self.producer[call.inputs[1]].op == "flatnonzero":
-            (axis,) = call.params["axes"]  # type: ignore[misc]  (a gather has a tuple of them)
+            (axis,) = ints_param(call, "axes")
             made = moveaxis(call.inputs[0], axis, 0)
         else:
             inputs = [self.whole.get(value, value) for value in call.inputs]

@@ -58,7 +58,7 @@ def _build_in_stages(graph: Graph, target: Target, scope: Observed | None) -> Bu
     builds = [_build(stage.graph, target, (), scope) if stage.graph.outputs else None for stage in stages]
     made = [built for built in builds if built is not None]
     return Build(
-        Staged(graph, stages, [built and built.function for built in builds]),
+        Staged(graph, stages, [None if built is None else built.function for built in builds]),
         "\n\n".join(built.source for built in made),
         next((built.path for built in made), None),
         from_disk=all(built.from_disk for built in made),

@@ -1,6 +1,8 @@
 """Statements that find out a length, and that ask whether values are what the program was made for."""
 
+from ...free_sizes import bound_size
 from ...ir import Call
+from ...params import int_param, text_param
 from .form import form
 from .module import Scope
 
@@ -8,7 +10,7 @@ from .module import Scope
 @form("length")
 def _length(call: Call, scope: Scope, target: str | None) -> list[str]:
     """``n_1 = int(count)``. The array of that length is never read."""
-    size = scope.module.sizes[str(call.params["dim"])]
+    size = scope.module.sizes[str(bound_size(call))]
     name = scope.name(call)
     return [
         f"    {size} = int({scope.scalar(call.inputs[0])})",
@@ -28,9 +30,8 @@ def _expect(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 @form("expect_size")
 def _expect_size(call: Call, scope: Scope, target: str | None) -> list[str]:
-    size: object = call.params["dim"]
-    relation = {"==": "!=", "!=": "==", ">=": "<"}[str(call.params["relation"])]
+    relation = {"==": "!=", "!=": "==", ">=": "<"}[text_param(call, "relation")]
     return [
-        f"    if {scope.size(size)} {relation} 0:",  # type: ignore[arg-type]  (a size in parameters is one)
+        f"    if {scope.size(int_param(call, 'dim'))} {relation} 0:",
         '        raise ValueError("this program is for other lengths")',
     ]

@@ -180,7 +180,8 @@ def _box_cox_jvp(
             lambda out, x, p: bind("box_cox", x, p, order=order + 1, shifted=shifted),
         )
     )
-    return rule(inputs, tangents, outputs)
+    found: Value | None = rule(inputs, tangents, outputs)
+    return found
 
 
 composite(
