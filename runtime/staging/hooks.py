@@ -21,6 +21,7 @@ from ...compiler.frontend.source import ITEM
 from ...compiler.ir import Location
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.told_values import percent
+from ...compiler.tracing.at_hand import guarded_value
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import is_traced
 from ..branching.branches import branch_on, guarded, value_of
@@ -211,10 +212,11 @@ class Hooks:
         orelse, body = (self._runner(block, names) for block in site.blocks)
         try:
             return self._choice(site, where, np.reshape(test, ()), orelse, body, site.names, names)
-        except SideEffectError:
-            raise
         except (TracemillError, RecursionError) as failure:
-            if test._trace.numbers_behind(test.value):
+            known = guarded_value(test._trace, test.value, "the test of an `if` that a program cannot hold")
+            if known is not None:  # the program is then for calls that go the same way
+                return body() if known else orelse()
+            if not isinstance(failure, SideEffectError) and test._trace.numbers_behind(test.value):
                 _ask_for_value(test, wanted=type(failure) is not ConcretizationError)
             raise
 

@@ -225,6 +225,34 @@ def test_beyond_max_variants_other_values_run_uncompiled_with_one_warning() -> N
     assert [one.category for one in seen] == [RecompileWarning]
 
 
+def of_two_lengths(x: Any) -> Any:
+    if x.sum() > 0:
+        chosen = x[x > 0]
+    else:
+        chosen = x[:2]
+    return chosen * 2
+
+
+SEEN: list[int] = []
+
+
+def noting(x: Any) -> Any:
+    if x[0] > 0:
+        SEEN.append(1)
+    return x * 2
+
+
+@pytest.mark.parametrize("function", [of_two_lengths, noting])
+def test_a_branch_that_no_program_can_hold_makes_a_program_for_each_way(
+    function: Callable[[Any], Any],
+) -> None:
+    compiled = tm.compile(function)
+    for x in (X, -np.abs(X), X * 2, -np.abs(X) * 3):
+        np.testing.assert_array_equal(compiled(x), function(x))
+    assert len(list(compiled.signatures())) == 2
+    assert "an `if` that a program cannot hold" in compiled.explain_recompile()
+
+
 # ---- looking at it -------------------------------------------------------------------------------------
 
 
