@@ -275,7 +275,7 @@ def test_each_argument_is_refused_by_an_error_that_says_so(
             TransformTypeError,
             "ops must be a tuple of strings",
         ),
-        (lambda x: tm.load("x.tmill", types=x), TransformTypeError, "types must hold classes"),
+        (lambda x: tm.load("x.tmill", types=x), TransformTypeError, "types must contain classes"),
         (tm.load, TransformTypeError, "path must be a str or a pathlib.Path, not list: <a list"),
         (lambda x: tm.Artifact(x, x, x, x), ArgumentTypeError, "interface must be its Interface, not list"),
         (lambda x: tm.Sparsity(np.eye(3, dtype=bool), x), ArgumentTypeError, "without_rule must be a tuple"),

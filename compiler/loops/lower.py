@@ -221,7 +221,7 @@ class _Lowering(Loops):
             places = self.starts(call, starts, x.shape, y.shape)
         found = cases(call, index, places)
         if found is None:
-            raise InternalError(f"a kernel cannot hold {call.op}")
+            raise InternalError(f"a kernel cannot contain {call.op}")
         return self.chosen(call, found)
 
     def computed(self, call: Call, index: Index) -> Expression:

@@ -191,7 +191,7 @@ def _classes(x: Any, target: Any, ignore_index: int) -> Any:
         wrong = counted[counted < 0] if largest < classes or not counted.size else np.array([largest])
         if wrong.size:
             raise OutOfBoundsError(
-                f"target {wrong[0]} is none of the {classes} classes, which count from 0", user_location()
+                f"target {wrong[0]} is not one of the {classes} classes, which count from 0", user_location()
             )
     return target
 

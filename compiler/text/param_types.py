@@ -26,7 +26,7 @@ def param_problem(op: str, params: Mapping[str, Param]) -> str | None:
     for name, param in params.items():
         if name not in known:
             if not _is_plain(param):
-                return f"parameter {name} is {shown(param)}, which no such op has"
+                return f"parameter {name} is {shown(param)}, which this op does not have"
         elif not _is_a(param, known[name]):
             return f"parameter {name} is {shown(param)}, and should be {_shown(known[name])}"
     return None

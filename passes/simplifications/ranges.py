@@ -43,7 +43,7 @@ def _known_order(site: Site) -> Value | None:
     return None
 
 
-@rule("clip(x, low, high) → x where x is known to lie between", "clip")
+@rule("clip(x, low, high) → x where x is known to be between", "clip")
 def _known_between(site: Site) -> Value | None:
     x, *limits = site.inputs
     if not same_type(x.type, site.type):

@@ -290,7 +290,7 @@ def _check_effects(name: str, graph: Graph) -> None:
             called_function: Any = call.params["function"]
             what = getattr(called_function, "__qualname__", None) or repr(called_function)
             raise ExportError(
-                f"{name} cannot be exported: it calls the Python function {what}, which a file cannot hold. Write it"
+                f"{name} cannot be exported: it calls the Python function {what}, which a file cannot store. Write it"
                 " with NumPy, so that it can be traced, or call it outside",
                 call.location,
             )
@@ -358,6 +358,6 @@ def _check_kept(name: str, signature: Signature, program: Program) -> None:
             tree_document(tree, leaf)
         except ValueError as error:
             raise ExportError(
-                f"{name} cannot be exported: it {what} {error}, which a file cannot hold. Bind such a setting before,"
+                f"{name} cannot be exported: it {what} {error}, which a file cannot store. Bind such a setting before,"
                 " with functools.partial, and use tuples, lists, dicts, named tuples, or registered classes"
             ) from None

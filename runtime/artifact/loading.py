@@ -84,7 +84,7 @@ def load(
     for given in types:
         if not isinstance(given, type):
             raise TransformTypeError(
-                f"load: types must hold classes, not {type(given).__name__}: {shown(given)}"
+                f"load: types must contain classes, not {type(given).__name__}: {shown(given)}"
             )
     most = None if max_bytes is None else parse_bytes("load", max_bytes, "max_bytes")
     _check_steps(max_steps)

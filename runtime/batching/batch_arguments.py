@@ -59,7 +59,7 @@ class BatchArguments:
         for dim in dims:
             if not _is_dim(dim):
                 raise TransformArgumentError(
-                    f"{self.where}: out_dims must hold ints and None, not {type(dim).__name__}: {shown(dim)}"
+                    f"{self.where}: out_dims must contain ints and None, not {type(dim).__name__}: {shown(dim)}"
                 )
 
     def _check_in_dims(self, in_dims: Any, kw_dims: Mapping[str, Any], axis_size: int | None) -> None:

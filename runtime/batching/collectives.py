@@ -268,7 +268,7 @@ def _sources(perm: Any, size: int) -> tuple[int, ...]:
     fits = all(len(pair) == 2 for pair in pairs) and len(senders) == len(receivers) == len(pairs)
     if not fits or not senders | receivers <= set(range(size)):
         raise TransformArgumentError(
-            f"ppermute: perm must hold pairs (from, to) of numbers below {size}, none twice on the same side, "
+            f"ppermute: perm must contain pairs (from, to) of numbers below {size}, none twice on the same side, "
             f"not {shown(perm, 80)}"
         )
     source = {pair[1]: pair[0] for pair in pairs}

@@ -325,7 +325,7 @@ class CompiledFunction:
             self._variants.remove(oldest)
             if log is not None:
                 log.info("%s: forgot the oldest variant, for %s", why.name, oldest.signature)
-            self._warn(f"keeps no more than max_variants={self._options.max_variants} programs", why)
+            self._warn(f"keeps at most max_variants={self._options.max_variants} programs", why)
         return variant
 
     def _symbolic(self, called: Signature) -> SymbolicCall | None:

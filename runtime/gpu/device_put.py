@@ -54,7 +54,5 @@ def _put(leaf: Any, target: Device) -> Any:
     if array.dtype.kind == "O":
         raise ArgumentTypeError(f"device_put: {type(leaf).__name__} is not an array or a number")
     if not is_supported(array.dtype):
-        raise DTypeError(
-            f"device_put: dtype {array.dtype} is none that programs compute with: convert it first"
-        )
+        raise DTypeError(f"device_put: dtype {array.dtype} is not supported: convert it first")
     return on_device(array, target.ordinal)

@@ -45,7 +45,7 @@ def _graph(path: Path, entry: LockEntry) -> Graph:
         ) from error
     if kernel_key(graph, fast_math=entry.fast_math) != entry.key:
         raise _wrong(
-            path, entry, "this version of Tracemill writes the graph in another way, and so knows no such key"
+            path, entry, "this version of Tracemill writes the graph differently, so this key is unknown"
         )
     for choice in (entry.choice, *(measured.choice for measured in entry.measured)):
         try:

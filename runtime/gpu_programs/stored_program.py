@@ -158,7 +158,7 @@ def _kernel(
     if found is None or not isinstance(function, str):
         raise ParseError(f"the code beside {shown(function)} has no kernel {shown(name)}")
     if not 1 <= warps <= _MOST_WARPS:
-        raise ParseError(f"{name:.60} has {found.threads} threads, and {warps} warps are to be launched")
+        raise ParseError(f"{name:.60} has {found.threads} threads, and {warps} warps would be launched")
     _check_facts(name, found, sizes, warps)
     if architecture is not None and made_for != architecture:
         raise ParseError(f"the code of {name:.60} is for sm_{made_for}, not for sm_{architecture}")
@@ -188,7 +188,7 @@ def _check_facts(name: str, found: KernelFacts | PtxFacts, sizes: Sequence[int],
             "bytes do"
         )
     if found.threads not in (0, warps * _WARP):
-        raise ParseError(f"{name:.60} has {found.threads} threads, and {warps} warps are to be launched")
+        raise ParseError(f"{name:.60} has {found.threads} threads, and {warps} warps would be launched")
 
 
 def _count(about: Mapping[str, Any], name: str) -> int:

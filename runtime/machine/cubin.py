@@ -98,7 +98,7 @@ class _Elf:
             raise ValueError("they do not begin as a 64-bit ELF file does")
         *_, start, _, _, _, _, size, count, names = _HEADER.unpack_from(content)
         if size != _SECTION.size or start + size * count > len(content) or names >= count:
-            raise ValueError("the table of sections lies outside")
+            raise ValueError("the table of sections is out of bounds")
         found: list[tuple[int, _Section]] = []
         for number in range(count):
             name, _, _, _, offset, length, link, info, _, _ = _SECTION.unpack_from(
@@ -113,7 +113,7 @@ class _Elf:
         """A string of a table of strings."""
         start, end = table.offset + place, table.offset + table.size
         if not table.offset <= start < end <= len(self.content):
-            raise ValueError("a name lies outside of its table")
+            raise ValueError("a name is outside of its table")
         return self.content[start : self.content.index(b"\0", start, end)].decode("ascii")
 
     def attributes(self, name: str) -> Iterator[tuple[int, bytes]]:

@@ -64,11 +64,11 @@ def kernel_in(ptx: bytes) -> PtxFacts:
     if text.count(".entry") != 1 or not 0 <= end < _LONGEST_HEAD:
         raise ParseError("this is not PTX with one kernel")
     if odd := _ODD.search(head):
-        raise ParseError(f"this is not PTX as compilers print it: {odd[0]!r} stands in front of the kernel")
+        raise ParseError(f"this is not PTX as compilers print it: {odd[0]!r} comes before the kernel")
     before, _, kernel = _without_comments(head).partition(_ENTRY)
     first, found = _FIRST.match(before), _KERNEL.fullmatch(kernel)
     if first is None or found is None or before.count(".version") + before.count(".target") != 2:
-        raise ParseError("this is not PTX for GPUs of 64 bits, with a kernel whose parameters can be read")
+        raise ParseError("this is not PTX for GPUs of 64 bits, with readable parameters of a kernel")
     major, minor, architecture, variant = first.groups()
     name, parameters, rules = found.groups()
     return PtxFacts(
@@ -103,5 +103,5 @@ def _threads(rules: str) -> int:
                 raise ParseError("PTX says two numbers of threads of its kernel")
             threads = int(found[1])
         elif not _OTHERS.fullmatch(rule):
-            raise ParseError(f"PTX asks for a launch that is not made here: {shown(rule)}")
+            raise ParseError(f"PTX needs a kind of launch that is not supported: {shown(rule)}")
     return threads

@@ -73,7 +73,7 @@ def whole_size(method: str, size: Any) -> Size:
     if any(item < 0 for item in shape):
         raise ArgumentValueError(f"{method}: size must not be negative, but is {shape}")
     if is_known(prod(shape) > np.iinfo(np.int64).max):
-        raise ArgumentValueError(f"{method}: no array has as many entries as size={shape}")
+        raise ArgumentValueError(f"{method}: no array can have the entries of size={shape}")
     return shape
 
 

@@ -71,7 +71,7 @@ def _size(dim: str, inside: str, text: str, sizes: Sizes | None) -> int:
     if dim.isascii() and dim.isdigit():
         return int(dim) if len(dim) <= _LONGEST_DIM else 2**63
     if sizes is None:
-        raise ArgumentSpecError(f"in {text!r}: the shape [{inside}] must hold sizes such as [4, 784]")
+        raise ArgumentSpecError(f"in {text!r}: the shape [{inside}] must contain sizes such as [4, 784]")
     try:
         return cast("int", read_dim(dim, sizes))
     except DimSpecError as error:

@@ -101,9 +101,9 @@ def test_a_graph_knows_a_loss_by_its_name() -> None:
 
 
 def test_misuse_is_named() -> None:
-    with pytest.raises(OutOfBoundsError, match="target 3 is none of the 3 classes"):
+    with pytest.raises(OutOfBoundsError, match="target 3 is not one of the 3 classes"):
         nn.nll_loss(LOGITS, np.array([0, 3]))
-    with pytest.raises(OutOfBoundsError, match="target -1 is none of the 3 classes"):
+    with pytest.raises(OutOfBoundsError, match="target -1 is not one of the 3 classes"):
         tm.compile(lambda x: nn.cross_entropy(x, np.array([0, -1])))(LOGITS)
     with pytest.raises(DTypeError, match="target must be integers, not float64"):
         nn.nll_loss(LOGITS, np.ones(2))

@@ -34,7 +34,7 @@ def picture(places: Sequence[Place], title: str, about: str, suffix: str) -> byt
     axes.margins(x=0.3)
     axes.invert_yaxis()
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel("µs per call: the median, and where the middle half of the rounds lies")
+    axes.set_xlabel("µs per call: the median, and the range of the middle half of the rounds")
     figure.suptitle(title)
     axes.set_title(_short(about), fontsize="small")
     buffer = BytesIO()

@@ -22,7 +22,7 @@ from .planes import has_short_rows, wants_planes
 QUIET = (
     "quiet = contextvars.copy_context()",
     'quiet.run(np.seterr, all="ignore")',
-    "quiet.run(np.setbufsize, 512)  # longer rows are combined with others where they lie",
+    "quiet.run(np.setbufsize, 512)  # longer rows are combined with others in place",
 )
 """Creates a context that ignores floating-point errors. If operands are broadcast, NumPy copies rows into a buffer
 until it is full, which only pays off for short rows: with the usual 8192 elements, the statement takes twice as

@@ -87,7 +87,7 @@ def _table(op: str, name: str) -> tuple[float, ...]:
 def _function(op: str) -> FunctionType:
     meaning = lookup(op).numpy
     if not isinstance(meaning, FunctionType) or meaning.__code__.co_freevars:
-        raise InternalError(f"the NumPy meaning of {op} is not a plain function and cannot be quoted")
+        raise InternalError(f"the NumPy definition of {op} is not a plain function and cannot be quoted")
     return meaning
 
 
@@ -129,7 +129,7 @@ def _check_names(op: str, tree: ast.AST) -> None:
     foreign = {name for name in foreign if not _table(op, name)}
     if foreign:
         raise InternalError(
-            f"the NumPy meaning of {op} refers to {', '.join(sorted(foreign))}, not only to np"
+            f"the NumPy definition of {op} refers to {', '.join(sorted(foreign))}, not only to np"
         )
 
 

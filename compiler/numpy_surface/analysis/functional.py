@@ -58,7 +58,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
         conditions.append(~nothing)
     elif len(functions) != len(conditions):
         raise ArgumentValueError(
-            f"with {len(conditions)} condition(s), as many functions or one more are expected, not {len(functions)}"
+            f"with {len(conditions)} condition(s), the same number of functions or one more is expected, "
+            f"not {len(functions)}"
         )
     result: Any = np.zeros_like(array)
     for condition, function in zip(conditions, functions, strict=True):

@@ -81,7 +81,7 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
         raise ArgumentTypeError("`pad_width` must be of integral type")
     widths = [(as_size(low), as_size(high)) for low, high in pairs(pad_width, ndim)]
     if any(low < 0 or high < 0 for low, high in widths):
-        raise ShapeError("pad_width must not hold negative numbers")
+        raise ShapeError("pad_width must not contain negative numbers")
     return widths
 
 

@@ -184,7 +184,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> TracedArray:
     """For each entry, the choice of the first true condition."""
     conditions = [as_value(c) for c in condlist]
     if len(conditions) != len(choicelist) or not conditions:
-        raise ShapeError("select needs as many conditions as choices, and at least one")
+        raise ShapeError("select needs equally many conditions and choices, at least one")
     if any(c.dtype.kind != "b" for c in conditions):
         raise ArgumentTypeError("the conditions of np.select must be boolean arrays")
     items = [*choicelist, default]

@@ -106,7 +106,7 @@ def _rfft_type(x: ArrayType, axis: int, norm: str = "backward") -> ArrayType:
 def _irfft_type(x: ArrayType, axis: int, length: int, norm: str = "backward") -> ArrayType:
     _check("irfft", x, axis, norm, is_complex=True)
     if length < 1 or x.shape[axis] != length // 2 + 1:
-        raise ShapeError(f"irfft of {x}: axis {axis} does not hold the coefficients of {length} entries")
+        raise ShapeError(f"irfft of {x}: axis {axis} does not have the coefficients of {length} entries")
     return ArrayType(real_dtype(x.dtype), _with_length(x.shape, axis, length))
 
 

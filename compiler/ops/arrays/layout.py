@@ -327,7 +327,9 @@ def _concatenate_type(*parts: ArrayType, axis: int) -> ArrayType:
         if part.dtype != first.dtype:
             raise DTypeError(f"concatenate of {', '.join(map(str, parts))}: their dtypes differ")
         if rest != first.shape:
-            raise ShapeError(f"concatenate of {', '.join(map(str, parts))}: they differ beside axis {axis}")
+            raise ShapeError(
+                f"concatenate of {', '.join(map(str, parts))}: they differ in other axes than {axis}"
+            )
     total = sum(part.shape[axis] for part in parts)
     return ArrayType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :]))
 

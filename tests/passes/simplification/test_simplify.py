@@ -310,7 +310,7 @@ CASES = (
          (M, "f32[4]", "f32[5]"), "add scatter", "integers"),
     Case("x < n → True where x is known to be less", lambda x: fn.where(fn.less(positions(17), 0), positions(17), x),
          ("i64[17]",), ""),
-    Case("clip(x, low, high) → x where x is known to lie between", lambda x: fn.add(clipped(positions(17), 16), x),
+    Case("clip(x, low, high) → x where x is known to be between", lambda x: fn.add(clipped(positions(17), 16), x),
          ("i64[17]",), "iota add"),
     Case("gather of x in its own order → x", lambda x: gathered(x, reshape(positions(8), (4, 2))),
          ("f32[8, 3]",), "reshape"),

@@ -211,7 +211,7 @@ def test_code_that_does_not_fit_its_plan_is_refused(card: StubGpu) -> None:
     refused(plan, with_plan(lambda d: d["plan"].update(arena_bytes=float("nan"))), "not negative")
     refused(plan, with_plan(lambda d: d["plan"].update(arena_bytes=2**60)), "more than there are")
     refused(plan, with_plan(lambda d: d["plan"].update(inputs=[])), "beyond its memory")
-    refused(plan, with_plan(lambda d: d["kernels"][0].update(warps=10**6)), "warps are to be launched")
+    refused(plan, with_plan(lambda d: d["kernels"][0].update(warps=10**6)), "warps would be launched")
     refused(plan, with_plan(lambda d: d["kernels"][0].update(pointers=1)), "the parameters of")
     refused(plan, with_plan(lambda d: d["kernels"].clear()), "launches a function that is not beside it")
     refused(plan, with_plan(lambda d: d["plan"]["steps"][0]["slots"].pop()), "with other arguments")

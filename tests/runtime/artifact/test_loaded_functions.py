@@ -263,7 +263,7 @@ def test_named_tuples_and_registered_classes_are_given_by_class(tmp_path: Path) 
     with pytest.raises(ArtifactError, match=r"named tuples of the class Point\(x, y\).*types=\[Point\]"):
         tm.load(path)
     not_a_class: Any = "Point"
-    with pytest.raises(TransformTypeError, match="types must hold classes, not str: 'Point'"):
+    with pytest.raises(TransformTypeError, match="types must contain classes, not str: 'Point'"):
         tm.load(path, types=[not_a_class])
     with pytest.raises(ArtifactError, match=r"objects of the class .*:Box.*types=\[Box\]"):
         tm.load(path, types=[Point])

@@ -128,7 +128,7 @@ def test_ppermute_sends_values_around(wrap: Wrap) -> None:
     ],
 )
 def test_ppermute_refuses_pairs_that_do_not_fit(perm: Any) -> None:
-    with pytest.raises(TransformArgumentError, match="ppermute: perm must hold pairs"):
+    with pytest.raises(TransformArgumentError, match="ppermute: perm must contain pairs"):
         over_i(lambda x: tm.ppermute(x, "i", perm))(X)
 
 

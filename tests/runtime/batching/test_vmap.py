@@ -372,7 +372,7 @@ def test_a_wrong_out_dim_is_found_before_the_function_runs(out_dims: Any) -> Non
         raise AssertionError("the function must not run")
 
     with pytest.raises(
-        TransformArgumentError, match=r"out_dims must hold ints and None, not (str|float|bool)"
+        TransformArgumentError, match=r"out_dims must contain ints and None, not (str|float|bool)"
     ):
         tm.vmap(never, out_dims=out_dims)(np.ones(3))
 

@@ -779,7 +779,7 @@ def test_many_programs_for_sizes_are_worth_one_warning() -> None:
     few = tm.compile(layer, dynamic=False, max_variants=2)
     few(rows(1), W)
     few(rows(2), W)
-    with pytest.warns(RecompileWarning, match="keeps no more than max_variants=2 programs"):
+    with pytest.warns(RecompileWarning, match="keeps at most max_variants=2 programs"):
         few(rows(3), W)
     few(rows(4), W)
 

@@ -259,7 +259,7 @@ def test_choices_that_the_kernel_has_not_are_refused(path: Path, entry: LockEntr
         (replacing("exp(x0)", "no_such_op(x0)"), "does not read the graph: "),
         (
             replacing("def kernel(x0", "def other(x0"),
-            "writes the graph in another way, and so knows no such key",
+            "writes the graph differently, so this key is unknown",
         ),
     ],
 )

@@ -77,7 +77,7 @@ def unbounded(size: int, op: str, location: Location | None) -> UndecidedDimErro
     parts = size.sizes if isinstance(size, SymbolicSize) else ()
     name = next((str(part) for part in parts if part.bounds[1] > LONGEST), str(size))
     return UndecidedDimError(
-        f"{op} on a GPU needs to know how large {size} may be, and that is not known. Give {name} a maximum, such as"
+        f"{op} on a GPU needs a maximum for {size}, and none is known. Give {name} a maximum, such as"
         f' tm.Dim("{name}", max=4096), or add the constraint "{name} <= 4096"',
         location,
     )
