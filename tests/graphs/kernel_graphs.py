@@ -270,7 +270,7 @@ POINTWISE: dict[str, Graph] = {
     "odd": recorded(fn.add, "f32[300007]", "f32[300007]"),
     "row": recorded(fn.add, "f32[3000, 96]", "f32[96]"),
     "column": recorded(fn.add, "f32[3000, 97]", "f32[3000, 1]"),
-    "halves": recorded(fn.add, "bf16[300000]", "bf16[300000]"),
+    "16-bit floats": recorded(fn.add, "bf16[300000]", "bf16[300000]"),
     "doubles": recorded(fn.add, "f64[300000]", "f64[300000]"),
     "mixed": recorded(lambda x, y: fn.add(fn.convert(x, y.dtype), y), "f32[300000]", "f64[300000]"),
     "long functions": recorded(lambda x: bind("gammainc", x, x, upper=True), "f64[300000]"),

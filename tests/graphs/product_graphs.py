@@ -103,8 +103,8 @@ def convolution_layer(x: Value, w: Value, bias: Value) -> Value:
 
 
 SMALL: dict[str, Graph] = {
-    "halves": recorded(matmul, "f16[70, 40]", "f16[40, 90]"),
-    "brain halves": recorded(matmul, "bf16[64, 64]", "bf16[64, 128]"),
+    "16-bit floats": recorded(matmul, "f16[70, 40]", "f16[40, 90]"),
+    "16-bit brain floats": recorded(matmul, "bf16[64, 64]", "bf16[64, 128]"),
     "singles": recorded(matmul, "f32[130, 33]", "f32[33, 17]"),
     "doubles": recorded(matmul, "f64[67, 129]", "f64[129, 65]"),
     "whole tiles": recorded(matmul, "f32[128, 96]", "f32[96, 64]"),
@@ -116,11 +116,11 @@ SMALL: dict[str, Graph] = {
     "turned result": recorded(turned_result, "f32[33, 70]", "f32[70, 50]"),
     "batch": recorded(batched, "f32[3, 20, 30]", "f32[3, 30, 40]"),
     "batch of small": recorded(batched, "f32[300, 3, 5]", "f32[300, 5, 7]"),
-    "batch of small halves": recorded(batched, "bf16[40, 16, 16]", "bf16[40, 16, 2]"),
+    "batch of small 16-bit floats": recorded(batched, "bf16[40, 16, 16]", "bf16[40, 16, 2]"),
     "batch of vectors": recorded(batched, "f64[30, 1, 50]", "f64[30, 50, 40]"),
     "heads": recorded(heads, "f32[2, 20, 3, 17]", "f32[2, 30, 3, 17]"),
     "long": recorded(matmul, "f32[20, 5000]", "f32[5000, 17]"),
-    "long halves": recorded(matmul, "bf16[20, 4096]", "bf16[4096, 17]"),
+    "long 16-bit floats": recorded(matmul, "bf16[20, 4096]", "bf16[4096, 17]"),
     "long layer": recorded(relu_layer, "f32[20, 3000]", "f32[3000, 17]", "f32[17]", "f32[20, 17]"),
     "short": recorded(matmul, "f32[70, 3]", "f32[3, 50]"),
     "nothing": recorded(matmul, "f32[70, 0]", "f32[0, 50]"),
@@ -129,7 +129,7 @@ SMALL: dict[str, Graph] = {
     "row": recorded(relu_layer, "f16[1, 200]", "f16[200, 70]", "f16[70]", "f16[1, 70]"),
     "many tiles of rows": recorded(matmul, "f32[577, 20]", "f32[20, 65]"),
     "relu layer": recorded(relu_layer, "f32[50, 40]", "f32[40, 70]", "f32[70]", "f32[50, 70]"),
-    "relu layer of halves": recorded(relu_layer, "bf16[50, 40]", "bf16[40, 70]", "bf16[70]", "bf16[50, 70]"),
+    "relu layer of 16-bit floats": recorded(relu_layer, "bf16[50, 40]", "bf16[40, 70]", "bf16[70]", "bf16[50, 70]"),
     "relu layer of integers": recorded(relu_layer, "i16[50, 40]", "i16[40, 70]", "i16[70]", "i16[50, 70]"),
     "gelu layer": recorded(gelu_layer, "f32[50, 40]", "f32[40, 70]", "f32[70]"),
     "two results": recorded(two_results, "f32[50, 40]", "f32[40, 70]", "f32[]"),
@@ -146,7 +146,9 @@ SMALL: dict[str, Graph] = {
     "row sums": recorded(row_sums, "f32[50, 40]", "f32[40, 70]"),
     "convolution": recorded(convolution, "f32[1, 2, 5, 9, 8]", "f32[1, 17, 5, 3, 3]"),
     "convolution layer": recorded(convolution_layer, "f32[2, 2, 3, 6, 7]", "f32[2, 8, 3, 3, 3]", "f32[8]"),
-    "convolution layer of halves": recorded(convolution_layer, "bf16[1, 2, 3, 6, 7]", "bf16[1, 8, 3, 3, 3]", "bf16[8]"),
+    "convolution layer of 16-bit floats": recorded(
+        convolution_layer, "bf16[1, 2, 3, 6, 7]", "bf16[1, 8, 3, 3, 3]", "bf16[8]"
+    ),
     "convolution of each channel": recorded(convolution_layer, "f32[6, 2, 1, 9, 8]", "f32[6, 1, 1, 3, 3]", "f32[1]"),
     "convolution of integers": recorded(convolution, "i32[1, 2, 5, 9, 8]", "i32[1, 9, 5, 3, 3]"),
     "convolution with long sums": recorded(convolution, "f32[1, 1, 240, 4, 4]", "f32[1, 6, 240, 3, 3]"),
@@ -154,8 +156,8 @@ SMALL: dict[str, Graph] = {
 }  # fmt: skip
 
 LARGE: dict[str, Graph] = {
-    "brain halves": recorded(matmul, "bf16[4096, 4096]", "bf16[4096, 4096]"),
-    "halves": recorded(right_turned, "f16[4096, 1024]", "f16[2048, 1024]"),
+    "16-bit brain floats": recorded(matmul, "bf16[4096, 4096]", "bf16[4096, 4096]"),
+    "16-bit floats": recorded(right_turned, "f16[4096, 1024]", "f16[2048, 1024]"),
     "turned": recorded(left_turned, "bf16[4096, 4096]", "bf16[4096, 4096]"),
     "odd": recorded(matmul, "bf16[4097, 1001]", "bf16[1001, 4095]"),
     "relu layer": recorded(relu_layer, "bf16[8192, 1024]", "bf16[1024, 4096]", "bf16[4096]", "bf16[8192, 4096]"),
@@ -166,7 +168,7 @@ LARGE: dict[str, Graph] = {
     "singles": recorded(matmul, "f32[4096, 1024]", "f32[1024, 4096]"),
     "doubles": recorded(matmul, "f64[2048, 1024]", "f64[1024, 2048]"),
     "integers": recorded(matmul, "i32[1024, 512]", "i32[512, 1024]"),
-    "small halves": recorded(matmul, "bf16[256, 512]", "bf16[512, 256]"),
+    "small 16-bit floats": recorded(matmul, "bf16[256, 512]", "bf16[512, 256]"),
     "long": recorded(matmul, "bf16[256, 65536]", "bf16[65536, 256]"),
     "few rows": recorded(matmul, "bf16[16, 4096]", "bf16[4096, 4096]"),
     "batch": recorded(batched, "f32[1024, 32, 32]", "f32[1024, 32, 32]"),

@@ -67,8 +67,8 @@ def gradient_of_attention(type: str, *mask: str, causal: bool = False) -> Graph:
 STEPS: dict[str, Graph] = {
     "turns": turns(9, 301, "f32"),
     "turns back": turns(7, 128, "f64", reverse=True),
-    "turns of halves": turns(5, 33, "bf16"),
-    "turns of numbers": turns(6, 1, "f32"),
+    "loop of 16-bit floats": turns(5, 33, "bf16"),
+    "loop of numbers": turns(6, 1, "f32"),
     "no turns": turns(0, 40, "f32"),
     "random words": bits((9001,), U32, "u32[2]", "u32[4]"),
     "random pairs": bits((83, 7), U64, "u32[3, 1, 2]", "u32[5, 4]"),
@@ -116,19 +116,23 @@ STEPS: dict[str, Graph] = {
     ),
 }
 
-HALVES, SINGLES = ("bf16[4, 8, 1024, 64]",) * 3, ("f32[4, 8, 1024, 128]",) * 3
+BF16, SINGLES = ("bf16[4, 8, 1024, 64]",) * 3, ("f32[4, 8, 1024, 128]",) * 3
 LARGE: dict[str, Graph] = {
-    "attention of 64 halves": attending(*HALVES, causal=True),
-    "attention of 128 halves": attending(*("f16[4, 8, 1024, 128]",) * 3, causal=True),
-    "attention of 256 halves": attending(*("bf16[4, 8, 1024, 256]",) * 3, causal=True),
-    "attention of 80 halves": attending(*("bf16[4, 8, 1021, 80]",) * 3),
-    "attention of halves through a mask": attending(*HALVES, "bool[4, 1, 1024, 1024]"),
-    "attention of halves with a bias": attending(*("f16[4, 8, 1024, 128]",) * 3, "f16[8, 1024, 1024]"),
+    "attention with 16-bit heads of 64": attending(*BF16, causal=True),
+    "attention with 16-bit heads of 128": attending(*("f16[4, 8, 1024, 128]",) * 3, causal=True),
+    "attention with 16-bit heads of 256": attending(*("bf16[4, 8, 1024, 256]",) * 3, causal=True),
+    "attention with 16-bit heads of 80": attending(*("bf16[4, 8, 1021, 80]",) * 3),
+    "attention of 16-bit floats through a mask": attending(*BF16, "bool[4, 1, 1024, 1024]"),
+    "attention of 16-bit floats with a bias": attending(*("f16[4, 8, 1024, 128]",) * 3, "f16[8, 1024, 1024]"),
     "attention of singles": attending(*SINGLES, causal=True),
     "attention of singles through a mask": attending(*SINGLES, "bool[1024, 1024]", causal=True),
-    "gradient of attention of 64 halves": gradient_of_attention(HALVES[0], causal=True),
-    "gradient of attention of 128 halves": gradient_of_attention("f16[4, 8, 1024, 128]", "bool[1024, 1024]"),
-    "gradient of attention of 256 halves": gradient_of_attention("bf16[4, 8, 1024, 256]", causal=True),
+    "gradient of attention with 16-bit heads of 64": gradient_of_attention(BF16[0], causal=True),
+    "gradient of attention with 16-bit heads of 128": gradient_of_attention(
+        "f16[4, 8, 1024, 128]", "bool[1024, 1024]"
+    ),
+    "gradient of attention with 16-bit heads of 256": gradient_of_attention(
+        "bf16[4, 8, 1024, 256]", causal=True
+    ),
     "gradient of attention of singles": gradient_of_attention(SINGLES[0], causal=True),
     "gradient of attention of doubles": gradient_of_attention("f64[4, 8, 1024, 64]", causal=True),
     "attention of doubles": attending(*("f64[4, 8, 1024, 64]",) * 3, causal=True),

@@ -169,12 +169,12 @@ def f(x: f32[B, N], y: f32[N, N]) -> f32[B, N]:  # B in 1.., N in 1..
     p: f32[B, N] = dot(x, y, contract_x=(1,), contract_y=(0,))
     return p
 """,
-    "product_of_halves": """
+    "product_of_16_bit_floats": """
 def f(x: bf16[B, K], y: bf16[K, L]) -> bf16[B, L]:  # B in 1.., K in 1.., L in 1..
     p: bf16[B, L] = dot(x, y, contract_x=(1,), contract_y=(0,))
     return p
 """,
-    "product_of_turned_halves": """
+    "product_of_transposed_16_bit_floats": """
 def f(x: bf16[K, B], y: bf16[L, K]) -> bf16[B, L]:  # B in 1.., K in 1.., L in 1..
     p: bf16[B, L] = dot(x, y, contract_x=(0,), contract_y=(1,))
     return p
@@ -200,8 +200,8 @@ def f(x: f16[1, B, 64, H, W], w: f16[1, 128, 64, 1, 1]) -> f16[1, B, 128, H, W]:
 LARGE_HINTS = {"B": 4096, "N": 1024, "M": 64, "K": 4096, "L": 4096, "H": 56, "W": 56}
 TURNS = {
     "product": 32,
-    "product_of_halves": 64,
-    "product_of_turned_halves": 64,
+    "product_of_16_bit_floats": 64,
+    "product_of_transposed_16_bit_floats": 64,
     "convolution_of_batches": 18,
     "convolution_of_planes": 18,
     "convolution_of_points": 2,

@@ -37,7 +37,9 @@ def text_of(*kernels: tuple[Graph, Choice, str]) -> str:
 
 EXP = recorded(fn.exp, "f32[5000]")
 GOOD = text_of(
-    (EXP, Choice(warps=8), "sm_90"), (EXP, Choice(), "sm_80"), (LARGE["halves"], Choice(stages=4), "sm_90")
+    (EXP, Choice(warps=8), "sm_90"),
+    (EXP, Choice(), "sm_80"),
+    (LARGE["16-bit floats"], Choice(stages=4), "sm_90"),
 )
 
 
@@ -92,6 +94,8 @@ def test_kernels_are_compiled_for_their_own_gpu(tmp_path: Path) -> None:
     assert (good.returncode, good.stdout.splitlines()[-1:]) == (
         0, ["all choices can be used, and compile into registers"]
     ), good.stderr  # fmt: skip
-    spilled = check(text_of((LARGE["halves"], Choice(rows=64, columns=128, depth=32, warps=1), "sm_90")))
+    spilled = check(
+        text_of((LARGE["16-bit floats"], Choice(rows=64, columns=128, depth=32, warps=1), "sm_90"))
+    )
     assert spilled.returncode == 1
     assert "does not fit into registers" in spilled.stderr

@@ -51,7 +51,7 @@ NAMES = (
     "short rows",
     "rows of doubles",
     "turns",
-    "turns of halves",
+    "loop of 16-bit floats",
     "long rows",
     "largest",
     "sums of rows",
@@ -64,7 +64,7 @@ NAMES = (
 )
 OTHERS = tuple(target for target in TARGETS if target != "cuda:sm_90")
 
-EVEN = ("halves", "doubles", "mixed", "long functions")
+EVEN = ("16-bit floats", "doubles", "mixed", "long functions")
 """Elements of which no block has only a part, or a mask is the same for all that a thread loads at once."""
 
 needs_triton = pytest.mark.skipif(
@@ -226,8 +226,8 @@ def test_products_run_on_tensor_cores_within_registers_and_shared_memory(
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
             assert not kernel["tf32"], (name, kernel)
     for name in (
-        "brain halves",
-        "halves",
+        "16-bit brain floats",
+        "16-bit floats",
         "turned",
         "odd",
         "relu layer",
@@ -260,7 +260,7 @@ def test_attention_runs_on_tensor_cores_within_registers_and_shared_memory(
         for kernel in kernels:
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
             assert not kernel["tf32"], (name, kernel)
-            if "halves" in name:
+            if "16-bit" in name:
                 assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
 
 
@@ -283,13 +283,13 @@ def test_gradients_of_attention_run_on_tensor_cores_within_registers_and_shared_
         for kernel in kernels:
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
             assert not kernel["tf32"], (name, kernel)
-            if "halves" in name and "256" not in name:
+            if "16-bit" in name and "256" not in name:
                 assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
 
 
 COPIED = tuple(
     f"copied product of {name}"
-    for name in ("brain halves", "halves", "turned", "relu layer", "gelu layer", "widened")
+    for name in ("16-bit brain floats", "16-bit floats", "turned", "relu layer", "gelu layer", "widened")
 )
 
 

@@ -74,7 +74,9 @@ def test_products_in_other_tiles_give_what_they_mean(name: str, choice: Choice) 
 
 @pytest.mark.slow
 @needs_triton
-@pytest.mark.parametrize("name", ["relu layer of halves", "two results", "convolution layer", "left widened"])
+@pytest.mark.parametrize(
+    "name", ["relu layer of 16-bit floats", "two results", "convolution layer", "left widened"]
+)
 def test_strips_of_tiles_that_need_more_registers_than_there_are_give_what_they_mean(name: str) -> None:
     graph, choice = product_graphs.SMALL[name], Choice(rows=64, columns=64, depth=16, warps=1)
     tight, ample = (graph_kernel(graph, "kernel", x) for x in (choice, replace(choice, warps=4)))
@@ -109,7 +111,7 @@ PROPOSED = {
     **{name: POINTWISE[name] for name in ("odd", "long functions")},
     **{
         name: product_graphs.LARGE[name]
-        for name in ("halves", "gelu layer", "integers", "long", "vector", "convolution")
+        for name in ("16-bit floats", "gelu layer", "integers", "long", "vector", "convolution")
     },
 }
 
@@ -128,7 +130,7 @@ def test_a_few_choices_are_proposed_that_differ_and_can_be_used(name: str) -> No
 
 
 def test_tiles_are_proposed_that_fit_into_the_memory_of_a_gpu() -> None:
-    graph = product_graphs.LARGE["halves"]
+    graph = product_graphs.LARGE["16-bit floats"]
     large, small = ([c for c in candidates(graph, target) if c.rows] for target in ("sm_90", "sm_89"))
     assert max(c.rows * c.columns for c in large) > max(c.rows * c.columns for c in small)  # type: ignore[operator]
 
@@ -162,17 +164,23 @@ def test_a_choice_is_what_its_fields_say() -> None:
     assert choice.fields == {"elements": 2048, "warps": 8}
     assert str(choice) == "elements 2048, warps 8"
     assert str(RULES) == "by the rules"
-    assert set(fields_of(LARGE["softmax"])) | set(fields_of(product_graphs.LARGE["halves"])) == set(NAMES)
+    assert set(fields_of(LARGE["softmax"])) | set(fields_of(product_graphs.LARGE["16-bit floats"])) == set(
+        NAMES
+    )
 
 
 @pytest.mark.parametrize(
     ("graph", "choice", "message"),
     [
         (LARGE["softmax"], Choice(depth=32), "depth cannot be chosen of this kernel: what can is elements"),
-        (product_graphs.LARGE["halves"], Choice(elements=64), "elements cannot be chosen"),
+        (product_graphs.LARGE["16-bit floats"], Choice(elements=64), "elements cannot be chosen"),
         (attention(50, 16), Choice(rows=8), "16 rows and columns at least: rows 8"),
         (attention(50, 16), Choice(parts=2), "parts cannot be chosen"),
-        (product_graphs.LARGE["halves"], Choice(depth=8), "16 rows, columns and products at least: depth 8"),
+        (
+            product_graphs.LARGE["16-bit floats"],
+            Choice(depth=8),
+            "16 rows, columns and products at least: depth 8",
+        ),
     ],
 )
 def test_what_this_kernel_cannot_have_is_refused(graph: Graph, choice: Choice, message: str) -> None:

@@ -28,8 +28,8 @@ from tracemill.compiler.ir import Graph
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
 
 COPIED = {
-    "halves": recorded(matmul, "f16[70, 40]", "f16[40, 88]"),
-    "brain halves": recorded(matmul, "bf16[64, 64]", "bf16[64, 128]"),
+    "16-bit floats": recorded(matmul, "f16[70, 40]", "f16[40, 88]"),
+    "16-bit brain floats": recorded(matmul, "bf16[64, 64]", "bf16[64, 128]"),
     "left turned": recorded(left_turned, "f16[40, 72]", "f16[40, 88]"),
     "right turned": recorded(right_turned, "bf16[33, 72]", "bf16[50, 72]"),
     "both turned": recorded(lambda x, y: fn.dot(x, y, ((0,), (1,))), "f16[40, 72]", "f16[50, 40]"),
@@ -64,7 +64,7 @@ def test_programs_that_take_tiles_in_turn_give_what_they_mean(name: str) -> None
 
 @needs_triton
 def test_at_most_one_program_runs_per_tile() -> None:
-    kernel = graph_kernel(COPIED["brain halves"], "kernel", Choice(rows=64, columns=64, programs=132))
+    kernel = graph_kernel(COPIED["16-bit brain floats"], "kernel", Choice(rows=64, columns=64, programs=132))
     assert kernel is not None
     assert [launch.programs for launch in kernel.launches] == [2]
 
@@ -97,7 +97,7 @@ def test_sums_in_parts_are_refused_and_otherwise_whole() -> None:
     assert len(kernel.launches) == 1
 
 
-@pytest.mark.parametrize("name", ["brain halves", "turned", "gelu layer"])
+@pytest.mark.parametrize("name", ["16-bit brain floats", "turned", "gelu layer"])
 def test_large_products_of_two_bytes_are_proposed_where_the_hardware_copies(name: str) -> None:
     wanted = {"sm_90": Choice(programs=132), "sm_100": Choice(programs=148)}
     for target, choice in wanted.items():
@@ -111,12 +111,12 @@ def test_tiles_of_results_of_four_bytes_are_halved_so_that_they_fit_beside_opera
 
 
 @pytest.mark.sampled("long", every=6)
-@pytest.mark.parametrize("name", ["odd", "singles", "small halves", "long", "convolution", "heads"])
+@pytest.mark.parametrize("name", ["odd", "singles", "small 16-bit floats", "long", "convolution", "heads"])
 def test_others_are_not(name: str) -> None:
     assert not any(choice.programs for choice in candidates(LARGE[name], "sm_90"))
 
 
 def test_the_rules_give_each_tile_a_program() -> None:
-    kernel = graph_kernel(LARGE["brain halves"], "kernel")
+    kernel = graph_kernel(LARGE["16-bit brain floats"], "kernel")
     assert kernel is not None
     assert "descriptor" not in kernel.text

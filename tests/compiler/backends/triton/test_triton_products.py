@@ -134,7 +134,7 @@ def test_random_layers_give_what_they_mean(graph: Graph) -> None:
 @pytest.mark.parametrize(
     ("name", "programs"),
     [
-        ("brain halves", [32 * 16]),  # of 128 × 256
+        ("16-bit brain floats", [32 * 16]),  # of 128 × 256
         ("relu layer", [64 * 16]),
         ("gelu layer", [64 * 32]),  # of 128 × 128, which leaves registers for an expression
         ("left widened", [32 * 32]),
@@ -152,6 +152,6 @@ def test_tiles_are_large_and_enough_for_all_processors(name: str, programs: list
 
 
 def test_operands_are_not_masked_where_tiles_fit() -> None:
-    kernel = product_kernel(LARGE["brain halves"], "kernel")
+    kernel = product_kernel(LARGE["16-bit brain floats"], "kernel")
     assert kernel is not None
     assert "mask" not in kernel.text
