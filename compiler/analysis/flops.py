@@ -21,7 +21,7 @@ class Work:
     counts as six, a sum as two."""
     transcendentals: int = 0
     """Values of ``exp``, ``sin``, ``erf`` and similar functions: how many flops one takes depends on the machine."""
-    is_least: bool = False
+    is_lower_bound: bool = False
     """The counts are a lower bound: a loop with an unknown number of iterations counts as one iteration, and the work
     of Python or of a library on its own counts as 0."""
 
@@ -29,12 +29,12 @@ class Work:
         return Work(
             self.flops + other.flops,
             self.transcendentals + other.transcendentals,
-            self.is_least or other.is_least,
+            self.is_lower_bound or other.is_lower_bound,
         )
 
     def times(self, count: int) -> "Work":
         """The same, this many times."""
-        return Work(self.flops * count, self.transcendentals * count, self.is_least)
+        return Work(self.flops * count, self.transcendentals * count, self.is_lower_bound)
 
 
 def work_of_graph(graph: Graph) -> Work:
@@ -43,7 +43,7 @@ def work_of_graph(graph: Graph) -> Work:
     >>> import numpy as np, tracemill as tm
     >>> graph = tm.compile(lambda x, w: np.tanh(x @ w)).lower(np.ones((8, 3)), np.ones((3, 2))).graph
     >>> work_of_graph(graph)
-    Work(flops=96, transcendentals=16, is_least=False)
+    Work(flops=96, transcendentals=16, is_lower_bound=False)
     """
     return sum(map(work_of, graph.calls), Work())
 
@@ -65,9 +65,9 @@ def work_of(call: Call) -> Work:
     if family == "cumulative":
         return Work(call.inputs[0].type.size * _of_a_sum(call))
     if family in _MATRICES:
-        return Work(is_least=True)
+        return Work(is_lower_bound=True)
     nested = sum(map(work_of_graph, called((call,))), Work())
-    return nested + Work(is_least=has_effect(call))
+    return nested + Work(is_lower_bound=has_effect(call))
 
 
 # ---- element by element ------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def _tiled(call: Call) -> Work:
 
 
 def _while_loop(call: Call) -> Work:
-    return sum(map(work_of_graph, called((call,))), Work(is_least=True))
+    return sum(map(work_of_graph, called((call,))), Work(is_lower_bound=True))
 
 
 def _switch(call: Call) -> Work:

@@ -172,14 +172,14 @@ class Loops:
         """
         groups = [[extent] for extent in extents if not is_one(extent)]
 
-        def turn(index: Index) -> None:
+        def iteration(index: Index) -> None:
             places = iter(index)
             body(tuple(ZERO if is_one(extent) else next(places) for extent in extents))
 
         apart = sum(not is_one(extent) for extent in extents[:apart])
-        groups = next((trial for trial in _merged(groups, apart) if self.is_flat(trial, turn)), groups)
-        row = self.crossing(groups, turn) if tiles else None
-        return self.nested(groups, turn, ()) if row is None else self.tiled(groups, row, turn)
+        groups = next((trial for trial in _merged(groups, apart) if self.is_flat(trial, iteration)), groups)
+        row = self.crossing(groups, iteration) if tiles else None
+        return self.nested(groups, iteration, ()) if row is None else self.tiled(groups, row, iteration)
 
     def is_flat(self, groups: Sequence[Sequence[int]], body: Callable[[Index], None]) -> bool:
         """Whether one variable per group of axes is enough."""
@@ -201,10 +201,10 @@ class Loops:
         extents = tuple(groups[0])
         variable = self.variable(math.prod(extents))
 
-        def turn(place: Affine) -> None:
+        def iteration(place: Affine) -> None:
             self.nested(groups[1:], body, (*index, *unflattened(place, extents)))
 
-        return self.loop(variable, turn, flat=len(extents) > 1)
+        return self.loop(variable, iteration, flat=len(extents) > 1)
 
     def variable(self, extent: int) -> Variable:
         """The counter of a new loop in the current scope."""
@@ -277,7 +277,7 @@ class Loops:
             return self.in_parts(variable, body, flat)
         finally:
             self.forget(trial)
-        pieces = [variable] if self.plain else _pieces(variable, trial.turns)
+        pieces = [variable] if self.plain else _pieces(variable, trial.switches)
         if len(pieces) > 1:
             return max(self.loop(piece, body) for piece in pieces)
         target = scope.loop(trial.level, variable)
@@ -328,12 +328,12 @@ class Loops:
             if isinstance(factor, SymbolicSize):
                 continue  # then it changes at a quotient that is no simpler than the condition
             # The condition is `factor · v + constant >= bound`; it changes at the quotient rounded up.
-            turn = -((condition.place.constant - bound) // factor) if factor > 0 else None
+            switch = -((condition.place.constant - bound) // factor) if factor > 0 else None
             if (
-                turn is None
+                switch is None
             ):  # `v <= (constant − bound) / −factor`: it changes after the quotient rounded down
-                turn = (condition.place.constant - bound) // -factor + 1
-            loop.turns.add(turn)
+                switch = (condition.place.constant - bound) // -factor + 1
+            loop.switches.add(switch)
 
 
 def run_across(loads: Sequence[Affine], across: Variable, along: Variable) -> bool:
@@ -390,13 +390,13 @@ def _names(expression: Expression) -> Iterator[str]:
                 yield from _names(operand)
 
 
-def _pieces(variable: Variable, turns: set[int]) -> list[Variable]:
-    """The range of a variable, split before each of `turns`, if they are few. A piece of a symbolic range may be
+def _pieces(variable: Variable, switches: set[int]) -> list[Variable]:
+    """The range of a variable, split before each of `switches`, if they are few. A piece of a symbolic range may be
     empty."""
     cuts: list[int] = []
-    for turn in sorted(turns, key=typical):
-        if _is_behind(turn, (cuts or [variable.low])[-1]) and _is_behind(variable.high + 1, turn):
-            cuts.append(turn)
+    for switch in sorted(switches, key=typical):
+        if _is_behind(switch, (cuts or [variable.low])[-1]) and _is_behind(variable.high + 1, switch):
+            cuts.append(switch)
     if not cuts or len(cuts) >= MOST_PIECES:
         return [variable]
     starts, ends = [variable.low, *cuts], [*(cut - 1 for cut in cuts), variable.high]

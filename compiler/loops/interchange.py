@@ -47,7 +47,7 @@ from .nest import (
 )
 from .walk import accumulated, at_value, expressions, loaded_from, places, statements, used, with_leaves
 
-MOST_TURNS: Final = 64
+MOST_ITERATIONS: Final = 64
 """At most this many iterations of short loops are unrolled."""
 
 MOST_STATEMENTS: Final = 512
@@ -140,7 +140,7 @@ class _Pairs:
         inner = rest[0] if rest else None
         if not outer or not isinstance(inner, Loop) or not isinstance(inner.variable.extent, SymbolicSize):
             return False
-        if typical(inner.variable.extent) > MOST_TURNS or typical(loop.variable.extent) < LEAST:
+        if typical(inner.variable.extent) > MOST_ITERATIONS or typical(loop.variable.extent) < LEAST:
             return False
         begun = {a for s in first if isinstance(s, Begin) for a in s.accumulators}
         made = {s.local.name for s in first if isinstance(s, Let | Choose)}
@@ -274,8 +274,8 @@ def _can_run(statement: Statement, variable: Variable, begun: set[Accumulator]) 
                 isinstance(s, Loop) for s in statements((*statement.then_body, *statement.else_body))
             )
         case Loop():
-            turns, size = _size(statement)
-            is_short = is_known(turns <= MOST_TURNS) and is_known(size <= MOST_STATEMENTS)
+            iterations, size = _size(statement)
+            is_short = is_known(iterations <= MOST_ITERATIONS) and is_known(size <= MOST_STATEMENTS)
             return is_short and _only_gathers(statement.body, begun)
 
 
@@ -297,8 +297,8 @@ def _in_any_order(accumulator: Accumulator) -> bool:
 def _size(loop: Loop) -> tuple[int, int]:
     """How many iterations and statements a loop has, including its inner loops."""
     inner = [_size(statement) for statement in loop.body if isinstance(statement, Loop)]
-    turns = reduce(max_expr, (turns for turns, _ in inner), 1)
-    return loop.variable.extent * turns, loop.variable.extent * (
+    iterations = reduce(max_expr, (iterations for iterations, _ in inner), 1)
+    return loop.variable.extent * iterations, loop.variable.extent * (
         len(loop.body) + sum(size for _, size in inner)
     )
 

@@ -129,13 +129,13 @@ def _chunk(loop: Loop) -> int | None:
 
 def _symbolic_chunk(loop: Loop) -> int | None:
     """The same as an expression of sizes. A loop that is short at run time is one chunk."""
-    extent, turn = loop.variable.extent, _picoseconds(loop.body)
-    if upper_bound(extent) < 2 or upper_bound(extent * turn) < PICOSECONDS * SHARED:
+    extent, iteration = loop.variable.extent, _picoseconds(loop.body)
+    if upper_bound(extent) < 2 or upper_bound(extent * iteration) < PICOSECONDS * SHARED:
         return None
     if any(accumulator.size is not None for accumulator in accumulated(loop.body)):
         return None if upper_bound(extent) <= ROWS else ROWS
-    if lower_bound(turn) < 1:
-        turn = max_expr(turn, 1)  # for a loop without inner iterations
-    least = quotient(PICOSECONDS * CHUNK - 1, turn) + 1
+    if lower_bound(iteration) < 1:
+        iteration = max_expr(iteration, 1)  # for a loop without inner iterations
+    least = quotient(PICOSECONDS * CHUNK - 1, iteration) + 1
     chunk = max_expr(quotient(extent + (MOST_CHUNKS - 1), MOST_CHUNKS), least)
     return None if upper_bound(extent) <= lower_bound(chunk) else chunk

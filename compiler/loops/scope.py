@@ -71,7 +71,7 @@ class Scope:
     """For a loop that is only tried: the names that it took."""
     flat: bool = False
     """For a loop that is only tried: whether its variable stands for several axes at once."""
-    turns: set[int] = field(default_factory=set[int])
+    switches: set[int] = field(default_factory=set[int])
     """Values of the variable at which a condition changes."""
 
     def __post_init__(self) -> None:

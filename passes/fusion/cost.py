@@ -72,12 +72,12 @@ cache."""
 LARGEST: Final = 256
 """More calls in one loop do not help: the compiler runs out of registers and takes too long."""
 
-TURNS: Final = 4
+STAGES: Final = 4
 """More consecutive sums over all elements, each depending on the one before, do not share a kernel, because each
 recomputes its operands."""
 
-SHARED_TURNS: Final = 8
-"""Like `TURNS`, for sums in shared loops: cheap values are recomputed for each, and the text is as long."""
+SHARED_STAGES: Final = 8
+"""Like `STAGES`, for sums in shared loops: cheap values are recomputed for each, and the text is as long."""
 
 PARTS: Final = 8
 """More arrays than this are joined by copying each: a loop would have to find the array of every element."""

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ...compiler.analysis.fusible_ops import is_elementwise
 from ...compiler.ir import Call, Value
 from ...compiler.op import is_view
-from .cost import LARGEST, SHARED_TURNS, TURNS, Costs, is_number, operations
+from .cost import LARGEST, SHARED_STAGES, STAGES, Costs, is_number, operations
 from .reasons import Reason, Refusal
 from .shared_axes import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
 
@@ -37,16 +37,16 @@ class Nest:
     """How many of the parent's outermost loops enclose this nest."""
     size: int
     """How often the innermost statement runs."""
-    turn: int = 0
+    stage: int = 0
     """How many nests run after it, each with the result of the one before."""
 
     @property
     def start(self) -> int:
-        """The iteration of the outermost loops in which it runs: nests with the same one may share loops."""
+        """The stage of its outermost loops: nests of the same stage may share loops."""
         nest = self
         while nest.parent is not None and nest.shared:
             nest = nest.parent
-        return nest.turn
+        return nest.stage
 
 
 class Place(NamedTuple):
@@ -201,10 +201,10 @@ class Group:
         if around > costs.brief and self._is_serial(output.type.size, size):
             return Refusal(Reason.SERIAL, output.type.size)
         shared = outer_axes(call)
-        turn = 1 + max(nest.turn for nest in places)
-        if turn > (SHARED_TURNS if shared else TURNS):
-            return Refusal(Reason.TURNS, turn)
-        return Fit(places, Nest(parent, shared, size, turn), 0.0)
+        stage = 1 + max(nest.stage for nest in places)
+        if stage > (SHARED_STAGES if shared else STAGES):
+            return Refusal(Reason.STAGES, stage)
+        return Fit(places, Nest(parent, shared, size, stage), 0.0)
 
     def _places(self, value: Value) -> Places:
         """Where the calls of the group need a value."""

@@ -28,7 +28,7 @@ class Reason(Enum):
     """How many nanoseconds."""
     MEMORY = "what it is computed from would stay in memory for longer: {0} bytes more than its result"
     """How many bytes stay in memory while a library call runs in between."""
-    TURNS = "{0} sums, each depending on the one before, would run one after another in one kernel"
+    STAGES = "{0} sums, each depending on the one before, would run one after another in one kernel"
     """How many sums. Each recomputes what those before it do."""
     OVERWRITTEN = "what it reads is overwritten by then: {0} bytes are stored before"
     """The bytes of its result."""

@@ -158,9 +158,9 @@ class LoadedPlan:
         xs = list(zip(inputs[carries:], body.plan.inputs[carries:], step.staged, strict=False))
         staged_ys = step.staged[len(xs) :]
         ys = list(zip(outputs[step.carried :], body.plan.outputs[step.carried :], staged_ys, strict=True))
-        for turn in range(step.length):
-            row = step.length - 1 - turn if step.reverse else turn
-            then = places[(step.length - 1 - turn) & 1]
+        for iteration in range(step.length):
+            row = step.length - 1 - iteration if step.reverse else iteration
+            then = places[(step.length - 1 - iteration) & 1]
             read = [self._row(start, x, staged, row) for start, x, staged in xs]
             written = [self._row(start, y, staged, row) for start, y, staged in ys]
             for (_, x, _), (source, place) in zip(xs, read, strict=True):
@@ -184,14 +184,14 @@ class LoadedPlan:
         inputs, outputs = self._pointers(step.inputs), self._pointers(step.outputs)
         consts, now = inputs[: step.consts], inputs[step.consts :]
         places = outputs, self._pointers(step.spares)
-        turn = 0
-        while turn != step.most:
+        iteration = 0
+        while iteration != step.most:
             condition.run([*consts, *now], [self._fixed(step.goes_on)], stream)
             if not self._read(step.goes_on):
                 break
-            then = places[turn & 1]
+            then = places[iteration & 1]
             body.run([*consts, *now], then, stream)
-            now, turn = then, turn + 1
+            now, iteration = then, iteration + 1
         self._move(now, outputs, step.outputs, stream)
 
     def _switch(self, step: SwitchStep, branches: Sequence["LoadedPlan"], stream: int) -> None:

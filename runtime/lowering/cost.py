@@ -32,7 +32,7 @@ class CallCost:
     """Values of ``exp``, ``sin`` and similar functions, which are not counted as flops."""
     bytes_moved: int
     """The bytes that it reads and writes, each array once."""
-    is_least: bool
+    is_lower_bound: bool
     """Whether the count is a lower bound: a loop with an unknown number of iterations counts as one iteration."""
     memory_time: float | None
     """Seconds of reading and writing, at the speed at which the machine copies; None for GPUs."""
@@ -85,9 +85,9 @@ class Cost:
         return sum(call.bytes_moved for call in self.calls)
 
     @property
-    def is_least(self) -> bool:
+    def is_lower_bound(self) -> bool:
         """Whether a call costs more than could be counted."""
-        return any(call.is_least for call in self.calls)
+        return any(call.is_lower_bound for call in self.calls)
 
     @property
     def least_time(self) -> float | None:
@@ -116,7 +116,7 @@ class Cost:
             what = call.name if call.op in ("kernel", "tiled") else f"{call.name} ({call.op})"
             yield (
                 what,
-                _counted(call.flops, call.is_least),
+                _counted(call.flops, call.is_lower_bound),
                 f"{call.transcendentals:_}",
                 show_bytes(call.bytes_moved),
                 _time(call.least_time),
@@ -124,7 +124,7 @@ class Cost:
             )
         yield (
             "all",
-            _counted(self.flops, self.is_least),
+            _counted(self.flops, self.is_lower_bound),
             f"{self.transcendentals:_}",
             show_bytes(self.bytes_moved),
             _time(self.least_time),
@@ -168,7 +168,7 @@ def _cost(name: str, call: Call, work: Work, moved: int, machine: Machine | None
             moved / machine.bandwidth,
             work.flops / machine.multiplied[_width(call)],
         )
-    counts = (work.flops, work.transcendentals, moved, work.is_least)
+    counts = (work.flops, work.transcendentals, moved, work.is_lower_bound)
     return CallCost(name, call.op, *counts, memory_time, arithmetic_time)
 
 
@@ -184,12 +184,12 @@ def _totals(cost: Cost) -> dict[str, Any]:
         "flops": cost.flops,
         "transcendentals": cost.transcendentals,
         "bytes_moved": cost.bytes_moved,
-        "is_least": cost.is_least,
+        "is_lower_bound": cost.is_lower_bound,
     }
 
 
-def _counted(flops: int, is_least: bool) -> str:
-    return f"{'≥ ' if is_least else ''}{flops:_}"
+def _counted(flops: int, is_lower_bound: bool) -> str:
+    return f"{'≥ ' if is_lower_bound else ''}{flops:_}"
 
 
 def _time(seconds: float | None) -> str:

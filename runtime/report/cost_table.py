@@ -70,7 +70,7 @@ def _head(cost: Cost) -> str:
 
 
 def _cells(call: CallCost, share: float) -> str:
-    least = "≥ " if call.is_least else ""
+    least = "≥ " if call.is_lower_bound else ""
     shown = [show_bytes(call.bytes_moved), f"{least}{call.flops:_}", f"{call.transcendentals:_}"]
     if call.least_time is not None:
         shown += [show_seconds(call.least_time), call.bound or ""]

@@ -95,7 +95,7 @@ def _header(lowered: "LoweredProgram", stages: Stages, cost: Cost) -> str:
         ("calls", f"{before} → {after}" if stages.last else f"{before}"),
         ("kernels", f"{len(lowered.kernels)}"),
         ("moves", show_bytes(cost.bytes_moved)),
-        ("computes", f"{'≥ ' if cost.is_least else ''}{_flops(cost.flops)}"),
+        ("computes", f"{'≥ ' if cost.is_lower_bound else ''}{_flops(cost.flops)}"),
     ]
     if cost.least_time is not None:
         shown.append(("takes at least", show_seconds(cost.least_time)))

@@ -28,7 +28,7 @@ from tracemill.compiler.ir import Graph, Value, called
 from tracemill.compiler.op import has_effect, is_view
 from tracemill.compiler.text.naming import Naming
 from tracemill.passes.fusion import upstream
-from tracemill.passes.fusion.cost import CPU, LARGEST, SHARED_TURNS, TURNS, Costs, operations
+from tracemill.passes.fusion.cost import CPU, LARGEST, SHARED_STAGES, STAGES, Costs, operations
 from tracemill.passes.fusion.group import Group
 from tracemill.passes.fusion.kernels import CHEAP_NUMBERS
 from tracemill.passes.fusion.plan import Plan, group_calls
@@ -389,7 +389,7 @@ def test_sums_in_turn_are_computed_in_kernels_that_repeat_little(length: int) ->
 
     graph = fuse(recorded(chain, "f64[64]"))
     sums = [sum(op == "sum" for op in ops(kernel)) for call in graph.calls for kernel in called((call,))]
-    assert max(sums) <= TURNS + 1
+    assert max(sums) <= STAGES + 1
     assert sum(len(ops(kernel)) for call in graph.calls for kernel in called((call,))) <= 8 * length
 
 
@@ -403,8 +403,8 @@ def test_sums_of_rows_in_turn_are_few_in_a_kernel(length: int) -> None:
 
     sums = [ops.count("sum") for ops in kernels(checked(recorded(chain, "f64[64, 32]")))]
     assert sum(sums) == length
-    assert max(sums) <= SHARED_TURNS + 1
-    assert len(sums) == -(-length // SHARED_TURNS)
+    assert max(sums) <= SHARED_STAGES + 1
+    assert len(sums) == -(-length // SHARED_STAGES)
 
 
 def test_what_is_dear_is_not_computed_for_each_of_sums_in_turn() -> None:
@@ -477,7 +477,7 @@ def total_of_totals(x: Any) -> Any:
         (lambda x: ((y := np.exp(x)).T @ y, y[::-1]), [LARGE], Reason.VIEW, 400 * 300),
         (lambda x: (x @ x).sum(1) + (x @ x @ x).sum(1), [(400, 400)], Reason.MEMORY, 399 * 400 * 8),
         (lambda x, y: ((x * y).sum(0), (x * y).sum(1)), [LARGE, LARGE], Reason.COSTLY, 11_750),
-        (total_of_totals, [(100,)], Reason.TURNS, TURNS + 1),
+        (total_of_totals, [(100,)], Reason.STAGES, STAGES + 1),
         (
             lambda x, y, z: (np.clip(x, y, z).sum(0), np.clip(x, y, z).sum(1)),
             [LARGE] * 3,

@@ -35,7 +35,7 @@ COUNTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], Work]] = {
     "a loop that nobody can count turns once": (
         lambda x: tm.while_loop(lambda c: c < 9, lambda c: c * 2, x),
         (1.5,),
-        Work(2, is_least=True),
+        Work(2, is_lower_bound=True),
     ),
     "a composite op is what it is made of": (tm.nn.relu, (X,), Work(24)),
 }
@@ -92,7 +92,7 @@ def test_programs_for_gpus_have_no_times() -> None:
 
 def test_what_cannot_be_counted_is_marked() -> None:
     cost = tm.compile(np.linalg.pinv, backend="numpy").lower(X).cost
-    assert cost.is_least
+    assert cost.is_lower_bound
     assert "≥ " in str(cost)
 
 
