@@ -1,4 +1,4 @@
-"""`without_jumps`: blocks of ``with``, ``try`` and ``match`` that a jump leaves set a variable, which a test asks later.
+"""`without_jumps`: blocks of ``with``, ``try`` and ``match`` that a jump leaves set a variable, which a test asks.
 
 ``with a: if t: return x`` becomes::
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from ..callers.user_code import HOOKS
 from .cells import cells_of
 from .liveness import liveness
-from .names import bound, declared, has_jump, has_return, used
+from .names import bound, has_jump, has_return, used
 from .sites import Block, Region, Site, Unit
 from .source import ITEM, Scope
 
@@ -312,8 +312,8 @@ class Rewriter:
 
     def _refusal(self, node: ast.stmt) -> str:
         """Why a statement cannot be traced, as far as its text says."""
-        assert isinstance(self.scope.node, ast.FunctionDef)
-        shared = (bound([node]) & declared(self.scope.node.body)) - self.scope.shared
+        declared = self.scope.declared - self.scope.shared
+        shared = bound([node]) & declared if declared else declared
         return (
             f"it sets `{min(shared)}`, a variable of the module or of an enclosing function" if shared else ""
         )

@@ -46,6 +46,11 @@ class Scope:
         return unset_in(self.node)
 
     @cached_property
+    def declared(self) -> frozenset[str]:
+        """The variables that it says are of the module or of an enclosing function."""
+        return frozenset() if isinstance(self.node, ast.Lambda) else declared(self.node.body)
+
+    @cached_property
     def shared(self) -> frozenset[str]:
         """The variables that other functions set or read while its blocks run."""
         return shared_variables(self.node, self.own, self.outer)
