@@ -42,10 +42,10 @@ class OperatorRewriter(Rewriter):
                     self._set_attribute(target, named(of), self._updated(old, node)),
                 ]
             case ast.Assign(targets=[ast.Attribute() as target]):
-                value = self.unit.temporary()
+                kept = self.unit.temporary()
                 return [
-                    assign(value, self.expression(node.value)),
-                    self._set_attribute(target, self.expression(target.value), named(value)),
+                    assign(kept, self.expression(node.value)),
+                    self._set_attribute(target, self.expression(target.value), named(kept)),
                 ]
             case ast.With():
                 return [self._with(node)]

@@ -3,19 +3,19 @@
 import inspect
 import operator
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
-from types import ModuleType
-from typing import Any, TypeAlias
+from types import CodeType, ModuleType
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import optree
 
 from ..builder import Builder, bind_all, inline, recording
 from ..callers.signal_handlers import in_signal_handler
-from ..callers.user_code import CONVERTS, line_of_raise
+from ..callers.user_code import CONVERTS, is_users, line_of_raise, location_at
 from ..dtypes import BOOL, Array, is_supported
 from ..errors import (
     ArgumentTypeError,
@@ -45,6 +45,8 @@ from .conversion import MET, OPERATORS, Conversion, OperatorsNeededError, call_c
 from .reached import REACHED, Reached, ReachedNames, ReadArray, arrays_read, unchanged
 
 PythonType: TypeAlias = type[Any]
+_MANY_CALLS: Final = 10
+"""A function that stands as often in a traceback calls itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,14 @@ def trace(
     converting = CONVERTS.set(chosen)
     try:
         return _traced(function, tree, leaves, **options)
+    except RecursionError as error:
+        if is_nested or (code := _recursive_code(error)) is None:
+            raise
+        raise ConcretizationError(
+            f"`{code.co_name}` calls itself while it is traced, and no number that tracing knows ends that. Write a "
+            "loop, `while`, with an array as its stack, or let an int argument decide how deep it goes",
+            location_at(code.co_filename, code.co_firstlineno),
+        ) from None
     except (ConcretizationError, OperatorsNeededError) as error:
         if is_nested or not chosen or OPERATORS.get() or not _may_need_operators(error):
             raise
@@ -175,6 +185,17 @@ def trace(
             OPERATORS.reset(operators)
     finally:
         CONVERTS.reset(converting)
+
+
+def _recursive_code(error: RecursionError) -> CodeType | None:
+    """The function of the user's that a recursion without an end calls most often."""
+    codes: Counter[CodeType] = Counter()
+    frame = error.__traceback__
+    while frame is not None:
+        codes[frame.tb_frame.f_code] += is_users(frame.tb_frame.f_code.co_filename)
+        frame = frame.tb_next
+    code, calls = codes.most_common(1)[0] if codes else (None, 0)
+    return code if calls > _MANY_CALLS else None
 
 
 def _may_need_operators(error: Exception) -> bool:

@@ -59,6 +59,9 @@ class OneOf:
     def __len__(self) -> int:
         raise _refusal("asked by Python for its length", self)
 
+    def __repr__(self) -> str:
+        return " or ".join(map(repr, entries_of(self)))
+
     def __str__(self) -> str:
         raise _refusal("shown as a text", self)
 
@@ -91,7 +94,7 @@ def _refusal(what: str, x: OneOf) -> ConcretizationError:
     )
 
 
-def _filled(_: None, children: Iterable[Any]) -> Any:
+def _filled(_: object, children: Iterable[Any]) -> Any:
     """The entry that is meant, where the place is known: as in a result of the program."""
     place, *entries = children
     if np.ndim(place):
@@ -99,12 +102,18 @@ def _filled(_: None, children: Iterable[Any]) -> Any:
             "each example of a batch has one of several values that are not numbers, and no array holds those: "
             "return a number in place of a text or None"
         )
-    return OneOf(entries, place) if is_traced(place) else entries[int(place)]
+    is_known = not (is_traced(place) or isinstance(place, str))  # a text stands for it in messages
+    return entries[int(place)] if is_known else OneOf(entries, place)
 
 
-optree.register_pytree_node(
+def _taken_apart(x: Any) -> tuple[tuple[Any, ...], None]:
+    return (place_of(x), *entries_of(x)), None
+
+
+_register: Any = optree.register_pytree_node  # which asks for a collection
+_register(
     OneOf,
-    lambda x: ((place_of(x), *entries_of(x)), None),
+    _taken_apart,
     _filled,
     namespace=NAMESPACE,
 )

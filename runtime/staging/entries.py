@@ -285,8 +285,8 @@ def _asked(chosen: OneOf, question: Callable[[Any], Any]) -> Any:
             numbers.append(len(answers) - 1)
     if not answers:
         raise refused[0][1]
-    for number, error in refused:
-        raise_where(np.equal(place, number), _as_pythons(error), user_location())
+    for number, refusal in refused:
+        raise_where(np.equal(place, number), _as_pythons(refusal), user_location())
     if all(isinstance(one, MethodType) for one in answers) and len(answers) == len(entries):
         functions = {one.__func__ for one in answers}
         if len(functions) == 1:  # of one class: the method runs once, on what stands for its object

@@ -201,10 +201,10 @@ def _correlation(x: list[Any], y: list[Any]) -> Any:
 def _linear_regression(x: list[Any], y: list[Any], *, proportional: bool = False) -> Any:
     if proportional:
         slope = sum_of([a * b for a, b in zip(x, y, strict=True)]) / sum_of([a * a for a in x])
-        return statistics.LinearRegression(slope=_number(slope), intercept=0.0)  # type: ignore[call-arg]
+        return statistics.LinearRegression(slope=_number(slope), intercept=0.0)
     slope = _products(x, y) / _squares(x, 2)
     intercept = _mean(list(map(as_float, y))) - slope * _mean(x)
-    return statistics.LinearRegression(slope=_number(slope), intercept=_number(intercept))  # type: ignore[call-arg]
+    return statistics.LinearRegression(slope=_number(slope), intercept=_number(intercept))
 
 
 def _quantiles(data: list[Any], *, n: int = 4, method: str = "exclusive") -> list[Any]:

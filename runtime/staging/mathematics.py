@@ -7,7 +7,7 @@ NumPy would go on with NaN.
 
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any, Final
 
@@ -137,7 +137,7 @@ def _dist(p: Any, q: Any) -> Any:
     return as_python_number(_hypot(*map(operator.sub, p, q)), float)
 
 
-def _fsum(given: Iterable[Any]) -> Any:
+def _fsum(given: Any) -> Any:
     """``math.fsum``: rounding loses nothing, since what it would lose is summed as well, twice over."""
     if not (is_traced(given) and given.ndim == 1):
         given = list(given)

@@ -170,7 +170,7 @@ def attribute(x: Any, name: str) -> Any:
     if kind.__module__ == "builtins" or is_traced(x) or current_trace() is None:
         return getattr(x, name)
     found = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
-    if type(found) is property and _is_users(found.fget):
+    if type(found) is property and found.fget is not None and _is_users(found.fget):
         return _called(MethodType(found.fget, x))
     if type(found) is cached_property and _is_users(found.func) and name not in vars(x):
         vars(x)[name] = _called(MethodType(found.func, x))
@@ -196,7 +196,7 @@ def set_attribute(value: Any, x: Any, name: str) -> None:
         if kind.__module__ == "builtins" or current_trace() is None
         else next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
     )
-    if type(found) is property and _is_users(found.fset):
+    if type(found) is property and found.fset is not None and _is_users(found.fset):
         _called(MethodType(found.fset, x), value)
     elif (own := users_method(x, "__setattr__")) is not None:
         own(name, value)

@@ -11,6 +11,7 @@ from programs.sorting import bubble_sort
 from tracemill.compiler.errors import (
     BranchMismatchError,
     CarryMismatchError,
+    ConcretizationError,
     SharedMemoryError,
     SideEffectError,
 )
@@ -81,6 +82,26 @@ def test_a_variable_that_one_side_sets_is_unset_after_the_branch() -> None:
 
     with pytest.raises(UnboundLocalError, match="'y'"):
         tm.compile(unset)(1.0)
+
+
+def test_a_recursion_that_values_would_end_is_a_named_error() -> None:
+    def halved(x: Any) -> Any:
+        return x if x < 1 else halved(x / 2)
+
+    with pytest.raises(ConcretizationError, match="`halved` calls itself while it is traced"):
+        tm.compile(halved)(8.0)
+
+
+def test_a_loop_that_changes_a_form_in_each_turn_names_it() -> None:
+    def nested(v: Any) -> Any:
+        y: Any = 1.0
+        while v[0] > 0:
+            y = (y, 2.0)
+            v = v - 1
+        return y
+
+    with pytest.raises(CarryMismatchError, match=r"`y` is .* before a turn and .* after it"):
+        tm.compile(nested)(np.ones(2))
 
 
 def test_branches_of_different_shapes_are_a_named_error_with_the_line() -> None:
