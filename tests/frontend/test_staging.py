@@ -104,7 +104,7 @@ def test_a_loop_that_changes_a_form_in_each_turn_names_it() -> None:
         tm.compile(nested)(np.ones(2))
 
 
-def test_branches_of_different_shapes_are_a_named_error_with_the_line() -> None:
+def test_branches_of_different_shapes_are_a_named_error_with_the_line_in_a_batch() -> None:
     def shapes(x: Any) -> Any:
         if x[0] > 0:
             y = x
@@ -113,7 +113,7 @@ def test_branches_of_different_shapes_are_a_named_error_with_the_line() -> None:
         return y
 
     with pytest.raises(BranchMismatchError, match=r"`if` at test_staging.py:\d+: `y` is f64\[2\].*f64\[3\]"):
-        tm.compile(shapes)(np.ones(3))
+        tm.vmap(shapes)(np.ones((2, 3)))
 
 
 # ---- loops -----------------------------------------------------------------------------------------------
