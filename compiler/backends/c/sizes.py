@@ -36,10 +36,8 @@ def size_functions(text: str) -> list[str]:
         used.add("quotient")
     if not used:
         return []
-    said = (
-        "// Of sizes: the least and the greatest of two, and quotients rounded down. Nobody uses one by 0.\n"
-    )
-    return ["".join([said, *(_FUNCTIONS[name] for name in _FUNCTIONS if name in used)])]
+    comment = "// Minimum and maximum of two sizes, and quotients rounded down. Results with divisor 0 are unused.\n"
+    return ["".join([comment, *(_FUNCTIONS[name] for name in _FUNCTIONS if name in used)])]
 
 
 def size_text(size: Any) -> str:

@@ -138,8 +138,8 @@ def test_other_operands_are_refused_as_python_does() -> None:
     ("name", "limits", "match"),
     [
         ("2B", {}, "identifier"),
-        ("for", {}, "a meaning"),
-        ("min", {}, "a meaning"),
+        ("for", {}, "is reserved"),
+        ("min", {}, "is reserved"),
         ("B", {"min": -1}, "min is an int"),
         ("B", {"min": 1.0}, "min is an int"),
         ("B", {"max": 2**48}, "max is an int"),

@@ -39,7 +39,7 @@ def test_sizes_between_commas_may_hold_commas() -> None:
         ("K" * 65, "identifier"),
         ("K + " * 400 + "K", "at most 1000 characters"),
         ("Kä", "there is 'ä'"),
-        ("for", "a meaning"),
+        ("for", "is reserved"),
     ],
 )
 def test_what_is_no_dim_is_refused_with_the_reason(text: str, match: str) -> None:

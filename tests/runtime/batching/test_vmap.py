@@ -261,7 +261,7 @@ def test_the_checks_come_in_the_promised_order() -> None:
         with pytest.raises(TransformArgumentError, match=match):
             tm.vmap(lambda *a: a[0], in_dims, out_dims)(*args)
 
-    fails("out_dims must hold", "0", "0")
+    fails("out_dims must contain", "0", "0")
     fails("in_dims must be", "0", 5)
     fails("no inputs", (0, 0.5), 5)
     with pytest.raises(TreeMismatchError):
