@@ -116,12 +116,16 @@ def _of_numbers(own: Any, meaning: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _log(x: Any, *base: Any) -> Any:
-    if base:
-        return _log(x) / _log(base[0]) if any(map(is_computed, (x, *base))) else math.log(x, *base)
-    if not is_computed(x):
-        return math.log(x)
-    return as_python_number(np.log(as_float(x)), float)
+def _log() -> Callable[..., Any]:
+    """``math.log``, which may have a base. Of sizes, it is a number of the program, as other functions are."""
+    of_one = _function("log", np.log)
+
+    def log(x: Any, *base: Any) -> Any:
+        if base and any(map(is_computed, (x, *base))):
+            return of_one(x) / of_one(base[0])
+        return of_one(x, *base)
+
+    return log
 
 
 def _hypot(*given: Any) -> Any:
@@ -228,7 +232,7 @@ def _isqrt(x: Any) -> Any:
 def _meanings_of_several() -> dict[Any, Callable[..., Any]]:
     """Function of `math` -> what converted code calls in its place."""
     return {
-        math.log: _log,
+        math.log: _log(),
         math.hypot: _of_numbers(math.hypot, _hypot),
         math.dist: _dist,
         math.fsum: _fsum,
