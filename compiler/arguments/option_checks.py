@@ -1,6 +1,7 @@
 """Options of functions that are not arrays: numbers, whole numbers and flags, which an error calls by their name."""
 
 import operator
+from collections.abc import Collection
 from typing import Any, cast
 
 import numpy as np
@@ -46,6 +47,11 @@ def flag(name: str, given: Any) -> bool:
     if not isinstance(given, (bool, np.bool_)) and not (isinstance(given, int) and given in (0, 1)):
         raise _wrong(name, "True or False", given)
     return bool(given)
+
+
+def is_choice(given: Any, choices: Collection[str]) -> bool:
+    """Whether a name is one of the choices. Anything else, hashable or not, is not."""
+    return isinstance(given, str) and given in choices
 
 
 def _unknown(name: str) -> ConcretizationError:

@@ -80,7 +80,8 @@ def load(
     (3, 2)
     """
     check_backend(backend)
-    types = tuple(types) if isinstance(types, Iterable) else (types,)
+    classes: Any = types
+    types = tuple(classes) if isinstance(classes, Iterable) else (classes,)
     for given in types:
         if not isinstance(given, type):
             raise TransformTypeError(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.option_checks import is_choice
 from ...compiler.errors import CallbackLoopWarning, TransformArgumentError
 from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import ArrayOutput, Program, describe, path_names, trace
@@ -120,7 +121,7 @@ def _mapped(
     chunks: Chunking,
     axis_name: str | None = None,
 ) -> Callable[..., Any]:
-    if not isinstance(randomness, str) or randomness not in RANDOMNESS:
+    if not is_choice(randomness, RANDOMNESS):
         raise TransformArgumentError(
             f"{where}: randomness must be one of {', '.join(map(repr, RANDOMNESS))}, not {shown(randomness)}"
         )

@@ -44,7 +44,7 @@ class Sparsity:
     6
     """
 
-    def __init__(self, pattern: Any, without_rule: tuple[str, ...]) -> None:
+    def __init__(self, pattern: Any, without_rule: Any) -> None:
         from scipy.sparse import csr_array, issparse
 
         is_matrix = isinstance(pattern, np.ndarray) or issparse(pattern)

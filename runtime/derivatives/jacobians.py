@@ -6,6 +6,7 @@ from typing import Any
 
 import optree
 
+from ...compiler.arguments.option_checks import is_choice
 from ...compiler.errors import TransformArgumentError
 from ...compiler.frontend.traced_program import describe
 from ...compiler.nesting import shown
@@ -124,7 +125,7 @@ def jacobian(
     (2, 2, 2)
     """
     func = converting(func, convert)
-    if not isinstance(mode, str) or mode not in MODES:
+    if not is_choice(mode, MODES):
         raise TransformArgumentError(
             f"jacobian({describe(func)}): mode must be one of {', '.join(map(repr, MODES))}, not {shown(mode)}"
         )

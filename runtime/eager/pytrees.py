@@ -76,9 +76,8 @@ def register_dataclass(cls: type[T], *, static: Sequence[str] = ()) -> type[T]:
         raise TransformTypeError(
             f"register_dataclass: {cls.__name__} is not a dataclass: use register_pytree"
         )
-    static = (
-        (static,) if isinstance(static, str) else tuple(static) if isinstance(static, Iterable) else (static,)
-    )
+    named: Any = static
+    static = tuple(named) if isinstance(named, Iterable) and not isinstance(named, str) else (named,)
     if not all(isinstance(name, str) for name in static):
         raise TransformTypeError(f"register_dataclass: static must be names of fields, not {shown(static)}")
     fields = [field.name for field in dataclasses.fields(cls)]

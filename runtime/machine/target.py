@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from ...compiler.arguments.option_checks import is_choice
 from ...compiler.backends.c.function import COptions
 from ...compiler.errors import BackendError
 from ...compiler.nesting import shown
@@ -56,7 +57,7 @@ NUMPY: Final = Target("numpy", COptions(), None)
 
 def check_backend(backend: str, setting: str = "backend") -> None:
     """Raises `BackendError` for an unknown name, and says what was set."""
-    if not isinstance(backend, str) or backend not in BACKENDS:
+    if not is_choice(backend, BACKENDS):
         raise BackendError(
             f"{setting} {shown(backend)} is unknown: choose one of {', '.join(map(repr, BACKENDS))}"
         )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.option_checks import is_choice
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import DTypeError, ShapeError, TransformArgumentError, TransformTypeError
@@ -56,7 +57,7 @@ def pure_callback(
     """
     require_function("pure_callback", function)
     leaves, tree = flatten(args)
-    if not isinstance(vmap_method, str) or vmap_method not in METHODS:
+    if not is_choice(vmap_method, METHODS):
         raise TransformArgumentError(
             f"pure_callback({describe(function)}): vmap_method must be one of {', '.join(map(repr, METHODS))}, not "
             f"{shown(vmap_method)}"

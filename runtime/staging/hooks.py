@@ -515,8 +515,8 @@ def _is_in(x: Any, container: Any, name: str) -> Any:
     if is_one_of(container):
         return OneOf.asked(container, lambda one: _is_in(x, one, name))
     if (contains := users_method(container, "__contains__")) is not None:
-        found = truth(contains(x))
-        return np.logical_not(found) if name == "not_in" else found
+        answer = truth(contains(x))
+        return np.logical_not(answer) if name == "not_in" else answer
     if isinstance(x, SymbolicSize) and isinstance(container, (set, frozenset, dict)):
         x = operator.index(x)
     if is_traced(container) and has_memory(container):

@@ -217,9 +217,8 @@ class Scaled:
         self._scale = self._scale * 2 if self._scale > 0 else self._scale
         return self
 
-    def __exit__(self, *error: object) -> bool:
+    def __exit__(self, *error: object) -> None:
         self._scale = self._scale / 2
-        return False
 
     def __call__(self, x: Any) -> Any:
         self.calls += 1

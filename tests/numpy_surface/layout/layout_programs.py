@@ -525,7 +525,8 @@ def survey_together(seeds: Sequence[int], size: int, draft: Draft, run: str, ord
         some = seeds[first : first + size]
         programs = [draw_program(Random(seed), draft) for seed in some]
         findings = examine_together(programs, run, order)
-        found += [Found(*one) for one in zip(some, programs, findings, strict=True) if one[2] is not None]
+        drawn = zip(some, programs, findings, strict=True)
+        found += [Found(seed, program, finding) for seed, program, finding in drawn if finding is not None]
     return found
 
 

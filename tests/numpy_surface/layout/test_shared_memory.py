@@ -95,7 +95,8 @@ def test_a_write_to_an_argument_is_seen_in_what_numpy_reads_of_the_same_memory(
 ) -> None:
     (function, theirs), (other, ours) = made(), made()
     compiled = tm.compile(other, backend="numpy")
-    for argument in (lambda x: x, np.ones_like, lambda x: x):
+    arguments: tuple[Callable[[Array], Array], ...] = (lambda x: x, np.ones_like, lambda x: x)
+    for argument in arguments:
         np.testing.assert_equal(compiled(argument(ours)), function(argument(theirs)))
         np.testing.assert_array_equal(ours, theirs)
 
@@ -151,7 +152,7 @@ def test_an_array_from_outside_is_shared_where_no_copy_is_asked_for() -> None:
     theirs, ours = with_table(tables[0]), tm.compile(with_table(tables[1]), backend="numpy")
     for _ in range(2):
         np.testing.assert_array_equal(ours(np.ones(5)), theirs(np.ones(5)))
-    np.testing.assert_array_equal(*tables)
+    np.testing.assert_array_equal(tables[0], tables[1])
 
 
 def test_what_is_read_only_outside_is_copied_by_require() -> None:
@@ -228,8 +229,9 @@ def test_complex_numbers_and_their_parts_are_views_of_each_other(use: Any, x: Ar
 
 
 def _start(x: Array) -> int:
-    base = x if x.base is None else x.base
-    return x.__array_interface__["data"][0] - base.__array_interface__["data"][0]  # type: ignore[union-attr]
+    base: Any = x if x.base is None else x.base
+    start: int = x.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    return start
 
 
 @pytest.mark.parametrize("x", [COMPLEX.T, COMPLEX[:, ::2], np.array(1j)])

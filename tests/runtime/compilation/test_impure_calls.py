@@ -144,7 +144,7 @@ FIXED_TIMES: dict[str, Callable[[Any], Any]] = {
 
 
 NUMPYS = np.random.default_rng(0)
-HELD = {"generators": [NUMPYS], "method": NUMPYS.normal, "pythons": (random.Random(5),)}
+HELD: dict[str, Any] = {"generators": [NUMPYS], "method": NUMPYS.normal, "pythons": (random.Random(5),)}
 DRAW_BY_PARTIAL = partial(NUMPYS.uniform, 0, 1)
 
 
