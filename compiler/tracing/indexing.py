@@ -9,8 +9,8 @@ import numpy as np
 
 from ..builder import bind, bind_all
 from ..callers.user_code import user_location
-from ..dtypes import INT64, Array
-from ..errors import ArgumentValueError, DataDependentShapeError, OutOfBoundsError
+from ..dtypes import INT64
+from ..errors import ArgumentValueError, OutOfBoundsError
 from ..ir import Constant, Shape, Value
 from ..symbolic_size import (
     SymbolicSize,
@@ -277,7 +277,7 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
         if item is Ellipsis:
             continue
         if isinstance(item, Value) and item.dtype.kind == "b":  # of no axes: a new axis of length 0 or 1
-            plan.index_next(1, constant(np.zeros(int(known_mask(item)), np.int64)), place)
+            plan.index_next(1, _places_in_new_axis(item), place)
             continue
         dim = shape[axis]
         if isinstance(item, slice):
@@ -466,16 +466,10 @@ def _expand_masks(shape: Shape, items: Sequence[Any]) -> list[Any]:
     return expanded
 
 
-def known_mask(mask: Value) -> Array:
-    """The mask as an array; `DataDependentShapeError` if it is not known while tracing."""
+def _places_in_new_axis(mask: Value) -> Value:
+    """What a mask without axes selects of a new axis of length 1: its entry, or nothing."""
     known = require_trace().concrete(mask)
-    if known is None:
-        raise DataDependentShapeError(
-            "reading through a boolean mask gives an array whose shape depends on values: "
-            "use np.where(mask, x, fill), which keeps the shape, or tracemill.numpy.extract(mask, x, size=)",
-            user_location(),
-        )
-    return known
+    return positions(reshape(mask, (1,))) if known is None else constant(np.zeros(int(known), np.int64))
 
 
 def _with_flat_masks(shape: Shape, items: Sequence[Any]) -> tuple[Shape, list[Any]]:

@@ -3,6 +3,8 @@
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
+
 from ..builder import bind, bind_all
 from ..dtypes import INT64
 from ..free_sizes import sizes_in_param
@@ -11,6 +13,7 @@ from ..op import has_effect
 from ..symbolic_size import SymbolicSize, is_known
 from ..value_ops import (
     add,
+    constant,
     convert,
     elementwise,
     equal,
@@ -78,6 +81,8 @@ def is_nothing(size: Any, error: str) -> bool:
 
 def positions(mask: Value) -> Value:
     """Where a mask bool[m] holds, in order: i64[n], as many as there are."""
+    if is_known(mask.shape[0] == 0):
+        return constant(np.zeros(0, INT64))
     trace = require_trace()
     count = sum_(convert(mask, INT64), (0,))
     found = bind("flatnonzero", mask, _lengths(trace, count, may_be_negative=False))

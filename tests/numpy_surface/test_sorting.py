@@ -11,7 +11,7 @@ import tracemill as tm
 from numpy_surface.differential import check, check_both_raise, run_traced
 from samples.grouping import in_groups
 from samples.numpy_math import TOLERANCE, Use, X, cases
-from tracemill.compiler.errors import DataDependentShapeError, UnsupportedFunctionError
+from tracemill.compiler.errors import UnsupportedFunctionError
 
 GRID = X["f64"]
 NUMBERS = np.array([3, 1, 2, 3, 1])
@@ -73,18 +73,6 @@ def test_bisection_finds_every_place(count: int) -> None:
 )
 def test_sets_of_known_numbers_are_numpys(use: Use, known: Any) -> None:
     check(lambda x: (x, use(np.asarray(known) * 1)), GRID)
-
-
-@pytest.mark.parametrize("name", ["unique", "unique_values", "unique_all", "unique_counts", "unique_inverse"])
-def test_the_size_of_a_set_must_be_known(name: str) -> None:
-    with pytest.raises(DataDependentShapeError, match="size="):
-        run_traced(lambda x: getattr(np, name)(x), GRID)
-
-
-@pytest.mark.parametrize("name", ["union1d", "intersect1d", "setdiff1d", "setxor1d"])
-def test_the_size_of_two_sets_must_be_known(name: str) -> None:
-    with pytest.raises(DataDependentShapeError, match=f"{name} with size="):
-        run_traced(lambda x: getattr(np, name)(x, x), GRID)
 
 
 @pytest.mark.parametrize(

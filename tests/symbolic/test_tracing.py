@@ -18,7 +18,6 @@ from tracemill.compiler.callers.user_code import user_location
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
     AxisError,
-    DataDependentShapeError,
     DimArithmeticError,
     OutOfBoundsError,
     ShapeError,
@@ -222,9 +221,6 @@ def test_a_size_that_an_integer_dtype_cannot_hold_is_an_error_as_a_python_int_is
 @pytest.mark.parametrize(
     ("function", "error"),
     [
-        (np.nonzero, DataDependentShapeError),
-        (np.unique, DataDependentShapeError),
-        (lambda x: np.repeat(x, x.astype(int)), DataDependentShapeError),
         (lambda x: x.reshape(x.shape[0] + 1), ShapeError),
         (lambda x: x + np.ones(x.shape[0] + 1), ShapeError),
         (lambda x: x[x.shape[0]], OutOfBoundsError),

@@ -6,25 +6,32 @@ from typing import Any
 import numpy as np
 
 from ...arguments.axes import axes_or_all, normalize_axes, normalize_axis
+from ...builder import bind, bind_all
 from ...dtypes import INT64
-from ...errors import DataDependentShapeError, ShapeError
+from ...errors import ShapeError
 from ...ir import Value
 from ...symbolic_size import is_empty, is_known, is_symbolic_shape, max_expr
 from ...tracing.registry import implements
 from ...tracing.size_values import size_of_value
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, as_size, as_value, is_traced
+from ...tracing.value_lengths import length_of
 from ...tracing.views import Flip
 from ...value_ops import (
     broadcast_to,
     concatenate,
     convert,
     elementwise,
+    full,
     gather,
     iota,
+    less,
+    maximum,
     moveaxis,
+    scatter,
     slice_axis,
     subtract,
+    sum_,
 )
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array
@@ -32,6 +39,7 @@ from .constructors import array as array_
 from .constructors import copied, new_array
 from .known_positions import take_known
 from .reshaping import ravel, reshape, swapaxes, view_of
+from .selected_positions import rows_at
 
 
 @implements(np.flip)
@@ -153,7 +161,7 @@ def tile(A: Any, reps: Any) -> TracedArray:
 
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> TracedArray:
-    """Repeats each entry; the counts must be known while tracing."""
+    """Repeats each entry. Where the counts are not known while tracing, the program finds out the length."""
     array = as_array(a) if axis is not None else ravel(a)
     place = normalize_axis(0 if axis is None else axis, array.ndim)
     count = _size_given(repeats)
@@ -161,13 +169,11 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> TracedArray:
         if count < 0:
             raise ShapeError(f"repeats must not be negative, but is {count}")
         return new_array(_repeated(array.value, count, place))
-    counts = require_trace().concrete(as_value(repeats))
-    if counts is None:
-        raise DataDependentShapeError(
-            "np.repeat needs counts that are known while tracing, because the length of its result is their sum: "
-            "np.take(x, indices) with as many indices as the result is long"
-        )
+    given = as_value(repeats)
+    counts = require_trace().concrete(given)
     length = array.shape[place]
+    if counts is None:
+        return new_array(_repeated_as_computed(array.value, given, place))
     if (
         counts.dtype.kind not in "iub"
         or counts.ndim > 1
@@ -181,6 +187,29 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> TracedArray:
         return new_array(_repeated(array.value, int(counts.item()), place))
     positions = np.repeat(np.arange(operator.index(length)), counts)
     return new_array(take_known(array.value, positions, place))
+
+
+def _repeated_as_computed(value: Value, counts: Value, axis: int) -> Value:
+    """Every entry as often as the program finds out."""
+    length = value.shape[axis]
+    is_one_count = not counts.ndim or is_known(counts.shape[0] == 1)
+    if counts.dtype.kind not in "iub" or counts.ndim > 1 or not (is_one_count or counts.shape[0] == length):
+        raise ShapeError(
+            f"repeats must be one count ≥ 0, or one for each of the {length} entries, not {counts.type}"
+        )
+    counts = convert(counts, INT64)
+    bind_all("raise_if", less(counts, 0), error="ValueError('repeats may not contain negative values.')")
+    counts = maximum(counts, 0)
+    if is_one_count:
+        return _repeated(value, length_of(reshape_value(counts, ()), may_be_negative=False), axis)
+    if is_known(length == 0):
+        return value
+    total = length_of(sum_(counts, (0,)), may_be_negative=False)
+    # An entry of the result comes from as many entries on as there are ends of repetitions up to it.
+    ends = bind("cumsum", counts, axis=0, reverse=False)
+    passed = scatter(full((total + 1,), 0, INT64), full(ends.shape, 1, INT64), [ends], (0,), "add")
+    places = bind("cumsum", slice_axis(passed, 0, total, 0), axis=0, reverse=False)
+    return rows_at(value, places, axis)
 
 
 def _repeated(value: Value, count: int, axis: int) -> Value:

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from ...arguments.axes import normalize_axis
-from ...dtypes import INT64, Array, DType
+from ...dtypes import INT64, DType
 from ...errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    DataDependentShapeError,
     DTypeError,
     OutOfBoundsError,
     ReadOnlyError,
@@ -31,19 +30,23 @@ from ...tracing.views import Reshape
 from ...value_ops import (
     add,
     broadcast_to,
+    concatenate,
     constant,
     convert,
     elementwise,
     equal,
+    full,
     iota,
     multiply,
     nonzero_mask,
     reshape,
+    transpose,
     where,
 )
 from ..arrays.constructors import as_shape, constants_of, constructs_constants, new_array
 from ..arrays.editing import recycled
 from ..arrays.reshaping import broadcast_shape, ravel, view_of
+from ..arrays.selected_positions import along_each_axis, positions_of_nonzero
 from ..ufuncs.ufunc_calls import as_array, target_of, write_out
 
 constructs_constants("mask_indices", "ix_")
@@ -143,12 +146,11 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
 
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> TracedArray:
-    """The entries along an axis where a known condition is true."""
+    """The entries along an axis where a condition is true."""
     mask = as_value(condition)
     if mask.ndim != 1:
         raise ShapeError("condition must be a 1-d array")
-    (places,) = known_nonzero(mask, "compress")
-    return take(a, places, axis, out)
+    return take(a, wrap(positions_of_nonzero(mask)), axis, out)
 
 
 @method("compress")
@@ -159,8 +161,7 @@ def compress_method(a: TracedArray, condition: Any, axis: int | None = None, out
 
 @implements(np.extract)
 def extract(condition: Any, arr: Any) -> TracedArray:
-    (places,) = known_nonzero(ravel(condition).value, "extract")
-    return take(ravel(arr), places, 0)
+    return take(ravel(arr), wrap(positions_of_nonzero(as_value(condition))), 0)
 
 
 # ---- choosing ----------------------------------------------------------------------------------------
@@ -300,38 +301,32 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 # ---- positions ---------------------------------------------------------------------------------------
 
 
-def known_nonzero(value: Value, function: str) -> tuple[Array, ...]:
-    """Where a known array is nonzero; raises `DataDependentShapeError` if it is not known while tracing."""
-    known = require_trace().concrete(value)
-    if known is None:
-        raise DataDependentShapeError(
-            f"np.{function} gives an array whose shape depends on values: np.where(mask, x, fill) keeps the shape, and "
-            f"tracemill.numpy.{function}(…, size=) has a fixed one"
-        )
-    return np.nonzero(known)
-
-
 @implements(np.nonzero)
 def nonzero(a: Any) -> Any:
     array = as_array(a)
     if array.ndim == 0:
         raise ShapeError("nonzero of a 0-d array: use np.atleast_1d first")
-    return constants_of(known_nonzero(array.value, "nonzero"))
+    known = array.concrete()
+    if known is not None:
+        return constants_of(np.nonzero(known))
+    return tuple(map(new_array, along_each_axis(positions_of_nonzero(array.value), array.shape)))
 
 
 @implements(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
-    return constants_of(known_nonzero(ravel(a).value, "flatnonzero")[0])
+    return new_array(positions_of_nonzero(as_value(a)))
 
 
 @implements(np.argwhere)
 def argwhere(a: Any) -> Any:
     array = as_array(a)
+    flat = positions_of_nonzero(array.value)
     if array.ndim == 0:
-        (found,) = known_nonzero(reshape(array.value, (1,)), "argwhere")
-        return constants_of(np.empty((len(found), 0), np.int64))
-    table = constant(np.stack(known_nonzero(array.value, "argwhere"), 1))
-    return new_array(table, (1, 0))  # NumPy transposes a table with a row for each axis
+        return new_array(full((*flat.shape, 0), 0, INT64))
+    columns = [reshape(column, (1, *column.shape)) for column in along_each_axis(flat, array.shape)]
+    return new_array(
+        transpose(concatenate(columns, 0), (1, 0)), (1, 0)
+    )  # NumPy transposes a row for each axis
 
 
 @implements(np.ix_)
@@ -343,7 +338,7 @@ def ix_(*args: Any) -> tuple[TracedArray, ...]:
         if line.ndim != 1:
             raise ShapeError("Cross index must be 1 dimensional")
         if line.dtype.kind == "b":
-            line = new_array(constant(known_nonzero(line.value, "ix_")[0]))
+            line = new_array(positions_of_nonzero(line.value))
         grids.append(view_of(line, Reshape(tuple(line.size if i == place else 1 for i in range(len(args))))))
     return tuple(grids)
 

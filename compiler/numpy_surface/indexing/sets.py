@@ -1,5 +1,4 @@
-"""Set operations. The sizes of results depend on values, which must therefore be known while tracing, except for
-`isin`."""
+"""Set operations. NumPy computes those of numbers that are known while tracing, and the program the others."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,23 +7,28 @@ import numpy as np
 
 from ...arguments.axes import normalize_axis
 from ...dtypes import INT64, Array
-from ...errors import DataDependentShapeError
+from ...ir import Value
 from ...tracing.registry import implements
 from ...tracing.traced_array import wrap
+from ...tracing.value_lengths import depends_on_values
 from ...tracing.views import Reshape
-from ...value_ops import constant, gather, moveaxis, reshape
+from ...value_ops import (
+    concatenate,
+    constant,
+    equal,
+    full,
+    gather,
+    less,
+    logical_and,
+    minimum,
+    moveaxis,
+    reshape,
+    where,
+)
 from ..linalg.products import in_common_dtype
 from ..ufuncs.ufunc_calls import as_array
+from .computed_sets import distinct, distinct_rows, flat, in_both, in_one
 from .sorting import places_in, sort
-
-
-def _known(x: Any, name: str) -> Any:
-    known = x.concrete()
-    if known is None:
-        raise DataDependentShapeError(
-            f"np.{name} gives an array whose shape depends on values: use tracemill.numpy.{name} with size=, or np.sort"
-        )
-    return known
 
 
 def _entries(x: Any, places: Any) -> Any:
@@ -51,7 +55,18 @@ def unique(
     sorted: bool = True,
 ) -> Any:
     x: Any = as_array(ar)
-    known = _known(x, "unique")
+    known = x.concrete()
+    if known is None:
+        along = None if axis is None else normalize_axis(axis, x.ndim)
+        found = distinct_rows(
+            x.value,
+            along,
+            index=return_index,
+            inverse=return_inverse,
+            counts=return_counts,
+            equal_nan=equal_nan,
+        )
+        return tuple(map(wrap, found)) if len(found) > 1 else wrap(found[0])
     _, index, inverse, counts = np.unique(known, True, True, True, axis, equal_nan=equal_nan)
     if axis is None:
         values = _entries(x, index)
@@ -120,25 +135,49 @@ def _picked(sources: Sequence[Any], known: Sequence[Array], wanted: Array) -> An
     return _entries(everything, places).astype(wanted.dtype)
 
 
-def _on_two(name: str) -> None:
-    function = getattr(np, name)
-
-    @implements(function)
-    def operation(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-        sources: list[Any] = [as_array(ar1), as_array(ar2)]
-        known = [_known(x, name) for x in sources]
-        options = {} if name == "union1d" else {"assume_unique": assume_unique}
-        return _picked(sources, known, function(*known, **options))
+def _two(ar1: Any, ar2: Any) -> tuple[list[Any], list[Array] | None]:
+    """Both arrays, and their numbers if all are known while tracing."""
+    sources: list[Any] = [as_array(ar1), as_array(ar2)]
+    known = [x.concrete() for x in sources]
+    return sources, None if any(numbers is None for numbers in known) else known
 
 
-for _name in ("union1d", "setdiff1d", "setxor1d"):
-    _on_two(_name)
+def _vectors(sources: Sequence[Any]) -> list[Value]:
+    """Both arrays as vectors of one dtype."""
+    return [flat(value) for value in in_common_dtype(*sources)]
+
+
+@implements(np.union1d)
+def union1d(ar1: Any, ar2: Any) -> Any:
+    sources, known = _two(ar1, ar2)
+    if known is None:
+        return wrap(distinct(concatenate(_vectors(sources), 0)))
+    return _picked(sources, known, np.union1d(*known))
+
+
+@implements(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    sources, known = _two(ar1, ar2)
+    if known is None:
+        first: Any = np.ravel(sources[0]) if assume_unique else unique(sources[0])
+        return first[_isin(first, sources[1], invert=True)]
+    return _picked(sources, known, np.setdiff1d(*known, assume_unique))
+
+
+@implements(np.setxor1d)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    sources, known = _two(ar1, ar2)
+    if known is None:
+        return wrap(in_one(*_vectors(sources), assume_unique=assume_unique))
+    return _picked(sources, known, np.setxor1d(*known, assume_unique))
 
 
 @implements(np.intersect1d)
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    sources: list[Any] = [as_array(ar1), as_array(ar2)]
-    known = [_known(x, "intersect1d") for x in sources]
+    sources, known = _two(ar1, ar2)
+    if known is None:
+        found = in_both(*_vectors(sources), assume_unique=assume_unique, return_indices=return_indices)
+        return tuple(map(wrap, found)) if return_indices else wrap(found[0])
     wanted, first, second = np.intersect1d(known[0], known[1], assume_unique, True)
     values = _picked(sources, known, wanted)
     return (values, _fixed(first), _fixed(second)) if return_indices else values
@@ -150,11 +189,15 @@ def _isin(
     """Whether each element is among the others, by bisection."""
     x, among = in_common_dtype(element, test_elements)
     ordered = sort(wrap(among), axis=None).value
-    if not ordered.shape[0]:
+    count = ordered.shape[0]
+    if not depends_on_values(count) and not count:
         found: Any = _fixed(np.zeros(x.shape, bool))
     else:
-        place: Any = np.minimum(wrap(places_in(ordered, x, "left")), ordered.shape[0] - 1)
-        found = wrap(gather(ordered, [place.value], (0,))) == wrap(x)
+        place = minimum(places_in(ordered, x, "left"), count - 1)
+        if depends_on_values(count):  # an entry to read, should there be none
+            ordered = concatenate([ordered, full((1,), 0, ordered.dtype)], 0)
+            place = where(less(place, 0), count, place)
+        found = wrap(logical_and(equal(gather(ordered, [place], (0,)), x), less(place, count)))
     value = as_array(~found if invert else found).value
     return wrap(reshape(value, (value.type.size,))).through(Reshape(x.shape))
 

@@ -17,11 +17,13 @@ from ...errors import (
 )
 from ...ir import Value
 from ...nesting import shown
-from ...symbolic_size import is_known, is_symbolic_shape, typical
+from ...symbolic_size import is_known, is_symbolic_shape, max_expr, typical
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, is_traced, wrap
+from ...tracing.value_lengths import depends_on_values
 from ...value_ops import (
     add,
+    concatenate,
     convert,
     elementwise,
     full,
@@ -201,11 +203,14 @@ def _bits(count: Any) -> int:
 def places_in(ordered: Value, wanted: Value, side: str) -> Value:
     """The number of entries of the sorted vector before each wanted one: bisection in log n steps."""
     count = ordered.shape[0]
+    last = count - 1
+    if depends_on_values(count) and not is_known(count >= 1):  # an entry to read, should there be none
+        ordered, last = concatenate([ordered, full((1,), 0, ordered.dtype)], 0), max_expr(last, 0)
     found = full(wanted.shape, 0, INT64)
     step = 1 << max(_bits(count) - 1, 0)
     while step and not is_known(count == 0):
         tried = add(found, step)
-        entry = gather(ordered, [elementwise("clip", add(tried, -1), 0, count - 1)], (0,))
+        entry = gather(ordered, [elementwise("clip", add(tried, -1), 0, last)], (0,))
         moves = _comes_before(entry, wanted, or_equal=side == "right")
         moves = logical_and(moves, less_equal(tried, count))
         found = where(moves, tried, found)
