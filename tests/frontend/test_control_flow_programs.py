@@ -10,26 +10,37 @@ import tracemill as tm
 from frontend.control_flow_programs import RESULT, arguments, difference, fresh, functions
 from tracemill.compiler.errors import TracemillError
 
-FIRST, COUNT = 20_000, 24
+FIRST, COUNT, LONG = 20_000, 24, 12
+
+quick_and_long_ones = pytest.mark.parametrize(
+    "places",
+    [
+        pytest.param(slice(LONG, None), id="quick"),
+        pytest.param(slice(None, LONG), id="long", marks=pytest.mark.slow),
+    ],
+)
+"""The first of the programs are those that take seconds."""
 
 
-def the_functions(more: int, *, raises: bool = False) -> dict[int, Callable[..., Any]]:
-    return functions(list(range(FIRST, FIRST + COUNT * more)), raises=raises)
+def the_functions(more: int, places: slice, *, raises: bool = False) -> dict[int, Callable[..., Any]]:
+    return functions(list(range(FIRST, FIRST + COUNT * more))[places], raises=raises)
 
 
+@quick_and_long_ones
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
-def test_programs_do_what_python_does(backend: str, more: int) -> None:
+def test_programs_do_what_python_does(backend: str, places: slice, more: int) -> None:
     found = {
         seed: difference(function, seed, backend)
-        for seed, function in the_functions(more, raises=True).items()
+        for seed, function in the_functions(more, places, raises=True).items()
     }
     assert not {seed: text for seed, text in found.items() if text and not text.startswith("refused")}
     assert sum(not text for text in found.values()) > len(found) / 2  # most are traced
 
 
-def test_a_batch_of_programs_is_a_loop(more: int) -> None:
-    right = 0
-    for seed, function in the_functions(more).items():
+@quick_and_long_ones
+def test_a_batch_of_programs_is_a_loop(places: slice, more: int) -> None:
+    right, programs = 0, the_functions(more, places)
+    for seed, function in programs.items():
         calls = [fresh(args) for args in arguments(seed)]
         expected = [function(*fresh(tuple(args))) for args in calls]
         stacked = [np.stack([np.asarray(args[place]) for args in calls]) for place in range(len(calls[0]))]
@@ -40,14 +51,14 @@ def test_a_batch_of_programs_is_a_loop(more: int) -> None:
         for name, ours, theirs in zip(RESULT.split(", "), found, zip(*expected, strict=True), strict=True):
             np.testing.assert_allclose(ours, np.stack(theirs), rtol=1e-9, err_msg=f"{seed}: {name}")
         right += 1
-    assert right > COUNT / 3
+    assert right > len(programs) / 3
 
 
 @pytest.mark.slow
 def test_gradients_of_programs_are_those_that_python_follows(more: int) -> None:
     """Compiled, all paths are traced; uncompiled, Python takes the path of the values."""
     right = 0
-    for seed, function in the_functions(more).items():
+    for seed, function in the_functions(more, slice(None)).items():
 
         def total(x: Any, y: Any, args: Any, function: Callable[..., Any] = function) -> Any:
             i, j, _, _, a, b = args

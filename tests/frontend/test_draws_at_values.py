@@ -10,7 +10,7 @@ import tracemill as tm
 from frontend.comparing import check
 from tracemill.compiler.errors import RandomStateError, SideEffectError
 
-BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
+BACKENDS = pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 
 
 def until_above(draw: Any, limit: Any) -> Any:

@@ -18,7 +18,7 @@ from tracemill.compiler.errors import (
     UnsupportedFunctionError,
 )
 
-BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
+BACKENDS = pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 X = np.array([3.0, 1.0, 2.0, 5.0, 2.0])
 
 

@@ -16,7 +16,7 @@ from tracemill.compiler.errors import (
     SideEffectError,
 )
 
-BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
+BACKENDS = pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 
 
 # ---- branches --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import tracemill as tm
 from frontend.comparing import check
 from tracemill.compiler.errors import ConcretizationError, SharedMemoryError
 
-BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
+BACKENDS = pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 PLACES = np.array([1, 0, 2, 1, 1, 0] * 6)
 PRICES = {0: 0.5, 3: 2.5, 7: -1.0}
 SQUARE = {(0, 0): 1.0, (0, 1): 2.0, (1, 0): 3.0, (1, 1): 4.0}
