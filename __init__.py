@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from tracemill.runtime.derivatives.sparse_jacobians import sparsity
     from tracemill.runtime.derivatives.stop_gradient import stop_gradient
     from tracemill.runtime.eager.anomaly import detect_anomaly
+    from tracemill.runtime.eager.debug_print import debug_print
     from tracemill.runtime.eager.pytrees import register_dataclass, register_pytree
     from tracemill.runtime.gpu.device_array import DeviceArray
     from tracemill.runtime.gpu.device_put import device_put
@@ -76,7 +77,6 @@ if TYPE_CHECKING:
     from tracemill.runtime.rules.callback import pure_callback
     from tracemill.runtime.rules.check_rule import check_rule
     from tracemill.runtime.rules.custom_rule import custom_rule
-    from tracemill.runtime.rules.debug_print import debug_print
 
 # A name is imported when it is first used: `import tracemill` costs next to nothing.
 _HOMES = {
@@ -100,7 +100,7 @@ _HOMES = {
     "runtime.derivatives.checkpoint": ("checkpoint", "checkpoint_name"),
     "runtime.compilation.compile": ("CompiledFunction", "compile"),
     "runtime.rules.custom_rule": ("custom_rule",),
-    "runtime.rules.debug_print": ("debug_print",),
+    "runtime.eager.debug_print": ("debug_print",),
     "runtime.derivatives.jvp_vjp": ("jvp", "linearize", "vjp"),
     "runtime.control_flow.fori_loop": ("fori_loop",),
     "runtime.gpu.device_array": ("DeviceArray",),

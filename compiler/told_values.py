@@ -10,7 +10,8 @@ import numpy as np
 
 from .dtypes import DType
 
-_MARK: Final = re.compile(r"⟦(\d+)([!:%])([^⟧|]*)\|?([^⟧]*)⟧")
+MARK: Final = re.compile(r"⟦(\d+)([!:%])([^⟧|]*)\|?([^⟧]*)⟧")
+"""The number of a value, how it is formatted, and the format of what comes of that."""
 _PERCENT: Final = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?[sdifFgGeErxXc%])")
 
 TELLING: "ContextVar[Told | None]" = ContextVar("telling", default=None)
@@ -89,7 +90,7 @@ def with_values(x: Any, values: Sequence[Any]) -> Any:
     """An argument of an exception, with values in place of the marks."""
     if isinstance(x, Mark):
         return values[x.number] if x.number < len(values) else None
-    return _MARK.sub(lambda match: _shown(match, values), x) if isinstance(x, str) else x
+    return MARK.sub(lambda match: _shown(match, values), x) if isinstance(x, str) else x
 
 
 def _shown(match: re.Match[str], values: Sequence[Any]) -> str:

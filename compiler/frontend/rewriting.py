@@ -74,6 +74,8 @@ class Rewriter:
             case ast.Raise(exc=ast.expr() as error) if not self.is_undelayed([error]):
                 made = ast.copy_location(hook("raised", delayed(self.expression(error))), error)
                 return [ast.Raise(made, None if node.cause is None else self.expression(node.cause))]
+            case ast.Expr(value=ast.Call(func=ast.Name(id="print")) as call) if not self.is_undelayed([call]):
+                return [ast.copy_location(ast.Expr(self._printed(call)), node)]
             case ast.Assign() if any(isinstance(n, ast.Subscript) for t in node.targets for n in _parts(t)):
                 return self._assign_items(node)
             case ast.AugAssign(target=ast.Subscript()):
@@ -384,6 +386,14 @@ class Rewriter:
             return self.rebuilt(node)
         first, *others = map(self.expression, node.values)
         return hook("and_" if isinstance(node.op, ast.And) else "or_", first, *map(delayed, others))
+
+    def _printed(self, node: ast.Call) -> ast.expr:
+        """A call of `print`, whose arguments the hook evaluates: texts may show values that only the program knows."""
+        args = ast.Tuple([self.expression(one) for one in node.args], ast.Load())
+        names = [None if one.arg is None else ast.Constant(one.arg) for one in node.keywords]
+        options = ast.Dict(names, [self.expression(one.value) for one in node.keywords])
+        given = delayed(ast.Tuple([args, options], ast.Load()))
+        return ast.copy_location(hook("printed", self.expression(node.func), given), node)
 
     def is_undelayed(self, parts: Sequence[ast.expr]) -> bool:
         """Whether parts of an expression bind names, or wait, which no function of their own can do for them."""

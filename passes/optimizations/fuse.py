@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...compiler.analysis.in_place_updates import in_place, kept_places
+from ...compiler.free_sizes import bound_sizes
 from ...compiler.ir import Call, Graph, Param, called, graphs_in
 from ..fusion.cost import CPU, Costs
 from ..fusion.kernels import fused_calls
@@ -12,6 +13,7 @@ from ..fusion.products import with_held_products, with_products
 from ..fusion.report import Report, report
 from ..fusion.typical_graph import has_symbolic_shapes, typical_graph
 from ..fusion.upstream import recompute_upstream
+from ..stages import in_stages
 
 
 def fuse(graph: Graph, costs: Costs = CPU) -> Graph:
@@ -48,6 +50,8 @@ def fuse(graph: Graph, costs: Costs = CPU) -> Graph:
 
 def _fused_graph(graph: Graph, costs: Costs, kept: Mapping[int, int] | None) -> Graph:
     """`kept`: which output of a nested graph may use the memory of which input; None for a program."""
+    if bound_sizes(graph):
+        return in_stages(graph, lambda part: _fused_graph(part, costs, None if kept is None else {}))
     nested = tuple(_with_fused_graphs(call, costs) for call in graph.calls)
     if any(a is not b for a, b in zip(nested, graph.calls, strict=True)):
         graph = replace(graph, calls=nested)

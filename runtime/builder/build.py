@@ -11,6 +11,7 @@ from ...compiler.ir import Graph
 from ...compiler.shapes.scope import Observed
 from ...passes.lowering.collect_checks import check_sites, has_checks
 from ...passes.lowering.inline_rules import inline_rules
+from ...passes.stages import stages_of
 from ..cache.disk_cache import DiskCache, default_cache
 from ..cache.entry import Entry
 from ..cache.guard_codec import guards_text
@@ -24,7 +25,7 @@ from ..programs.strategy import Strategy
 from ..stage_times import note_from_disk, stage
 from .host import HostStrategy
 from .raised_errors import raising
-from .stages import Staged, has_stages, stages_of
+from .stages import Staged, has_stages
 
 
 def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Observed | None = None) -> Build:

@@ -33,7 +33,6 @@ from ..branching.variables import has_memory
 from ..environment import checking
 from .comprehensions import Pairs, fold, is_kept
 from .dictionaries import has_key, is_unknown_key
-from .exceptions import raised
 from .loops import (
     NUMBER,
     ROWS,
@@ -59,6 +58,7 @@ from .operators import (
 from .python_functions import callee, shown
 from .ranges import StagedRange, Turns, Zipped, plainly, turns_of
 from .tables import looked_up, most_turns, note_range, range_of_known, stored, with_adopted
+from .texts import printed, raised
 
 
 class Hooks:
@@ -76,6 +76,7 @@ class Hooks:
     is_staged = staticmethod(is_unknown)
     percent = staticmethod(percent)
     raised = staticmethod(raised)
+    printed = staticmethod(printed)
     operate = staticmethod(operate)
     update = staticmethod(update)
     unary = staticmethod(unary)

@@ -50,6 +50,13 @@ def in_a_branch(x: Any) -> Any:
     return x.sum()
 
 
+def slices_of_slices(x: Any) -> Any:
+    first = x[x > -0.5]
+    second = first[: np.count_nonzero(first > 0)] + 1
+    third = second[: np.count_nonzero(first > 2)] + 1
+    return first, second, third
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], ...]] = {
     "one_axis": (lambda x: x[x > 0], lambda: (X,)),
     "two_axes": (lambda x: x[x > 0], lambda: (GRID,)),
@@ -67,6 +74,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], ...]] = {
     "in_place": (half, lambda: (X.copy(),)),
     "from_another": (copied_from, lambda: (X.copy(), X**2)),
     "pushed_together": (pushed_together, lambda: (X,)),
+    "slices_of_slices": (slices_of_slices, lambda: (X,)),
     "loop": (in_a_loop, lambda: (X,)),
     "branch": (in_a_branch, lambda: (X,)),
     "head": (lambda x, k: (x[:k], x[k:], x[-k:]), lambda: (X, np.int64(2))),

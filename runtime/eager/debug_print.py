@@ -12,8 +12,8 @@ from ...compiler.frontend.traced_program import leaf_type
 from ...compiler.ir import Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.tracing.foreign_array import as_seen_inside
-from ..eager.run import is_array, run
 from ..trees import changed_leaves
+from .run import is_array, run
 
 
 def debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:

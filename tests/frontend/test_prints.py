@@ -1,0 +1,58 @@
+"""`print` in a compiled function prints at each call, in order, with the values of then."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.errors import ConcretizationError
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+def talking(x: Any) -> Any:
+    print("shape", x.shape)
+    y = x * 2
+    print(f"sum {y.sum():.3f} {{x}}", y, sep=" | ")
+    for i in range(2):
+        print("entry", i, y[i])
+    if x[0] > 0:
+        print("positive %d of %.2f" % (3, x[0]))  # noqa: UP031 (older code has these)
+    print({"a": y[0]}, [1, y[1]])
+    print()
+    return y.sum()
+
+
+def printed(function: Callable[[Any], Any], x: Any, capture: pytest.CaptureFixture[str]) -> str:
+    function(x)
+    return capture.readouterr().out
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_each_call_prints_what_python_prints(backend: str, capsys: pytest.CaptureFixture[str]) -> None:
+    compiled = tm.compile(talking, backend=backend)
+    for x in (X, -X, 3 * X):
+        assert printed(compiled, x, capsys) == printed(talking, x, capsys)
+
+
+def test_a_differentiated_function_prints_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(tm.grad(talking), X, capsys) == printed(talking, X, capsys)
+
+
+def test_a_batch_prints_a_line_for_each_example(capsys: pytest.CaptureFixture[str]) -> None:
+    def line(x: Any) -> Any:
+        print("sum", x.sum())
+        return x
+
+    assert printed(tm.vmap(line), np.stack([X, -X]), capsys) == "sum 6.0\nsum -6.0\n"
+
+
+def test_part_of_a_line_is_refused_with_the_way_out() -> None:
+    def line(x: Any) -> Any:
+        print(x, end="")
+        return x
+
+    with pytest.raises(ConcretizationError, match=r"sep=(.|\n)*test_prints\.py"):
+        tm.compile(line)(X)
