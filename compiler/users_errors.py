@@ -139,5 +139,6 @@ def _error_of(text: str, arrays: Sequence[Any]) -> Exception:
     name, _, rest = text.partition("(")
     found = getattr(np.linalg if name.startswith("numpy.linalg") else builtins, name.rpartition(".")[2], None)
     if isinstance(found, type) and issubclass(found, Exception):
-        return found(with_values(rest[:-1].strip("'\""), ()))
+        message = rest[:-1]
+        return found(with_values(message[1:-1] if message[:1] in ("'", '"') else message, ()))
     return RuntimeError(with_values(text, ()))

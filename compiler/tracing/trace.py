@@ -162,6 +162,8 @@ class Trace(Builder):
         """Put arrays back where the function reaches them, and where traced ones stand for them meanwhile."""
         self.lengths: dict[Hashable, Value] = {}
         """The arrays that are as long as a number of the program says, by what computes the number."""
+        self.clipped_lengths: set[Hashable] = set()
+        """Which of these are 0 where the number is negative."""
         self.length_count = 0
         """How many of these the function has, with all that is traced inside of it."""
         self.at_hand: dict[Value, Array] = {}
@@ -237,6 +239,7 @@ class Trace(Builder):
         self._contents.clear()
         self.at_return.clear()
         self.lengths.clear()
+        self.clipped_lengths.clear()
         self.at_hand.clear()
         self.adopted.clear()
         self.frozen.clear()

@@ -792,7 +792,7 @@ def as_size(x: Any) -> Any:
         found = size_of_value(x._trace, x.value)
         if found is not None:
             return found
-        if _is_computed(x):
+        if is_computed(x):
             return length_of(convert(x.value, INT64))
     return operator.index(x)
 
@@ -896,12 +896,12 @@ def _slice_end(end: Any) -> Any:
     if not isinstance(end, TracedArray):
         return end
     found = size_of_value(end._trace, end.value)
-    if found is None and _is_computed(end):
+    if found is None and is_computed(end):
         return convert(end.value, INT64)
     return operator.index(end) if found is None else found
 
 
-def _is_computed(x: TracedArray) -> bool:
+def is_computed(x: TracedArray) -> bool:
     """Whether a whole number is known when the program runs, and not before."""
     if x.ndim or x.dtype.kind not in "iu" or x._known_here() is not None:
         return False

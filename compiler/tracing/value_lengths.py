@@ -39,6 +39,16 @@ def length_of(count: Value, *, may_be_negative: bool = True) -> Any:
     return _lengths(require_trace(), count, may_be_negative=may_be_negative).shape[0]
 
 
+def length_at_least_0(count: Value) -> Any:
+    """As `length_of`, and 0 where the number is negative."""
+    trace = require_trace()
+    key = _key(trace, count)
+    if key not in trace.lengths:
+        trace.lengths[key] = bind("length", maximum(count, number(0, INT64)), dim=_new_size(trace))
+        trace.clipped_lengths.add(key)
+    return trace.lengths[key].shape[0]
+
+
 def computed_slice(start: Any, stop: Any, step: int, size: Any) -> tuple[Value, Any]:
     """Where ``x[start:stop:step]`` begins, and how long it is, along an axis of this size; ends may be values i64[]."""
     low, high = (0, size) if step > 0 else (-1, size - 1)
@@ -94,9 +104,10 @@ def _lengths(trace: Trace, count: Value, *, may_be_negative: bool = True) -> Val
     """The array that is as long as `count` says."""
     key = _key(trace, count)
     found = trace.lengths.get(key)
+    if may_be_negative and (found is None or key in trace.clipped_lengths):
+        bind_all("raise_if", less(count, 0), error="ValueError('negative dimensions are not allowed')")
+        trace.clipped_lengths.discard(key)
     if found is None:
-        if may_be_negative:
-            bind_all("raise_if", less(count, 0), error="ValueError('negative dimensions are not allowed')")
         found = trace.lengths[key] = bind("length", count, dim=_new_size(trace))
     return found
 

@@ -15,13 +15,14 @@ from ...compiler.errors import InternalError
 from ...compiler.ir import ArrayType, Call, Graph, Location, Value, called
 from ...compiler.op import RAISES, has_effect
 from ...compiler.ops.nested_graphs import graph_of
-from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.symbolic_size import SymbolicSize, is_known
 from ...compiler.value_ops import (
     add,
     concatenate,
     constant,
     convert,
     equal,
+    full,
     greater_equal,
     less,
     logical_and,
@@ -172,8 +173,12 @@ def _merge(records: Records, more: Mapping[Site, Value]) -> None:
 
 def _record(index: Value, length: Any, axis: int, function: str = "") -> Value:
     """The findings of one check, as in `Records`."""
-    if 0 in index.shape:
+    if any(is_known(dim == 0) for dim in index.shape):
         return constant(NOTHING, INT64)
+    if not all(is_known(dim >= 1) for dim in index.shape):  # there may be nothing whose extreme to take
+        count = _count(index.shape)
+        padded = concatenate([reshape(index, (count,)), full((1,), 0, index.dtype)], 0)
+        return where(equal(number(count, INT64), 0), NOTHING, _record(padded, length, axis, function))
     every = tuple(range(index.ndim))
 
     def extreme(op: str) -> Value:
@@ -190,7 +195,7 @@ def _record(index: Value, length: Any, axis: int, function: str = "") -> Value:
 
 
 def _record_of_error(condition: Value, error: str) -> Value:
-    if 0 in condition.shape:
+    if any(is_known(dim == 0) for dim in condition.shape):
         return constant(NOTHING, INT64)
     every = tuple(range(condition.ndim))
     holds = bind("any", condition, axes=every) if every else condition
@@ -200,7 +205,7 @@ def _record_of_error(condition: Value, error: str) -> Value:
 def _records_of_told(condition: Value, told: Sequence[Value]) -> list[Value]:
     """The 64 bits of each number in the text of an exception, if it is raised, for the first example that raises it."""
     numbers = [_count(value.shape[condition.ndim :]) for value in told]
-    if 0 in condition.shape or not told:
+    if not told or 0 in condition.shape:
         return [constant(NOTHING, INT64) for _ in range(sum(numbers))]
     found: list[Value] = []
     every = tuple(range(condition.ndim))

@@ -97,7 +97,96 @@ SETS: dict[str, Case] = {
     ),
 }
 
-CASES = POSITIONS | SETS
+
+def edited(x: Any, at: Any) -> Any:
+    return np.delete(x, at), np.insert(x, at, 9.5), np.insert(x, at, x[:1])
+
+
+EDITED: dict[str, Case] = {
+    "places": (
+        edited,
+        ((X, np.array([1, 3, 3, -1])), (X, INTS[:0]), (X, np.array([2])), (X, np.array([0, 6]))),
+    ),
+    "one_place": (edited, ((X, np.int64(2)), (X, np.int8(-7)), (X[:1], np.int64(0)))),
+    "mask": (edited, ((X, X > 1), (X, X > 9), (X, X < 9), (X, X == 5))),
+    "end": (
+        lambda x, at: np.insert(x, at, [1, 2]),
+        ((X, np.array([7, 0])), (X, np.int64(7)), (X, np.array([7]))),
+    ),
+    "several": (
+        lambda x, at: np.insert(x, at, np.arange(4)),
+        ((X, np.array([5, 1, 5, 0])), (X, np.int64(3))),
+    ),
+    "axes": (
+        lambda x, at: (
+            np.delete(x, at, 1),
+            np.delete(x, at),
+            np.insert(x, at, 7, axis=1),
+            np.insert(x, at, np.ones((3, 1)), axis=-1),
+        ),
+        ((GRID, np.array([1, 3])), (GRID, np.array([2, -2])), (GRID, np.array([0]))),
+    ),
+    "slice_to_delete": (lambda x, k: np.delete(x, slice(k, None)), ((X, np.int64(2)), (X, np.int64(5)))),
+    "selected_places": (lambda x, at: np.delete(x, at[at > 1]), ((X, INTS[:4]), (X, INTS[:2] * 0))),
+    "trim_zeros": (np.trim_zeros, (*VECTORS, (np.array([0.0, 0, 1, 0, 2, 0]),), (INTS * (INTS < 3),))),
+    "trim_front": (lambda x: np.trim_zeros(x, "f"), (*VECTORS, (np.array([0.0, 0, 1, 0, 2, 0]),))),
+    "trim_back": (lambda x: np.trim_zeros(x, "B"), (*VECTORS, (np.array([0.0, 0, 1, 0, 2, 0]),))),
+    "trim_axes": (
+        lambda x: (np.trim_zeros(x), np.trim_zeros(x, axis=1)),
+        ((np.pad(GRID, 2),), (GRID,), (GRID * 0,)),
+    ),
+}
+
+COUNTS: dict[str, Case] = {
+    "bincount": (np.bincount, ((INTS,), (INTS[:0],), (INTS.astype(np.uint8),), (INTS > 2,))),
+    "extreme_with_initial": (
+        lambda x: (x[x > 4].max(initial=3), np.min(x[x > 4], initial=5), x[x > 4, None].max(0, initial=3)),
+        ((INTS,), (INTS[1:4],)),
+    ),
+    "bincount_weights": (np.bincount, ((INTS, X), (INTS, INTS))),
+    "bincount_minlength": (lambda x: np.bincount(x, minlength=5), ((INTS,), (INTS[:3],), (INTS[1:3],))),
+    "bincount_of_selected": (lambda x: np.bincount(x[x > 2]), ((INTS,), (INTS[1:4],))),
+}
+
+RANGES: dict[str, Case] = {
+    "one_end": (
+        np.arange,
+        ((np.int64(4),), (np.int64(0),), (np.int64(-2),), (np.float64(3.5),), (np.float32(2),)),
+    ),
+    "two_ends": (
+        np.arange,
+        (
+            (np.int64(2), np.int64(6)),
+            (np.int64(-2), np.int64(-6)),
+            (np.int32(2), np.int32(6)),
+            (np.float64(0.25), np.float64(4)),
+            (np.float64(-0.25), np.int64(3)),
+            (np.float32(0.1), np.float32(2)),
+        ),
+    ),
+    "step": (
+        np.arange,
+        (
+            (np.int64(2), np.int64(9), np.int64(3)),
+            (np.int64(9), np.int64(2), np.int64(-3)),
+            (np.int64(9), np.int64(2), np.int64(3)),
+            (np.float64(0), np.float64(1), np.float64(0.1)),
+            (np.float64(0.1), np.float64(1.3), np.float64(0.3)),
+            (np.float64(1), np.float64(0), np.float64(-0.1)),
+            (np.float32(1), np.float32(2), np.float32(0.1)),
+        ),
+    ),
+    "numbers_and_values": (
+        lambda k: (np.arange(1, k), np.arange(k, 9), np.arange(k, 0, -1), np.arange(0, k, 0.5)),
+        ((np.int64(4),), (np.int64(-3),), (np.float64(2.75),)),
+    ),
+    "dtype": (lambda k: (np.arange(k, dtype=np.float32), np.arange(0, k, dtype=np.uint8)), ((np.int64(4),),)),
+    "with_zeros": (lambda k: np.zeros(k) + np.arange(k) + np.ones(k), ((np.int64(4),), (np.int64(0),))),
+    "before_zeros": (lambda k: np.arange(k) + np.zeros(k), ((np.int64(4),),)),
+    "grid": (lambda a: np.mgrid[a : a + 2.5], ((np.float64(3.0),),)),
+}
+
+CASES = POSITIONS | SETS | EDITED | COUNTS | RANGES
 
 
 def flat(result: Any) -> tuple[Any, ...]:
@@ -136,6 +225,11 @@ REDUCED: dict[str, Callable[[Any], Any]] = {
     "intersect1d": lambda x: np.sum(np.sin(np.intersect1d(x, x[:3]))),
     "setdiff1d": lambda x: np.sum(np.sin(np.setdiff1d(x, x[:3]))),
     "setxor1d": lambda x: np.sum(np.sin(np.setxor1d(x, x[:3]))),
+    "delete": lambda x: np.sum(np.sin(np.delete(x, np.argmax(x)))) + np.sum(np.delete(x, x > 0) ** 2),
+    "insert": lambda x: np.sum(np.insert(x, [np.argmax(x), np.argmin(x)], x[:2] ** 2) * np.arange(9.0)),
+    "trim_zeros": lambda x: np.sum(np.trim_zeros(np.where(x > 0, x, 0)) ** 2),
+    "bincount": lambda x: np.sum(np.bincount((x > 0) * 2, np.sin(x)) ** 2),
+    "arange": lambda x: np.sum(np.arange(x[0], x[0] + 3.5, x[2] / 2) ** 2),
     "repeat": lambda x: np.sum(np.repeat(x, (x > 0) + 1) * np.arange(1.0, 1 + np.sum((x > 0) + 1))),
 }
 
@@ -162,6 +256,44 @@ def test_negative_counts_are_an_error_as_in_numpy() -> None:
     for counts in (INTS - 1, np.int64(-1)):
         with pytest.raises(ValueError, match="repeats may not contain negative values"):
             repeated(X, counts)
+
+
+def test_an_index_beyond_the_end_is_an_error_as_in_numpy() -> None:
+    deleted, inserted = tm.compile(np.delete), tm.compile(lambda x, at: np.insert(x, at, 0))
+    for places in (np.array([0, 8]), np.array([-8, 0]), np.int64(8)):
+        for function in (deleted, inserted):
+            with pytest.raises(IndexError, match="out of bounds"):
+                function(X, places)
+
+
+def test_places_of_computed_number_are_checked() -> None:
+    taken = tm.compile(lambda x, at: x[at[at > 1]], check_bounds=True)
+    for places in (INTS[:4], INTS[:2] * 0):
+        np.testing.assert_array_equal(taken(X, places), X[places[places > 1]])
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 7"):
+        taken(X, INTS)
+
+
+def test_negative_numbers_are_not_counted_as_in_numpy() -> None:
+    counted = tm.compile(np.bincount)
+    np.testing.assert_array_equal(counted(INTS), np.bincount(INTS))
+    with pytest.raises(ValueError, match="'list' argument must have no negative elements"):
+        counted(INTS - 1)
+
+
+def test_a_negative_length_is_an_error_where_the_same_range_is_empty() -> None:
+    both = tm.compile(lambda k: (np.arange(k), np.zeros(k)))
+    assert list(map(len, both(np.int64(2)))) == [2, 2]
+    with pytest.raises(ValueError, match="negative dimensions are not allowed"):
+        both(np.int64(-1))
+
+
+def test_a_range_without_end_is_an_error_as_in_numpy() -> None:
+    numbers = tm.compile(np.arange)
+    with pytest.raises(ZeroDivisionError):
+        numbers(np.int64(0), np.int64(3), np.int64(0))
+    with pytest.raises(ValueError, match="Maximum allowed size exceeded"):
+        numbers(np.float64(0), np.float64(np.inf))
 
 
 @pytest.mark.parametrize("function", [np.nonzero, np.flatnonzero, np.argwhere])

@@ -12,7 +12,6 @@ from samples.grouping import in_groups
 from samples.numpy_functions import Use, arguments_of, uses_of
 from tracemill.compiler.errors import (
     AxisError,
-    DataDependentShapeError,
     DTypeError,
     ShapeError,
     TracemillError,
@@ -106,15 +105,6 @@ def test_a_missing_axis_is_numpys_axis_error() -> None:
     with pytest.raises(AxisError, match="axis 2 is out of bounds for an array of dimension 2") as caught:
         run_traced(lambda m: np.concatenate([m, m], axis=2), MATRIX)
     assert isinstance(caught.value, (ShapeError, IndexError, ValueError))
-
-
-def test_lengths_that_depend_on_values_name_the_way_out() -> None:
-    counts = np.array([1, 2, 0])
-    for function in (np.delete, lambda m, places: np.insert(m, places, 0.0)):
-        with pytest.raises(DataDependentShapeError, match="known while tracing"):
-            run_traced(function, MATRIX, counts)
-    with pytest.raises(DataDependentShapeError, match="trim"):
-        run_traced(np.trim_zeros, counts)
 
 
 def test_bits_can_be_read_as_a_dtype_of_the_same_size_only() -> None:

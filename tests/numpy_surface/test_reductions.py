@@ -12,7 +12,7 @@ import tracemill as tm
 from numpy_surface.differential import check, check_both_raise, run_traced
 from samples.grouping import in_groups, quick_first
 from samples.numpy_math import TOLERANCE, Use, X, cases
-from tracemill.compiler.errors import ConcretizationError, DataDependentShapeError
+from tracemill.compiler.errors import ConcretizationError
 
 GRID = X["f64"]
 
@@ -86,11 +86,6 @@ def test_sums_of_half_precision_do_not_lose_small_terms() -> None:
 def test_a_quantile_may_be_traced() -> None:
     check(lambda x, q: np.quantile(x, q, axis=0), GRID, np.array([0.25, 0.75]), rtol=1e-12)
     check(lambda x, q: np.quantile(x, q, axis=0), GRID.astype(np.float32), 0.25, rtol=1e-6)
-
-
-def test_a_count_whose_length_depends_on_values_is_an_error_with_a_hint() -> None:
-    with pytest.raises(DataDependentShapeError, match=r"np\.add\.at"):
-        run_traced(lambda x: np.bincount(x), np.array([1, 2]))
 
 
 def test_a_number_of_bins_that_depends_on_values_is_an_error_with_a_hint() -> None:

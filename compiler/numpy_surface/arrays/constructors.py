@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...builder import bind
+from ...builder import bind, bind_all
 from ...dtypes import FLOAT64, INT64, DType
-from ...errors import ArgumentTypeError, ArgumentValueError, DataDependentShapeError, DTypeError
+from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_symbolic_shape, max_expr
@@ -23,6 +23,7 @@ from ...tracing.memory_layout import (
     stride_order,
 )
 from ...tracing.registry import FUNCTIONS, constructs, implements, method, place_in_numpy
+from ...tracing.size_values import size_of_value
 from ...tracing.trace import array_type, require_trace
 from ...tracing.traced_array import (
     TracedArray,
@@ -31,12 +32,17 @@ from ...tracing.traced_array import (
     check_fits,
     contains_size,
     contains_traced,
+    is_computed,
     is_numpy_array,
     is_traced,
     wrap,
 )
+from ...tracing.value_lengths import length_at_least_0
 from ...tracing.views import NewAxes
-from ...value_ops import add, broadcast_to, constant, convert, full, multiply
+from ...value_ops import add, broadcast_to, constant, convert, equal, full, iota, multiply, subtract, where
+
+MOST_ENTRIES = 2.0**62
+"""No array has more."""
 
 
 def new_array(value: Value, order: Sequence[int] | None = None, like: Layout | None = None) -> TracedArray:
@@ -275,8 +281,10 @@ def known_number(x: Any) -> Any:
 
 
 def _known_size(x: Any) -> Any:
-    """A traced but known size as a number; an error if it is not known."""
-    return as_size(x) if is_traced(x) and x.dtype.kind in "iu" else x
+    """A traced but known size as a number; one that the program computes stays."""
+    if not is_traced(x) or x.dtype.kind not in "iu":
+        return x
+    return x if is_computed(x) and size_of_value(require_trace(), x.value) is None else as_size(x)
 
 
 @constructs("arange")
@@ -288,9 +296,7 @@ def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
     if len(args) == 1 and not kwargs and isinstance(args[0], int):
         return new_array(bind("iota", length=max(args[0], 0), dtype=as_dtype(dtype, np.dtype(np.intp))))
     if contains_traced([*args, *kwargs.values()]):
-        raise DataDependentShapeError(
-            "np.arange gives an array whose length depends on values: np.arange(n) * step + start has n of them"
-        )
+        return _computed_range(*args, dtype=dtype, **kwargs)
     if is_symbolic_shape((*args, *kwargs.values())):
         return _symbolic_range(*args, dtype=dtype, **kwargs)
     return new_array(constant(np.arange(*args, dtype=dtype, **kwargs)))
@@ -317,6 +323,41 @@ def _symbolic_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any =
         if isinstance(entry, SymbolicSize) and chosen.kind in "iu" and chosen != INT64 and length > count:
             check_fits(entry, chosen)
     return new_array(convert(positions, chosen))
+
+
+def _computed_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None) -> TracedArray:
+    """``arange`` with ends that the program computes."""
+    if stop is None:
+        start, stop = 0, start
+    given = (start, stop, step)
+    values = [as_value(x) for x in given]
+    kinds = "".join(value.dtype.kind for value in values)
+    if any(value.ndim for value in values) or not set(kinds) <= set("iubf"):
+        raise ArgumentTypeError(
+            f"arange: ends and steps are real numbers, not {', '.join(str(v.type) for v in values)}"
+        )
+    default = FLOAT64 if "f" in kinds else INT64
+    if default == INT64:
+        start, stop, step = (wrap(convert(value, INT64)) for value in values)
+        entries = stop if type(given[0]) is int and given[0] == 0 else stop - start
+        if not (type(given[2]) is int and given[2] == 1):
+            bind_all("raise_if", (step == 0).value, error="ZeroDivisionError('division by zero')")
+            entries = -(-entries // step)
+    else:
+        entries = np.ceil((stop - start) / step)
+        refused = "ValueError('Maximum allowed size exceeded')"
+        bind_all("raise_if", (~(np.abs(entries) < MOST_ENTRIES)).value, error=refused)
+    count = convert(as_value(entries), INT64)
+    known = require_trace().concrete(count)
+    length = length_at_least_0(count) if known is None else max(int(known), 0)
+    chosen = as_dtype(dtype, default)
+    place = iota(length, INT64)
+    if default == INT64 and type(given[0]) is type(given[2]) is int and given[::2] == (0, 1):
+        return new_array(convert(place, chosen))
+    # NumPy computes the others from the first two.
+    first, second = (convert(as_value(x), chosen) for x in (start, start + step))
+    others = add(multiply(convert(place, chosen), subtract(second, first)), first)
+    return new_array(where(equal(place, 1), second, others))
 
 
 def _symbolic_range_of_floats(given: tuple[Any, Any, Any], dtype: Any) -> TracedArray:

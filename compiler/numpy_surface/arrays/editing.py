@@ -8,7 +8,7 @@ import numpy as np
 
 from ...arguments.axes import axes_or_all, normalize_axis
 from ...dtypes import INT64, Array
-from ...errors import DataDependentShapeError, DTypeError, OutOfBoundsError, ShapeError
+from ...errors import DTypeError, OutOfBoundsError, ShapeError
 from ...ir import Value
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_known, is_symbolic_shape
@@ -16,6 +16,7 @@ from ...tracing.registry import implements
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, as_value, contains_traced, weak_or_dtype, written_value
 from ...value_ops import (
+    add,
     broadcast_to,
     concatenate,
     convert,
@@ -30,21 +31,21 @@ from ...value_ops import (
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array, target_of
 from .constructors import as_shape, new_array
+from .editing_at_computed_places import deleted, inserted, places_of
 from .known_positions import take_known
 from .reshaping import broadcast_shape, ravel
 
 _MOST_PLACES = 16
 
 
-def known_places(obj: Any, function: str) -> Any:
-    """The positions of `insert` or `delete`, as NumPy interprets them; an error if they are not known."""
+def _places(obj: Any) -> Any:
+    """The positions of `insert` or `delete`, as NumPy interprets them; a value if the program computes them."""
     if not contains_traced(obj):
         return obj
-    known = require_trace().concrete(as_value(obj))
+    value = as_value(obj)
+    known = require_trace().concrete(value)
     if known is None:
-        raise DataDependentShapeError(
-            f"np.{function} needs places that are known while tracing: np.where(keep, x, fill) keeps the shape"
-        )
+        return value
     return known if known.ndim else known.item()
 
 
@@ -70,7 +71,9 @@ def _edited(function: Any, length: int, obj: Any, *fill: Any) -> Array:
 @implements(np.delete)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> TracedArray:
     array, place = _flat_or_axis(arr, axis)
-    length, at = array.shape[place], known_places(obj, "delete")
+    length, at = array.shape[place], _places(obj)
+    if isinstance(at, Value):
+        return new_array(deleted(array.value, at, place))
     if is_symbolic_shape((length, at)) and isinstance(at, int | SymbolicSize):
         start = _place(at, length - 1, length)
         return _joined_around(array.value, place, start, start + 1)
@@ -84,11 +87,18 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> TracedArray:
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> TracedArray:
     array, place = _flat_or_axis(arr, axis)
-    length, at = array.shape[place], known_places(obj, "insert")
+    length, at = array.shape[place], _places(obj)
     new = convert(written_value(values, array.dtype), array.dtype)
     new = reshape_value(new, (*(1,) * (array.ndim - new.ndim), *new.shape))
-    if not isinstance(at, slice) and np.ndim(at) == 0:  # as many entries as `values` has along its first axis
+    if not isinstance(at, slice) and not (
+        at.ndim if isinstance(at, Value) else np.ndim(at)
+    ):  # as many entries as `values` has along its first axis
         new = moveaxis(new, 0, place)
+    if isinstance(at, Value):
+        at = places_of(at, "insert")
+        is_one = not at.ndim or is_known(at.shape[0] == 1)
+        new = _spread(new, array, place, new.shape[place] if is_one else at.shape[0])
+        return new_array(inserted(array.value, at, new, place))
     if is_symbolic_shape((length, at)) and isinstance(at, int | SymbolicSize):
         start = _place(at, length, length)
         return _joined_around(array.value, place, start, start, _spread(new, array, place, new.shape[place]))
@@ -191,14 +201,11 @@ def _recycled_over(value: Value, shape: tuple[int, ...], size: int) -> Value:
 
 @implements(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> TracedArray:
-    """Without leading and trailing zeros; the elements must be known while tracing."""
+    """Without leading and trailing zeros."""
     array = as_array(filt)
     known = array.concrete()
     if known is None:
-        raise DataDependentShapeError(
-            "np.trim_zeros gives an array whose shape depends on values: keep the zeros, or trim outside the traced "
-            "function"
-        )
+        return _trimmed_as_computed(array, trim.lower(), axes_or_all(axis, array.ndim))
     found = np.argwhere(known)
     index = [slice(None)] * array.ndim
     for i in axes_or_all(axis, array.ndim):
@@ -207,6 +214,20 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> TracedArray:
             int(low) if "f" in trim.lower() else None,
             int(high) if "b" in trim.lower() or not len(found) else None,
         )
+    return array[tuple(index)]  # type: ignore[no-any-return]
+
+
+def _trimmed_as_computed(array: TracedArray, trim: str, axes: tuple[int, ...]) -> TracedArray:
+    """Without leading and trailing zeros along axes. Nothing begins behind its end, so that nothing is left of it."""
+    filled: Any = np.not_equal(array, 0)
+    index = [slice(None)] * array.ndim
+    for i in axes:
+        length = array.shape[i]
+        mask = np.any(filled, axis=tuple(axis for axis in range(array.ndim) if axis != i)).value
+        place = iota(length, INT64)
+        low: Any = np.min(new_array(where(mask, place, length)), initial=length)
+        high: Any = np.max(new_array(where(mask, add(place, 1), 0)), initial=0)
+        index[i] = slice(low if "f" in trim else None, high if "b" in trim else None)
     return array[tuple(index)]  # type: ignore[no-any-return]
 
 

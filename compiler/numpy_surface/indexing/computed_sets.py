@@ -107,10 +107,8 @@ def _equals_next(ordered: Value) -> Value:
     return logical_and(equal(ordered, behind), less(place, count - 1))
 
 
-def in_both(
-    x: Value, y: Value, *, assume_unique: bool, return_indices: bool
-) -> tuple[Value, Value | None, Value | None]:
-    """The entries of two vectors that both have, and where the first ones are in each."""
+def in_both(x: Value, y: Value, *, assume_unique: bool, return_indices: bool) -> list[Value]:
+    """The entries of two vectors that both have, and if wanted where the first ones are in each."""
     if not return_indices and not assume_unique:
         x, y = distinct(x), distinct(y)
     elif not assume_unique:
@@ -118,19 +116,19 @@ def in_both(
         y, first_in_y = distinct_rows(y, None, index=True, inverse=False, counts=False, equal_nan=True)
     if is_known(x.shape[0] == 0) or is_known(y.shape[0] == 0):
         nowhere = full((0,), 0, INT64)
-        return full((0,), 0, x.dtype), nowhere, nowhere
+        return [full((0,), 0, x.dtype), nowhere, nowhere]
     both = concatenate([x, y], 0)
     order = argsort([both], 0)
     ordered = gather(both, [order], (0,))
     places = positions_of_nonzero(_equals_next(ordered))
     common = gather(ordered, [places], (0,))
     if not return_indices:
-        return common, None, None
+        return [common]
     in_x = gather(order, [places], (0,))
     in_y = subtract(gather(order, [add(places, 1)], (0,)), x.shape[0])
     if not assume_unique:
         in_x, in_y = gather(first_in_x, [in_x], (0,)), gather(first_in_y, [in_y], (0,))
-    return common, in_x, in_y
+    return [common, in_x, in_y]
 
 
 def in_one(x: Value, y: Value, *, assume_unique: bool) -> Value:

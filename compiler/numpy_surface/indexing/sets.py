@@ -161,7 +161,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     if known is None:
         first: Any = np.ravel(sources[0]) if assume_unique else unique(sources[0])
         return first[_isin(first, sources[1], invert=True)]
-    return _picked(sources, known, np.setdiff1d(*known, assume_unique))
+    return _picked(sources, known, np.setdiff1d(known[0], known[1], assume_unique))
 
 
 @implements(np.setxor1d)
@@ -169,7 +169,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     sources, known = _two(ar1, ar2)
     if known is None:
         return wrap(in_one(*_vectors(sources), assume_unique=assume_unique))
-    return _picked(sources, known, np.setxor1d(*known, assume_unique))
+    return _picked(sources, known, np.setxor1d(known[0], known[1], assume_unique))
 
 
 @implements(np.intersect1d)

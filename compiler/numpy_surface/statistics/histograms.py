@@ -4,40 +4,48 @@ from typing import Any
 
 import numpy as np
 
+from ...builder import bind_all
 from ...dtypes import FLOAT64, INT64
 from ...errors import (
     ArgumentTypeError,
     ArgumentValueError,
     ConcretizationError,
-    DataDependentShapeError,
     ShapeError,
 )
 from ...ir import Value
 from ...nesting import shown
+from ...symbolic_size import is_known
 from ...tracing.registry import implements
 from ...tracing.traced_array import as_value, is_traced, wrap
-from ...value_ops import convert, full, logical_and, nonzero_mask, reshape, scatter, where
+from ...tracing.value_lengths import depends_on_values, length_of
+from ...value_ops import convert, full, less, logical_and, maximum, nonzero_mask, reshape, scatter, where
 from ..ufuncs.ufunc_calls import as_array
 
 
 @implements(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each of 0, 1, … occurs. The largest must be known while tracing, because it gives the length."""
+    """How often each of 0, 1, … occurs. Where the largest is computed, the program finds out the length."""
     values: Any = as_array(x)
     if values.ndim != 1:
         raise ShapeError(f"bincount needs a vector, not {values.type}")
     if values.dtype.kind not in "iub":
         raise ArgumentTypeError(f"bincount needs integers, not {values.type}")
     known = values.concrete()
-    if known is None and values.shape[0]:
-        raise DataDependentShapeError(
-            "np.bincount gives an array whose length depends on values: with a length of your own, "
-            "counts = np.zeros(length, int); np.add.at(counts, x, 1)"
-        )
+    if known is None and not is_known(values.shape[0] == 0):
+        return _bincount_as_computed(convert(values.value, INT64), weights, minlength)
     if known is not None and known.size and known.min() < 0:
         raise ArgumentValueError("'list' argument must have no negative elements")
     most = int(known.max()) + 1 if known is not None and known.size else 0
     return bincount_of_length(values, weights, max(most, int(minlength)))
+
+
+def _bincount_as_computed(places: Value, weights: Any, minlength: Any) -> Any:
+    message = "'list' argument must have no negative elements"
+    bind_all("raise_if", less(places, 0), error=f"ValueError({message!r})")
+    places = maximum(places, 0)
+    longest: Any = np.max(wrap(places), initial=-1) + 1
+    length = length_of(maximum(longest.value, as_value(minlength)), may_be_negative=False)
+    return bincount_of_length(wrap(places), weights, length)
 
 
 def bincount_of_length(x: Any, weights: Any, length: int) -> Any:
@@ -56,9 +64,14 @@ def counted(places: Value, present: Value | None, added: Value, length: int) -> 
     if present is not None:
         added = where(present, added, 0)
     start = full((length,), 0, added.dtype)
-    if not places.type.size or not length:
+    if _is_none(places.type.size) or _is_none(length):
         return start
     return scatter(start, added, [convert(places, INT64)], (0,), "add")
+
+
+def _is_none(size: Any) -> bool:
+    """Whether a size is 0. One that the program finds out need not be: it counts nothing, then."""
+    return is_known(size == 0) if depends_on_values(size) else not size
 
 
 # ---- bins --------------------------------------------------------------------------------------------

@@ -14,9 +14,10 @@ from ...ir import Shape, Value
 from ...symbolic_size import is_known
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, plain_number, wrap, written_value
-from ...tracing.value_lengths import is_nothing
+from ...tracing.value_lengths import depends_on_values, is_nothing
 from ...value_ops import (
     broadcast_to,
+    concatenate,
     constant,
     convert,
     elementwise,
@@ -297,11 +298,22 @@ def _extremum(name: str, ufunc: Any) -> Any:
         if nothing and start is not None:
             result = broadcast_to(start, tuple(dim for i, dim in enumerate(shape) if i not in axes))
         else:
+            x = x if start is None else _with_something(x, start, axes)
             result = extreme(name, x, axes) if axes else x
             result = result if start is None else ufunc(wrap(result), wrap(start)).value
         return deliver(result, out, shape, axes, keepdims)
 
     return reduction
+
+
+def _with_something(x: Value, start: Value, axes: Axes) -> Value:
+    """`x`, with `start` at the end of axes that may turn out to have no entries when the program runs."""
+    for axis in axes:
+        length = x.shape[axis]
+        if depends_on_values(length) and not is_known(length >= 1):
+            end = broadcast_to(start, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+            x = concatenate([x, end], axis)
+    return x
 
 
 implements(np.max, np.amax)(_extremum("max", np.maximum))
