@@ -12,21 +12,21 @@ from tracemill.compiler.errors import TracemillError
 
 FIRST, COUNT, LONG = 20_000, 24, 12
 
-quick_and_long_ones = pytest.mark.parametrize(
+quick_and_all = pytest.mark.parametrize(
     "places",
     [
         pytest.param(slice(LONG, None), id="quick"),
-        pytest.param(slice(None, LONG), id="long", marks=pytest.mark.slow),
+        pytest.param(slice(None), id="all", marks=pytest.mark.slow),
     ],
 )
-"""The first of the programs are those that take seconds."""
+"""The first of them are those that take seconds."""
 
 
 def the_functions(more: int, places: slice, *, raises: bool = False) -> dict[int, Callable[..., Any]]:
     return functions(list(range(FIRST, FIRST + COUNT * more))[places], raises=raises)
 
 
-@quick_and_long_ones
+@quick_and_all
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 def test_programs_do_what_python_does(backend: str, places: slice, more: int) -> None:
     found = {
@@ -37,7 +37,7 @@ def test_programs_do_what_python_does(backend: str, places: slice, more: int) ->
     assert sum(not text for text in found.values()) > len(found) / 2  # most are traced
 
 
-@quick_and_long_ones
+@quick_and_all
 def test_a_batch_of_programs_is_a_loop(places: slice, more: int) -> None:
     right, programs = 0, the_functions(more, places)
     for seed, function in programs.items():
