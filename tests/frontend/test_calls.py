@@ -86,6 +86,7 @@ def of_other_names(x: Any) -> Any:
     return make(3, x[0]), root(abs(x[1])), scipy.special.logsumexp(x)
 
 
+@pytest.mark.sampled("of_a_generator-numpy", every=8)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize(
     "function",
@@ -212,6 +213,7 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_a_transform_converts_what_it_is_told_to(transform: str) -> None:
     run = TRANSFORMS[transform]

@@ -23,6 +23,7 @@ def until_above(draw: Any, limit: Any) -> Any:
     return count, last
 
 
+@pytest.mark.sampled(every=6)
 @BACKENDS
 @pytest.mark.parametrize(
     "draw",

@@ -51,6 +51,7 @@ def in_a_function(x: Any) -> Any:
     return 1 / x
 
 
+@pytest.mark.sampled(every=6)
 @BACKENDS
 @pytest.mark.parametrize(
     ("function", "right", "wrong"),

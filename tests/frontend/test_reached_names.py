@@ -73,6 +73,7 @@ def restored() -> Any:
     Layer.kind = before[2]
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.usefixtures("restored")
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("function", [of_globals, of_settings, of_lambdas])

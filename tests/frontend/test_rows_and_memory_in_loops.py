@@ -179,6 +179,7 @@ PROGRAMS = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled("entries_of_a_table-False-numpy", every=7)
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_dynamic", [False, True])
 @pytest.mark.parametrize("program", PROGRAMS)

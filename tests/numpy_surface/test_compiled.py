@@ -30,6 +30,7 @@ def two_of(x: Any) -> Array:
     return np.stack([x, x * 2 if np.asarray(x).dtype.kind in "fc" else x])
 
 
+@pytest.mark.sampled("take_along_axis", "put_along_axis", "where", "compress", "argwhere", "ix_", every=8)
 @in_groups(USES)
 def test_a_use_mapped_over_a_batch_gives_what_a_loop_gives(use: Use) -> None:
     batches = [two_of(x) for x in arguments_of(use)]

@@ -402,6 +402,7 @@ MADE_INSIDE: dict[str, Callable[[], Array]] = {
 }
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("made", MADE_INSIDE)
 @pytest.mark.parametrize("way", ["alone", "grad", "vmap", "scan"])
 def test_an_array_that_the_function_makes_is_new_in_each_call(made: str, way: str) -> None:
@@ -530,6 +531,7 @@ def of_attributes() -> Callable[[Any], Any]:
     return function
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("make", [lambda: of_global, of_enclosing, of_attributes])
 @pytest.mark.parametrize("transform", ["compile", "grad", "jvp"])
 def test_numpy_reads_what_was_written_by_out_to_an_array_from_outside(make: Any, transform: str) -> None:

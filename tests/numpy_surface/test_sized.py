@@ -81,6 +81,7 @@ def test_zeros_at_the_ends_are_trimmed(trim: Any) -> None:
         )
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("size", [1, 3, 6])
 @pytest.mark.parametrize("x", [ROW, MATRIX, NAMES, np.array([7])])
 def test_different_elements_with_their_places_and_counts(x: Array, size: int) -> None:

@@ -36,6 +36,24 @@ def assert_passes(check: str, program: Program) -> None:
         CHECKS[check](program)
 
 
+@pytest.mark.sampled(
+    "numpy-brent",
+    "numpy-plate_at_rest",
+    "numpy-jacobi_eigenvalues",
+    "numpy-colour_greedily",
+    "numpy-coin_change",
+    "numpy-seam",
+    "numpy-count_queens",
+    "numpy-fft_in_place",
+    "numpy-median_filter",
+    "numpy-mandelbrot",
+    "numpy-dither",
+    "numpy-ising",
+    "numpy-walk_until_out",
+    "numpy-hopfield",
+    "numpy-fit_line",
+    every=8,
+)
 @all_of(PROGRAMS)
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 def test_a_program_compiles_as_it_stands(program: Program, backend: str) -> None:

@@ -90,7 +90,7 @@ def test_the_third_derivative_of_the_exponential_of_a_number() -> None:
 # ---- lu ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled("shape5-complex128", every=6)
+@pytest.mark.sampled(every=7)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 3, 4), (1, 1), (0, 0), (130, 130)])
 def test_the_factors_are_scipys(dtype: str, shape: tuple[int, ...]) -> None:

@@ -72,6 +72,7 @@ def logged(x: Any) -> Any:
     return np.array(log.entries), len(entries)  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
+@pytest.mark.sampled("logged-numpy", every=8)
 @BACKENDS
 @pytest.mark.parametrize("function", [kept_or_zero, nested, returned, logged])
 def test_both_ways_of_a_branch_append(function: Any, backend: str) -> None:

@@ -193,6 +193,7 @@ STACKS: dict[str, Use] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled("matrix_rank-axes2", "average-axes0", every=8)
 @pytest.mark.parametrize("axes", [(0, 1, 2, 3), (1, 0, 2, 3), (3, 2, 1, 0), (1, 2, 3, 0), (2, 0, 3, 1)])
 @pytest.mark.parametrize("use", STACKS.values(), ids=STACKS)
 def test_results_of_stacks_of_matrices_have_numpys_memory_order(use: Use, axes: tuple[int, ...]) -> None:

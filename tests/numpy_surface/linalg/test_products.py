@@ -20,6 +20,7 @@ def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
     check(use, X[dtype], rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("dtype", ["f64", "f32", "i64", "i8", "u8", "bool", "c128"])
 @pytest.mark.parametrize(
     "use",

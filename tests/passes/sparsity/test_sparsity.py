@@ -21,13 +21,7 @@ SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.different
 
 
 @pytest.mark.sampled(
-    "checkpoint-unknown",
-    "convolution-known",
-    "custom_rule-known",
-    "dynamic_slicing-unknown",
-    "indexing-unknown",
-    "while_loop-unknown",
-    every=6,
+    "checkpoint-unknown", "cumulative-known", "dynamic_slicing-unknown", "indexing-unknown", every=8
 )
 @pytest.mark.parametrize("values", ["known", "unknown"])
 @of_each_sample(SMOOTH, quick=taken(SMOOTH, share=0.3))

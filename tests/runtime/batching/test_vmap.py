@@ -501,6 +501,7 @@ PROMOTIONS: list[Callable[..., Any]] = [
 ]
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint8", "int64", "float16", "float32", "float64", "complex64"]
 )

@@ -153,6 +153,7 @@ def test_an_index_out_of_bounds_raises_with_index_size_axis_and_line(
         assert first < line <= first + 3
 
 
+@pytest.mark.sampled("numpy-uint64-read", every=7)
 @pytest.mark.parametrize("function", [read, write], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("dtype", one_in(4, "int8 int16 int32 int64 uint64 uint8 uint16 uint32".split()))
 def test_indices_of_every_integer_dtype_are_checked(
@@ -295,6 +296,7 @@ GUARDED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled("True-fori_loop", every=6)
 @pytest.mark.parametrize("name", GUARDED)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_a_branch_that_indexes_an_empty_array_raises_only_if_it_runs(name: str, dynamic: bool) -> None:
@@ -350,6 +352,7 @@ def total_of_rows(x: Any, k: Any) -> Any:
     return total
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("function", [total_at, total_taken, total_of_rows])
 def test_a_python_loop_over_a_named_size_checks_what_it_indexes(
     function: Callable[..., Any], backend: str
@@ -405,6 +408,7 @@ def test_a_scan_checks_every_step_and_one_of_no_steps_nothing(backend: str) -> N
     assert checked(ROW, np.zeros((0,), np.int64))[0] == 0.0
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("max_steps", [None, 3, 9])
 def test_a_condition_is_checked_as_often_as_it_is_asked(max_steps: int | None, backend: str) -> None:
     def f(x: Any, i: Any) -> Any:
@@ -431,6 +435,7 @@ def test_a_batched_while_loop_checks_each_example_while_it_runs(backend: str) ->
         checked(x, np.array([0, 3, 1]))
 
 
+@pytest.mark.sampled("triton-checkpoint", every=6)
 @pytest.mark.parametrize("of", [lambda f: f, tm.checkpoint])
 def test_a_gradient_raises_what_the_function_raises(of: Any, backend: str) -> None:
     def f(x: Any, i: Any) -> Any:

@@ -902,6 +902,16 @@ def _parts(result: Any) -> list[Any]:
     return list(result) if isinstance(result, tuple | list) else [result]
 
 
+@pytest.mark.sampled(
+    "arithmetic:roots-by-math",
+    "shapes:deleted-slice",
+    "indexing:diagonal-written",
+    "creation:frequencies",
+    "creation:linspace",
+    "products:tensordot-of-axes",
+    "order:histogram",
+    every=7,
+)
 @pytest.mark.parametrize("name", one_in(5, PROGRAMS))
 def test_what_is_compiled_for_many_sizes_gives_what_numpy_gives(name: str) -> None:
     program = PROGRAMS[name]

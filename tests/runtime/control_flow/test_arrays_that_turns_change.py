@@ -100,6 +100,7 @@ OURS = (
 """Their loops are traced wherever they run."""
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("program", PYTHONS)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.usefixtures("c_compiler")

@@ -98,6 +98,7 @@ TRANSFORMS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 }
 
 
+@pytest.mark.sampled(every=8)
 @each_rule
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_a_rule_is_the_derivative_under_every_transform(transform: Any, make: Any) -> None:

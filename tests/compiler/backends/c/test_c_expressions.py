@@ -88,7 +88,7 @@ def run_in_c(library: ctypes.CDLL, call: Call, operands: Sequence[Array]) -> Arr
     return out
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled(every=7)
 @pytest.mark.usefixtures("c_compiler")
 @pytest.mark.parametrize(("family", "kind"), GROUPS, ids=lambda part: part)
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def run_and_check(graph: Graph, inputs: Sequence[Array]) -> tuple[Any, ...]:
 # ---- every op --------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled("reduction", every=6)
+@pytest.mark.sampled("layout", every=7)
 @of_each_sample(SAMPLES, quick=taken(SAMPLES, share=0.1))
 def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
     graph, inputs = sample.graph(), sample.arrays()
@@ -98,7 +98,7 @@ def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
     assert_own(actual, inputs)
 
 
-@pytest.mark.sampled("linear_systems", every=6)
+@pytest.mark.sampled(every=6)
 @of_each_sample(sample for sample in SAMPLES if not list(called(sample.graph().calls)))
 def test_only_views_share_memory_with_an_operand(sample: Sample) -> None:
     """The memory plan relies on it. A graph may return what it is given."""

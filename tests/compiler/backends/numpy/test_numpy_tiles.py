@@ -172,7 +172,7 @@ def test_inputs_may_be_in_memory_in_any_order(name: str) -> None:
 FIRST = taken(LOOPS)
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled("control", every=5)
 @of_each_sample(LOOPS, quick=FIRST)
 def test_every_sample_gives_the_same_in_tiles(sample: Sample) -> None:
     """In tiles of 30 bytes; the first sample of each op in tiles of 8, too, which are one or two elements."""

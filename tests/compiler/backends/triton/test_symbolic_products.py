@@ -127,7 +127,7 @@ def assert_right(
         assert any(low <= first <= last < high for low, high in ends), sizes
 
 
-@pytest.mark.sampled("widened", "points", every=6)
+@pytest.mark.sampled("points", every=6)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_a_product_of_any_size_reads_its_operands_alone(name: str, read: list[tuple[int, int]]) -> None:
     for hints in HINTS:

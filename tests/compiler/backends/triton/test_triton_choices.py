@@ -116,7 +116,7 @@ PROPOSED = {
 }
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled("vector", every=5)
 @pytest.mark.parametrize("name", one_in(3, PROPOSED))
 def test_a_few_choices_are_proposed_that_differ_and_can_be_used(name: str) -> None:
     graph = PROPOSED[name]
