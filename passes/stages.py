@@ -77,16 +77,15 @@ def _stage(
         for value in call.inputs
         if value not in made and not isinstance(value, Constant)
     )
-    names = {name for call in calls for name in size_names(call)}
-    known = {str(one) for value in used for size in sizes_in_param(value.shape) for one in size.sizes}
-    for value in (
-        *graph.inputs,
-        *(out for calls in found[:number] for call in calls for out in call.outputs),
-    ):
-        own = {str(one) for size in sizes_in_param(value.shape) for one in size.sizes}
-        if own & names - known:  # it says how long the arrays of this stage are
-            used[value] = None
-            known |= own
+    wanted = {name for call in calls for name in size_names(call)}.union(*map(_names, used))
+    known = set[str]().union(*map(_names_that_stand_alone, used))
+    lengths = [out for calls in found[:number] for call in calls for out in call.outputs]
+    candidates = [value for value in (*graph.inputs, *lengths) if value not in used]
+    while more := next((value for value in candidates if _names(value) & (wanted - known)), None):
+        candidates.remove(more)
+        used[more] = None  # it says how long the arrays of this stage are
+        wanted |= _names(more)
+        known |= _names_that_stand_alone(more)
     inputs = tuple(used)
     name = graph.name if len(parts) == 1 else f"{graph.name}_stage_{number + 1}"
     return Stage(Graph(name, inputs, tuple(calls), tuple(outputs)), tuple(found[number]))
@@ -99,3 +98,13 @@ def in_stages(graph: Graph, transform: Callable[[Graph], Graph]) -> Graph:
         calls += transform(stage.graph).calls
         calls += stage.calls
     return replace(graph, calls=tuple(calls))
+
+
+def _names(value: Value) -> set[str]:
+    """The named sizes in a shape."""
+    return {str(one) for size in sizes_in_param(value.shape) for one in size.sizes}
+
+
+def _names_that_stand_alone(value: Value) -> set[str]:
+    """Those that an axis gives without the others: not those of ``n + m``."""
+    return {str(one) for size in sizes_in_param(value.shape) if len(size.sizes) == 1 for one in size.sizes}

@@ -280,10 +280,32 @@ class Hooks:
         site = self._unit.sites[number]
         self._check(site, "while" if remaining is None else "for")
         if remaining is None:
-            found = self._unless_left(site, left, lambda: self._staged_while(site, left.names))
+            found = self._unless_left(site, left, lambda: self._rest_of_while(site, left))
             return self._after(site, found, {**left.names, **found.names})
         left = self._turns(site, left, remaining)
         return self._after(site, left, left.names)
+
+    def _rest_of_while(self, site: Site, left: Outcome) -> Outcome:
+        """The further turns of a loop: as one loop or, where no program can hold that, one by one for these values."""
+        test, body = site.blocks
+        try:
+            return self._staged_while(site, left.names)
+        except TracemillError as failure:
+            while left.kind == FELL:
+                holds = test.run(self, self._module, left.names)
+                if is_unknown(holds):
+                    holds = guarded_value(
+                        holds._trace, holds.value, "the test of a `while` that a program cannot hold"
+                    )
+                    if holds is None:
+                        raise failure from None
+                if not holds:
+                    break
+                found = body.run(self, self._module, left.names)
+                if is_traced(found.kind):
+                    raise failure from None
+                left = Outcome(found.kind, found.value, {**left.names, **found.names})
+            return left
 
     def _turns(self, site: Site, left: Outcome, remaining: "Iterator[Any]") -> Outcome:
         """What further turns of a loop leave, each of which runs unless one before it has left the loop."""

@@ -261,6 +261,33 @@ def test_a_branch_that_no_program_can_hold_makes_a_program_for_each_way(
     assert "an `if` that a program cannot hold" in compiled.explain_recompile()
 
 
+def without_outliers(x: Any) -> Any:
+    while True:
+        far = np.abs(x - x.mean()) > 1.5 * x.std()
+        if not far.any():
+            return x
+        x = x[~far]
+
+
+def sorted_by_recursion(x: Any) -> Any:
+    if len(x) <= 1:
+        return x
+    pivot = x[len(x) // 2]
+    return np.concatenate(
+        [sorted_by_recursion(x[x < pivot]), x[x == pivot], sorted_by_recursion(x[x > pivot])]
+    )
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("function", [without_outliers, sorted_by_recursion])
+def test_an_array_may_have_another_length_in_each_iteration_or_call(
+    function: Callable[[Any], Any], backend: str
+) -> None:
+    compiled = tm.compile(function, backend=backend, on_recompile="ignore")
+    for x in (X, np.array([1.0, 40.0, 0.9, 9.0, 1.0, 1.2]), np.arange(3.0)):
+        np.testing.assert_array_equal(compiled(x), function(x))
+
+
 # ---- looking at it -------------------------------------------------------------------------------------
 
 
