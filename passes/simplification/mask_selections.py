@@ -1,7 +1,7 @@
 """Compute with masks what only looks at the elements that a mask selects."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -9,8 +9,8 @@ import numpy as np
 from ...compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise, reduced_axes
 from ...compiler.builder import bind, bind_all
 from ...compiler.dtypes import DType
-from ...compiler.free_sizes import bound_size, bound_sizes
-from ...compiler.ir import Call, Constant, Graph, Param, Value
+from ...compiler.free_sizes import bound_size, bound_sizes, names_bound_in
+from ...compiler.ir import Call, Constant, Graph, Param, Value, called
 from ...compiler.params import ints_param
 from ...compiler.symbolic_size import is_known, is_one, same_shape
 from ...compiler.value_ops import add, broadcast_to, constant, gather, moveaxis, reshape, where
@@ -41,6 +41,7 @@ def mask_selections(graph: Graph, *, is_differentiated: bool = False) -> Graph:
     What a function is at elements that are not selected does not matter. It may be infinite there: where derivatives
     may be asked for later, as `is_differentiated` says, another element stands in their place.
     """
+    graph = mask_in_nested(graph, is_differentiated=is_differentiated)
     kept: set[str] = set()
     while True:
         sizes = {str(size) for size in bound_sizes(graph)} - kept
@@ -51,6 +52,25 @@ def mask_selections(graph: Graph, *, is_differentiated: bool = False) -> Graph:
         if not left:
             return masked
         kept |= left
+
+
+def mask_in_nested(graph: Graph, *, is_differentiated: bool = False) -> Graph:
+    """The graph with `mask_selections` of the graphs that its calls hold, such as the bodies of loops."""
+    if not any(map(names_bound_in, called(graph.calls))):
+        return graph
+
+    def masked(param: Param) -> Param:
+        if isinstance(param, Graph):
+            return mask_selections(param, is_differentiated=is_differentiated)
+        return tuple(map(masked, param)) if isinstance(param, tuple) else param
+
+    calls = (
+        replace(call, params={name: masked(param) for name, param in call.params.items()})
+        if any(map(names_bound_in, called((call,))))
+        else call
+        for call in graph.calls
+    )
+    return replace(graph, calls=tuple(calls))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ...compiler.op import DifferentiateGraph, Rebuilt, lookup
 from ...compiler.value_ops import zeros_like
 from ..lowering.decompose import decompose_without
 from ..nested import rule_params
+from ..simplification.mask_selections import mask_in_nested
 from .squared_lengths import squared_length_tangent
 
 
@@ -36,7 +37,7 @@ def jvp(
             multiply_1: f64[] = multiply(dx, cos_1)
             return sin_1, multiply_1
     """
-    graph = decompose_without(graph, lambda op: op.jvp)
+    graph = mask_in_nested(decompose_without(graph, lambda op: op.jvp), is_differentiated=True)
     marked = [is_inexact(v.dtype) for v in graph.inputs] if wrt is None else list(wrt)
     tangent_of: dict[Value, Value] = {
         v: Value(v.type) for v, m in zip(graph.inputs, marked, strict=True) if m
