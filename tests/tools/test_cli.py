@@ -28,7 +28,7 @@ def norm(tree, *, scale=1.0):
 
 
 def positive(x):
-    return [x] if x > 0 else (x,)
+    return x if x > 0 else np.ones(3) + x
 
 
 def broken(x):
