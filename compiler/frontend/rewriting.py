@@ -390,7 +390,9 @@ class Rewriter:
     def _printed(self, node: ast.Call) -> ast.expr:
         """A call of `print`, whose arguments the hook evaluates: texts may show values that only the program knows."""
         args = ast.Tuple([self.expression(one) for one in node.args], ast.Load())
-        names = [None if one.arg is None else ast.Constant(one.arg) for one in node.keywords]
+        names: list[ast.expr | None] = [
+            None if one.arg is None else ast.Constant(one.arg) for one in node.keywords
+        ]
         options = ast.Dict(names, [self.expression(one.value) for one in node.keywords])
         given = delayed(ast.Tuple([args, options], ast.Load()))
         return ast.copy_location(hook("printed", self.expression(node.func), given), node)

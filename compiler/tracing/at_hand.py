@@ -90,10 +90,10 @@ def _computed(trace: Trace, value: Value, sizes: dict[str, int]) -> Array | None
                 return None
             inputs.append(known)
         for name in size_names(call) - sizes.keys() - {str(bound_size(call))}:
-            size = size_at_hand(trace, name, sizes)
-            if size is None:
+            length = size_at_hand(trace, name, sizes)
+            if length is None:
                 return None
-            sizes[name] = size
+            sizes[name] = length
         with not_recording(), np.errstate(all="ignore"):
             outputs = run_call(fixed_call(call, sizes), inputs)
         found.update(zip(call.outputs, map(np.asarray, outputs), strict=True))

@@ -674,6 +674,7 @@ def compile(
         raise TransformTypeError(
             f"on_recompile must be 'warn', 'error', 'ignore' or a function of a text, not {shown(on_recompile)}"
         )
+    told: Any = on_recompile
     options = Options(
         backend,
         flag("fast_math", fast_math),
@@ -683,7 +684,7 @@ def compile(
         donated,
         lock,
         read_dynamic(dynamic, constraints),
-        on_recompile,
+        told,
         None if check_bounds is None else flag("check_bounds", check_bounds),
         convert if isinstance(convert, bool) else as_tuple("convert", convert, str),
     )

@@ -120,16 +120,16 @@ def _log() -> Callable[..., Any]:
     """``math.log``, which may have a base. Of sizes, it is a number of the program, as other functions are."""
     of_one = _function("log", np.log)
 
-    def log(x: Any, *base: Any) -> Any:
-        if base and any(map(is_computed, (x, *base))):
-            return of_one(x) / of_one(base[0])
-        return of_one(x, *base)
+    def log(*given: Any) -> Any:
+        if len(given) == 2 and any(map(is_computed, given)):
+            return of_one(given[0]) / of_one(given[1])
+        return of_one(*given)
 
     return log
 
 
-def _hypot(*given: Any) -> Any:
-    return reduce(np.hypot, given) if len(given) > 1 else np.abs(given[0])
+def _hypot(first: Any, *others: Any) -> Any:
+    return reduce(np.hypot, others, first) if others else np.abs(first)
 
 
 def _dist(p: Any, q: Any) -> Any:

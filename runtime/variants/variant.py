@@ -172,9 +172,9 @@ class Variant:
         program = self.program
         for number, shape in program.reshaped:
             sizes = self._sizes(_shapes(leaves, self.signature)) or {}
-            array, wanted = given[number], cast("tuple[Any, ...]", shape)
-            if isinstance(array, np.ndarray):
-                array.shape = tuple(dim.at(sizes) if isinstance(dim, Dim) else dim for dim in wanted)
+            wanted = cast("tuple[Any, ...]", shape)
+            if isinstance(given[number], np.ndarray):
+                given[number].shape = tuple(dim.at(sizes) if isinstance(dim, Dim) else dim for dim in wanted)
         if any(isinstance(leaf, Static) and isinstance(leaf.value, Dim) for leaf in program.out_leaves):
             program = _with_sizes(program, self._sizes(_shapes(leaves, self.signature)) or {})
         return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])

@@ -14,6 +14,8 @@ NAN = np.array([np.nan, 1.0, np.nan, 1.0, 0.0])
 INTS = np.array([4, 0, 2, 2, 7, 4, 4])
 GRID = np.arange(12.0).reshape(3, 4) % 5 - 2
 NOTHING = X[:0]
+trim_zeros: Any = np.trim_zeros
+"""It takes capital letters, which its annotations do not know."""
 VECTORS = ((X,), (NOTHING,), (np.zeros(4),), (np.ones(5),))
 COUNTED = (
     (X, INTS % 3),
@@ -130,7 +132,7 @@ EDITED: dict[str, Case] = {
     "selected_places": (lambda x, at: np.delete(x, at[at > 1]), ((X, INTS[:4]), (X, INTS[:2] * 0))),
     "trim_zeros": (np.trim_zeros, (*VECTORS, (np.array([0.0, 0, 1, 0, 2, 0]),), (INTS * (INTS < 3),))),
     "trim_front": (lambda x: np.trim_zeros(x, "f"), (*VECTORS, (np.array([0.0, 0, 1, 0, 2, 0]),))),
-    "trim_back": (lambda x: np.trim_zeros(x, "B"), (*VECTORS, (np.array([0.0, 0, 1, 0, 2, 0]),))),
+    "trim_back": (lambda x: trim_zeros(x, "B"), (*VECTORS, (np.array([0.0, 0, 1, 0, 2, 0]),))),
     "trim_axes": (
         lambda x: (np.trim_zeros(x), np.trim_zeros(x, axis=1)),
         ((np.pad(GRID, 2),), (GRID,), (GRID * 0,)),

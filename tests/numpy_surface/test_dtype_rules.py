@@ -376,7 +376,7 @@ def _casts(source: str, target: str) -> Iterator[Call]:
 
 @BY_DTYPE
 def test_casts_are_allowed_and_refused_as_in_numpy(dtype: str) -> None:
-    targets = DTYPES[DTYPES.index(dtype) % 3 :: 3]
+    targets = DTYPES[list[str](DTYPES).index(dtype) % 3 :: 3]
     found = [
         f"{name}: {text}"
         for target in targets

@@ -109,11 +109,13 @@ def _equals_next(ordered: Value) -> Value:
 
 def in_both(x: Value, y: Value, *, assume_unique: bool, return_indices: bool) -> list[Value]:
     """The entries of two vectors that both have, and if wanted where the first ones are in each."""
+    first: list[Value] = []
     if not return_indices and not assume_unique:
         x, y = distinct(x), distinct(y)
     elif not assume_unique:
         x, first_in_x = distinct_rows(x, None, index=True, inverse=False, counts=False, equal_nan=True)
         y, first_in_y = distinct_rows(y, None, index=True, inverse=False, counts=False, equal_nan=True)
+        first = [first_in_x, first_in_y]
     if is_known(x.shape[0] == 0) or is_known(y.shape[0] == 0):
         nowhere = full((0,), 0, INT64)
         return [full((0,), 0, x.dtype), nowhere, nowhere]
@@ -126,8 +128,8 @@ def in_both(x: Value, y: Value, *, assume_unique: bool, return_indices: bool) ->
         return [common]
     in_x = gather(order, [places], (0,))
     in_y = subtract(gather(order, [add(places, 1)], (0,)), x.shape[0])
-    if not assume_unique:
-        in_x, in_y = gather(first_in_x, [in_x], (0,)), gather(first_in_y, [in_y], (0,))
+    if first:
+        in_x, in_y = gather(first[0], [in_x], (0,)), gather(first[1], [in_y], (0,))
     return [common, in_x, in_y]
 
 

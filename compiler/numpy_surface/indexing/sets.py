@@ -161,7 +161,8 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     if known is None:
         first: Any = np.ravel(sources[0]) if assume_unique else unique(sources[0])
         return first[_isin(first, sources[1], invert=True)]
-    return _picked(sources, known, np.setdiff1d(known[0], known[1], assume_unique))
+    pair: Any = known
+    return _picked(sources, known, np.setdiff1d(pair[0], pair[1], assume_unique))
 
 
 @implements(np.setxor1d)
@@ -169,7 +170,8 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     sources, known = _two(ar1, ar2)
     if known is None:
         return wrap(in_one(*_vectors(sources), assume_unique=assume_unique))
-    return _picked(sources, known, np.setxor1d(known[0], known[1], assume_unique))
+    pair: Any = known
+    return _picked(sources, known, np.setxor1d(pair[0], pair[1], assume_unique))
 
 
 @implements(np.intersect1d)

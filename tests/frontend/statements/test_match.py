@@ -89,11 +89,15 @@ def test_a_match_does_in_python_what_it_does() -> None:
                 return others
             case str() as text if text > "m":
                 return text
+            case _:
+                pass
         match subject:
             case other if other == 7:
                 other += 1
             case 2:
                 return "two"
+            case _:
+                pass
         return other if subject == 7 else "none"
 
     new = converted(matched)

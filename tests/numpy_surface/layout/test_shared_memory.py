@@ -116,7 +116,7 @@ READ_BY_NUMPY: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("function", READ_BY_NUMPY.values(), ids=READ_BY_NUMPY)
 def test_what_numpy_computes_from_an_array_is_computed_again_after_a_write_to_it(function: Any) -> None:
-    compiled = tm.compile(function, backend="numpy")
+    compiled: Any = tm.compile(function, backend="numpy")
     for _ in range(3):
         np.testing.assert_allclose(compiled(np.ones(3)), function(np.ones(3)))
         TABLE[...] -= 1
@@ -131,7 +131,7 @@ READ_BY_PROGRAMS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("function", READ_BY_PROGRAMS.values(), ids=READ_BY_PROGRAMS)
 def test_what_a_program_reads_of_an_array_needs_no_other_program_after_a_write_to_it(function: Any) -> None:
-    compiled = tm.compile(function, backend="numpy")
+    compiled: Any = tm.compile(function, backend="numpy")
     for _ in range(3):
         np.testing.assert_allclose(compiled(np.ones(3)), function(np.ones(3)))
         TABLE[...] -= 1
@@ -217,7 +217,7 @@ def test_complex_numbers_and_their_parts_are_views_of_each_other(use: Any, x: Ar
         return np.ndarray(x.shape, x.dtype, memory, _start(x), x.strides)
 
     theirs, ours = relaid(), relaid()
-    function = tm.compile(use, backend="numpy") if compiled else lambda x: tm.vmap(use)(x[None])
+    function: Any = tm.compile(use, backend="numpy") if compiled else lambda x: tm.vmap(use)(x[None])
     if not compiled:
         theirs, ours = np.ascontiguousarray(theirs), np.ascontiguousarray(ours)
     expected, found = use(theirs), function(ours)
@@ -265,7 +265,7 @@ def flattened(x: Any) -> Any:
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("function", [exchanged, flattened])
 def test_the_callers_array_has_the_shape_that_a_function_gives_it(function: Any, dynamic: bool) -> None:
-    compiled = tm.compile(function, backend="numpy", dynamic=dynamic)
+    compiled: Any = tm.compile(function, backend="numpy", dynamic=dynamic)
     for shape in ((3, 4), (5, 2), (3, 4)):
         ours, theirs = (np.arange(float(np.prod(shape))).reshape(shape) for _ in range(2))
         np.testing.assert_array_equal(compiled(ours), function(theirs))

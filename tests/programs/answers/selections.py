@@ -31,7 +31,8 @@ def attraction(got: Outcome, positions: Any, masses: Any, reach: float) -> None:
 
 def escape_times(got: Outcome, c: Any, limit: int) -> None:
     for point, escaped_after in zip(c.tolist(), got.result.tolist(), strict=True):
-        z, sizes = 0j, []
+        z = 0j
+        sizes: list[float] = []
         while len(sizes) < limit and abs(z) <= 2:
             z = z * z + point
             sizes.append(abs(z))
@@ -129,7 +130,8 @@ def suppress_overlaps(got: Outcome, boxes: Any, scores: Any, threshold: float) -
     def overlap(a: Any, b: Any) -> float:
         width = max(0.0, min(a[2], b[2]) - max(a[0], b[0]))
         common = width * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
-        return common / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - common)
+        share: float = common / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - common)
+        return share
 
     keep: list[int] = []
     for i in sorted(range(len(boxes)), key=lambda i: -scores[i]):
