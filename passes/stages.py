@@ -97,7 +97,8 @@ def in_stages(graph: Graph, transform: Callable[[Graph], Graph]) -> Graph:
     for stage in stages_of(graph):
         calls += transform(stage.graph).calls
         calls += stage.calls
-    return replace(graph, calls=tuple(calls))
+    is_same = len(calls) == len(graph.calls) and all(a is b for a, b in zip(calls, graph.calls, strict=True))
+    return graph if is_same else replace(graph, calls=tuple(calls))
 
 
 def _names(value: Value) -> set[str]:

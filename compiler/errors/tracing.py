@@ -11,7 +11,7 @@ class ConcretizationError(TracemillError, TypeError):
     changes a list or because the source of its function is not available.
 
     >>> import numpy as np, tracemill as tm
-    >>> tm.compile(lambda x: [0.0] * x[0])(np.ones(2, int))
+    >>> tm.vmap(lambda n: [0.0] * n)(np.arange(2))
     Traceback (most recent call last):
     tracemill.compiler.errors.tracing.ConcretizationError: an index or a size needs the value of a traced i64[]...
 
@@ -33,9 +33,9 @@ class DataDependentShapeError(ConcretizationError):
     """The shape of a result depends on values, as for ``np.nonzero``, ``np.unique`` and ``x[mask]``.
 
     >>> import numpy as np, tracemill as tm
-    >>> tm.compile(lambda x: x[x > 0])(np.ones(3))
+    >>> tm.vmap(lambda x: x[x > 0])(np.ones((2, 3)))
     Traceback (most recent call last):
-    tracemill.compiler.errors.tracing.DataDependentShapeError: reading through a boolean mask gives an array whose...
+    tracemill.compiler.errors.tracing.DataDependentShapeError: under vmap each example would have an array of another...
 
     Fix: keep the shape with ``np.where(mask, x, fill)``, or use the functions of ``tracemill.numpy``, which take
     ``size=`` and ``fill_value=``.

@@ -427,7 +427,7 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
             storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known, leaf.layout)
             storage.argument = leaf.flags
             if hand is not None:
-                record.at_hand[storage.value] = np.asarray(hand[number], leaf.type.dtype)
+                record.arguments_at_hand[storage.value] = hand[number]
             if leaf.weak is not None:
                 record.numbers[storage.value] = number
             array = TracedArray(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak)

@@ -70,6 +70,8 @@ def _binding(trace: Trace, name: str) -> Call | None:
 
 
 def _input_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array | None:
+    if value in trace.arguments_at_hand:
+        return np.asarray(trace.arguments_at_hand[value], value.dtype)
     outside = trace.value_outside(value)
     if outside is not None:
         return value_at_hand(*outside, sizes)

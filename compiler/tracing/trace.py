@@ -167,7 +167,9 @@ class Trace(Builder):
         self.length_count = 0
         """How many of these the function has, with all that is traced inside of it."""
         self.at_hand: dict[Value, Array] = {}
-        """What values are in the call at hand, as far as it was asked; of arguments, all."""
+        """What values are in the call at hand, as far as it was asked."""
+        self.arguments_at_hand: dict[Value, Any] = {}
+        """The arguments of the call at hand, which may lie on a GPU."""
         self.expected: set[Value] = set()
         """The values of which the program expects that they are what they are in the call at hand."""
         self._began = len(self.outermost().captured)
@@ -241,6 +243,7 @@ class Trace(Builder):
         self.lengths.clear()
         self.clipped_lengths.clear()
         self.at_hand.clear()
+        self.arguments_at_hand.clear()
         self.adopted.clear()
         self.frozen.clear()
 

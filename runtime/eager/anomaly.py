@@ -134,7 +134,7 @@ class detect_anomaly(ContextDecorator):  # noqa: N801  (used as a word: ``with d
     >>> with detect_anomaly():
     ...     vmap(np.log)(np.array([1.0, 2.0, -3.0]))
     Traceback (most recent call last):
-    tracemill.compiler.errors.AnomalyError: log(-3.0) is NaN: the value of this line, in 1 of 3 elements, first at...
+    tracemill.compiler.errors.recording.AnomalyError: log(-3.0) is NaN: the value of this line, in 1 of 3 elements...
     """
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ from ...compiler.symbolic_size import SymbolicSize, is_one
 from ...compiler.told_values import TELLING
 from ...compiler.tracing.registry import CONSTRUCTORS
 from ...compiler.tracing.trace import current_trace, require_trace
-from ...compiler.tracing.traced_array import contains_traced, is_traced, located
+from ...compiler.tracing.traced_array import contains_size, contains_traced, is_traced, located
 from ..branching.effects import watch_called, watching
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_python_number, is_unknown, selected
@@ -123,8 +123,8 @@ def _is_seeded(function: Any) -> bool:
 
 
 def _cached(function: Any, *given: Any, **more: Any) -> Any:
-    """A function with a cache, which knows no traced arguments: it is called."""
-    if any(map(contains_traced, (*given, *more.values()))):
+    """A function with a cache, which is of no use for traced arguments and sizes: it is called."""
+    if any(contains_traced(one) or contains_size(one) for one in (*given, *more.values())):
         return callee(function.__wrapped__)(*given, **more)
     return function(*given, **more)
 

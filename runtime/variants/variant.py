@@ -153,10 +153,11 @@ class Variant:
         for number, order in self._entering.items():
             arrays[number] = arrays[number].transpose(order)
         inputs = inputs_of(self.program, arrays)
+        argument_count = len(self.program.arguments)
         for index, _ in self.program.mutated:
             if isinstance(inputs[index], DeviceArray):
                 self._check_alone(inputs, index)
-            elif _overlaps(inputs, index) or self._has_read(inputs[index]):
+            elif _overlaps(inputs, index) or (index < argument_count and self._has_read(inputs[index])):
                 # The written memory is shared: run the function without compiling.
                 return self.function(*args, **kwargs)
         for index in self.donated:

@@ -169,7 +169,7 @@ TYPED = "def typed(x):\n    made = np.zeros(3)\n    made[0] = x[0]\n    return m
 def test_code_without_its_source_says_so_where_it_needs_to_be_converted() -> None:
     module: dict[str, Any] = {"np": np}
     exec(TYPED, module)
-    with pytest.raises(ConcretizationError, match="source of `typed` is not at hand"):
+    with pytest.raises(ConcretizationError, match="source of `typed` is not available"):
         tm.grad(module["typed"])(X)
 
 

@@ -107,7 +107,7 @@ def test_methods_and_compiled_functions_in_others_take_sizes() -> None:
     outer = tm.compile(lambda x, n: inner(x, n) * n)
     for n in (3, 4, 9):
         assert outer(X, n) == first(X, n) * n
-    assert len(texts(outer)) == 2
+    assert len(texts(outer)) == 1  # a slice may end at a number that the program computes
 
 
 def test_transforms_of_compiled_functions_take_ints() -> None:

@@ -11,7 +11,6 @@ import tracemill as tm
 from support.comparing import ANY, F32, assert_close, assert_compiled_same, both_dtypes
 from tracemill.compiler.errors import (
     CarryMismatchError,
-    ConcretizationError,
     TransformArgumentError,
     TransformTypeError,
 )
@@ -326,8 +325,8 @@ BAD_SCANS: Sequence[tuple[Callable[[], Any], type[Exception], str]] = (
     ),
     (
         lambda: tm.scan(lambda c, x: (np.int64(c), x), 0.5, length=1),
-        ConcretizationError,
-        "int",
+        CarryMismatchError,
+        r"receives init as float and returns i64",
     ),
     (
         lambda: tm.scan(lambda c, x: ({"k": np.round(c["k"]).astype(int)}, x), {"k": 0.5}, length=1),

@@ -96,7 +96,7 @@ def test_the_first_stage_is_named_as_its_text_is_and_what_stays_keeps_its_name(l
 
 def test_passes_that_change_nothing_are_reported_in_one_word(lowered: Lowered) -> None:
     tabs = parsed_page(lowered.html()).one("div", "tabs").text
-    assert "decompose_composites, remove_dead_code, reroll: nothing to do" in tabs
+    assert "decompose_composites, mask_selections, remove_dead_code, reroll: nothing to do" in tabs
 
 
 def test_calls_lead_to_the_line_they_come_from(lowered: Lowered) -> None:
