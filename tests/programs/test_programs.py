@@ -52,6 +52,7 @@ def assert_passes(check: str, program: Program) -> None:
     "numpy-walk_until_out",
     "numpy-hopfield",
     "numpy-fit_line",
+    "numpy-fit_line",
     every=8,
 )
 @all_of(PROGRAMS)

@@ -39,7 +39,6 @@ def twice(i: Any, row: Any) -> Any:
     return row[2 * i[:, None] - i] + row[i]
 
 
-@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(
     "function",
     [

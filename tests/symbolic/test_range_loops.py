@@ -890,7 +890,7 @@ def check(
     return len(compiled.signatures())
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled("gradient-c", every=6)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("function", one_in(2, COMPUTING), ids=lambda function: function.__name__)
 def test_a_loop_that_computes_is_one_program_for_all_sizes(

@@ -95,7 +95,7 @@ def test_a_program_is_traced_once_for_all_sizes(name: str) -> None:
         assert_same(expected, found, program.rtol, program.rtol)
 
 
-@pytest.mark.sampled(every=7)
+@pytest.mark.sampled("order", every=7)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @every_program
 def test_guards_say_where_sizes_of_0_and_1_are_others(name: str) -> None:

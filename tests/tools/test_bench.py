@@ -92,7 +92,6 @@ def test_loops_are_reported_beside_numba(
     assert {"elements, geometric mean", "numbers, geometric mean", "array of 1000 on numpy"} < cases
 
 
-@pytest.mark.sampled(every=7)
 @pytest.mark.parametrize("case", [*ELEMENTS, *NUMBERS], ids=lambda case: case.name)
 def test_a_loop_of_the_benchmark_computes_in_c_what_python_does(case: Case, c_toolchain: object) -> None:
     arguments = case.drawn(case.small)

@@ -73,7 +73,7 @@ def check(name: str, nestings: Sequence[str], wrap: Callable[..., Any] = lambda 
     assert not found, "\n".join(found)
 
 
-@pytest.mark.sampled(every=7)
+@pytest.mark.sampled("cov-('fr',)", "average-('fr',)", every=7)
 @pytest.mark.parametrize("nestings", [("fr",), pytest.param(("r", "rrf"), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_derivatives_are_right_where_the_formula_is_special(name: str, nestings: Sequence[str]) -> None:

@@ -67,7 +67,7 @@ FUNCTIONS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.sampled(every=8)
+@pytest.mark.sampled("written to by NumPy", "both from outside", "put onto a GPU", every=8)
 @pytest.mark.parametrize("make", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_a_closure_over_an_array_of_a_gpu_computes_as_with_numpy(
     card: StubGpu, make: Callable[[Any], Callable[[Any], Any]]
