@@ -58,7 +58,7 @@ def test_every_bit_generator_is_carried(bits: Any) -> None:
     check(function, (9.0,), (20.0,))
 
 
-@BACKENDS
+@pytest.mark.parametrize("backend", ["numpy", "c"])
 def test_old_generators_and_numpys_own_are_carried(backend: str) -> None:
     def made(limit: Any) -> Any:
         rng = np.random.RandomState(5)

@@ -38,6 +38,8 @@ def assert_passes(check: str, program: Program) -> None:
 
 @pytest.mark.sampled(
     "numpy-brent",
+    "numpy-gauss_seidel",
+    "numpy-mandelbrot",
     "numpy-plate_at_rest",
     "numpy-jacobi_eigenvalues",
     "numpy-colour_greedily",

@@ -14,7 +14,7 @@ import threading
 import time
 import timeit
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial, partialmethod, singledispatch
 from itertools import starmap
 from pathlib import Path
@@ -281,6 +281,16 @@ def test_a_time_that_is_given_is_formatted_as_ever(name: str) -> None:
     np.testing.assert_array_equal(tm.compile(f)(X), f(X))
 
 
+@pytest.fixture
+def no_trace_function() -> Iterator[None]:
+    """None of a debugger's or of what measures coverage, which goes on afterwards."""
+    outer = sys.gettrace()
+    sys.settrace(None)
+    yield
+    sys.settrace(outer)
+
+
+@pytest.mark.usefixtures("no_trace_function")
 def test_numpys_clock_in_a_branch_that_is_not_taken_is_not_refused() -> None:
     def f(x: Any, day: str) -> Any:
         if day == "now":
@@ -296,6 +306,7 @@ def test_numpys_clock_in_a_branch_that_is_not_taken_is_not_refused() -> None:
     assert sys.gettrace() is None
 
 
+@pytest.mark.usefixtures("no_trace_function")
 def test_a_trace_function_of_the_users_goes_on_while_tracing() -> None:
     seen: set[str] = set()
 

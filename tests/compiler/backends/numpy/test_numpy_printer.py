@@ -109,6 +109,13 @@ def test_only_views_share_memory_with_an_operand(sample: Sample) -> None:
     assert not shared or is_view(graph.calls[0])
 
 
+def test_products_of_bfloat16_are_what_the_op_means() -> None:
+    dims = {"contract_x": (1,), "contract_y": (0,), "batch_x": (), "batch_y": ()}
+    graph = recorded(lambda x, y: bind("dot", x, y, **dims), "bf16[3, 4]", "bf16[4, 5]")
+    inputs = drawn(graph, "real")
+    assert_same(compiled(graph)(*inputs), evaluate(graph, *inputs))
+
+
 # ---- large results, for which there are statements of their own -------------------------------------
 
 
