@@ -209,7 +209,7 @@ def check(function: Callable[..., Any], inputs: tuple[tuple[Any, ...], ...], bac
             assert np.asarray(ours).dtype == np.asarray(theirs).dtype
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CASES)
 def test_a_compiled_function_gives_what_numpy_gives(name: str, backend: str) -> None:
     check(*CASES[name], backend)
@@ -236,7 +236,7 @@ REDUCED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", REDUCED)
 def test_a_compiled_derivative_is_that_of_the_entries(name: str, backend: str) -> None:
     function, step, x = REDUCED[name], 1e-6, X + 0.25 + np.arange(7) / 100

@@ -92,7 +92,7 @@ def flat(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_compiled_function_gives_what_numpy_gives(name: str, backend: str) -> None:
     function, arguments = PROGRAMS[name]
@@ -149,7 +149,7 @@ REDUCED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", REDUCED)
 def test_a_compiled_derivative_is_that_of_the_selected_entries(name: str, backend: str) -> None:
     function, step, x = REDUCED[name], 1e-6, X + 0.25
@@ -278,7 +278,7 @@ def sorted_by_recursion(x: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("function", [without_outliers, sorted_by_recursion])
 def test_an_array_may_have_another_length_in_each_iteration_or_call(
     function: Callable[[Any], Any], backend: str
