@@ -138,12 +138,14 @@ SLOW = {"click", "filelock", "ml_dtypes", "platformdirs", "rich", "sympy"}  # wo
 SELDOM = {  # a first call with code on disk would take twice as long with these
     "importlib.metadata",
     "tracemill.compiler.backends.numpy.printer",
+    "tracemill.passes.rerolling.rolling",
     "tracemill.runtime.artifact.saving",
     "tracemill.runtime.inspection.dump",
     "tracemill.runtime.inspection.lowered",
     "tracemill.runtime.programs.optimize",
     "tracemill.runtime.programs.print_program",
     "tracemill.runtime.random.generator",
+    "tracemill.runtime.staging.vectorized",
 }
 FOR_FAILURES = {"tracemill.tools.terminal.complaints"}  # help comes without all that a command imports
 FOR_SIZES = ("compiler.shapes", "compiler.backends.c.size_")  # needed only for named sizes

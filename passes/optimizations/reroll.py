@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 
 from ...compiler.ir import Graph, Param, Value, holds_graphs
-from ..rerolling.loop import Loop, Numbering, explained
 from ..rerolling.repetition import FEWEST_CALLS, candidates
-from ..rerolling.writing import with_loops
 from ..rewrite import Rewriter
 from ..simplification.remove_dead_code import remove_dead_code
 
@@ -55,18 +53,12 @@ def reroll(graph: Graph, *, fewest_calls: int = FEWEST_CALLS) -> Graph:
 
 def _rolled(graph: Graph, fewest_calls: int) -> Graph:
     """The graph with the loops that can be found now. Writing them may reveal others."""
-    numbering: Numbering | None = None
-    loops: list[Loop] = []
-    for place in candidates(graph.calls, fewest_calls):
-        if any(place.start < loop.place.stop and loop.place.start < place.stop for loop in loops):
-            continue
-        numbering = numbering or Numbering(graph)
-        loop = explained(place, numbering, fewest_calls)
-        if loop is not None:
-            loops.append(loop)
-    if numbering is None or not loops:
+    places = list(candidates(graph.calls, fewest_calls))
+    if not places:
         return graph
-    return with_loops(graph, numbering, sorted(loops, key=lambda loop: loop.place.start))
+    from ..rerolling.rolling import roll  # few programs have a loop to write
+
+    return roll(graph, places, fewest_calls)
 
 
 class _Nested(Rewriter):

@@ -40,7 +40,6 @@ from .on_behalf import call
 from .operators import attribute, compared, iterated, operate, users_method
 from .orderings import are_orderable, best, best_of_many, in_order
 from .ranges import StagedRange, Zipped, enumerated, plainly, turned_around, zipped
-from .vectorized import vectorized
 
 _LONGEST_FOLD: Final = 64
 _Cached: Final = type(functools.lru_cache(str))
@@ -162,6 +161,8 @@ def _vectorized(function: Any, *given: Any, **named: Any) -> Any:
     watch_called(function.pyfunc)
     if not any(map(contains_traced, (*given, *named.values()))):
         return call(function, *given, **named)
+    from .vectorized import vectorized
+
     with watching("`np.vectorize`", {}, user_location()):  # all elements are traced at once
         watch_called(function.pyfunc)
         return vectorized(function, callee, given, named)

@@ -11,7 +11,6 @@ from ...compiler.dtypes import dtype_name
 from ...compiler.frontend.traced_program import ArrayOutput, Program, order_of_keys
 from ...compiler.ir import Shape
 from ...compiler.shapes.dim import Dim
-from ...compiler.shapes.matching import matching
 from ...compiler.shapes.spelling import spelled
 from ..gpu.device_array import DeviceArray
 from .donation import to_overwrite
@@ -91,6 +90,8 @@ def generate_size_reader(
         for shape, spec in zip(shapes, arrays, strict=True)
         if not spec.is_symbolic
     ]
+    from ...compiler.shapes.matching import matching
+
     symbolic = [shape for shape, spec in zip(shapes, arrays, strict=True) if spec.is_symbolic]
     lines += matching(signature.sizes, symbolic, names, "return None")
     lines.append(f"return {{{', '.join(f'{dim!r}: {name}' for dim, name in names.items())}}}")
@@ -124,6 +125,8 @@ class CheckWriter:
             self._visit(child, f"args[{i}]") for i, child in enumerate(args.children())
         ) and self._visit_dict(kwargs, "kwargs", in_order=any(self.signature.orders[-1:]))
         if is_known and self._shapes:
+            from ...compiler.shapes.matching import matching
+
             names = size_names(self.signature)
             self.lines += matching(self.signature.sizes, self._shapes, names, "return MISS")
         return is_known
