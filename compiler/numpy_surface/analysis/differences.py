@@ -11,6 +11,7 @@ from ...symbolic_size import SymbolicSize
 from ...tracing.registry import implements
 from ..ufuncs.reductions import NO_VALUE
 from ..ufuncs.ufunc_calls import as_array
+from ..ufuncs.value_checks import refuse_values
 
 
 def _from_to(x: Any, start: int | None, stop: int | None, axis: int) -> Any:
@@ -237,8 +238,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 def _periodic(x: Any, places: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:
     """Everything within one period, with one more point at each end."""
-    if isinstance(period, (int, float)) and period == 0:
-        raise ArgumentValueError("period must be a non-zero value")
+    refuse_values(np.equal(period, 0), "period must be a non-zero value")
     period = np.abs(period)
     places = places % period
     order = np.argsort(places)

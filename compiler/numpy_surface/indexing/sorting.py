@@ -41,6 +41,7 @@ from ...value_ops import (
 from ...value_ops import argsort as argsort_of
 from ..linalg.products import in_common_dtype
 from ..ufuncs.ufunc_calls import as_array
+from ..ufuncs.value_checks import refuse_values
 
 LONGEST_LENGTH = 48
 """Bits of the largest size."""
@@ -252,6 +253,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
         if len(known) < 2 or known[0] <= known[-1]:
             return np.searchsorted(edges, x, side=side)
         return len(known) - np.searchsorted(edges[::-1], x, side=side)
+    mixed = np.any(edges[:-1] > edges[1:]) & np.any(edges[:-1] < edges[1:])
+    refuse_values(mixed, "bins must be monotonically increasing or decreasing")
     rising = np.searchsorted(edges, x, side=side)
     falling = edges.shape[0] - np.searchsorted(edges[::-1], x, side=side)
     return np.where(edges[0] <= edges[-1], rising, falling)[()]

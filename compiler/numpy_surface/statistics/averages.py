@@ -42,6 +42,7 @@ from ..ufuncs.reductions import (
     some_axes,
 )
 from ..ufuncs.ufunc_calls import apply, as_array
+from ..ufuncs.value_checks import refuse_values
 
 # ---- means and variances -----------------------------------------------------------------------------
 
@@ -193,6 +194,7 @@ def average(
     w = matching_weights(x, as_array(weights), axis)
     dtype = np.result_type(x.dtype, w.dtype, *(["f8"] if x.dtype.kind in "biu" else []))
     total: Any = np.sum(w, axis=axis, dtype=dtype, keepdims=keep)
+    refuse_values(total == 0, "Weights sum to zero, can't be normalized", ZeroDivisionError)
     weighted: Any = np.sum(np.multiply(x, w, dtype=dtype), axis=axis, keepdims=keep)
     return _returned(weighted / total, total, returned)
 

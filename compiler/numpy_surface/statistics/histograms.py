@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from ...builder import bind_all
 from ...dtypes import FLOAT64, INT64
 from ...errors import (
     ArgumentTypeError,
@@ -20,6 +19,7 @@ from ...tracing.traced_array import as_value, is_traced, wrap
 from ...tracing.value_lengths import depends_on_values, length_of
 from ...value_ops import convert, full, less, logical_and, maximum, nonzero_mask, reshape, scatter, where
 from ..ufuncs.ufunc_calls import as_array
+from ..ufuncs.value_checks import refuse_values
 
 
 @implements(np.bincount)
@@ -40,8 +40,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 
 
 def _bincount_as_computed(places: Value, weights: Any, minlength: Any) -> Any:
-    message = "'list' argument must have no negative elements"
-    bind_all("raise_if", less(places, 0), error=f"ValueError({message!r})")
+    refuse_values(wrap(less(places, 0)), "'list' argument must have no negative elements")
     places = maximum(places, 0)
     longest: Any = np.max(wrap(places), initial=-1) + 1
     length = length_of(maximum(longest.value, as_value(minlength)), may_be_negative=False)
@@ -96,9 +95,7 @@ def _edges(x: Any, bins: Any, limits: Any, *, like_range: bool = False) -> Any:
         return as_array(np.histogram_bin_edges(known, bins, limits))
     if np.ndim(bins) == 1:
         edges: Any = as_array(bins)
-        known = edges.concrete()
-        if known is not None and np.any(known[:-1] > known[1:]):
-            raise ArgumentValueError("`bins` must increase monotonically, when an array")
+        refuse_values(edges[:-1] > edges[1:], "`bins` must increase monotonically, when an array")
         return edges
     if np.ndim(bins):
         raise ArgumentValueError("`bins` must be 1d, when an array")
@@ -109,21 +106,31 @@ def _edges(x: Any, bins: Any, limits: Any, *, like_range: bool = False) -> Any:
         raise ArgumentValueError("`bins` must be positive, when an integer")
     low, high = _outer_edges(x, limits)
     dtype = np.result_type(low, high, *([] if like_range and limits is not None else [x.dtype]))
-    return np.linspace(low, high, count + 1, dtype=dtype if dtype.kind in "fc" else np.dtype(float))
+    edges = np.linspace(low, high, count + 1, dtype=dtype if dtype.kind in "fc" else np.dtype(float))
+    message = f"Too many bins for data range. Cannot create {count} finite-sized bins."
+    refuse_values(edges[:-1] >= edges[1:], message)
+    return edges
 
 
 def _outer_edges(x: Any, limits: Any) -> tuple[Any, Any]:
     if limits is not None:
         low, high = limits
-        known = not (is_traced(low) or is_traced(high))
-        if known and low > high:
-            raise ArgumentValueError("max must be larger than min in range parameter.")
-        return (low - 0.5, high + 0.5) if known and low == high else (low, high)
-    if not x.size:
+        refuse_values(np.greater(low, high), "max must be larger than min in range parameter.")
+        _refuse_infinite("supplied", low, high)
+        if not (is_traced(low) or is_traced(high)):
+            return (low - 0.5, high + 0.5) if low == high else (low, high)
+    elif not x.size:
         return 0, 1
-    x = x.astype(np.uint8) if x.dtype.kind == "b" else x
-    low, high = np.min(x), np.max(x)
+    else:
+        x = x.astype(np.uint8) if x.dtype.kind == "b" else x
+        low, high = np.min(x), np.max(x)
+        _refuse_infinite("autodetected", low, high)
     return np.where(low == high, low - 0.5, low), np.where(low == high, high + 0.5, high)
+
+
+def _refuse_infinite(which: str, low: Any, high: Any) -> None:
+    infinite = ~(np.isfinite(low) & np.isfinite(high))
+    refuse_values(infinite, f"{which} range of [{{}}, {{}}] is not finite", told=(low, high))
 
 
 def _places(x: Any, edges: Any) -> tuple[Value, Value]:

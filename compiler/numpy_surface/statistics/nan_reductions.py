@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import is_complex, is_inexact
-from ...errors import ArgumentValueError, DTypeError
+from ...errors import DTypeError
 from ...ir import Value
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import convert
 from ..ufuncs.reductions import NO_VALUE, deliver, keeps_axes, out_dtype, root_of_squares
 from ..ufuncs.ufunc_calls import as_array
+from ..ufuncs.value_checks import refuse_values
 from .averages import one_ddof, quotient
 
 
@@ -69,13 +70,10 @@ def _index(name: str, fill: float) -> None:
 
     @implements(getattr(np, f"nan{name}"))
     def reduction(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-        """NumPy refuses lines that are all NaN; so does this if the values are known, and otherwise it gives 0."""
+        """NumPy refuses lines that are all NaN."""
         x: Any = as_array(a)
-        if is_inexact(x.dtype):
-            nothing: Any = np.all(np.isnan(x), axis=axis)
-            known = nothing.concrete()
-            if known is not None and known.any():
-                raise ArgumentValueError("All-NaN slice encountered")
+        if is_inexact(x.dtype) and x.size:
+            refuse_values(np.all(np.isnan(x), axis=axis), "All-NaN slice encountered")
         worst = complex(fill, fill) if is_complex(x.dtype) else fill
         return plain(_without_nan(x, worst), axis=axis, out=out, keepdims=keeps_axes(keepdims))
 

@@ -22,6 +22,7 @@ from ...value_ops import gather
 from ..arrays.constructors import new_array
 from ..ufuncs.reductions import Axes, deliver, in_one_axis, keeps_axes
 from ..ufuncs.ufunc_calls import as_array
+from ..ufuncs.value_checks import refuse_values
 from .averages import matching_weights
 
 # The position of the quantile q among n sorted entries, counted from 0, as a fraction or as an integer.
@@ -194,14 +195,13 @@ def _weighted(line: Value, weights: Value, q: Any, ignore_nan: bool) -> Any:
 
 
 def _fractions(q: Any, scale: int) -> Any:
-    """The quantiles as fractions, checked if they are known while tracing."""
+    """The quantiles as fractions."""
     fractions = as_known_or_traced(q)
-    known = fractions.concrete() if is_traced(fractions) else fractions
     if fractions.ndim > 2:
         raise ArgumentValueError("q must be a scalar or 1d")
-    if known is not None and not (np.all(known >= 0) and np.all(known <= scale)):
-        name = "Quantiles" if scale == 1 else "Percentiles"
-        raise ArgumentValueError(f"{name} must be in the range [0, {scale}]")
+    name = "Quantiles" if scale == 1 else "Percentiles"
+    outside = ~((fractions >= 0) & (fractions <= scale))
+    refuse_values(outside, f"{name} must be in the range [0, {scale}]")
     return fractions if scale == 1 else np.true_divide(fractions, scale)
 
 
