@@ -1,1 +1,1 @@
-"""Blocks of which values decide whether, or how often, they run: what they set, and the choice between two."""
+"""Blocks that run or not depending on values: what they change, and the choice between two branches."""

@@ -1,4 +1,4 @@
-"""The forms that one of several values may have, and values of one form as one of several."""
+"""The forms of the entries of a `OneOf`, and how to make a `OneOf` that has given forms."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,16 +13,16 @@ from .variables import Held, held
 
 
 def require_operators() -> None:
-    """Have the function traced with hooks for operators: Python's own would take what stands for a value for that."""
+    """Trace the function again with hooks for operators, if it has none: Python's operators do not know `OneOf`."""
     if not OPERATORS.get():
         raise OperatorsNeededError
 
 
 def one_of(entries: Sequence[Any], place: Any) -> Any:
-    """One of several values, of which some may be such themselves; each form of value is there once.
+    """The entry at a traced place, as one flat `OneOf` without repeated entries; entries may be a `OneOf` themselves.
 
     Raises:
-        OperatorsNeededError: operators have no hooks.
+        OperatorsNeededError: the function is traced without hooks for operators.
     """
     flat: list[Any] = []
     at: Any = 0
@@ -43,7 +43,7 @@ def one_of(entries: Sequence[Any], place: Any) -> Any:
 
 
 def distinct(forms: Iterable[Held]) -> list[Held]:
-    """The forms of values, each once."""
+    """The different forms among these."""
     found: list[Held] = []
     for form in forms:
         if index_of(form, found) is None:
@@ -52,12 +52,12 @@ def distinct(forms: Iterable[Held]) -> list[Held]:
 
 
 def index_of(one: Held, forms: Sequence[Held]) -> Any:
-    """Which of some forms a value has; None if none."""
+    """The place of the form that a value has among these forms; None if it has none of them."""
     return next((number for number, form in enumerate(forms) if form.has_form_of(one)), None)
 
 
 def mapped(numbers: Sequence[int], place: Any) -> Any:
-    """The number that stands at a traced place."""
+    """``numbers[place]`` for a traced place."""
     if list(numbers) == list(range(len(numbers))):
         return place
     found: Any = numbers[0]
@@ -67,7 +67,7 @@ def mapped(numbers: Sequence[int], place: Any) -> Any:
 
 
 def alternatives(one: Held) -> list[tuple[Held, int]]:
-    """The forms that a value may have, each with the number of its first leaf among those of the value."""
+    """The forms that a value may have. Each comes with the place of its first leaf among the leaves of the value."""
     if not is_one_of(one.value):
         return [(one, 0)]
     found, at = [], 1
@@ -78,7 +78,7 @@ def alternatives(one: Held) -> list[tuple[Held, int]]:
 
 
 def as_one_of(one: Held, forms: Sequence[Held]) -> Held:
-    """A value as one of some forms, among which is each that it may have; entries of other forms are zero."""
+    """A value as a `OneOf` with an entry for each of these forms. Entries that the value cannot be are zeros."""
     own = [part for part, _ in alternatives(one)]
     numbers = [index_of(part, forms) for part in own]
     place = mapped(numbers, place_of(one.value)) if is_one_of(one.value) else np.int64(numbers[0])
@@ -92,7 +92,7 @@ def as_one_of(one: Held, forms: Sequence[Held]) -> Held:
 
 
 def _blank(form: Held) -> Any:
-    """A value of a form, with zeros."""
+    """A value of this form that holds zeros."""
     return form.filled([_zero(x) for x in form.arrays])
 
 

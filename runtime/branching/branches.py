@@ -28,11 +28,11 @@ from .slots import CONTAINERS, Slot
 from .variables import Held, has_memory, held, joined
 
 _NO_ARGUMENTS = structure(((), {}))
-_VALUE = "the value that is returned"
+_VALUE = "the returned value"
 
 
-class Way:
-    """One of the ways that a program may take: traced, with what came of it taken apart."""
+class Branch:
+    """A branch that has been traced, and its flattened results."""
 
     def __init__(
         self,
@@ -45,12 +45,12 @@ class Way:
     ) -> None:
         self.where, self.wanted = where, wanted
         self.places: dict[str | Slot, int] = {}
-        """By variable: the number of its first leaf among the results."""
+        """For each variable, the place of its first leaf among the results."""
         self.slots: dict[Slot, Any] = {}
         self.raised: tuple[Exception, Location] | None = None
-        """What the function raises on this way, and where."""
+        """The error that the function raises in this branch, and its line."""
         self.raises_before = False
-        """Whether it may raise something else before that, as values decide."""
+        """Whether it may raise another error before that, depending on values."""
         self.trace: Any = None
         self.outcome = Outcome(None, UNSET, {})
         self.held: dict[str | Slot, Held] = {}
@@ -59,7 +59,7 @@ class Way:
             self.trace = require_trace()
             try:
                 found = watch.run(
-                    lambda: self._taken_apart(block()), {slot: slot.value for slot in slots}, may_grow=True
+                    lambda: self._flattened(block()), {slot: slot.value for slot in slots}, may_grow=True
                 )
                 (self.outcome, self.held), self.slots = found
             except Exception as error:
@@ -73,8 +73,8 @@ class Way:
         run.__name__ = name
         self.function = NestedFunction(where, run, _NO_ARGUMENTS, [], is_block=True)
 
-    def _taken_apart(self, outcome: Outcome) -> "tuple[Outcome, dict[str | Slot, Held]]":
-        """An outcome, and its variables while what they hold is as this way leaves it."""
+    def _flattened(self, outcome: Outcome) -> "tuple[Outcome, dict[str | Slot, Held]]":
+        """An outcome, and its variables as this branch leaves them: containers still hold what it has put into them."""
         found: dict[str | Slot, Held] = {
             name: held(outcome.names[name]) for name in self.wanted if name in outcome.names
         }
@@ -91,13 +91,13 @@ class Way:
         return leaves
 
     def object(self, name: "str | Slot") -> Any:
-        """What a variable holds, or what is returned; None for slots."""
+        """The value of a variable, or the returned value; None for slots."""
         if name == _VALUE:
             return self.outcome.value
         return self.outcome.names.get(name) if isinstance(name, str) else None
 
     def memory_before(self, leaf: Any) -> Iterator[Storage]:
-        """The memory that was there before this way and that an array is, or may be as values decide."""
+        """The memory from before this branch that an array has, or may have depending on values."""
         if not is_traced(leaf):
             return
         for storage in (leaf._storage, *(other for other, _ in all_shared_with(leaf._storage))):
@@ -105,14 +105,14 @@ class Way:
                 yield storage
 
     def results(self, name: "str | Slot") -> list[Result]:
-        """What is known of the leaves of a variable."""
+        """The results for the leaves of a variable."""
         first = self.places[name]
         return self.function.results[first : first + len(self.held[name].arrays)]
 
 
 @dataclass(frozen=True)
-class Only:
-    """The only way on: the other one raises, which has been noted."""
+class OnlyBranch:
+    """The only branch that does not raise. The check that raises the error of the other one is in the program."""
 
     block: Callable[[], Outcome]
 
@@ -122,37 +122,38 @@ Blocks: TypeAlias = "tuple[tuple[str, Callable[[], Outcome]], tuple[str, Callabl
 
 def choose(
     where: str, test: Any, blocks: Blocks, wanted: Sequence[str], watch: Watch, unset: Container[str] = ()
-) -> "Outcome | Only":
-    """The outcome of the block that a test chooses: the first where it is false.
+) -> "Outcome | OnlyBranch":
+    """Trace both blocks. The result is the outcome of the second where the test is true, and of the first otherwise.
 
-    A variable that only one of them sets is set afterwards, to anything on the other, unless it may be read `unset`.
+    A variable that only one block sets is set afterwards, to an arbitrary value if the other block ran. If code may
+    read it while it is unset, it is in `unset`, and is UNSET afterwards.
     """
-    ways: list[Way] = []
-    for place in (1, 0):  # what raises is mostly in the second
-        way = Way(where, *blocks[place], wanted, watch)
-        if way.raised is not None:
+    branches: list[Branch] = []
+    for place in (1, 0):  # a block that raises is usually the second
+        branch = Branch(where, *blocks[place], wanted, watch)
+        if branch.raised is not None:
             test = _if_run(test if place else np.logical_not(test))
-            if way.raises_before:
+            if branch.raises_before:
                 nothing = NestedFunction(where, _nothing, _NO_ARGUMENTS, [], is_block=True)
-                record_switch(where, nonzero_mask, test, [nothing, way.function], [], [], [])
+                record_switch(where, nonzero_mask, test, [nothing, branch.function], [], [], [])
             else:
-                bind_raise(test, *way.raised)
-            return Only(blocks[1 - place][1])
-        ways.insert(0, way)
-    slots = dict.fromkeys(slot for way in ways for slot in way.slots)
+                bind_raise(test, *branch.raised)
+            return OnlyBranch(blocks[1 - place][1])
+        branches.insert(0, branch)
+    slots = dict.fromkeys(slot for branch in branches for slot in branch.slots)
     for slot in filter(_is_tail, slots):
-        if len({len(way.slots.get(slot, ())) for way in ways}) > 1:
+        if len({len(branch.slots.get(slot, ())) for branch in branches}) > 1:
             raise watch.refusal(f"`{slot.path.rpartition('[')[0]}`, a list")
     for place, block in enumerate(blocks):
-        if len(ways[place].slots) < len(slots):
-            ways[place] = Way(where, *block, wanted, watch, slots)
-    merge = _Merge(where, ways)
+        if len(branches[place].slots) < len(slots):
+            branches[place] = Branch(where, *block, wanted, watch, slots)
+    merge = _Merge(where, branches)
     kind = merge.kind()
     value = merge.variable(_VALUE, may_be_missing=True)
     variables = {name: merge.variable(name, may_be_missing=name not in unset) for name in wanted}
     changed = {slot: merge.variable(slot, may_be_missing=False) for slot in slots}
     given = record_switch(
-        where, nonzero_mask, test, [way.function for way in ways], [], merge.types, merge.picks
+        where, nonzero_mask, test, [branch.function for branch in branches], [], merge.types, merge.picks
     )
     merge.mark_shared(given)
     return Outcome(
@@ -171,10 +172,10 @@ def branch_on(
     wanted: Sequence[str] = (),
     unset: Container[str] = (),
 ) -> Outcome:
-    """The outcome of one of two blocks, with what it sets."""
+    """The outcome of one of two blocks, after setting the attributes and entries that it sets."""
     with watched as watch:
         found = choose(where, test, blocks, wanted, watch, unset)
-    return found.block() if isinstance(found, Only) else found.applied()
+    return found.block() if isinstance(found, OnlyBranch) else found.applied()
 
 
 def value_of(where: str, test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
@@ -187,12 +188,12 @@ def value_of(where: str, test: Any, body: Callable[[], Any], orelse: Callable[[]
 
 
 _GUARD: ContextVar[Any] = ContextVar("guard", default=None)
-"""Where it holds, Python runs what is traced; else it is only computed, and raises nothing."""
+"""Where it is true, Python would run the current code. Elsewhere the code is only computed, and raises nothing."""
 
 
 @contextmanager
 def guarded(test: Any) -> Generator[None]:
-    """Raise errors in the block only where a test holds, too."""
+    """Within the block, the program raises errors only where the test is true."""
     before = _GUARD.get()
     token = _GUARD.set(test if before is None else np.logical_and(before, test))
     try:
@@ -202,18 +203,18 @@ def guarded(test: Any) -> Generator[None]:
 
 
 def raise_where(condition: Any, error: Exception, line: "Location | None") -> None:
-    """Have the program raise an error of the user's where a condition holds."""
+    """Make the program raise the user's error where a condition is true and Python would run the current code."""
     bind_raise(_if_run(condition), error, line)
 
 
 def _if_run(condition: Any) -> Any:
-    """Whether a condition holds, and Python runs what is traced."""
+    """Whether a condition is true and Python would run the current code."""
     guard = _GUARD.get()
     return condition if guard is None else np.logical_and(condition, guard)
 
 
 def bind_raise(condition: Any, error: Exception, line: "Location | None") -> None:
-    """Have the program raise an error of the user's where a condition holds, whatever is traced now."""
+    """Make the program raise the user's error where a condition is true."""
     trace = require_trace()
     text, told = noted(error, line)
     before, trace.location = trace.location, line
@@ -232,64 +233,64 @@ def _is_tail(slot: Slot) -> bool:
 
 
 class _Place(int):
-    """The number of a result of the switch."""
+    """The place of a result of the switch."""
 
 
 class _Merge:
-    """What the ways agree on, and which of their leaves the switch chooses between."""
+    """The results of the switch: what is the same in both branches, and the leaves that it chooses between."""
 
-    def __init__(self, where: str, ways: Sequence[Way]) -> None:
-        self.where, self.ways = where, ways
+    def __init__(self, where: str, branches: Sequence[Branch]) -> None:
+        self.where, self.branches = where, branches
         self.types: list[Result] = []
         self.picks: list[list[int | None]] = []
         self.shared: dict[int, tuple[str, list[Storage]]] = {}
-        """By number of a result: the variable, and memory that was there before, which it may be."""
+        """For the place of a result: its variable, and the memory from before the switch that it may have."""
 
     def mark_shared(self, given: Sequence[Any]) -> None:
-        """Note which results may be arrays that were there before."""
+        """Note which results may be arrays from before the switch."""
         for place, (name, memory) in self.shared.items():
             for storage in memory:
                 share(given[place]._storage, storage, f"the {self.where}, which binds `{name}`,")
 
     def kind(self) -> Any:
-        kinds = [way.outcome.kind for way in self.ways]
+        kinds = [branch.outcome.kind for branch in self.branches]
         if not any(map(is_traced, kinds)) and len(set(kinds)) == 1:
             return kinds[0]
-        return self._add("the way it ends", [way.function.results[0] for way in self.ways], [0, 0])
+        return self._add("how it ends", [branch.function.results[0] for branch in self.branches], [0, 0])
 
     def variable(self, name: "str | Slot", *, may_be_missing: bool) -> Any:
-        """UNSET, what the variable is on all ways, or its form with the places of its leaves."""
-        objects = [way.object(name) for way in self.ways]
+        """UNSET, the object that the variable is in both branches, or its form with the places of its leaves."""
+        objects = [branch.object(name) for branch in self.branches]
         if any(map(is_one_of, objects)):
             objects = [None]
         if isinstance(objects[0], CONTAINERS) and all(one is objects[0] for one in objects):
-            return _Same(objects[0])  # whatever the ways have changed in it are slots
-        have = [way for way in self.ways if name in way.held]
-        if not have or (len(have) < len(self.ways) and not may_be_missing):
+            return _Same(objects[0])  # what the branches have changed in it are slots
+        have = [branch for branch in self.branches if name in branch.held]
+        if not have or (len(have) < len(self.branches) and not may_be_missing):
             return UNSET
-        forms = [way.held[name] for way in have]
+        forms = [branch.held[name] for branch in have]
         first = forms[0]
         if not all(map(first.has_form_of, forms[1:])):
             return self._several(name, have)
         return first, [self._leaf(name, have, i) for i in range(len(first.arrays))]
 
-    def _several(self, name: "str | Slot", have: Sequence[Way]) -> "_Several":
-        """What has another form on each way."""
+    def _several(self, name: "str | Slot", have: Sequence[Branch]) -> "_Several":
+        """A variable that has a different form in each branch."""
         require_operators()
-        found = [alternatives(way.held[name]) for way in have]
+        found = [alternatives(branch.held[name]) for branch in have]
         forms = distinct(form for parts in found for form, _ in parts)
         leaves = [
             [self._leaf_of_form(name, have, found, form, i) for i in range(len(form.arrays))]
             for form in forms
         ]
-        are_several = [is_one_of(way.held[name].value) for way in have]
+        are_several = [is_one_of(branch.held[name].value) for branch in have]
         pairs = list(zip(have, are_several, strict=True))
         raw: Any = 0
         if any(are_several):
             raw = self._add(
                 str(name),
-                [way.results(name)[0] if several else None for way, several in pairs],
-                [way.places[name] if several else None for way, several in pairs],
+                [branch.results(name)[0] if several else None for branch, several in pairs],
+                [branch.places[name] if several else None for branch, several in pairs],
             )
         numbers = [[index_of(form, forms) for form, _ in parts] for parts in found]
         return _Several(forms, leaves, raw, numbers)
@@ -297,38 +298,40 @@ class _Merge:
     def _leaf_of_form(
         self,
         name: "str | Slot",
-        have: Sequence[Way],
+        have: Sequence[Branch],
         found: Sequence["list[tuple[Held, int]]"],
         form: Held,
         i: int,
     ) -> "_Place":
-        """The place of a leaf of a form, which some of the ways may not have."""
+        """The place of a leaf of a form that a branch may not have."""
         results: list[Result | None] = []
         picks: list[int | None] = []
         old: list[Storage] = []
-        for way, parts in zip(have, found, strict=True):
+        for branch, parts in zip(have, found, strict=True):
             at = next((first + i for one, first in parts if one.has_form_of(form)), None)
-            results.append(None if at is None else way.results(name)[at])
-            picks.append(None if at is None else way.places[name] + at)
-            if at is not None and has_memory(way.held[name].arrays[at]):
-                old += way.memory_before(way.held[name].arrays[at])
+            results.append(None if at is None else branch.results(name)[at])
+            picks.append(None if at is None else branch.places[name] + at)
+            if at is not None and has_memory(branch.held[name].arrays[at]):
+                old += branch.memory_before(branch.held[name].arrays[at])
         place = self._add(str(name), results, picks)
         if old:
             self.shared[place] = str(name), old
         return place
 
-    def _leaf(self, name: "str | Slot", have: Sequence[Way], i: int) -> Any:
-        """A leaf that is the same object on all ways, or the place of the result that chooses."""
-        leaves = [way.held[name].arrays[i] for way in have]
-        if len(have) == len(self.ways) and all(one is leaves[0] for one in leaves):
+    def _leaf(self, name: "str | Slot", have: Sequence[Branch], i: int) -> Any:
+        """A leaf that is the same object in both branches, or the place of the result that chooses between two."""
+        leaves = [branch.held[name].arrays[i] for branch in have]
+        if len(have) == len(self.branches) and all(one is leaves[0] for one in leaves):
             return leaves[0]
         place = self._add(
             str(name),
-            [way.results(name)[i] if way in have else None for way in self.ways],
-            [way.places[name] + i if way in have else None for way in self.ways],
+            [branch.results(name)[i] if branch in have else None for branch in self.branches],
+            [branch.places[name] + i if branch in have else None for branch in self.branches],
         )
         pairs = zip(have, leaves, strict=True)
-        old = [storage for way, leaf in pairs if has_memory(leaf) for storage in way.memory_before(leaf)]
+        old = [
+            storage for branch, leaf in pairs if has_memory(leaf) for storage in branch.memory_before(leaf)
+        ]
         if old:
             self.shared[place] = str(name), old
         return place
@@ -341,25 +344,25 @@ class _Merge:
 
 @dataclass(frozen=True)
 class _Same:
-    """A container that is the same object on all ways."""
+    """A container that is the same object in both branches."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class _Several:
-    """One of several values of different forms."""
+    """A value that has a different form in each branch."""
 
     forms: Sequence[Held]
     leaves: Sequence[Sequence[Any]]
     """For each form, the places of its leaves."""
     raw: Any
-    """The place of the number that tells which form a way has that may have several."""
+    """The place of the number that says which form the value has, for branches in which it may have several."""
     numbers: Sequence[Sequence[int]]
-    """For each way, which of the forms are those of that number."""
+    """For each branch, the forms that this number stands for, by their places in `forms`."""
 
     def filled(self, given: Sequence[Any], test: Any) -> OneOf:
-        """The value, from the results of the switch; its test chooses the second way."""
+        """The value, from the results of the switch. A true test chooses the second branch."""
         raw = given[self.raw] if type(self.raw) is _Place else self.raw
         first, second = (mapped(numbers, raw) for numbers in self.numbers)
         entries = [

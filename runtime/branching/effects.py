@@ -1,7 +1,7 @@
-"""`watching`: a block that is traced once stands for any number of turns, so it must do nothing but compute.
+"""`watching`: finds and undoes the side effects of a block that is traced once but may run any number of times.
 
-What it does to arrays of the program is recorded. What it does to Python's lists, dicts, sets and objects, and to
-NumPy's arrays, is found by comparing them before and after, and is undone.
+Tracing records what the block does to arrays of the program. Changes of lists, dicts, sets, objects and NumPy arrays
+are found by comparing them before and after the block.
 """
 
 import sys
@@ -32,14 +32,14 @@ _DEEPEST: Final = 4
 _MOST: Final = 10_000
 
 _LIBRARIES: Final = frozenset({"tracemill", "numpy", "scipy"})
-"""Their objects keep notes of their own, which are nothing to the user."""
+"""The objects of these libraries keep internal state that does not concern the user."""
 
 _Watched = tuple[str, Any, Any]
-"""The way to something that can change, that, and what it held."""
+"""An object that can change: how the function reaches it, the object, and a copy of its contents."""
 
 
 class Watch:
-    """What a block reaches that can change, and what it held before the block."""
+    """The objects that a block reaches and can change, with their contents from before the block."""
 
     def __init__(self, where: str, names: Mapping[str, Any], line: "Location | None") -> None:
         self.where, self.line = where, line
@@ -48,7 +48,7 @@ class Watch:
         self.add(names)
 
     def add(self, names: Mapping[str, Any]) -> None:
-        """Watch what these reach, too."""
+        """Watch also the objects that these names reach."""
         self.keep((path, x, _state(x)) for path, x in _reached(names) if id(x) not in self._known)
 
     def keep(self, watched: Iterable[_Watched]) -> None:
@@ -58,12 +58,12 @@ class Watch:
                 self.before.append(one)
 
     def take(self, *, may_grow: bool = False) -> dict[Slot, Any]:
-        """The attributes and entries that have changed, with what they hold now; all is as before then.
+        """Undo all changes, and return the attributes and entries that had changed, with their new values.
 
-        Where lists `may_grow`, what was appended to one is among them.
+        With `may_grow`, items appended to a list are among them.
 
         Raises:
-            SideEffectError: more has changed, such as the length of a list.
+            SideEffectError: something else has changed, such as the length of a list.
         """
         found: dict[Slot, Any] = {}
         refused = ""
@@ -80,18 +80,18 @@ class Watch:
         return found
 
     def refusal(self, changed: str) -> SideEffectError:
-        """The error for what is changed and cannot be traced."""
+        """The error for a change that cannot be traced."""
         return SideEffectError(
-            f"{self.where} depends on values, so it is traced once for any number of turns or for a branch that may "
-            f"not run, and it changes {changed}: use an array that is made in the function, np.zeros(…), and write to "
-            "its entries, or a variable; or append to the list on both ways of a branch",
+            f"{self.where} depends on values, so it is traced once, although it may run many times or not at all; and "
+            f"it changes {changed}. Instead, assign to a variable, write to the entries of an array that the function "
+            "makes, such as np.zeros(…), or append to the list in both branches",
             self.line,
         )
 
     def run(
         self, block: Callable[[], T], slots: Mapping[Slot, Any], *, may_grow: bool = False
     ) -> tuple[T, dict[Slot, Any]]:
-        """What a block gives that finds values in slots, and what it leaves in them; all is as before then."""
+        """Run a block with values in slots. Returns its result and the new values of slots, and undoes all changes."""
         try:
             for slot, value in slots.items():
                 slot.set(value)
@@ -103,7 +103,7 @@ class Watch:
         return found, {slot: slot.value for slot in slots} | changed
 
     def restore(self) -> None:
-        """Let all be as before."""
+        """Undo all changes."""
         for _, x, state in self.before:
             if not _is_state(x, state):
                 _restore(x, state)
@@ -113,20 +113,21 @@ _watch: ContextVar["Watch | None"] = ContextVar("watch", default=None)
 
 
 def is_watched() -> bool:
-    """Whether what runs is traced once for any number of turns, or for a branch that may not be taken."""
+    """Whether the current code is traced once but may run many times or not at all."""
     return _watch.get() is not None
 
 
 def watch_called(function: Any) -> None:
-    """Watch what a function that is about to be called reaches, too, if anything is watched."""
+    """Watch also what a function reaches that is about to be called, if anything is watched."""
     watch = _watch.get()
     if watch is None:
         return
     own = getattr(function, "__self__", None)
     if function is next or hasattr(own, "__next__") or isinstance(own, Random) or _draws(own):
         raise SideEffectError(
-            f"{getattr(function, '__name__', function)} gives something new at each call, and is called in a branch "
-            "or a loop that depends on values, which is traced once: call it before, and take one entry in each turn",
+            f"{getattr(function, '__name__', function)} returns something new at each call, and is called in a "
+            "branch or a loop that depends on values, which is traced once: call it before, and use one entry in each "
+            "iteration",
             user_location(),
         )
     reached: dict[str, Any] = {"self": own}
@@ -147,14 +148,18 @@ def watch_stream(name: str, stream: Stream) -> None:
 
 
 def _draws(own: Any) -> bool:
-    """Whether it is a random generator of NumPy's."""
+    """Whether it is one of NumPy's random generators."""
     random = sys.modules.get("numpy.random")
     return random is not None and isinstance(own, (random.Generator, random.RandomState))
 
 
 @contextmanager
 def watching(where: str, names: Mapping[str, Any], line: "Location | None") -> Generator[Watch]:
-    """Undo what the block does to what `names` reach, and refuse what nobody has taken by `SideEffectError`."""
+    """Undo the block's changes of the objects that `names` reach.
+
+    Raises:
+        SideEffectError: the block changed something, and `Watch.take` was not called to handle it.
+    """
     outer, watch = _watch.get(), Watch(where, names, line)
     token = _watch.set(watch)
     try:
@@ -173,12 +178,12 @@ def watching(where: str, names: Mapping[str, Any], line: "Location | None") -> G
 
 def _kind(x: Any) -> str:
     if is_numpy_array(x):
-        return "NumPy array from outside of the function"
+        return "NumPy array from outside the function"
     return type(x).__name__ if isinstance(x, CONTAINERS) else f"{type(x).__name__} with attributes"
 
 
 def _reached(names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What can be changed, with the way that leads to it."""
+    """The objects that can be changed, with the paths that lead to them."""
     seen: set[int] = set()
     level: list[tuple[str, Any]] = [
         (name.removeprefix(CELL), x)
@@ -225,14 +230,14 @@ def _parts(path: str, x: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _state(x: Any) -> Any:
-    """A copy of what it holds; of a large array, its first and last entries."""
+    """A copy of its contents; for a large array, of its first and last entries."""
     if isinstance(x, np.ndarray):
         return x.copy() if x.nbytes <= LARGEST_CONTENT else (x.flat[:64].copy(), x.flat[-64:].copy())
     return _copy(x) if isinstance(x, CONTAINERS) else attributes(x)
 
 
 def _copy(x: Any) -> Any:
-    """What a container holds, as one of Python's own."""
+    """A copy of a container as one of Python's own types."""
     kind = next(kind for kind in CONTAINERS if isinstance(x, kind))
     return kind(x)
 

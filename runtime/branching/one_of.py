@@ -1,6 +1,6 @@
-"""`OneOf`: one of several values that a graph cannot choose between, such as texts, None, functions and objects.
+"""`OneOf`: one of several values that a graph cannot choose between, such as strings, None, functions and objects.
 
-A traced number tells which. What is asked of it is asked of each.
+A traced number says which one. An operation on a `OneOf` is applied to each entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,13 +19,13 @@ _ENTRIES: Final = "_entries_to_choose_from"
 
 
 class OneOf:
-    """One of several values: what is asked of it is asked of each, and the place chooses."""
+    """One of several entries: an operation is applied to each, and the traced place chooses among the results."""
 
     asked: ClassVar[Callable[["OneOf", Callable[[Any], Any]], Any]]
-    """Asks something of each entry. From where entries are chosen."""
+    """Applies a function to each entry and chooses among the results. Set by `runtime.staging.entries`."""
 
     set_attribute: ClassVar[Callable[["OneOf", str, Any], None]]
-    """Sets an attribute of the entry that is meant. From there as well."""
+    """Sets an attribute of the chosen entry. Set by the same module."""
 
     def __init__(self, entries: Sequence[Any], place: Any) -> None:
         vars(self)[_ENTRIES], vars(self)[_PLACE] = tuple(entries), place
@@ -44,76 +44,76 @@ class OneOf:
     def __iter__(self) -> Iterator[Any]:
         lengths = {len(one) for one in entries_of(self)}
         if len(lengths) > 1:
-            raise _refusal("unpacked or iterated over by Python", self)
+            raise _refusal("unpacked or iterated over", self)
         return iter([OneOf.asked(self, lambda one, at=at: one[at]) for at in range(lengths.pop())])  # type: ignore[misc]
 
     def __bool__(self) -> bool:
-        raise _refusal("asked by Python whether it is true", self)
+        raise _refusal("used as a condition", self)
 
     def __hash__(self) -> int:
-        raise _refusal("a key of a dict or in a set", self)
+        raise _refusal("used in a set or as the key of a dict", self)
 
     def __eq__(self, other: object) -> Any:
         return OneOf.asked(self, lambda one: one == other)
 
     def __len__(self) -> int:
-        raise _refusal("asked by Python for its length", self)
+        raise _refusal("passed to len", self)
 
     def __repr__(self) -> str:
         return " or ".join(map(repr, entries_of(self)))
 
     def __str__(self) -> str:
-        raise _refusal("shown as a text", self)
+        raise _refusal("converted to a string", self)
 
     def __format__(self, spec: str) -> str:
         return str(self)
 
 
 def entries_of(x: OneOf) -> tuple[Any, ...]:
-    """The values among which it chooses."""
+    """The values that it chooses among."""
     found: tuple[Any, ...] = vars(x)[_ENTRIES]
     return found
 
 
 def place_of(x: OneOf) -> Any:
-    """The number that tells which."""
+    """The number of the chosen entry."""
     return vars(x)[_PLACE]
 
 
 def is_one_of(x: Any) -> bool:
-    """Whether it is one of several values. `isinstance` asks the entries."""
+    """Whether it is a `OneOf`. `isinstance` cannot tell, because it asks the entries."""
     return type(x) is OneOf
 
 
 def _refusal(what: str, x: OneOf) -> ConcretizationError:
     shown = " or ".join(f"{one!r:.30}" for one in entries_of(x)[:3])
     return ConcretizationError(
-        f"what is {shown}, as values decide, is {what}, which needs to know which: test it, `if x == …`, or use "
-        "numbers",
+        f"a value that is {shown}, depending on other values, is {what}, but which one it is is not known while "
+        "tracing: test it, `if x == …`, or use numbers",
         user_location(),
     )
 
 
 def _filled(_: object, children: Iterable[Any]) -> Any:
-    """The entry that is meant, where the place is known: as in a result of the program."""
+    """The chosen entry if the place is known, as in a result of the program; otherwise a `OneOf`."""
     place, *entries = children
     if np.ndim(place):
         raise ConcretizationError(
-            "each example of a batch has one of several values that are not numbers, and no array holds those: "
-            "return a number in place of a text or None"
+            "the result of a batch has a different value for each example, and an array cannot hold strings, None or "
+            "objects: return a number instead"
         )
-    is_known = not (is_traced(place) or isinstance(place, str))  # a text stands for it in messages
+    is_known = not (is_traced(place) or isinstance(place, str))  # in messages, a string stands for the place
     return entries[int(place)] if is_known else OneOf(entries, place)
 
 
-def _taken_apart(x: Any) -> tuple[tuple[Any, ...], None]:
+def _flattened(x: Any) -> tuple[tuple[Any, ...], None]:
     return (place_of(x), *entries_of(x)), None
 
 
-_register: Any = optree.register_pytree_node  # which asks for a collection
+_register: Any = optree.register_pytree_node  # its annotation asks for a collection
 _register(
     OneOf,
-    _taken_apart,
+    _flattened,
     _filled,
     namespace=NAMESPACE,
 )

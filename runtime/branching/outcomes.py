@@ -1,4 +1,4 @@
-"""`Outcome`: how a block of a function ended, and what its variables are then."""
+"""`Outcome`: how a block of a function ended, and the values of its variables then."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from .slots_outside import note_set
 
 
 class Unset:
-    """Stands for the value of a variable that has none."""
+    """Stands for the value of an unset variable."""
 
     def __repr__(self) -> str:
         return "<unset>"
@@ -18,27 +18,27 @@ class Unset:
 UNSET: Final = Unset()
 
 FELL: Final = 0
-"""The block fell off its end: of a turn, the loop goes on."""
+"""Control reached the end of the block; a loop continues with the next iteration."""
 BROKEN: Final = 1
-"""The loop ends."""
+"""A `break` ended the loop."""
 RETURNED: Final = 2
-"""The function returns."""
+"""The function returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a block ended. Where that depends on values, `kind` is a traced number."""
+    """How a block ended. If that depends on values, `kind` is a traced number."""
 
     kind: Any
     value: Any
-    """What the function returns, if it does; else UNSET."""
+    """The value that the function returns; UNSET if it does not return."""
     names: Mapping[str, Any]
     """The variables that are set."""
     slots: Mapping[Slot, Any] = field(default_factory=dict)
     """The attributes and entries that have changed."""
 
     def applied(self) -> "Outcome":
-        """The same, after attributes and entries have been set."""
+        """Set the changed attributes and entries; returns the outcome itself."""
         for slot, value in self.slots.items():
             note_set(slot)
             slot.set(value)

@@ -1,4 +1,4 @@
-"""Numbers of Python's that are traced, and the choice between two numbers."""
+"""Traced Python numbers, and the choice between two numbers."""
 
 import operator
 from typing import Any, Final
@@ -10,46 +10,47 @@ from ...compiler.symbolic_size import is_one
 from ...compiler.tracing.traced_array import TracedArray, is_traced
 
 PYTHON_KINDS: Final[dict[str, "type[Any]"]] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
-"""By kind of a dtype: the type of Python's numbers."""
+"""Python's type of numbers for each kind of dtype."""
 
 
 def is_unknown(x: Any) -> bool:
-    """Whether a value is a traced number whose value tracing does not know."""
+    """Whether it is a traced number whose value is not known while tracing."""
     return is_traced(x) and is_one(x.size) and not x._trace.can_be_known(x.value)
 
 
 def is_differentiable(x: Any) -> bool:
-    """Whether a value is a traced number that has a derivative, even if tracing knows it."""
+    """Whether it is a traced number that has a derivative, even if its value is known while tracing."""
     if not (is_traced(x) and is_one(x.size)) or x.dtype.kind not in "fc":
         return False
     return is_unknown(x) or bool(x._trace.depends_on_arguments(x.value))
 
 
 def is_unknown_integer(x: Any) -> bool:
-    """Whether a value is a traced integer whose value tracing does not know."""
+    """Whether it is a traced integer whose value is not known while tracing."""
     return is_unknown(x) and x.dtype.kind in "iu"
 
 
 def number_of_argument(x: Any) -> "int | None":
-    """The integer that an argument decides, for which the program is made again; None if arrays decide it."""
+    """The value of an integer that number arguments decide; None if arrays decide it. The program is traced again for
+    this value."""
     if not is_unknown_integer(x) or not x._trace.numbers_behind(x.value):
         return None
     return operator.index(x)
 
 
 def as_python_number(x: Any, kind: "type[Any]") -> TracedArray:
-    """A traced number as one of Python's."""
+    """A traced number as a Python number of this type."""
     found: Any = np.reshape(x, ()).astype(np.dtype(kind))
     return TracedArray(found._storage, found.type, found._views, is_scalar=True, weak=kind)
 
 
 def as_float(x: Any) -> Any:
-    """A traced number as a float of Python's, as far as it is real; all else as it is."""
+    """A real traced number as a Python float; anything else unchanged."""
     return as_python_number(x, float) if is_traced(x) and is_one(x.size) and x.dtype.kind != "c" else x
 
 
 def selected(test: Any, x: Any, y: Any) -> Any:
-    """``x if test else y`` of numbers."""
+    """``x if test else y`` for numbers."""
     found = np.where(test, x, y)[()]
     weak = [weak_type(x), weak_type(y)]
     if None in weak:

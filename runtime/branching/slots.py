@@ -1,4 +1,4 @@
-"""`Slot`: an attribute of an object, or an entry of a list or a dict: a branch or a loop may set it like a variable."""
+"""`Slot`: an attribute of an object, or an entry of a list or a dict, that a branch or a loop sets like a variable."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ CONTAINERS: Final = (list, dict, set, deque)
 
 @dataclass(frozen=True)
 class Tail:
-    """The key of what has been appended to a list."""
+    """The key of the items that were appended to a list."""
 
     start: int
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Where a value stands in something that can change."""
+    """A place in an object or a container that holds a value."""
 
     place: tuple[int, Any]
-    """The id of what holds it, and the key there."""
+    """The id of the holder, and the key in it."""
     path: str = field(compare=False)
-    """How the function reaches it."""
+    """How the function reaches it: ``model.weights[0]``."""
     holder: Any = field(compare=False)
 
     @classmethod
@@ -38,17 +38,17 @@ class Slot:
 
     @property
     def value(self) -> Any:
-        """What stands there now."""
+        """The current value."""
         key = self.place[1]
         return self.holder[key.start :] if isinstance(key, Tail) else contents(self.holder)[key]
 
     @property
     def is_tail(self) -> bool:
-        """Whether it is what has been appended to a list."""
+        """Whether it stands for the items that were appended to a list."""
         return isinstance(self.place[1], Tail)
 
     def set(self, value: Any) -> None:
-        """Put something else there."""
+        """Replace the value."""
         holder, key = self.holder, self.place[1]
         if isinstance(key, Tail):
             holder[key.start :] = value
@@ -62,22 +62,22 @@ class Slot:
 
 
 class Stream:
-    """The state of a random generator that a function has seeded: a variable, as far as branches and loops go."""
+    """The state of a random generator that the function has seeded. Branches and loops treat it like a variable."""
 
     def __init__(self, state: Any) -> None:
         self.state = state
-        """Numbers of 64 bits, which may be traced."""
+        """64-bit numbers, which may be traced."""
 
 
 def contents(x: Any) -> Mapping[Any, Any]:
-    """What stands in a list, a dict or an object, by key."""
+    """The values in a list, a dict or an object, by key."""
     if isinstance(x, (list, deque)):
         return dict(enumerate(x))
     return dict(x) if isinstance(x, dict) else attributes(x)
 
 
 def content_of(cell: CellType) -> dict[str, Any]:
-    """What stands in the cell of a variable, if that is set."""
+    """The value in the cell of a variable, by its name; empty if the variable is unset."""
     try:
         return {"cell_contents": cell.cell_contents}
     except ValueError:
@@ -85,7 +85,7 @@ def content_of(cell: CellType) -> dict[str, Any]:
 
 
 def attributes(x: Any) -> dict[str, Any]:
-    """The attributes of an object itself, those in `__slots__` included; of the cell of a variable, its content."""
+    """The attributes of the object itself, including those in `__slots__`; for the cell of a variable, its content."""
     if isinstance(x, CellType):
         return content_of(x)
     found = dict(getattr(x, "__dict__", ()))
@@ -98,9 +98,9 @@ def attributes(x: Any) -> dict[str, Any]:
 
 
 def changed_slots(path: str, x: Any, state: Any, *, may_grow: bool) -> "list[Slot] | None":
-    """The slots of something that hold something else than before; None if more than that has changed.
+    """The slots of `x` whose values have changed; None if anything else has changed.
 
-    If a list may grow, what was appended to it is one of them.
+    If a list may grow, the appended items are one of the slots.
     """
     if may_grow and isinstance(x, list) and len(x) > len(state):
         changed = [Slot.of(path, x, place) for place, one in enumerate(state) if x[place] is not one]

@@ -1,6 +1,7 @@
-"""What a branch or a loop sets must be made in the function: else the next call of the program would not set it.
+"""Refuses branches and loops that set attributes or entries of objects from outside the function.
 
-Once the function has returned, whatever still holds an object, beside what tracing noted, is outside of it.
+A call of the compiled program would not set them. An object is from outside if anything other than the notes of the
+trace still refers to it after the function has returned.
 """
 
 import gc
@@ -15,17 +16,17 @@ from .slots import Slot
 
 
 class NoteAtReturn:
-    """A note of a trace's that is checked when the outermost function has returned, and holds objects till then."""
+    """A note of a trace that is checked when the outermost function has returned. It refers to objects until then."""
 
     held: tuple[Any, ...] = ()
 
     def __call__(self) -> None:
-        """Check it."""
+        """Check the note."""
         raise NotImplementedError
 
 
 def note_set(slot: Slot) -> None:
-    """Have it checked, when the outermost function has returned, that nobody else sees what is set."""
+    """When the outermost function has returned, check that an object in which a slot was set is not used elsewhere."""
     notes = require_trace().outermost().at_return
     if slot not in notes:
         before, line = slot.value, user_location()
@@ -37,9 +38,9 @@ def note_set(slot: Slot) -> None:
             if _is_held(slot, held) and gc.collect() >= 0 and _is_held(slot, held):
                 slot.set(before)
                 raise SideEffectError(
-                    f"a branch or a loop that depends on values sets `{slot}`, of an object from outside of the "
-                    "function, which calls of the program would not do: make the object in the function, or return "
-                    "the value",
+                    f"a branch or a loop that depends on values sets `{slot}`, of an object from outside the "
+                    "function. Calls of the compiled program would not set it: make the object in the function, or "
+                    "return the value",
                     line,
                 )
 
@@ -47,6 +48,6 @@ def note_set(slot: Slot) -> None:
 
 
 def _is_held(slot: Slot, held: Iterable[Any]) -> bool:
-    """Whether anything but the notes, which are counted twice here, holds what holds a slot."""
+    """Whether anything but the notes refers to the object of a slot. Each note counts as two references here."""
     known = 2 * sum(one is slot.holder for one in held)
     return sys.getrefcount(slot.holder) > known + 1

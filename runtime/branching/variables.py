@@ -1,4 +1,4 @@
-"""What variables hold, taken apart: arrays and numbers, which a graph can compute, and all else, which it cannot."""
+"""Flattened values of variables: arrays and numbers, which a graph can compute, and everything else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ _PLAIN = (str, bytes, type(None), type(Ellipsis))
 
 @dataclass(frozen=True)
 class Held:
-    """The value of a variable: its structure, and its leaves."""
+    """The flattened value of a variable: its structure and its leaves."""
 
     tree: Any
     leaves: list[Any]
     value: Any = None
-    """What was taken apart."""
+    """The value itself."""
     parts: "tuple[Held, ...]" = ()
-    """Of one of several values, each of them."""
+    """The flattened entries, if the value is a `OneOf`."""
 
     @property
     def arrays(self) -> list[Any]:
@@ -38,7 +38,7 @@ class Held:
         return [leaf for leaf in self.leaves if is_computed(leaf)]
 
     def filled(self, arrays: Sequence[Any]) -> Any:
-        """The value with others in the place of the arrays."""
+        """The value with these arrays instead of its own."""
         following = iter(arrays)
         leaves = [next(following) if is_computed(leaf) else leaf for leaf in self.leaves]
         return optree.tree_unflatten(self.tree, leaves)
@@ -48,7 +48,7 @@ class Held:
         return f"{optree.tree_unflatten(self.tree, marks)!r:.60}".replace("'*'", "*")
 
     def has_form_of(self, other: "Held") -> bool:
-        """Whether the two differ in arrays and numbers alone."""
+        """Whether the two differ only in arrays and numbers."""
         return self.tree == other.tree and all(
             is_computed(x) if is_computed(y) else is_same(x, y)
             for x, y in zip(self.leaves, other.leaves, strict=True)
@@ -56,7 +56,7 @@ class Held:
 
 
 def held(value: Any) -> Held:
-    """A value taken apart."""
+    """Flatten a value."""
     leaves, tree = optree.tree_flatten(value, namespace=NAMESPACE)
     leaves = [leaf.as_number() if isinstance(leaf, SymbolicSize) else leaf for leaf in leaves]
     return Held(tree, leaves, value, tuple(map(held, entries_of(value))) if is_one_of(value) else ())
@@ -73,25 +73,25 @@ def has_memory(x: Any) -> bool:
 
 
 def memory(x: Any) -> int:
-    """Tells the memory of arrays apart."""
+    """A number that identifies the memory of an array."""
     if is_traced(x):
         return id(require_trace().known_shadow(x._storage))
     return id(x if x.base is None else x.base)
 
 
 def is_same(x: Any, y: Any) -> bool:
-    """Whether two things that are not arrays are one to Python's eyes."""
+    """Whether two leaves that are not arrays are the same object or equal constants."""
     return x is y or (type(x) is type(y) and isinstance(x, _PLAIN) and x == y)
 
 
 def joined(where: str, name: str, found: Sequence[Result | None]) -> Result:
-    """What a leaf is that branches give: of one shape, and of the dtype that NumPy promotes theirs to."""
+    """The type of a leaf that branches return. Their shapes must agree; NumPy promotes their dtypes."""
     results = [one for one in found if one is not None]
     first = results[0]
     for other in results[1:]:
         if not same_shape(first.type.shape, other.type.shape):
             raise BranchMismatchError(
-                f"{where}: `{name}` is {first} on one way and {other} on another: give it one shape",
+                f"{where}: `{name}` is {first} in one branch and {other} in another: give it one shape",
                 user_location(),
             )
     weak = strongest(results)
@@ -101,6 +101,6 @@ def joined(where: str, name: str, found: Sequence[Result | None]) -> Result:
 
 
 def strongest(results: Sequence[Result]) -> "type[Any] | None":
-    """The Python type of numbers that are all Python's."""
+    """The Python type of the result, if all of these are Python numbers; otherwise None."""
     weak = [one.weak for one in results]
     return None if None in weak else strongest_type(weak)

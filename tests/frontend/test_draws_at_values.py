@@ -185,7 +185,7 @@ def test_what_has_no_seed_of_the_function_is_refused() -> None:
         return x
 
     for function in (closed_over, unseeded, passed_on):
-        with pytest.raises(SideEffectError, match="gives something new at each call"):
+        with pytest.raises(SideEffectError, match="returns something new at each call"):
             tm.compile(function)(8.0)
     with pytest.raises(RandomStateError, match="seed once, at the beginning"):
         tm.compile(seeded_again)(8.0)

@@ -279,9 +279,9 @@ def test_draws_and_iterators_are_refused_in_branches_and_loops_on_values() -> No
             x = x + next(entries)
         return x
 
-    with pytest.raises(SideEffectError, match=r"random gives something new at each call"):
+    with pytest.raises(SideEffectError, match=r"random returns something new at each call"):
         tm.compile(draws)(8.0)
-    with pytest.raises(SideEffectError, match=r"next gives something new at each call"):
+    with pytest.raises(SideEffectError, match=r"next returns something new at each call"):
         tm.compile(takes)(8.0)
 
 
