@@ -160,7 +160,7 @@ def _code_of(unit: Unit, block: Block) -> CodeType:
     text = "\n".join(f"if {name!r} in {_VARIABLES}: {name} = {_VARIABLES}[{name!r}]" for name in names)
     ending = {
         Region.REST: f"return {HOOKS}.returned(None, locals())",
-        Region.TURN: f"return {HOOKS}.fell(locals())",
+        Region.ITERATION: f"return {HOOKS}.fell(locals())",
         Region.BRANCH: f"return {HOOKS}.fell(locals())",
     }.get(block.region, "pass")
     last = block.statements[-1] if block.statements else scope.node

@@ -79,10 +79,10 @@ class _Leaving:
         self.kinds: set[int] = set()
 
     def once(self, block: list[ast.stmt]) -> list[ast.stmt]:
-        """A block as a loop of one turn, which jumps break off; the same one if there is none."""
+        """A block as a loop of one iteration, which jumps break off; the same one if there is none."""
         if not has_jump(block):
             return block
-        target: ast.expr = ast.Name(f"{self._how}_turn", ast.Store())
+        target: ast.expr = ast.Name(f"{self._how}_iteration", ast.Store())
         only = ast.Tuple([ast.Constant(None)], ast.Load())
         return [ast.For(target, only, self._replaced(block, in_loop=False), [])]
 

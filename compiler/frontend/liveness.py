@@ -25,7 +25,7 @@ class Liveness:
     def __init__(self, function: "ast.FunctionDef | ast.Lambda") -> None:
         self.after: dict[ast.stmt, Names] = {}
         self.head: dict[ast.stmt, Names] = {}
-        """By loop: what may be read in the next turn, or after the last."""
+        """By loop: what may be read in the next iteration, or after the last."""
         self._captured = _captured(function)
         if isinstance(function, ast.FunctionDef):
             self._before(function.body, _NOTHING, _NOTHING, _NOTHING)
@@ -66,7 +66,7 @@ class Liveness:
     def _at_head(
         self, loop: "ast.For | ast.AsyncFor | ast.While", live: Names, to_break: Names, to_continue: Names
     ) -> Names:
-        """What is live where the next turn begins, or the loop ends."""
+        """What is live where the next iteration begins, or the loop ends."""
         test, target = (
             (used(loop.test), _NOTHING) if isinstance(loop, ast.While) else (_NOTHING, _bound(loop.target))
         )
@@ -98,7 +98,7 @@ def liveness(function: "ast.FunctionDef | ast.Lambda") -> Liveness:
 
 
 def live_around(function: ast.FunctionDef, loop: ast.For) -> tuple[Names, Names]:
-    """The names that may be read after a loop of a function, and those, with them, that may be after each turn."""
+    """The names that may be read after a loop of a function, and those, with them, that may be after each iteration."""
     found = liveness(function)
     return found.after[loop], found.head[loop] | found.after[loop]
 

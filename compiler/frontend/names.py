@@ -88,7 +88,7 @@ def is_suspended(function: ast.AST) -> bool:
 
 
 def has_jump(block: Iterable[ast.stmt]) -> bool:
-    """Whether a block may return, or leave a loop that it stands in, or that loop's turn."""
+    """Whether a block may return, or leave a loop that it stands in, or that loop's iteration."""
     return any(_jumps(node, in_loop=False) for node in block)
 
 

@@ -66,7 +66,7 @@ class Rewriter:
                 return self._for(node, rest)
             case ast.Return():
                 return [self._return(node)]
-            case ast.Break() | ast.Continue() if self.region is Region.TURN and not self._left:
+            case ast.Break() | ast.Continue() if self.region is Region.ITERATION and not self._left:
                 kind = "broken" if isinstance(node, ast.Break) else "fell"
                 return [ast.Return(hook(kind, _variables()))]
             case ast.FunctionDef():
@@ -128,7 +128,7 @@ class Rewriter:
         region = self._rest_region
         names = (
             tuple(sorted((bound([*node.body, *node.orelse, *rest]) & self.kept) - self.scope.shared))
-            if region is Region.TURN
+            if region is Region.ITERATION
             else ()
         )
         blocks = tuple(self._part([*side, *rest], region) for side in (node.orelse, node.body))
@@ -139,7 +139,7 @@ class Rewriter:
     def _rest_region(self) -> Region:
         """What ends where the statements at hand end."""
         if self._left:
-            return Region.TURN
+            return Region.ITERATION
         return Region.REST if self.region is Region.FUNCTION else self.region
 
     def _outcome(self, call: ast.expr) -> list[ast.stmt]:
@@ -176,8 +176,8 @@ class Rewriter:
         item = ast.copy_location(ast.Assign([node.target], named(ITEM)), node.target)
         names, site = self._loop_parts(node, rest, [item, *node.body])
         body = self._in_python(node.body, names, left)
-        turns, target = hook("turns", named(over)), self.rebuilt(node.target)
-        plain: list[ast.stmt] = [ast.For(target, turns, body, [])]
+        iterations, target = hook("iterations", named(over)), self.rebuilt(node.target)
+        plain: list[ast.stmt] = [ast.For(target, iterations, body, [])]
         if has_jump(node.body):
             remaining = self.unit.temporary()
             resumed = self._after_loop(
@@ -211,7 +211,7 @@ class Rewriter:
         if returns and rest is None:
             refusal = "it has a `return`, and stands in a `with` or `try` block that runs in Python"
         after = self._part(rest, self._rest_region) if returns and rest is not None else None
-        parts = (*blocks, replace(self._part(body, Region.TURN), kept=kept))
+        parts = (*blocks, replace(self._part(body, Region.ITERATION), kept=kept))
         site = Site(node, names, parts, after, live.after[node], refusal)
         return names, self.unit.site(site)
 

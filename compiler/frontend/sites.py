@@ -62,8 +62,8 @@ class Region(Enum):
     """The function itself, as it runs in Python."""
     REST = auto()
     """From somewhere in a function to its end: gives an outcome."""
-    TURN = auto()
-    """One turn of a loop, or the rest of one: gives an outcome."""
+    ITERATION = auto()
+    """One iteration of a loop, or the rest of one: gives an outcome."""
     BRANCH = auto()
     """A branch that only falls off its end: gives an outcome."""
     VALUE = auto()
@@ -79,7 +79,7 @@ class Block:
     statements: Sequence[ast.stmt]
     region: Region
     kept: frozenset[str] = frozenset()
-    """The variables that the block binds, and that the next turn or what follows it may read."""
+    """The variables that the block binds, and that the next iteration or what follows it may read."""
 
     @cached_property
     def code(self) -> CodeType:
@@ -98,7 +98,7 @@ class Site:
 
     node: ast.stmt
     names: tuple[str, ...]
-    """The variables that it binds, and that may be read afterwards, or in the next turn of this loop."""
+    """The variables that it binds, and that may be read afterwards, or in the next iteration of this loop."""
     blocks: tuple[Block, ...]
     """Of an ``if``: what runs where its test is false, and where it is true. Of a loop: its body, after the test of a
     ``while``."""
@@ -130,7 +130,7 @@ class Site:
 
     @cached_property
     def weight(self) -> int:
-        """How much a turn of a loop makes of the program where it is written out: more with loops and branches."""
+        """How much an iteration adds to the program if the loop is unrolled; loops and branches add more."""
         nodes = [n for n in ast.walk(self.node) if n is not self.node]
         loops = sum(isinstance(n, ast.For | ast.While) for n in nodes)
         return 1 + 8 * loops + 4 * sum(isinstance(n, ast.If | ast.IfExp) for n in nodes)
@@ -159,5 +159,5 @@ class Site:
 
     @cached_property
     def has_jump(self) -> bool:
-        """Whether a loop, or one of its turns, may be left from within its body."""
+        """Whether a loop, or one of its iterations, may be left from within its body."""
         return isinstance(self.node, ast.For | ast.While) and has_jump(self.node.body)

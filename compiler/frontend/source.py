@@ -16,7 +16,7 @@ from .names import FUNCTIONS, bound, declared, is_suspended, mentioned, paramete
 FunctionNode: TypeAlias = "ast.FunctionDef | ast.Lambda"
 
 ITEM = f"{HOOKS}_item"
-"""The variable of a turn that holds what the loop binds."""
+"""The variable of an iteration that holds what the loop binds."""
 
 _SEES_VARIABLES = frozenset({"locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"})
 

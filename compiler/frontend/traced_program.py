@@ -223,9 +223,9 @@ def _traced(
 
     A program that is kept for later calls does not rely on the state of random generators. With `check_bounds`, it
     checks the user's indices when it runs; by default as the enclosing trace does, or without one if it is not kept.
-    A branch or the body of a loop `may_not_run`. The body `repeats`: an array from outside that it writes to is not in
-    every turn what it is at first. Of arrays that are `varying`, by id of their memory, that is known beforehand, and
-    where NumPy's are `lent`, the function finds traced ones from the beginning.
+    A branch or the body of a loop `may_not_run`. A body `repeats`: an array from outside that it writes to has other
+    values in later iterations. `varying` are the ids of memory that is known to change so. The function sees traced
+    arrays instead of the NumPy arrays that are `lent`.
     """
     conversions = dict[Conversion, None]()
     meeting = MET.set(conversions) if MET.get() is None else None

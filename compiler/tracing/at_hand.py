@@ -36,7 +36,7 @@ def at_hand(leaves: Sequence[Any] | None) -> Generator[None]:
 def value_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array | None:
     """What a value is in the call at hand, given the named sizes of its arguments; None if that is not known.
 
-    It is not of what belongs to one of many examples, to a turn of a loop, or to a branch that may not run.
+    It is not of what belongs to one of many examples, to an iteration of a loop, or to a branch that may not run.
     """
     found = trace.concrete(value)
     if found is not None:

@@ -146,7 +146,7 @@ class Trace(Builder):
         self.frozen: list[Array] = []
         """Captured arrays whose values the trace has relied on."""
         self.owns_arguments = False
-        """Its arguments are memory of its own, as in a turn of a loop."""
+        """Its arguments are memory of its own, as in an iteration of a loop."""
         self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
         self._contents: dict[int, tuple[int, bytes]] = {}
         """By id of a captured array: its number, and what `content_of` was when it was captured."""
@@ -181,7 +181,7 @@ class Trace(Builder):
         self._outside: dict[Value, tuple[Trace, Value]] = {}
         """What inputs are in the enclosing trace."""
         self._varying = varying
-        """The ids of what is captured and changes from turn to turn: what it holds at first tells nothing."""
+        """The ids of captured objects that change between iterations, so that their first values mean nothing."""
         self._relied_on: set[Value] = set()
         """The inputs of which it was asked what they are in the enclosing trace."""
 
@@ -657,7 +657,7 @@ class Trace(Builder):
 
 
 def _unknown() -> None:
-    """What is known of an array that changes from turn to turn."""
+    """What is known of an array that changes from one iteration to the next."""
 
 
 def _holders(container: Any, key: int) -> int:

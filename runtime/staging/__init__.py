@@ -1,1 +1,1 @@
-"""Branches and loops of the user's Python that depend on traced values: what converted functions call."""
+"""What converted functions call, so that branches, loops and calls on traced values become part of the program."""

@@ -1,6 +1,6 @@
-"""``sum(x for x in row if x > 0)``; also ``len``, ``any``, ``all``, ``min``, ``max``, ``next`` of what a test chooses.
+"""``sum(x for x in row if x > 0)``, and ``len``, ``any``, ``all``, ``min``, ``max`` and ``next`` of such generators.
 
-How many entries there are then depends on values, but what these make of them does not.
+With a test on values, the number of entries depends on values, but the shape of these results does not.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,9 +28,9 @@ _NOTHING: Final = object()
 def fold(
     function: Any, pairs: Pairs, is_list: bool, callee: Callable[[Any], Any], *rest: Any, **options: Any
 ) -> Any:
-    """``function(value for … if test)``, of pairs of a test and a function that gives the value.
+    """``function(value for … if test)``, where each pair holds a test and a function that returns the value.
 
-    That function reads the variables of the generator, so it is called before the next pair is made.
+    The function reads variables of the generator, so it is called before the next pair is made.
     """
     meaning = None
     if current_trace() is not None and type(function) is BuiltinFunctionType:
@@ -43,19 +43,22 @@ def fold(
 
 
 def _decides(test: Any) -> bool:
-    """Whether values decide a test, rather than numbers that are arguments, for which the program is made again."""
+    """Whether a test depends on values of arrays.
+
+    If it only depends on numbers that are arguments, the program is traced again for those numbers.
+    """
     return is_unknown(test) and not test._trace.numbers_behind(test.value)
 
 
 def is_kept(test: Any) -> Any:
-    """The test of an `if` in a comprehension of which a list, or anything else, is made."""
+    """The test of an `if` in a comprehension that makes a list, or anything else of a known length."""
     if _decides(test):
         raise _too_many("a comprehension with an `if` on values has")
     return test
 
 
 def known_tests(own: Any, callee: Callable[[Any], Any]) -> Callable[..., Any]:
-    """``filter``, ``takewhile`` and their like, which give as many entries as their tests decide."""
+    """``filter``, ``takewhile`` and similar functions, whose tests decide the number of entries."""
 
     def function(test: Any, entries: Any) -> Any:
         asked = callee(test) if callable(test) else bool
@@ -158,7 +161,7 @@ def _extreme(name: str, better: Callable[[Any, Any], Any]) -> Callable[..., Any]
 
 
 def _speculative(value: Callable[[], Any]) -> Any:
-    """What a function gives that Python may not call."""
+    """The result of a function that Python might not call."""
     with watching(_WHERE, {}, user_location()):
         return value()
 

@@ -1,7 +1,6 @@
-"""Dictionaries whose keys are numbers, at keys that values decide: ``table[k]``, ``table.get(k, 0.0)``, ``k in table``.
+"""Dictionaries with numbers as keys, at traced keys: ``table[k]``, ``table.get(k, 0.0)``, ``k in table``.
 
-The keys are those that the dictionary has while tracing. Where a key is none of them, the program raises what Python
-raises.
+The dictionary has the keys that it has while tracing. For a missing key, the program raises Python's error.
 """
 
 import operator
@@ -24,7 +23,7 @@ _MISSING: Final = object()
 
 
 def is_unknown_key(key: Any) -> bool:
-    """Whether a key is a traced number whose value tracing does not know, or a tuple that holds one."""
+    """Whether a key is, or is a tuple that holds, a traced number whose value is not known while tracing."""
     return any(map(is_unknown_key, key)) if type(key) is tuple else is_unknown(key)
 
 
@@ -86,7 +85,7 @@ def _refuse_growth(table: Any, found: "_Found") -> None:
 
 
 class _Found:
-    """Where a traced key is among those of a dictionary that can be equal to it."""
+    """A traced key, and the keys of a dictionary that may be equal to it."""
 
     def __init__(self, table: "Mapping[Any, Any]", key: Any) -> None:
         pairs = [(one, value) for one, value in table.items() if _can_be(one, key)]
@@ -105,22 +104,22 @@ class _Found:
 
     @property
     def place(self) -> Any:
-        """The number of the key; of one that is missing, any."""
+        """The place of the key; arbitrary if the key is missing."""
         return np.argmax(self._equal)
 
     def value(self) -> Any:
-        """What stands at the key; where it is missing, any."""
+        """The value at the key; arbitrary if the key is missing."""
         if not self.keys:
             raise KeyError("the dictionary has no number among its keys")
         return entry(self.values, self.place)
 
     def matches(self) -> "dict[Any, Any]":
-        """By key, whether it is the one."""
+        """For each key, whether it is equal to the traced one."""
         return {key: self._equal[number] for number, key in enumerate(self.keys)}
 
 
 def _can_be(one: Any, key: Any) -> bool:
-    """Whether a key of a dictionary may be equal to a key that holds traced numbers."""
+    """Whether a key of a dictionary may be equal to a traced key."""
     if type(key) is tuple:
         is_alike = type(one) is tuple and len(one) == len(key)
         return is_alike and all(map(_can_be, one, key))
@@ -130,7 +129,7 @@ def _can_be(one: Any, key: Any) -> bool:
 
 
 def _known_key(key: Any) -> Any:
-    """A key that tracing knows: of a size, its number."""
+    """A key that is known while tracing; for a symbolic size, its number."""
     if type(key) is tuple:
         return tuple(map(_known_key, key))
     return operator.index(key) if isinstance(key, SymbolicSize) else key
@@ -141,7 +140,7 @@ def _shown(key: Any) -> str:
 
 
 def _set_default(table: "dict[Any, Any]", key: Any, default: Any = None) -> Any:
-    del default  # a program cannot add it
+    del default  # a program cannot add a key
     found = _Found(table, key)
     _refuse_growth(table, found)
     return found.value()
@@ -161,4 +160,4 @@ DICT_METHODS: Final[dict[str, Callable[..., Any]]] = {
     "pop": _pop,
     "__getitem__": value_at,
 }
-"""What methods do that are given a key first."""
+"""What methods do whose first argument is a key."""

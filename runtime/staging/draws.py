@@ -1,7 +1,7 @@
-"""Draws from generators that a function seeds itself, in branches and loops that depend on values.
+"""Draws from generators that the function seeds itself, in branches and loops that depend on values.
 
-There the state of the generator is a variable, and a draw is a call of NumPy's method in each run of the program: the
-numbers are NumPy's, in its order. Elsewhere the numbers are known while tracing.
+In such a block, the state of the generator is a variable, and each run of the program calls NumPy's method: the numbers
+are NumPy's, in NumPy's order. Outside, the numbers are known while tracing.
 """
 
 import sys
@@ -27,7 +27,7 @@ from ..branching.slots_outside import NoteAtReturn
 from ..eager.generator_states import Draw, kind_of, numbers_of
 
 _MODULE: Final = "numpy.random"
-"""Stands for the generator of NumPy's own, which ``np.random.seed`` seeds."""
+"""Stands for NumPy's global generator, which ``np.random.seed`` seeds."""
 _SCALED: Final[dict[str, tuple[str, tuple[tuple[str, float], ...], Callable[..., Any]]]] = {
     "normal": ("standard_normal", (("loc", 0.0), ("scale", 1.0)), lambda z, loc, scale: loc + scale * z),
     "uniform": ("random_sample", (("low", 0.0), ("high", 1.0)), lambda u, low, high: low + (high - low) * u),
@@ -38,28 +38,28 @@ _SCALED: Final[dict[str, tuple[str, tuple[tuple[str, float], ...], Callable[...,
         lambda z, mean, sigma: np.exp(mean + sigma * z),
     ),
 }
-"""Draws that are made of others, so that they have derivatives: the parameters, and what becomes of the number."""
+"""Draws that are computed from other draws, so that they have derivatives: their parameters, and the formula."""
 _GUESSES: Final = (1, 0.5, 1_000_003, 0)
-"""Parameters for a trial, which shows the shape and dtype of what is drawn."""
+"""Parameters of a trial draw, which shows the shape and dtype of the result."""
 
 
 class _Seeded(NoteAtReturn):
-    """A generator that the function has made from a seed, or NumPy's own."""
+    """A generator that the function has made from a seed, or NumPy's global one."""
 
     def __init__(self, generator: Any) -> None:
         self.generator = generator
         self.known = numbers_of(generator)
-        """The state of the generator itself, in which the program begins to draw."""
+        """The state of the generator when the program begins to draw."""
         self.held = (Stream(self.known),)
 
     @property
     def stream(self) -> Stream:
-        """The state as the function finds it."""
+        """The current state, which may be traced."""
         stream: Stream = self.held[0]
         return stream
 
     def look(self) -> None:
-        """See what was drawn while tracing."""
+        """Update the state after draws while tracing."""
         if not is_traced(self.stream.state):
             now = numbers_of(self.generator)
             if not np.array_equal(now, self.known):
@@ -75,7 +75,7 @@ class _Seeded(NoteAtReturn):
 
 
 def seeded(function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """What a class or a function makes of a seed that is known; generators are noted as the function's own."""
+    """The result of a class or a function for a known seed. Generators are noted as the function's own."""
     seeds = (*given, *named.values())
     if (
         function is np.random.RandomState
@@ -87,7 +87,7 @@ def seeded(function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 
 def _old_generator(seed: Any) -> np.random.RandomState:
-    """``np.random.RandomState(seed)``, which would ask for entropy before it is seeded."""
+    """``np.random.RandomState(seed)``, without reading entropy before it is seeded."""
     generator = np.random.RandomState(np.random.MT19937(0))
     generator.seed(seed)
     return generator
@@ -116,7 +116,7 @@ class _Bits(NoteAtReturn):
 
 
 def draw_method(function: Any) -> "Callable[..., Any] | None":
-    """What a method of a generator does, or a function of ``np.random``; None for all else."""
+    """The function to call for a method of a generator or a function of ``np.random``; None for any other function."""
     own, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     notes = require_trace().outermost().at_return
     if _is_of_module(function, name):
@@ -131,7 +131,7 @@ def draw_method(function: Any) -> "Callable[..., Any] | None":
 
 
 def _is_of_module(function: Any, name: str) -> bool:
-    """Whether it draws from NumPy's own generator, or sets its state."""
+    """Whether it is a function of ``np.random`` that draws from NumPy's global generator or sets its state."""
     if "numpy.random" not in sys.modules or isinstance(function, type) or name == "default_rng":
         return False
     return vars(np.random).get(name) is function
@@ -187,7 +187,7 @@ def _recorded(note: _Seeded, name: str, call: "_Call", traced: list[Any]) -> Any
 
 
 def _sample(draw: Draw, note: _Seeded, traced: list[Any]) -> Any:
-    """A draw of the kind, for its shape and dtype."""
+    """A trial draw, for its shape and dtype."""
     state = numbers_of(note.generator)
     if not traced:
         return draw.once(state)[0]
@@ -203,7 +203,7 @@ def _sample(draw: Draw, note: _Seeded, traced: list[Any]) -> Any:
 
 @dataclass(frozen=True)
 class _Call:
-    """Calls a method with arguments of which some are arrays that it gets."""
+    """Calls a method with fixed arguments and with arrays that are passed to it."""
 
     given: tuple[Any, ...]
     named: tuple[tuple[str, Any], ...]
@@ -222,7 +222,7 @@ class _Call:
 
 
 def _scaled(note: _Seeded, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """A draw whose parameters are traced, made of one that has none."""
+    """A draw with traced parameters, computed from a draw without parameters."""
     standard, parameters, meaning = _SCALED[name]
     names = [*(one for one, _ in parameters), "size"]
     options = dict(parameters) | dict(zip(names, given, strict=False)) | named
@@ -236,7 +236,7 @@ def _scaled(note: _Seeded, name: str, given: tuple[Any, ...], named: dict[str, A
 
 
 def _shuffle(note: _Seeded, x: Any, axis: int = 0) -> None:
-    """Shuffle in place: the same places for entries of any kind."""
+    """Shuffle in place. The order does not depend on the kind of entries."""
     if not (is_traced(x) or is_watched() or is_traced(note.stream.state) or isinstance(x, list)):
         note.generator.shuffle(x, **({"axis": axis} if axis else {}))
         return

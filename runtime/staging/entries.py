@@ -1,7 +1,7 @@
-"""`entry`: one of several values at a place that values decide: numbers, arrays, containers, objects or functions.
+"""`entry`: the entry of a list or a table at a traced place: a number, array, container, object or function.
 
-An array, a list or an object that is found so stands for those of the table. What is written to it is written to each
-of them, where it is the one that is meant.
+The result stands for one of the entries. A write to it becomes a write to each of them that only takes effect in the
+chosen one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,14 +27,14 @@ from ..branching.slots_outside import NoteAtReturn
 from ..branching.variables import is_same
 
 _SETTABLE: Final = 256
-"""How many entries may be written to at a place that values decide."""
+"""The most entries of a list that can be written to at a traced place."""
 
 
 def entry(entries: Sequence[Any], place: Any) -> Any:
     """The entry at a traced place, counted from the start.
 
     Raises:
-        ConcretizationError: a graph cannot choose between them, and no number that is an argument decides the place.
+        ConcretizationError: a graph cannot choose between the entries, and the place depends on values of arrays.
     """
     try:
         return _entry(entries, place)
@@ -45,7 +45,7 @@ def entry(entries: Sequence[Any], place: Any) -> Any:
 
 
 def entry_counted(entries: Iterable[Any], place: Any) -> Any:
-    """The entry at a traced place that may be counted from the end; the nearest one where bounds are not checked."""
+    """The entry at a traced place, which may be counted from the end. Without checks of bounds, the nearest entry."""
     held = list(entries)
     place = from_start(place, len(held))
     with unchecked():
@@ -53,7 +53,7 @@ def entry_counted(entries: Iterable[Any], place: Any) -> Any:
 
 
 def from_start(place: Any, length: int) -> Any:
-    """A traced place that may be counted from the end, counted from the start, after a check of bounds."""
+    """Check the bounds of a traced place that may be counted from the end, and count it from the start."""
     check_index(as_value(place), length, 0)
     return np.where(place < 0, place + length, place)
 
@@ -77,9 +77,9 @@ def _array(entries: Sequence[Any], place: Any) -> Any:
     shapes = {np.shape(one) for one in entries}
     if len(shapes) > 1:
         raise ConcretizationError(
-            f"one of several arrays is taken at a traced {place.type}, and their shapes differ: "
-            f"{', '.join(sorted(map(str, shapes)))}. A program has one shape for what it chooses: pad them to one, or "
-            "compute with each in its own branch, `if i == 0: … elif i == 1: …`",
+            f"an array is chosen by a traced {place.type}, and the arrays have different shapes: "
+            f"{', '.join(sorted(map(str, shapes)))}. A program can only choose between arrays of one shape: pad them, "
+            "or compute with each in its own branch, `if i == 0: … elif i == 1: …`",
             user_location(),
         )
     found = wrap(as_value(list(entries)))[place]
@@ -98,7 +98,7 @@ def _container(entries: Sequence[Any], place: Any) -> Any:
 
 
 def _chosen_container(entries: Sequence[Any], place: Any) -> Any:
-    """Of equal containers, that of the entries that stand at one place in all."""
+    """A container of the same structure as the entries, whose leaves are chosen one by one."""
     leaves, trees = zip(*(optree.tree_flatten(one, namespace=NAMESPACE) for one in entries), strict=True)
     if any(tree != trees[0] for tree in trees[1:]):
         return one_of(entries, place)
@@ -106,13 +106,13 @@ def _chosen_container(entries: Sequence[Any], place: Any) -> Any:
 
 
 def _weak(entries: Sequence[Any]) -> "type[Any] | None":
-    """The type of Python's numbers, if all entries are some."""
+    """The type of the result, if all entries are Python numbers; otherwise None."""
     kinds = [weak_type(one) for one in entries]
     return None if None in kinds else strongest_type(kinds)
 
 
 def entries_at(entries: Sequence[Any], places: Any, count: int) -> list[Any]:
-    """The entries at a number of traced places."""
+    """The entries at `count` traced places."""
     if all(map(is_array_like, entries)) and len({np.shape(one) for one in entries}) == 1:
         found = wrap(as_value(list(entries)))[places]
         rows = [found[number] for number in range(count)]
@@ -125,15 +125,15 @@ def entries_at(entries: Sequence[Any], places: Any, count: int) -> list[Any]:
 
 
 def set_entry(table: Any, places: "Mapping[Any, Any]", value: Any) -> None:
-    """Set one of the entries of a list or a dict: by key, whether it is the one that is meant.
+    """Set one of the entries of a list or a dict. `places` says for each key whether it is the one to set.
 
     Raises:
-        ConcretizationError: there are too many, or a graph cannot choose between what is there and what is new.
+        ConcretizationError: there are too many entries, or a graph cannot choose between the old and new values.
     """
     if len(places) > _SETTABLE:
         raise ConcretizationError(
-            f"a {type(table).__name__} of {len(places)} entries is written to at a traced place, whose value is not "
-            "known while tracing: np.asarray(table)[i] = … writes to a NumPy array in a traced program",
+            f"a write at a traced place to a {type(table).__name__} of {len(places)} entries, which is too many: use "
+            "an array, np.asarray(table)[i] = …",
             user_location(),
         )
     own = _standing(value)
@@ -145,15 +145,15 @@ def set_entry(table: Any, places: "Mapping[Any, Any]", value: Any) -> None:
 
 
 def _write_back(own: "_Standing") -> None:
-    """Let the entry be what stands for it, which was written to in place."""
-    new = wrap(as_value(own.found))  # memory of its own, which the writes below leave as it is
-    for test, one in own.meant():
+    """Copy the stand-in, which was written to in place, to the chosen entry."""
+    new = wrap(as_value(own.found))  # a copy, which the writes below do not change
+    for test, one in own.chosen():
         one[...] = np.where(test, new, one)
     own.refresh()
 
 
 def either(test: Any, new: Any, old: Any) -> Any:
-    """``new if test else old`` of numbers, arrays, and equal containers of them."""
+    """``new if test else old`` for numbers, arrays, and containers of them that have the same structure."""
     if is_array_like(new) and is_array_like(old) and np.shape(new) == np.shape(old):
         return selected(test, new, old)
     return value_of("an entry at a traced place", test, lambda: new, lambda: old)
@@ -166,12 +166,12 @@ def write_through(
     read: Callable[[Any, Any], Any],
     store: Callable[[Any, Any, Any], None],
 ) -> bool:
-    """Write to what stands for one of several entries, if it does: to each, where it is the one that is meant."""
+    """If `holder` stands for one of several entries, write to the chosen one. Returns whether it does."""
     own = _standing(holder)
     if own is None:
         return False
     own.check()
-    for test, one in own.meant():
+    for test, one in own.chosen():
         old = read(wrap(as_value(one)) if is_numpy_array(one) else one, index)
         store(np.where(test, value, old) if np.ndim(old) else selected(test, value, old), one, index)
     own.refresh()
@@ -179,7 +179,7 @@ def write_through(
 
 
 def refresh_standing(written: Any) -> None:
-    """After a write to a list or a dictionary: let be as it is now what stands for it and others."""
+    """Update what stands for one of several entries, after a write to a list or a dict that is one of them."""
     for note in list(require_trace().outermost().at_return.values()):
         if isinstance(note, _StandingContainer) and any(one is written for one in note.held):
             note.check()
@@ -187,36 +187,36 @@ def refresh_standing(written: Any) -> None:
 
 
 class _Standing(NoteAtReturn):
-    """Something that stands for one of several entries."""
+    """An array or a container that stands for one of several entries."""
 
     def __init__(self, found: Any, entries: Sequence[Any], place: Any) -> None:
         self.found, self.held, self.place, self.line = found, tuple(entries), place, user_location()
         self.note()
         require_trace().outermost().at_return[id(found), "entry"] = self
 
-    def meant(self) -> "Iterator[tuple[Any, Any]]":
-        """Each entry, after whether it is the one that is meant."""
+    def chosen(self) -> "Iterator[tuple[Any, Any]]":
+        """For each entry, whether it is the chosen one, and the entry."""
         for number, one in enumerate(self.held):
             yield np.equal(self.place, number), one
 
     def note(self) -> None:
-        """Note what was found as it is now, to see whether something else writes to it."""
+        """Note the current state of the stand-in, to find later writes to it alone."""
         raise NotImplementedError
 
     def is_unchanged(self) -> bool:
-        """Whether nothing was written to what was found, of which the entries do not know."""
+        """Whether nothing was written to the stand-in alone."""
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """Let what was found be as the entry is now."""
+        """Update the stand-in from the chosen entry."""
         raise NotImplementedError
 
     def check(self) -> None:
-        """Refuse what was written to what was found alone."""
+        """Refuse writes to the stand-in alone."""
         if not self.is_unchanged():
             raise SideEffectError(
-                "an entry of a list at a place that values decide is written to, which the list would not see: write "
-                "to one array that holds all entries, np.stack(entries)",
+                "an entry of a list at a traced place is changed in a way that the list would not show: write to "
+                "one array that holds all entries, np.stack(entries)",
                 self.line,
             )
 
@@ -267,7 +267,7 @@ def _standing(x: Any) -> "_Standing | None":
 
 
 def _asked(chosen: OneOf, question: Callable[[Any], Any]) -> Any:
-    """What each entry answers; where the one that is meant cannot, the program raises Python's error."""
+    """Apply a function to each entry, and choose. If it fails for the chosen one, the program raises that error."""
     entries, place = entries_of(chosen), place_of(chosen)
     answers: list[Any] = []
     numbers: list[int] = []
@@ -289,13 +289,13 @@ def _asked(chosen: OneOf, question: Callable[[Any], Any]) -> Any:
         raise_where(np.equal(place, number), _as_pythons(refusal), user_location())
     if all(isinstance(one, MethodType) for one in answers) and len(answers) == len(entries):
         functions = {one.__func__ for one in answers}
-        if len(functions) == 1:  # of one class: the method runs once, on what stands for its object
+        if len(functions) == 1:  # they have one class: call the method once, on `chosen`
             return MethodType(functions.pop(), chosen)
     return answers[0] if len(answers) == 1 else entry(answers, mapped(numbers, place))
 
 
 def _as_pythons(error: Exception) -> Exception:
-    """An error in whose text numbers are called what they are when the program runs."""
+    """An error whose text names the type that numbers have when the program runs."""
     return type(error)(*(str(one).replace("TracedArray", "float") for one in error.args))
 
 
@@ -310,7 +310,7 @@ OneOf.asked, OneOf.set_attribute = staticmethod(_asked), staticmethod(_set_attri
 def call_one(
     chosen: OneOf, callee: Callable[[Any], Any], given: tuple[Any, ...], more: dict[str, Any]
 ) -> Any:
-    """What the one of several functions gives that is meant; only that one runs."""
+    """Call the chosen one of several functions. Only that one runs."""
     entries, place = entries_of(chosen), place_of(chosen)
     methods = {_method_of_calls(type(one)) for one in entries}
     method = methods.pop()
@@ -335,5 +335,5 @@ def _method_of_calls(kind: "type[Any]") -> Any:
 
 
 def _is_object(x: Any) -> bool:
-    """Whether it is an object of a class of the user's."""
+    """Whether it is an object of a class that is not built in."""
     return type(x).__module__ != "builtins" and not isinstance(x, (type, ModuleType))

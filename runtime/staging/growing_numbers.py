@@ -1,4 +1,4 @@
-"""Whole numbers of a loop that 64 bits may not hold, as Python's would: ``product *= i``, ``i ** 9``, ``1 << i``."""
+"""Finds ints of a loop that may exceed 64 bits, unlike Python's: ``product *= i``, ``i ** 9``, ``1 << i``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -10,18 +10,18 @@ _GROWS: Final = frozenset({"multiply", "power", "left_shift"})
 _BOUNDS: Final = frozenset({"bitwise_and", "remainder", "fmod"})
 _GREATEST: Final = (1 << 63) - 1
 _GREATEST_SIZE: Final = 1 << 31
-"""A loop of more turns, or an axis that is longer, takes too long to matter."""
+"""Larger numbers of iterations and longer axes do not occur in practice."""
 
 
-def may_outgrow(turn: Graph, carried: Sequence[tuple[Value, Value]], length: Any) -> bool:
-    """Whether a turn computes a whole number of Python's for which 64 bits may be too few.
+def may_outgrow(iteration: Graph, carried: Sequence[tuple[Value, Value]], length: Any) -> bool:
+    """Whether an iteration computes a Python int that may exceed 64 bits.
 
-    `carried` are the whole numbers that a turn gets and leaves; its first input is its number, below `length`.
+    `carried` holds the Python ints before and after an iteration. Its first input is its number, below `length`.
     """
-    if any(_inputs_of(after, turn).get(before, False) for before, after in carried):
+    if any(_inputs_of(after, iteration).get(before, False) for before, after in carried):
         return True
-    greatest = {turn.inputs[0]: length if type(length) is int else _GREATEST_SIZE}
-    for call in turn.calls:
+    greatest = {iteration.inputs[0]: length if type(length) is int else _GREATEST_SIZE}
+    for call in iteration.calls:
         found = _magnitude(call, greatest)
         if found is not None:
             if found > _GREATEST:
@@ -31,7 +31,7 @@ def may_outgrow(turn: Graph, carried: Sequence[tuple[Value, Value]], length: Any
 
 
 def _magnitude(call: Call, known: Mapping[Value, int]) -> int | None:
-    """What a number is at most, without its sign, if it is computed from the number of the turn alone."""
+    """The greatest magnitude of a number that depends only on the number of the iteration."""
     rule = _MAGNITUDES.get(call.op)
     if rule is None or call.outputs[0].ndim or call.outputs[0].dtype.kind not in "iu":
         return None
@@ -61,7 +61,7 @@ _MAGNITUDES: Final[dict[str, Callable[..., int]]] = {
 
 
 def _inputs_of(value: Value, graph: Graph) -> dict[Value, bool]:
-    """The inputs of a graph that a value is computed from without a remainder, and whether by products, too."""
+    """The inputs of a graph that a value is computed from without a remainder, and whether products are involved."""
     makes = {output: call for call in graph.calls for output in call.outputs}
     found: dict[Value, bool] = {}
     seen, stack = set[tuple[Value, bool]](), [(value, False)]

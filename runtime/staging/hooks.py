@@ -1,6 +1,6 @@
-"""`Hooks`: what converted code calls in place of operators and statements that tracing has to see.
+"""`Hooks`: what converted code calls instead of operators and statements that tracing must handle.
 
-Where nothing is traced, each does what Python does.
+Without a trace, each hook does what Python does.
 """
 
 import ast
@@ -36,8 +36,8 @@ from .dictionaries import has_key, is_unknown_key
 from .loops import (
     NUMBER,
     ROWS,
+    IterationRaisesError,
     RunsInPythonError,
-    TurnRaisesError,
     is_long,
     is_returned,
     known_loop,
@@ -56,13 +56,13 @@ from .operators import (
     users_method,
 )
 from .python_functions import callee, shown
-from .ranges import StagedRange, Turns, Zipped, plainly, turns_of
-from .tables import looked_up, most_turns, note_range, range_of_known, stored, with_adopted
+from .ranges import Iterations, StagedRange, Zipped, iterations_of, plainly
+from .tables import looked_up, most_iterations, note_range, range_of_known, stored, with_adopted
 from .texts import printed, raised
 
 
 class Hooks:
-    """The hooks of one function and of those defined in it."""
+    """The hooks of a function and of the functions defined in it."""
 
     UNSET = UNSET
     slice = slice
@@ -71,7 +71,7 @@ class Hooks:
     item = staticmethod(looked_up)
     shown = staticmethod(shown)
     store = staticmethod(stored)
-    turns = staticmethod(lambda iterated: with_adopted(plainly(iterated)))
+    iterations = staticmethod(lambda iterated: with_adopted(plainly(iterated)))
     iterator = staticmethod(lambda iterated: iter(with_adopted(plainly(iterated))))
     is_staged = staticmethod(is_unknown)
     percent = staticmethod(percent)
@@ -89,9 +89,9 @@ class Hooks:
     def __init__(self, unit: Unit, function: FunctionType) -> None:
         self._unit, self._module = unit, function.__globals__
         self.__wrapped__ = function
-        """The function as it was before it was converted. What runs its blocks can reach what it reaches."""
+        """The function before conversion. Its blocks use its globals and its closure."""
         self._jumps = 0
-        """How many jumps have been traced that depend on values."""
+        """The number of traced jumps that depend on values."""
 
     # ---- expressions ---------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class Hooks:
         return first
 
     def _joined(self, join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) -> Any:
-        """``first and other()``, or ``or``: of two truths one operation, else a branch that gives either."""
+        """``first and other()``, or ``or``: one operation on two booleans, otherwise a branch."""
 
         def either(given: Callable[[], Any]) -> Any:
             return self.choose(first, *((lambda: first, given) if first_if else (given, lambda: first)))
@@ -189,7 +189,7 @@ class Hooks:
         return Outcome(RETURNED, value, names)
 
     def refuse_jump(self, line: int) -> None:
-        """A jump under a traced condition that leads out of what Python runs."""
+        """Refuse a jump under a traced condition out of a block that Python runs."""
         raise ConcretizationError(
             "a `return`, `break` or `continue` under a condition on values leads out of a `with`, `try` or `match` "
             "block, which Python runs. Set a variable there, and test it after the block",
@@ -197,12 +197,12 @@ class Hooks:
         )
 
     def branch(self, number: int, test: Any, names: Mapping[str, Any]) -> Any:
-        """An ``if`` that both sides of fall through: what its variables are afterwards."""
+        """An ``if`` without jumps: the values of its variables afterwards."""
         site = self._unit.sites[number]
         return _state(site, self._chosen(site, test, names))
 
     def leave(self, number: int, test: Any, names: Mapping[str, Any]) -> Outcome:
-        """An ``if``, and what follows it up to the end of the function, or of the turn."""
+        """An ``if`` with the statements after it, up to the end of the function or of the iteration."""
         self._jumps += 1
         found = self._chosen(self._unit.sites[number], test, names)
         return Outcome(found.kind, found.value, {**names, **found.names})
@@ -215,7 +215,7 @@ class Hooks:
             return self._choice(site, where, np.reshape(test, ()), orelse, body, site.names, names)
         except (TracemillError, RecursionError) as failure:
             known = guarded_value(test._trace, test.value, "the test of an `if` that a program cannot hold")
-            if known is not None:  # the program is then for calls that go the same way
+            if known is not None:  # the program is then for calls that take the same branch
                 return body() if known else orelse()
             if not isinstance(failure, SideEffectError) and test._trace.numbers_behind(test.value):
                 _ask_for_value(test, wanted=type(failure) is not ConcretizationError)
@@ -228,13 +228,13 @@ class Hooks:
         return self._after(site, self._staged_while(site, names), names)
 
     def tried_while(self, number: int, names: Mapping[str, Any]) -> Any:
-        """A ``while`` with jumps, if one of them depends on values; None if Python is to run it."""
+        """A ``while`` with jumps, if one of them depends on values; None if Python should run it."""
         site = self._unit.sites[number]
         if current_trace() is None or site.refusal:
             return None
         try:
             found = self._staged_while(site, names, only_if_left=True)
-        except Exception as error:  # turn by turn it may work, or fails where it does
+        except Exception as error:  # unrolled, it may work, or fail at the right place
             _raise_own_fault(error)
             return None
         return self._after(site, found, names)
@@ -246,17 +246,17 @@ class Hooks:
         def goes_on(given: Mapping[str, Any]) -> Any:
             return test.run(self, self._module, given)
 
-        def turn(given: Mapping[str, Any]) -> Outcome:
+        def iteration(given: Mapping[str, Any]) -> Outcome:
             found: Outcome = body.run(self, self._module, given)
             return found
 
         try:
             with self._watching(site, where, names) as watch:
-                found = while_loop(where, site, names, goes_on, turn, watch, only_if_left=only_if_left)
-        except TurnRaisesError:
+                found = while_loop(where, site, names, goes_on, iteration, watch, only_if_left=only_if_left)
+        except IterationRaisesError:
             if only_if_left:
                 raise
-            return self._raised_at_first(site, where, goes_on(names), turn, names)
+            return self._raised_at_first(site, where, goes_on(names), iteration, names)
         return found.applied()
 
     def _raised_at_first(
@@ -264,29 +264,31 @@ class Hooks:
         site: Site,
         where: str,
         test: Any,
-        turn: Callable[[Mapping[str, Any]], Outcome],
+        iteration: Callable[[Mapping[str, Any]], Outcome],
         names: Mapping[str, Any],
     ) -> Outcome:
-        """A loop whose first turn raises an error, if there is one."""
+        """A loop whose first iteration, if it runs, raises an error."""
         without = Outcome(FELL, UNSET, names)
         if not is_unknown(test):
-            return turn(names) if test else without
+            return iteration(names) if test else without
         return self._choice(
-            site, where, np.reshape(test, ()), lambda: without, lambda: turn(names), (), names
+            site, where, np.reshape(test, ()), lambda: without, lambda: iteration(names), (), names
         )
 
     def resumed(self, number: int, left: Outcome, remaining: "Iterator[Any] | None" = None) -> Any:
-        """A loop that Python runs, from the turn on that values may have ended: each further one is a branch."""
+        """The rest of a loop that Python runs, after an iteration that may have ended it depending on values.
+
+        Each further iteration is a branch."""
         site = self._unit.sites[number]
         self._check(site, "while" if remaining is None else "for")
         if remaining is None:
             found = self._unless_left(site, left, lambda: self._rest_of_while(site, left))
             return self._after(site, found, {**left.names, **found.names})
-        left = self._turns(site, left, remaining)
+        left = self._iterations(site, left, remaining)
         return self._after(site, left, left.names)
 
     def _rest_of_while(self, site: Site, left: Outcome) -> Outcome:
-        """The further turns of a loop: as one loop or, where no program can hold that, one by one for these values."""
+        """The further iterations of a loop, as one loop. If that is not possible, it is unrolled for these values."""
         test, body = site.blocks
         try:
             return self._staged_while(site, left.names)
@@ -307,19 +309,19 @@ class Hooks:
                 left = Outcome(found.kind, found.value, {**left.names, **found.names})
             return left
 
-    def _turns(self, site: Site, left: Outcome, remaining: "Iterator[Any]") -> Outcome:
-        """What further turns of a loop leave, each of which runs unless one before it has left the loop."""
+    def _iterations(self, site: Site, left: Outcome, remaining: "Iterator[Any]") -> Outcome:
+        """The outcome of further iterations. Each runs unless an earlier one has left the loop."""
         body = site.blocks[-1]
         for item in remaining:
             if not is_traced(left.kind) and left.kind != FELL:
                 break
-            turn = self._runner(body, {**left.names, ITEM: item})
-            found = self._unless_left(site, left, turn)
+            iteration = self._runner(body, {**left.names, ITEM: item})
+            found = self._unless_left(site, left, iteration)
             left = Outcome(found.kind, found.value, {**left.names, **found.names})
         return left
 
     def _unless_left(self, site: Site, left: Outcome, block: Callable[[], Outcome]) -> Outcome:
-        """What a block of a loop gives, or how the loop was left before."""
+        """The outcome of a block of a loop, or the earlier outcome if the loop has been left."""
         if not is_traced(left.kind):
             return block()
         where = self._where(site, "while" if len(site.blocks) > 1 else "for")
@@ -335,18 +337,18 @@ class Hooks:
         wanted: Sequence[str],
         names: Mapping[str, Any],
     ) -> Outcome:
-        """The outcome of one of two blocks, as a traced test decides."""
+        """The outcome of one of two blocks, which a traced test chooses."""
         watched = self._watching(site, where, names)
         blocks = (("otherwise", orelse), ("then", body))
         return branch_on(watched, where, test, blocks, wanted, site.unset)
 
     def _watching(self, site: Site, where: str, names: Mapping[str, Any]) -> AbstractContextManager[Watch]:
-        """Watch what a statement can change: the variables, and what it mentions of the module."""
+        """Watch the objects that a statement can change, through its variables and the globals that it mentions."""
         reached = {name: self._module[name] for name in site.mentioned if name in self._module} | dict(names)
         return watching(where, reached, self._line(site))
 
     def for_(self, number: int, iterated: Any, names: Mapping[str, Any]) -> Any:
-        """A ``for`` over what can be traced as one loop; None if Python is to run it."""
+        """A ``for`` that is traced as one loop; None if Python should run it."""
         if current_trace() is None:
             return None
         if is_one_of(iterated):
@@ -354,32 +356,32 @@ class Hooks:
         if type(iterated) not in _ITERATED and not is_traced(iterated):
             self._refuse_to_use_up(number, iterated)
             return None
-        turns, site = turns_of(iterated), self._unit.sites[number]
-        if turns is None:
+        iterations, site = iterations_of(iterated), self._unit.sites[number]
+        if iterations is None:
             return None
-        if is_traced(turns.length):
-            if turns.length._trace.numbers_behind(turns.length.value):
-                operator.index(turns.length)  # a size: the program is made again, for its value
+        if is_traced(iterations.length):
+            if iterations.length._trace.numbers_behind(iterations.length.value):
+                operator.index(iterations.length)  # a size: the function is traced again, for its value
             self._check(site, "for")
-            return self._after(site, self._staged(site, turns, names), names)
-        found: Outcome | str = "it asks what only Python's own numbers and variables answer"
-        if self._is_worth_a_try(site, turns.length):
-            found = self._tried(site, turns, names)
+            return self._after(site, self._staged(site, iterations, names), names)
+        found: Outcome | str = "it needs Python's own numbers and variables"
+        if self._is_worth_a_try(site, iterations.length):
+            found = self._tried(site, iterations, names)
         if isinstance(found, Outcome):
             return self._after(site, found, names)
-        if isinstance(turns.length, SymbolicSize):
-            turns.length.whole(f"the loop at {self._place(site)} runs turn by turn, since {found}")
+        if isinstance(iterations.length, SymbolicSize):
+            iterations.length.whole(f"the loop at {self._place(site)} is unrolled, since {found}")
         return None
 
     def _over_one_of(self, number: int, iterated: Any, names: Mapping[str, Any]) -> Any:
-        """A ``for`` over one of several lists: a branch for each."""
+        """A ``for`` over one of several lists, as a branch for each."""
         site = self._unit.sites[number]
         self._check(site, "for")
         entries, place = entries_of(iterated), place_of(iterated)
 
         def over(at: int) -> Outcome:
             def own() -> Outcome:
-                return self._turns(site, Outcome(FELL, UNSET, names), iter(entries[at]))
+                return self._iterations(site, Outcome(FELL, UNSET, names), iter(entries[at]))
 
             if at == len(entries) - 1:
                 return own()
@@ -391,7 +393,7 @@ class Hooks:
         return self._after(site, over(0), names)
 
     def _refuse_to_use_up(self, number: int, iterated: Any) -> None:
-        """An iterator that is not made in a turn gives each of them something else."""
+        """Refuse a loop over an iterator from outside the block, because its items differ each time."""
         node = self._unit.sites[number].node
         if (
             is_watched()
@@ -400,62 +402,64 @@ class Hooks:
             and isinstance(node.iter, ast.Name)
         ):
             raise SideEffectError(
-                f"`{node.iter.id}` gives something new in each turn, in a branch or a loop that depends on values, "
-                "which is traced once: make it a list before",
+                f"`{node.iter.id}` is an iterator, which gives other items each time, and this loop is in a branch or "
+                "a loop that depends on values, which is traced once: make it a list before",
                 location_at(self._unit.file, node.lineno),
             )
 
-    def _tried(self, site: Site, turns: Turns, names: Mapping[str, Any]) -> Outcome | str:
-        """A ``for`` as one loop of the program; why Python is to run it, turn by turn, if it is."""
+    def _tried(self, site: Site, iterations: Iterations, names: Mapping[str, Any]) -> Outcome | str:
+        """A ``for`` as one loop of the program, or the reason why Python should run it."""
         if site.refusal:
             return site.refusal
         try:
-            return self._staged(site, turns, names)
-        except Exception as error:  # turn by turn it may work, or fails where it does
+            return self._staged(site, iterations, names)
+        except Exception as error:  # unrolled, it may work, or fail at the right place
             _raise_own_fault(error)
             return error.message if isinstance(error, TracemillError) else str(error)
 
     @staticmethod
     def _is_worth_a_try(site: Site, length: int) -> bool:
-        """Whether a loop of known length is traced as one: a long one, or one that values may end."""
+        """Whether to trace a loop of known length as one: if it is long, or if values may end it."""
         return is_long(site, length) or (site.has_jump and bool(length > 0))
 
-    def _staged(self, site: Site, turns: Turns, names: Mapping[str, Any]) -> Outcome:
+    def _staged(self, site: Site, iterations: Iterations, names: Mapping[str, Any]) -> Outcome:
         """A ``for`` as one loop of the program."""
         where, body = self._where(site, "for"), site.blocks[0]
-        ranges = [range_of_known(array) for array in turns.rows]
-        most = most_turns(turns.length)
+        ranges = [range_of_known(array) for array in iterations.rows]
+        most = most_iterations(iterations.length)
 
-        def turn(given: Mapping[str, Any]) -> Outcome:
+        def iteration(given: Mapping[str, Any]) -> Outcome:
             at = given[NUMBER]
             if most is not None:
                 note_range(at, (0, most - 1))
             for row, ends in zip(given.get(ROWS, ()), ranges, strict=False):
                 note_range(row, ends)
             rows = given.get(ROWS, ())
-            item = turns.item(at, rows) if len(rows) == len(turns.rows) else turns.item_at(at)
-            note_range(item, turns.ends)
+            item = iterations.item(at, rows) if len(rows) == len(iterations.rows) else iterations.item_at(at)
+            note_range(item, iterations.ends)
             outcome = body.run(self, self._module, {**given, ITEM: item})
             return Outcome(outcome.kind, outcome.value, {**outcome.names, NUMBER: at + 1})
 
         jumps, numbered = self._jumps, {**names, NUMBER: 0}
-        if not is_traced(turns.length):
+        if not is_traced(iterations.length):
             with self._watching(site, where, names) as watch:
-                found = known_loop(where, site, names, turn, turns, lambda: self._jumps > jumps, watch)
+                found = known_loop(
+                    where, site, names, iteration, iterations, lambda: self._jumps > jumps, watch
+                )
             return found.applied()
 
         def goes_on(given: Mapping[str, Any]) -> Any:
-            return given[NUMBER] < turns.length
+            return given[NUMBER] < iterations.length
 
         try:
             with self._watching(site, where, names) as watch:
-                found = while_loop(where, site, numbered, goes_on, turn, watch, most=most)
-        except TurnRaisesError:
-            return self._raised_at_first(site, where, goes_on(numbered), turn, numbered)
+                found = while_loop(where, site, numbered, goes_on, iteration, watch, most=most)
+        except IterationRaisesError:
+            return self._raised_at_first(site, where, goes_on(numbered), iteration, numbered)
         return found.applied()
 
     def _after(self, site: Site, found: Outcome, names: Mapping[str, Any]) -> Any:
-        """The variables after a loop; the outcome of the rest of the region, if the loop may return."""
+        """The variables after a loop; if the loop may return, the outcome of the rest of the region."""
         rest = site.rest
         if rest is None:
             return _state(site, found)
@@ -503,13 +507,13 @@ Conversion.hooks, Conversion.callee = Hooks, staticmethod(callee)
 
 
 def _raise_own_fault(error: Exception) -> None:
-    """With ``TRACEMILL_CHECK``, raise a fault of Tracemill's that kept a loop from being traced as one."""
+    """With ``TRACEMILL_CHECK``, raise a bug of Tracemill that kept a loop from being traced as one."""
     if checking() and not isinstance(error, (TracemillError, RunsInPythonError)):
         raise error
 
 
 def _ask_for_value(test: Any, *, wanted: bool) -> None:
-    """Have the program made again, for the values of the arguments that decide a test."""
+    """Have the function traced again, for the values of the arguments that decide a test."""
     try:
         bool(test)
     except ConcretizationError as error:
@@ -519,7 +523,7 @@ def _ask_for_value(test: Any, *, wanted: bool) -> None:
 
 @contextmanager
 def _running_if(test: Any) -> Generator[None]:
-    """What Python may not run, as values decide: it must do nothing but compute."""
+    """Within the block is code that Python might not run: it may only compute."""
     if not is_unknown(test):
         yield
         return
@@ -532,7 +536,7 @@ def _state(site: Site, found: Outcome) -> tuple[Any, ...]:
 
 
 def _is_in(x: Any, container: Any, name: str) -> Any:
-    """``x in container``, of what can be compared one by one."""
+    """``x in container``, by comparing with each item."""
     if is_one_of(x):
         return OneOf.asked(x, lambda one: _is_in(one, container, name))
     if is_one_of(container):

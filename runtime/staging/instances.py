@@ -1,4 +1,4 @@
-"""`maker`: how converted code makes an object of a class of the user's."""
+"""`maker`: how converted code makes an object of a user's class."""
 
 import sys
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from ...compiler.frontend.reached import note_made
 
 
 def maker(made: type) -> Callable[..., Any]:
-    """Makes an object of a class of the user's with its ``__init__`` converted; other classes make theirs as ever."""
+    """A function that makes an object of a user's class with its ``__init__`` converted; any other class itself."""
     if not _is_users(made):
         return made
     start: Any = made.__init__  # type: ignore[misc]

@@ -1,6 +1,6 @@
 """`heapq`, `bisect` and `statistics` of traced numbers.
 
-Python's own `statistics` computes with fractions; sums here lose nothing to rounding either.
+Python's `statistics` computes with fractions. The sums here also have no rounding errors.
 """
 
 import ast
@@ -26,7 +26,7 @@ _HEAPS: Final = ("heappush", "heappop", "heapify", "heapreplace", "heappushpop")
 
 
 def library_meanings(callee: Callable[[Any], Any]) -> dict[Any, Callable[..., Any]]:
-    """Function of Python's library -> what converted code calls in its place."""
+    """Maps functions of Python's library to those that converted code calls instead."""
     found: dict[Any, Callable[..., Any]] = {getattr(heapq, name): _of_heap(name) for name in _HEAPS}
     found |= {
         heapq.nlargest: _extreme(heapq.nlargest, callee, reverse=True),
@@ -41,9 +41,9 @@ def library_meanings(callee: Callable[[Any], Any]) -> dict[Any, Callable[..., An
 
 @lru_cache(1)
 def _python_heapq() -> ModuleType:
-    """`heapq` as it is written in Python: its functions are C, which knows no traced numbers."""
+    """The Python version of `heapq`, because the C version does not know traced numbers."""
     tree = ast.parse(inspect.getsource(heapq))
-    tree.body = [node for node in tree.body if not isinstance(node, ast.Try)]  # each takes a function from C
+    tree.body = [node for node in tree.body if not isinstance(node, ast.Try)]  # each imports a C function
     module = ModuleType("heapq")
     module.__file__ = heapq.__file__
     exec(compile(tree, heapq.__file__, "exec"), vars(module))
@@ -66,7 +66,7 @@ def _holds_unknown(x: Any) -> bool:
 
 
 def _extreme(own: Any, callee: Callable[[Any], Any], *, reverse: bool) -> Callable[..., Any]:
-    """``nlargest`` and ``nsmallest``, which give what sorting gives."""
+    """``nlargest`` and ``nsmallest``, by sorting."""
 
     def function(n: int, entries: Any, key: Any = None) -> Any:
         listed = list(entries)
@@ -94,7 +94,7 @@ _Error: Final = statistics.StatisticsError
 
 
 def _statistics_meanings() -> dict[Any, Callable[..., Any]]:
-    """Function of `statistics` -> what converted code calls in its place."""
+    """Maps functions of `statistics` to those that converted code calls instead."""
     return {getattr(statistics, name): _of_data(name, meaning) for name, meaning in _MEANINGS.items()}
 
 

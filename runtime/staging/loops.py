@@ -1,7 +1,7 @@
-"""A loop whose test or bounds are traced: its body is traced once, and a loop of the program runs it.
+"""A Python loop as one loop of the program: its body is traced once.
 
-The variables that the body binds, and that are read later, are carried from turn to turn. What it writes to arrays is
-carried as well, as in the loops of `control_flow`.
+Variables that the body binds and that are read later are carried from one iteration to the next. So is memory that it
+writes to, as in the loops of `control_flow`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,33 +32,33 @@ from ..eager.nested_function import NestedFunction, Result
 from ..eager.run import zeros
 from ..trees import structure
 from .growing_numbers import may_outgrow
-from .ranges import Turns
+from .ranges import Iterations
 
-Turn = Callable[[Mapping[str, Any]], Outcome]
+Iteration = Callable[[Mapping[str, Any]], Outcome]
 HEAVY: Final = 32
-"""A loop with loops or branches in it is a loop of the program if its turns together weigh as much."""
+"""A loop that contains loops or branches becomes a loop of the program if its iterations weigh this much together."""
 _MOST_FORMS: Final = 16
-"""How many texts, or other values that are no numbers, a variable of a loop may have."""
+"""The most strings, or other values that are not numbers, that a variable of a loop may have."""
 VERY_LONG: Final = 256
-"""A loop of as many turns is one even where to write it out would tell arrays apart."""
+"""A loop of this many iterations is never unrolled, even if that would tell apart arrays that may share memory."""
 NUMBER: Final = f"{HOOKS}_number"
-"""The variable that holds the number of a turn."""
+"""The variable that holds the number of the iteration."""
 ROWS: Final = f"{HOOKS}_rows"
-"""The variable that holds the rows that a turn gets."""
+"""The variable that holds the rows of the iteration."""
 _KIND = "_kind"
 _VALUE = "_value"
 
 
 class RunsInPythonError(Exception):
-    """A loop is better written out; the text says why: "no value ends it"."""
+    """A loop should be unrolled. The message says why: "no value ends it"."""
 
 
-class TurnRaisesError(RunsInPythonError):
-    """Whatever the values are, a turn ends with an error of the user's: there is one turn at most."""
+class IterationRaisesError(RunsInPythonError):
+    """Each iteration raises an error of the user, whatever the values are. So there is at most one iteration."""
 
 
 class _MoreFormsError(Exception):
-    """A turn leaves a variable in forms that it is not carried in."""
+    """An iteration leaves a variable in a form that is not carried yet."""
 
     def __init__(self, name: "str | Slot", forms: Sequence[Held]) -> None:
         super().__init__(name)
@@ -66,24 +66,24 @@ class _MoreFormsError(Exception):
 
 
 class StagedLoop:
-    """The variables that a loop carries, and their types, found by tracing its body until they settle."""
+    """The variables that a loop carries and their types, which are found by tracing its body until they settle."""
 
     def __init__(
-        self, where: str, site: Site, names: Mapping[str, Any], watch: Watch, *, has_turns: bool
+        self, where: str, site: Site, names: Mapping[str, Any], watch: Watch, *, has_iterations: bool
     ) -> None:
-        self.where, self.site, self.names, self.has_turns = where, site, names, has_turns
+        self.where, self.site, self.names, self.has_iterations = where, site, names, has_iterations
         self.watch = watch
         self.slots: dict[Slot, Any] = {}
-        """The attributes and entries that the last turn has changed."""
+        """The attributes and entries that the last iteration changed."""
         self.held: dict[str | Slot, Held] = {}
-        """What is carried, taken apart, as it is before the loop."""
+        """The flattened values of carried variables before the loop."""
         self.rows: Sequence[Any] = ()
-        """The rows that the last turn got."""
+        """The rows of the last iteration."""
         self.fixed: dict[str, Held] = {}
-        """Arrays that are not known to be rebound: what is written to them is seen by all that share their memory."""
+        """Variables with arrays that are not rebound, as far as known. Writes to these arrays are carried as memory."""
         self.carry = Carry(where, "carried", [])
         self.returned = range(0)
-        """The places of what a turn returns: it is the last one, so that nothing writes to that in the loop."""
+        """The places of a value that an iteration returns. It is the last one, so nothing writes to them later."""
         for name in [NUMBER, *site.names] if NUMBER in names else site.names:
             if name in names:
                 one = held(names[name])
@@ -108,7 +108,7 @@ class StagedLoop:
         return structure((([0] * len(before) + [0] * len(self.carry.leaves),), {}))
 
     def _given(self, leaves: Sequence[Any]) -> tuple[dict[str, Any], dict[Slot, Any]]:
-        """The variables, and attributes and entries, as a turn finds them."""
+        """The variables, and the attributes and entries, at the start of an iteration."""
         following = iter(leaves)
         given, slots = dict(self.names), dict[Slot, Any]()
         for key, one in self.held.items():
@@ -119,16 +119,16 @@ class StagedLoop:
                 given[key] = value
         return given, slots
 
-    def _turn(self, turn: Turn, leaves: Sequence[Any]) -> list[Any]:
+    def _iteration(self, iteration: Iteration, leaves: Sequence[Any]) -> list[Any]:
         self.trace, self.entering = require_trace(), list(leaves)
         self.trace.owns_arguments = True
         given, slots = self._given(leaves)
         try:
-            self.outcome, self.slots = self.watch.run(lambda: turn(given), slots)
+            self.outcome, self.slots = self.watch.run(lambda: iteration(given), slots)
         except Exception as error:
             if line_of_raise(error) is None:
                 raise
-            raise TurnRaisesError("its first turn raises an error") from error
+            raise IterationRaisesError("its first iteration raises an error") from error
         parts: tuple[Mapping[Any, Any], ...] = self.outcome.names, self.slots
         names: dict[str | Slot, Any] = {key: x for part in parts for key, x in part.items()}
         if _KIND in self.held:
@@ -139,14 +139,14 @@ class StagedLoop:
         for name, before in self.held.items():
             if name not in names:
                 raise CarryMismatchError(
-                    f"{self.where}: `{name}` is set before a turn, and not after it", user_location()
+                    f"{self.where}: `{name}` is set before an iteration but not after it", user_location()
                 )
             found += self._as_before(name, before, held(names[name])).arrays
         self.leaving = found
         return found
 
     def _as_before(self, name: "str | Slot", before: Held, after: Held) -> Held:
-        """What a turn leaves in a variable, in the form in which it found it."""
+        """The new value of a variable, in the form in which it is carried."""
         if before.has_form_of(after):
             return after
         require_operators()
@@ -155,29 +155,29 @@ class StagedLoop:
         if new or len(forms) == 1:
             if len(forms) + len(new) > _MOST_FORMS:
                 raise CarryMismatchError(
-                    f"{self.where}: `{name}` is {before} before a turn and {after} after it: it has another length or "
-                    "other parts in each turn, and a loop on traced values must know them all",
+                    f"{self.where}: `{name}` is {before} before an iteration and {after} after it: a loop on traced "
+                    "values cannot change the length or structure of a variable",
                     user_location(),
                 )
             raise _MoreFormsError(name, [*forms, *new])
         return as_one_of(after, forms)
 
     def _carry_one_of(self, name: "str | Slot", forms: Sequence[Held]) -> None:
-        """Carry a variable as one of several values."""
+        """Carry a variable as a `OneOf` of these forms."""
         before, self.held = self.held | {name: as_one_of(self.held[name], forms)}, {}
         self.carry = Carry(self.where, "carried", [])
         for key, one in before.items():
             self._add(key, one)
 
-    def traced(self, turn: Turn, counted: Sequence[Argument] = ()) -> NestedFunction:
-        """A turn, with types that it gives back as it gets them; it may be given its number, and rows."""
+    def traced(self, iteration: Iteration, counted: Sequence[Argument] = ()) -> NestedFunction:
+        """The traced iteration, whose carried types are the same before and after it. It may get a number and rows."""
 
         def body(leaves: list[Any]) -> list[Any]:
             if not counted:
-                return self._turn(turn, leaves)
+                return self._iteration(iteration, leaves)
             end = len(leaves) - len(counted) + 1
             more, self.rows = {NUMBER: leaves[0], ROWS: leaves[end:]}, leaves[end:]
-            return self._turn(lambda names: turn({**names, **more}), leaves[1:end])
+            return self._iteration(lambda names: iteration({**names, **more}), leaves[1:end])
 
         body.__name__ = f"{self.name}_body"
         while True:
@@ -191,7 +191,7 @@ class StagedLoop:
                 continue
             names = {name: as_adopted(x) for name, x in self.names.items()}
             if any(names[name] is not x for name, x in self.names.items()):
-                self.names = names  # what was read before the first write was NumPy's alone
+                self.names = names  # trace again: before the first write, the NumPy array itself was read
             elif not self._grown() and not self._promoted(step.results):
                 self._check_sharing(step, min(1, len(counted)))
                 return step
@@ -201,7 +201,7 @@ class StagedLoop:
         return "while" if "while" in self.where else "for"
 
     def _grown(self) -> bool:
-        """Carry what the last turn has shown to be carried as well."""
+        """Also carry what the last iteration has changed."""
         before = len(self.held)
         outcome = self.outcome
         for slot in self.slots:
@@ -223,25 +223,25 @@ class StagedLoop:
                 or name not in self.site.after
             ):
                 continue
-            if not self.has_turns and name in self.site.unset:
+            if not self.has_iterations and name in self.site.unset:
                 raise CarryMismatchError(
-                    f"{self.where}: `{name}` is set in the loop alone, which may have no turn, and is read after it: "
-                    f"set `{name}` before the loop",
+                    f"{self.where}: `{name}` is set only in the loop, which may have no iterations, and is read after "
+                    f"it: set `{name}` before the loop",
                     user_location(),
                 )
             self._add_zeros(name, held(outcome.names[name]))
         return len(self.held) > before
 
     def _add_zeros(self, name: str, one: Held) -> None:
-        """Carry a variable that is not set before the loop. Its arrays are no longer there: the trace is over."""
+        """Carry a variable that is not set before the loop. It starts with zeros."""
         blank = [zeros(leaf_type(x, name)) if (weak := weak_type(x)) is None else weak(0) for x in one.arrays]
         self._add(name, held(one.filled(blank)))
 
     def _check_sharing(self, step: NestedFunction, offset: int) -> None:
-        """Refuse what would be another program if carried arrays share memory, and remember who may share it later.
+        """Refuse writes to memory that another variable shares.
 
-        A turn gets each carried array as memory of its own. That is right as long as nobody writes to memory that
-        another variable sees, too.
+        Each iteration gets every carried array as separate memory. That is correct as long as the loop does not write
+        to memory that another variable can see.
         """
         written = {place - offset for place in step.written if type(place) is int}
         places = [
@@ -256,7 +256,7 @@ class StagedLoop:
         stale = [array._storage.unreadable for array in captured if is_traced(array)]
         if any(stale):
             raise SharedMemoryError(
-                f"the {self.where} uses an array in each turn that {next(filter(None, stale))}",
+                f"the {self.where} uses an array in each iteration that {next(filter(None, stale))}",
                 location_at(self.site.file, self.site.line),
             )
         for i in places:
@@ -265,23 +265,22 @@ class StagedLoop:
                 is_seen = not is_traced(leaf) or leaf._storage.trace.is_seen_outside(leaf._storage)
                 if is_seen or before.count(memory(leaf)) > 1 or memory(leaf) in step.captured:
                     raise SharedMemoryError(
-                        f"the {self.where} writes to `{name}`, and rebinds it: others see the array that it was before "
-                        f"the loop. Begin with a copy, {name} = {name}.copy()",
+                        f"the {self.where} writes to `{name}` and rebinds it, but the array that it was before the "
+                        f"loop is also used elsewhere. Begin with a copy, {name} = {name}.copy()",
                         location_at(self.site.file, self.site.line),
                     )
             others = groups[i] - {i}
             if (others & step.written.keys()) or (groups[i] & written and others - {memory(leaf)}):
                 raise SharedMemoryError(
-                    f"the {self.where} binds `{name}` to an array that another variable has, too, and writes to one of "
-                    f"them: bind a copy, {name} = ….copy()",
+                    f"the {self.where} binds `{name}` to the array of another variable and writes to one of them: bind "
+                    f"a copy, {name} = ….copy()",
                     location_at(self.site.file, self.site.line),
                 )
 
     def _memory_groups(self, places: Sequence[int]) -> dict[int, set[int]]:
-        """For each carried array all that may be one memory with it in some turn: carried ones, by place, and others.
+        """For each carried array, the arrays that may have the same memory in some iteration.
 
-        The others are those from outside, by their `memory`, of which the carried array is one before the loop or after
-        a turn.
+        Carried arrays are given by place; arrays from outside by their `memory`.
         """
         groups = {i: {i, memory(self.carry.leaves[i])} for i in places}
         holder = {id(self.entering[i]._storage): i for i in places}
@@ -293,7 +292,7 @@ class StagedLoop:
             for storage in (new._storage, *(other for other, _ in all_shared_with(new._storage))):
                 if storage.trace is not self.trace:
                     groups[i].add(id(require_trace().known_shadow(storage)))
-                else:  # made in the turn, or carried: whoever has it first stands for it
+                else:  # made in the iteration or carried: the first array that has it stands for it
                     groups[i].add(holder.setdefault(id(storage), i))
         merged: list[set[int]] = []
         for group in groups.values():
@@ -302,12 +301,12 @@ class StagedLoop:
         return {i: next(one for one in merged if i in one) for i in places}
 
     def depends_on_inputs(self, step: NestedFunction, rows: Sequence[Any]) -> bool:
-        """Whether a turn uses a value that is not known: else Python computes, and its numbers stay Python's."""
+        """Whether an iteration uses a value that is not known while tracing. Otherwise Python can run the loop."""
         used: list[Any] = [*self.carry.leaves, *step.captured.values(), *rows]
         return any(is_traced(x) and not x._trace.can_be_known(x.value) for x in used)
 
     def has_views_of(self, arrays: Sequence[Any], step: NestedFunction) -> bool:
-        """Whether it matters that the rows of a turn are views of arrays: one of them is written to, or kept."""
+        """Whether an iteration writes to a row or keeps it, so that rows must be views of their arrays."""
         leaving = [x._storage for x in self.leaving if is_traced(x) and has_memory(x)]
         kept = {id(x) for one in leaving for x in (one, *(other for other, _ in all_shared_with(one)))}
         return any(
@@ -318,7 +317,7 @@ class StagedLoop:
         )
 
     def is_left_by_values(self, step: NestedFunction) -> bool:
-        """Whether it depends on values that are not known how a turn ends, or how one before it did."""
+        """Whether it depends on values unknown while tracing how an iteration ends, or how an earlier one ended."""
         if _KIND not in self.held:
             return False
         graph = step.program.graph
@@ -338,26 +337,26 @@ class StagedLoop:
         return False
 
     def shares(self) -> bool:
-        """Whether variables may be the same memory after the loop, so that later writes would be refused."""
+        """Whether variables may share memory after the loop, so that later writes would be refused."""
         return any(
-            has_memory(leaf) and not self._is_made_in_turn(new)
+            has_memory(leaf) and not self._is_made_in_iteration(new)
             for leaf, new in zip(self.carry.leaves, self.leaving, strict=True)
         )
 
-    def _is_made_in_turn(self, new: Any) -> bool:
-        """Whether an array that a turn leaves is memory of its own, and nothing that was there before."""
+    def _is_made_in_iteration(self, new: Any) -> bool:
+        """Whether an array is new memory that was made in the iteration."""
         if not is_traced(new) or self._from_before(new._storage) or new._views:
             return False
         return not any(new._storage is one._storage for one in self.entering if is_traced(one))
 
     def _from_before(self, storage: Storage) -> list[Storage]:
-        """The memory from before the loop that some memory is, or may be as values decide."""
+        """The memory from before the loop that this is, or may be depending on values."""
         if storage.trace is not self.trace:
             return [storage]
         return [other for other, _ in all_shared_with(storage) if other.trace is not self.trace]
 
     def _entering_as(self, storage: Storage) -> list[Any]:
-        """The arrays from before the loop that some memory is in the first turn, or may be as values decide."""
+        """The arrays that had this memory before the loop, or may have had it depending on values."""
         now = {id(storage), *(id(other) for other, _ in all_shared_with(storage))}
         return [
             leaf
@@ -366,7 +365,7 @@ class StagedLoop:
         ]
 
     def _note_sharing(self, leaves: Sequence[Any]) -> None:
-        """Note which arrays may be the same memory after the loop, and that some must not be used any more."""
+        """Note which arrays may share memory after the loop, and which must no longer be used."""
         for i, leaf in enumerate(self.carry.leaves):
             if not (has_memory(leaf) and is_traced(leaf) and is_traced(leaves[i])):
                 continue
@@ -376,7 +375,7 @@ class StagedLoop:
                 make_unreadable(
                     leaf._storage, f"the {self.where} has written to as `{name}`, which it also rebinds"
                 )
-            if not (self.has_turns and self._is_made_in_turn(leaving)):
+            if not (self.has_iterations and self._is_made_in_iteration(leaving)):
                 share(leaf._storage, leaves[i]._storage, statement)
             for memory_before in self._from_before(leaving._storage) if i not in self.returned else ():
                 share(memory_before, leaves[i]._storage, statement)
@@ -385,7 +384,7 @@ class StagedLoop:
         self._note_shared_results(leaves)
 
     def _note_shared_results(self, leaves: Sequence[Any]) -> None:
-        """Two variables that the last turn may have left as one array."""
+        """Note pairs of variables that may be the same array after the last iteration."""
         places = [i for i, leaf in enumerate(self.leaving) if has_memory(leaf) and is_traced(leaf)]
         for at, i in enumerate(places):
             for j in places[at + 1 :]:
@@ -395,14 +394,14 @@ class StagedLoop:
                     share(leaves[i]._storage, leaves[j]._storage, f"the {self.where}, which binds {names},")
 
     def _promoted(self, results: Sequence[Result]) -> bool:
-        """Whether a type had to be promoted to that which a turn gives."""
+        """Promote the carried types to those after an iteration. Returns whether one changed."""
         changed, carry = False, self.carry
         for place, result in enumerate(results[: len(carry.leaves)]):
             type_, weak = carry.types[place], carry.weak[place]
             if not same_shape(type_.shape, result.type.shape):
                 raise CarryMismatchError(
-                    f"{self.where}: `{carry.paths[place]}` is {type_} before a turn and {result} after it: a loop on "
-                    "traced values keeps shapes",
+                    f"{self.where}: `{carry.paths[place]}` is {type_} before an iteration and {result} after it: "
+                    "a loop on traced values cannot change a shape",
                     user_location(),
                 )
             kinds = [
@@ -417,7 +416,7 @@ class StagedLoop:
         return changed
 
     def outcome_of(self, leaves: Sequence[Any]) -> Outcome:
-        """What the loop leaves behind."""
+        """The outcome of the loop."""
         self._note_sharing(leaves)
         names, slots = self._given(leaves)
         kind, value = names.pop(_KIND, FELL), names.pop(_VALUE, UNSET)
@@ -430,20 +429,20 @@ def while_loop(
     site: Site,
     names: Mapping[str, Any],
     test: Callable[[Mapping[str, Any]], Any],
-    turn: Turn,
+    iteration: Iteration,
     watch: Watch,
     *,
     most: int | None = None,
-    has_turns: bool = False,
+    has_iterations: bool = False,
     only_if_left: bool = False,
 ) -> Outcome:
-    """A loop as long as a test holds; at most `most` turns.
+    """A loop that runs while a test is true, for at most `most` iterations.
 
     Raises:
-        RunsInPythonError: it is wanted `only_if_left` by a jump that depends on values, and is not.
+        RunsInPythonError: with `only_if_left`, if no jump out of the loop depends on values.
     """
-    loop = StagedLoop(where, site, names, watch, has_turns=has_turns)
-    step = loop.traced(turn)
+    loop = StagedLoop(where, site, names, watch, has_iterations=has_iterations)
+    step = loop.traced(iteration)
     if only_if_left and not loop.is_left_by_values(step):
         raise RunsInPythonError("no value ends it")
 
@@ -465,7 +464,7 @@ def while_loop(
 
 
 def is_long(site: Site, length: Any) -> bool:
-    """Whether a loop of known length is a loop of the program, rather than written out."""
+    """Whether a loop of known length becomes a loop of the program rather than being unrolled."""
     if site.asks_python or isinstance(length, SymbolicSize):
         return not site.asks_python
     is_flat = site.weight == 1 and not require_trace().may_not_run
@@ -473,7 +472,7 @@ def is_long(site: Site, length: Any) -> bool:
 
 
 def _is_very_long(length: Any) -> bool:
-    """Whether what is written out would be too long, though Python's numbers would stay what they are there."""
+    """Whether the unrolled loop would be too long."""
     return isinstance(length, SymbolicSize) or bool(length >= VERY_LONG)
 
 
@@ -481,45 +480,51 @@ def known_loop(
     where: str,
     site: Site,
     names: Mapping[str, Any],
-    turn: Turn,
-    turns: Turns,
+    iteration: Iteration,
+    iterations: Iterations,
     has_jumped: Callable[[], bool],
     watch: Watch,
 ) -> Outcome:
-    """A loop of known length: counted, unless a jump may end it. `has_jumped` tells whether one depends on values.
+    """A loop of known length: a `scan`, unless a jump may end it. `has_jumped` says whether one depends on values.
 
     Raises:
-        RunsInPythonError: it is short, and no value ends it; or Python's own numbers and arrays are wanted.
+        RunsInPythonError: it is short and no value ends it, or it must run on Python's own numbers and arrays.
     """
-    has_turns = is_known(turns.length >= 1)
+    has_iterations = is_known(iterations.length >= 1)
     loop, slices = (
-        StagedLoop(where, site, names, watch, has_turns=has_turns),
-        slices_of(where, turns.rows, turns.length),
+        StagedLoop(where, site, names, watch, has_iterations=has_iterations),
+        slices_of(where, iterations.rows, iterations.length),
     )
     counter = Argument(ArrayType(INT64, ()), "i", int, is_scalar=True)
-    step = loop.traced(turn, [counter, *slices.arguments])
-    if turns.rows and loop.has_views_of(turns.rows, step):
-        return known_loop(where, site, names, turn, turns.indexed(), has_jumped, watch)
-    are_sizes_known = not isinstance(turns.length, SymbolicSize)
-    if (are_sizes_known or any(loop.carry.weak)) and not loop.depends_on_inputs(step, turns.rows):
-        raise RunsInPythonError("it computes numbers that Python knows in each turn")
-    if may_outgrow(step.program.graph, _whole_numbers(loop, step), turns.length):
-        raise RunsInPythonError("it multiplies whole numbers of Python's, which 64 bits may not hold")
+    step = loop.traced(iteration, [counter, *slices.arguments])
+    if iterations.rows and loop.has_views_of(iterations.rows, step):
+        return known_loop(where, site, names, iteration, iterations.indexed(), has_jumped, watch)
+    are_sizes_known = not isinstance(iterations.length, SymbolicSize)
+    if (are_sizes_known or any(loop.carry.weak)) and not loop.depends_on_inputs(step, iterations.rows):
+        raise RunsInPythonError("it computes numbers that Python knows in each iteration")
+    if may_outgrow(step.program.graph, _whole_numbers(loop, step), iterations.length):
+        raise RunsInPythonError("it computes Python ints that may exceed 64 bits")
     if loop.outcome.kind is not FELL:
         return while_loop(
-            where, site, {**names, NUMBER: 0}, lambda given: given[NUMBER] < turns.length, turn,
-            watch, most=None if isinstance(turns.length, SymbolicSize) else turns.length, has_turns=has_turns,
-        )  # fmt: skip
-    if not (is_long(site, turns.length) or has_jumped()):
+            where,
+            site,
+            {**names, NUMBER: 0},
+            lambda given: given[NUMBER] < iterations.length,
+            iteration,
+            watch,
+            most=iterations.length if are_sizes_known else None,
+            has_iterations=has_iterations,
+        )
+    if not (is_long(site, iterations.length) or has_jumped()):
         raise RunsInPythonError("it is short")
-    if loop.shares() and not _is_very_long(turns.length):
+    if loop.shares() and not _is_very_long(iterations.length):
         raise RunsInPythonError("its variables may be the same array afterwards")
     last, _ = run_loop(step, loop.carry, slices, {}, None, first=0)
     return loop.outcome_of(last)
 
 
 def _whole_numbers(loop: StagedLoop, step: NestedFunction) -> list[tuple[Value, Value]]:
-    """The carried whole numbers of Python's, as a turn gets and leaves them."""
+    """The carried Python ints before and after an iteration."""
     graph = step.program.graph
     return [
         (graph.inputs[1 + place], graph.outputs[step.results[place].index])
@@ -534,7 +539,7 @@ def is_returned(kind: Any) -> Any:
 
 
 def _is_untouched(one: Held, other: Held) -> bool:
-    """Whether a variable is what it was, to the object."""
+    """Whether a variable still holds the same objects."""
     return one.tree == other.tree and all(x is y for x, y in zip(one.leaves, other.leaves, strict=True))
 
 

@@ -1,8 +1,8 @@
-"""`math`'s functions in converted code: of traced numbers, and of symbolic sizes, as in ``math.sqrt(len(x))``.
+"""The functions of `math` in converted code, for traced numbers and for symbolic sizes: ``math.sqrt(len(x))``.
 
-Of sizes they are numbers of the program, as ``n ** 0.5`` is; Python's own would need the size, which leaves the program
-one. What may have no value, such as the root of a difference of fractions, is left to Python's, since they raise where
-NumPy would go on with NaN.
+The result for a size is a number of the program, like ``n ** 0.5``. Python's own function would need the size itself
+and so restrict the program to it. A function that may have no value, such as the root of a difference of fractions, is
+left to Python, because Python raises an error where NumPy would return NaN.
 """
 
 import math
@@ -32,14 +32,14 @@ _LEAST: Final = {
     "sqrt": 0,
     "tanh": 0,
 }
-"""The functions that compute with sizes, and for which they have a value."""
+"""The functions that accept sizes, and the least size for which each is defined."""
 _KEEP_THE_SIGN: Final = frozenset({"add", "convert", "divide", "multiply", "reciprocal", "sqrt"})
 _NAMES: Final = """
     sqrt exp expm1 log log2 log10 log1p sin cos tan sinh cosh tanh fabs copysign fmod cbrt exp2 pow=power
     asin=arcsin acos=arccos atan=arctan atan2=arctan2 asinh=arcsinh acosh=arccosh atanh=arctanh
     degrees radians nextafter
 """.split()
-"""The functions, and what NumPy calls them if it has another name."""
+"""The functions, with NumPy's name for them if it differs."""
 
 
 def _function(name: str, numpys: Any) -> Callable[..., Any]:
@@ -58,14 +58,14 @@ def _function(name: str, numpys: Any) -> Callable[..., Any]:
 
 
 def _computed(ufunc: Any, *args: Any) -> Any:
-    """A weak number, as Python's are: it leaves the dtypes of arrays as they are. ``math.log`` may have a base."""
+    """A weak number, like Python's: it does not change the dtypes of arrays."""
     parts = [ufunc(x.as_number() if isinstance(x, SymbolicSize) else x) for x in args]
     result = parts[0] if len(parts) == 1 else parts[0] / parts[1]
     return wrap(result.value, weak=float)
 
 
 def _has_a_value(x: Any, least: int) -> bool:
-    """Whether a function that needs sizes of at least `least` is defined for a number, whatever the sizes are."""
+    """Whether a function that needs sizes of at least `least` is defined for `x`, whatever the sizes are."""
     if isinstance(x, SymbolicSize):
         return not x.may_overflow and bool(x >= least)  # type: ignore[operator]
     if isinstance(x, TracedArray):
@@ -95,18 +95,18 @@ def _question(own: Any, numpys: Any) -> Callable[[Any], Any]:
 
 
 def is_computed(x: Any) -> bool:
-    """Whether a function of a number is computed by the program, rather than by Python while tracing."""
+    """Whether the program computes a function of `x`, rather than Python while tracing."""
     return is_unknown(x) or is_differentiable(x)
 
 
 def _special(name: str, x: Any) -> Any:
-    """A function of `scipy.special`, which itself is not needed."""
+    """A function of `scipy.special`, without importing SciPy."""
     meaning = BY_NAME.get(name)
     return wrap(bind(name, x.value)) if meaning is None else meaning(x)
 
 
 def _of_numbers(own: Any, meaning: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives a float of Python's."""
+    """A function that returns a Python float."""
 
     def function(*given: Any) -> Any:
         if not any(map(is_computed, given)):
@@ -117,7 +117,7 @@ def _of_numbers(own: Any, meaning: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _log() -> Callable[..., Any]:
-    """``math.log``, which may have a base. Of sizes, it is a number of the program, as other functions are."""
+    """``math.log``, which may have a base."""
     of_one = _function("log", np.log)
 
     def log(*given: Any) -> Any:
@@ -142,7 +142,7 @@ def _dist(p: Any, q: Any) -> Any:
 
 
 def _fsum(given: Any) -> Any:
-    """``math.fsum``: rounding loses nothing, since what it would lose is summed as well, twice over."""
+    """``math.fsum``: the rounding errors of the sum are summed as well, and so are the errors of that sum."""
     if not (is_traced(given) and given.ndim == 1):
         given = list(given)
         if not any(map(is_computed, given)):
@@ -151,7 +151,7 @@ def _fsum(given: Any) -> Any:
 
 
 def sum_of(given: Any) -> Any:
-    """The sum of numbers of which some are traced, as a float of Python's."""
+    """The sum of numbers, some of which are traced, as a Python float."""
     if not is_traced(given):
         if not any(map(is_traced, given)):
             return math.fsum(given)
@@ -167,7 +167,7 @@ def sum_of(given: Any) -> Any:
 
 
 def _split(numbers: Any) -> "tuple[Any, Any]":
-    """The rounded sum of numbers, and what each addition has lost: Knuth's exact addition, in pairs."""
+    """The rounded sum of numbers, and the rounding error of each addition: Knuth's TwoSum, in pairs."""
     lost: list[Any] = [np.zeros(1)]
     while len(numbers) > 1:
         even = len(numbers) // 2 * 2
@@ -230,7 +230,7 @@ def _isqrt(x: Any) -> Any:
 
 
 def _meanings_of_several() -> dict[Any, Callable[..., Any]]:
-    """Function of `math` -> what converted code calls in its place."""
+    """Maps functions of `math` to those that converted code calls instead."""
     return {
         math.log: _log(),
         math.hypot: _of_numbers(math.hypot, _hypot),
@@ -268,4 +268,4 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
 
 
 MATHEMATICS: Final = _meanings()
-"""Function of `math` -> what converted code calls in its place."""
+"""Maps functions of `math` to those that converted code calls instead."""

@@ -1,4 +1,4 @@
-"""Methods of Python's lists, tuples and dictionaries that are given traced numbers, or sort them."""
+"""Methods of lists, tuples and dictionaries that take traced numbers as arguments or sort them."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ from .orderings import in_order
 def method_on_values(
     function: BuiltinMethodType, callee: Callable[[Any], Any]
 ) -> "Callable[..., Any] | None":
-    """What a method of a list, a tuple or a dictionary does where values decide; None for any other."""
+    """The function to call for a method of a container whose result depends on values; None for other methods."""
     own: Any = function.__self__
     name = function.__name__
     is_dict = isinstance(own, dict)
@@ -46,7 +46,7 @@ def method_on_values(
 
 
 def array_method(function: MethodType) -> Callable[..., Any]:
-    """A method of a traced array: Python's numbers, where it is asked for them and tracing does not know them."""
+    """The function to call for a method of a traced array that returns Python numbers; None for other methods."""
     array: Any = function.__self__
     meaning = _ARRAY_METHODS.get(function.__name__)
     if meaning is None or array._trace.can_be_known(array.value) or array._trace.numbers_behind(array.value):
@@ -69,7 +69,7 @@ def _tolist(array: Any) -> Any:
 
 
 def _searches(name: str, entries: Any) -> bool:
-    """Whether a method compares its argument with entries that are traced."""
+    """Whether a method compares its argument with traced entries."""
     return name in ("index", "count", "remove") and any(map(is_unknown, entries))
 
 

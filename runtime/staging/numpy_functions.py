@@ -1,7 +1,7 @@
-"""What converted code calls in place of functions of NumPy's and SciPy's, so that they see traced arrays.
+"""What converted code calls instead of functions of NumPy and SciPy, so that they handle traced arrays.
 
-NumPy asks an argument for its own meaning of a function, but neither looks for arrays in lists nor asks anyone where
-arrays are made out of nothing, as by ``np.zeros(n)``.
+NumPy's protocol lets a traced array among the arguments implement a function. But NumPy does not look for arrays in
+lists, and functions such as ``np.zeros(n)`` have no array among their arguments.
 """
 
 import inspect
@@ -35,11 +35,11 @@ from .on_behalf import call
 _WRITERS: Final = frozenset(
     {np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis, operator.setitem}
 )
-"""What writes to its first argument."""
+"""Functions that write to their first argument."""
 _WRITE: Final = frozenset(
     {"fill", "itemset", "partition", "put", "resize", "setfield", "sort", "__setitem__"}
 )
-"""Methods of arrays that write to them."""
+"""Methods that write to their array."""
 _NOT_READING: Final = frozenset(
     {
         np.shape,
@@ -52,7 +52,7 @@ _NOT_READING: Final = frozenset(
         np.shares_memory,
     }
 )
-"""What looks at the types of arrays alone."""
+"""Functions that only look at the types of arrays."""
 _CLASSES: Final = frozenset(
     {
         "BitGenerator",
@@ -66,11 +66,11 @@ _CLASSES: Final = frozenset(
         "SeedSequence",
     }
 )
-"""What `numpy.random` has besides functions."""
+"""The names in `numpy.random` that are not functions."""
 
 
 def numpy_meaning(function: Any) -> Callable[..., Any] | None:
-    """What stands for a function of NumPy's or SciPy's in converted code; None if that is the function itself."""
+    """What converted code calls instead of a function of NumPy or SciPy; None if it calls the function itself."""
     found = _meanings().get(function)
     if found is not None:
         return found
@@ -89,12 +89,12 @@ def numpy_meaning(function: Any) -> Callable[..., Any] | None:
 
 
 def indexable(x: Any) -> Any:
-    """What stands for an object of NumPy's that is indexed, such as ``np.r_``; None if it is none of them."""
+    """What converted code indexes instead of an object such as ``np.r_``; None for other objects."""
     return _indexables().get(id(x))
 
 
 def with_converted_functions(function: Callable[..., Any], *given: Any, **more: Any) -> Any:
-    """Call a function of a library that calls those of the user's which it is given: ``map(f, rows)``."""
+    """Call a function of a library with the user's functions among its arguments converted: ``map(f, rows)``."""
     return function(
         *map(_converted_within, given), **{name: _converted_within(x) for name, x in more.items()}
     )
@@ -122,7 +122,7 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
 
 @lru_cache(1)
 def _draws() -> dict[Any, str]:
-    """The functions that draw from NumPy's own generator, or set its state, and their names."""
+    """The functions that draw from NumPy's global generator or set its state, with their names."""
     names = {name for name in np.random.__all__ if name not in _CLASSES and name != "default_rng"}
     return {getattr(np.random, name): name for name in names}
 
@@ -133,7 +133,7 @@ def _indexables() -> dict[int, Any]:
 
 
 def _looking_everywhere(function: Any, *given: Any, **more: Any) -> Any:
-    """``np.max([x, y])``, ``np.fill_diagonal(w, x)``: NumPy's protocol looks at some arguments, not into lists."""
+    """``np.max([x, y])``, ``np.fill_diagonal(w, x)``: NumPy's protocol looks at some arguments only, not into lists."""
     arguments = (*given, *more.values())
     if any(map(contains_traced, arguments)) or any(map(contains_size, arguments)):
         return with_converted_functions(partial(located, FUNCTIONS[function]), *given, **more)
@@ -152,7 +152,7 @@ def _is_list_of_traced(x: Any) -> bool:
 
 
 def _of_array(method: Any, *given: Any, **more: Any) -> Any:
-    """``table.take(i)``, ``weights.dot(x)``: a method of NumPy's own array, of traced ones."""
+    """``table.take(i)``, ``weights.dot(x)``: a method of a NumPy array with traced arguments."""
     if not any(map(contains_traced, (*given, *more.values()))):
         if method.__name__ in _WRITE:
             require_trace().note_numpy_write(method.__self__)
@@ -162,7 +162,7 @@ def _of_array(method: Any, *given: Any, **more: Any) -> Any:
 
 
 def _noting_writes(function: Any, *given: Any, **more: Any) -> Any:
-    """What a function gives that may write to an array of NumPy's without anything traced."""
+    """Call a function that may write to a NumPy array, with no traced arguments, and note the write."""
     if not any(map(is_traced, given)):
         targets = given[function.nin :] if isinstance(function, np.ufunc) else given[: function in _WRITERS]
         out = more.get("out")
@@ -174,7 +174,7 @@ def _noting_writes(function: Any, *given: Any, **more: Any) -> Any:
 
 
 def _noting_reads(function: Any, *given: Any, **more: Any) -> Callable[[Any], Any]:
-    """Passes a result of NumPy's on, after noting which arrays it was computed from, rather than being a view of."""
+    """Call a function, and note the arrays that its result was computed from, unless it is a view of them."""
 
     def noted(result: Any) -> Any:
         read = [x for x in (*given, *more.values()) if is_numpy_array(x) and not _is_view(result, x)]
@@ -198,7 +198,7 @@ def _refuse_draw(name: str, *_given: Any, **_more: Any) -> Any:
 
 
 def _stand_in(function: FunctionType) -> Callable[..., Any] | None:
-    """The function of Tracemill's for one of `scipy.special`; None for a version of it with other parameters."""
+    """Tracemill's version of a function of `scipy.special`; None if its parameters differ from SciPy's."""
     ours = STAND_INS.get(function.__name__)
     if ours is None or _parameters(function) != _parameters(ours):
         return None

@@ -1,4 +1,4 @@
-"""`call`: a call that the user's code makes, after a hook has looked at it. Sizes take its frame for the user's."""
+"""`call`: makes the user's call after a hook has handled it. Symbolic sizes take this frame for the user's."""
 
 from collections.abc import Callable
 from typing import Any

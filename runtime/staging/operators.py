@@ -1,6 +1,6 @@
-"""What operators and attributes do in code that has hooks for them: methods of the user's are converted.
+"""Operators and attributes in code that has hooks for them: the user's methods are converted.
 
-Also what they do with tuples that hold traced numbers, and with one of several values.
+They also handle tuples that hold traced numbers, and `OneOf`.
 """
 
 import operator
@@ -26,7 +26,7 @@ _SEQUENCES: Final = (tuple, list)
 
 
 def users_method(x: Any, name: str) -> "Callable[..., Any] | None":
-    """A special method of an object whose class is the user's, which runs converted; None if it has none."""
+    """A special method of an object of a user's class, which runs converted; None if there is none."""
     found = _method_of(type(x), name)
     if found is None or current_trace() is None:
         return None
@@ -46,7 +46,7 @@ def _method_of(kind: "type[Any]", name: str) -> FunctionType | None:
 
 
 def operate(name: str, x: Any, y: Any) -> Any:
-    """``x + y`` and its like."""
+    """``x + y``, and other binary operators."""
     if name == "mod" and type(x) is str:
         return percent(x, y)
     if is_one_of(x):
@@ -68,13 +68,13 @@ def operate(name: str, x: Any, y: Any) -> Any:
 
 
 def _built_in(x: Any, name: str, y: Any) -> Any:
-    """What a method that is not the user's answers."""
+    """The result of a method that is not the user's."""
     method = getattr(type(x), name, None)
     return NotImplemented if method is None else method(x, y)
 
 
 def update(name: str, x: Any, y: Any) -> Any:
-    """``x += y`` and its like."""
+    """``x += y``, and other operators in place."""
     if (own := users_method(x, f"__i{name}__")) is not None and (found := own(y)) is not NotImplemented:
         return found
     if is_one_of(x) or is_one_of(y) or users_method(x, f"__{name}__") or users_method(y, f"__r{name}__"):
@@ -88,7 +88,7 @@ def _plain(name: str) -> Callable[[Any, Any], Any]:
 
 
 def unary(name: str, x: Any) -> Any:
-    """``-x`` and its like."""
+    """``-x``, and other unary operators."""
     if is_one_of(x):
         return OneOf.asked(x, lambda one: unary(name, one))
     own = users_method(x, f"__{name}__")
@@ -96,7 +96,7 @@ def unary(name: str, x: Any) -> Any:
 
 
 def compared(name: str, x: Any, y: Any) -> Any:
-    """``x < y`` and its like; also ``x is y``."""
+    """``x < y``, other comparisons, and ``x is y``."""
     if is_one_of(x):
         return OneOf.asked(x, lambda one: compared(name, one, y))
     if is_one_of(y):
@@ -118,7 +118,7 @@ def compared(name: str, x: Any, y: Any) -> Any:
 
 
 def _fields(x: Any, method: Any) -> "Callable[[Any], tuple[Any, ...]] | None":
-    """Gives what a comparison of a dataclass compares that has no source of its own; None if it has one."""
+    """The fields that the generated comparison of a dataclass compares, as a function; None for any other method."""
     known = getattr(type(x), "__dataclass_fields__", None)
     if known is None or method is None or method.args[0].__func__.__code__.co_filename != "<string>":
         return None
@@ -136,7 +136,7 @@ def _holds_unknown(*sequences: Any) -> bool:
 
 
 def _compared_in_order(name: str, x: Any, y: Any) -> Any:
-    """Of two tuples, the first entries that differ are compared; if there are none, the lengths."""
+    """Compare two tuples: the first entries that differ decide; if there are none, the lengths do."""
     if name == "ne":
         return np.logical_not(compared("eq", x, y))
     if name == "eq" and len(x) != len(y):
@@ -150,7 +150,7 @@ def _compared_in_order(name: str, x: Any, y: Any) -> Any:
 
 
 def truth(x: Any) -> Any:
-    """What a test asks of an object: whether it is true."""
+    """``bool(x)``, as a condition evaluates it."""
     if is_one_of(x):
         return OneOf.asked(x, _as_bool)
     own = users_method(x, "__bool__")
@@ -165,7 +165,7 @@ def _as_bool(x: Any) -> Any:
 
 
 def attribute(x: Any, name: str) -> Any:
-    """``x.name``, which a property may compute, or ``__getattr__``."""
+    """``x.name``, which a property or ``__getattr__`` may compute."""
     kind = type(x)
     if kind.__module__ == "builtins" or is_traced(x) or current_trace() is None:
         return getattr(x, name)
@@ -189,7 +189,7 @@ def _is_users(function: Any) -> bool:
 
 
 def set_attribute(value: Any, x: Any, name: str) -> None:
-    """``x.name = value``, which a property may take."""
+    """``x.name = value``, which a property may handle."""
     kind = type(x)
     found = (
         None
@@ -205,7 +205,7 @@ def set_attribute(value: Any, x: Any, name: str) -> None:
 
 
 class _Entered:
-    """A context manager of the user's whose methods run converted."""
+    """A user's context manager, whose methods run converted."""
 
     def __init__(self, manager: Any) -> None:
         self._manager = manager
@@ -220,14 +220,14 @@ class _Entered:
 
 
 def entered(manager: Any) -> Any:
-    """What ``with`` enters."""
+    """The context manager that ``with`` enters."""
     kind = type(manager)
     is_own = _method_of(kind, "__enter__") is not None or _method_of(kind, "__exit__") is not None
     return _Entered(manager) if is_own and current_trace() is not None else manager
 
 
 def iterated(x: Any) -> Any:
-    """What Python iterates over: of an object of the user's, by its own methods, converted."""
+    """What Python iterates over. Iterators of a user's class run converted."""
     if (own := users_method(x, "__iter__")) is not None:
         found = own()
         return found if found is not x and users_method(found, "__next__") is None else _following(found)
@@ -235,7 +235,7 @@ def iterated(x: Any) -> Any:
 
 
 def _following(x: Any) -> Any:
-    """The items of an iterator of the user's."""
+    """The items of a user's iterator."""
     following = users_method(x, "__next__")
     while following is not None:
         try:

@@ -1,4 +1,4 @@
-"""``sorted``, ``min`` and ``max`` of numbers that are traced, or by keys that are."""
+"""``sorted``, ``min`` and ``max`` of traced numbers, or by traced keys."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from .entries import entries_at, entry
 def in_order(
     entries: "Iterable[Any]", key: "Callable[[Any], Any] | None", *, reverse: bool
 ) -> "list[Any] | None":
-    """The entries sorted as ``sorted`` does it, equal ones as they come; None if no value decides their order."""
+    """The entries in the order of ``sorted``, which is stable; None if their order does not depend on values."""
     listed = list(entries)
     columns = _columns(listed if key is None else list(map(key, listed)))
     if columns is None:
@@ -26,7 +26,7 @@ def in_order(
 
 
 def best(entries: Sequence[Any], keys: Sequence[Any], better: Callable[[Any, Any], Any]) -> Any:
-    """The first entry whose key is better than all before it; keys are numbers or tuples of numbers."""
+    """The first entry with the best key. Keys are numbers or tuples of numbers."""
     place, found = 0, keys[0]
     for number in range(1, len(keys)):
         is_new = is_better(keys[number], found, better)
@@ -36,12 +36,12 @@ def best(entries: Sequence[Any], keys: Sequence[Any], better: Callable[[Any, Any
 
 
 def best_of_many(entries: Sequence[Any], keys: Sequence[Any], *, largest: bool) -> Any:
-    """The same of many numbers, at once."""
+    """The best of many numbers, in one reduction."""
     values = np.stack(list(keys))
     is_first_nan: Any = False
     if (
         values.dtype.kind == "f"
-    ):  # a NaN is better than nothing, and nothing is better than a NaN that comes first
+    ):  # as in Python, no number is better than a NaN in first place, and no later NaN is better
         is_nan = np.isnan(values)
         values, is_first_nan = np.where(is_nan, -np.inf if largest else np.inf, values), is_nan[0]
     place: Any = np.argmax(values) if largest else np.argmin(values)
@@ -50,12 +50,12 @@ def best_of_many(entries: Sequence[Any], keys: Sequence[Any], *, largest: bool) 
 
 
 def are_orderable(keys: Sequence[Any]) -> bool:
-    """Whether keys are numbers, or tuples of as many numbers, and values decide their order."""
+    """Whether keys are numbers, or tuples of equally many numbers, whose order depends on values."""
     return _columns(keys) is not None
 
 
 def _columns(keys: Sequence[Any]) -> "list[Any] | None":
-    """The numbers of keys, that which counts first before the others."""
+    """The columns of keys, the most significant one first."""
     if not keys:
         return None
     rows = [tuple(key) if type(key) in (tuple, list) else (key,) for key in keys]
@@ -72,7 +72,7 @@ def _is_number(x: Any) -> bool:
 
 
 def is_better(key: Any, than: Any, better: Callable[[Any, Any], Any]) -> Any:
-    """Whether a key is better than another: of tuples, as the first entries decide that differ."""
+    """Whether a key is better than another. In tuples, the first entries that differ decide."""
     if type(key) not in (tuple, list):
         return better(key, than)
     found: Any = False

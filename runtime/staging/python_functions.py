@@ -1,4 +1,4 @@
-"""What Python's own functions do with traced numbers, as far as theirs would ask for the value."""
+"""Python's built-in functions in converted code, where Python's own would need the value of a traced number."""
 
 import bisect
 import functools
@@ -39,7 +39,7 @@ from .numpy_functions import numpy_meaning
 from .on_behalf import call
 from .operators import attribute, compared, iterated, operate, users_method
 from .orderings import are_orderable, best, best_of_many, in_order
-from .ranges import StagedRange, Zipped, enumerated, plainly, turned_around, zipped
+from .ranges import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
 
 _LONGEST_FOLD: Final = 64
 _Cached: Final = type(functools.lru_cache(str))
@@ -67,11 +67,11 @@ _CALLERS: Final = (map, functools.reduce, itertools.accumulate, itertools.starma
 _SEEDED: Final = frozenset({"default_rng", "RandomState", "SeedSequence", "Generator", "Random"}) | frozenset(
     {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
 )
-"""What begins with a number of Python's, which it asks for its value."""
+"""Functions that begin with a Python number and need its value."""
 
 
 def callee(function: Any) -> Any:
-    """What converted code calls where it is told to call `function`."""
+    """The function that converted code calls instead of `function`."""
     kind = type(function)
     if current_trace() is None:
         return converted(function) if kind in (FunctionType, MethodType, partial) else function
@@ -90,7 +90,7 @@ def callee(function: Any) -> Any:
 
 
 def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
-    """What stands for methods of traced arrays and of random generators, and for objects that choose or repeat."""
+    """The replacement for methods of traced arrays and random generators, and for `OneOf` and ``np.vectorize``."""
     if kind in _OBJECTS:
         return partial(_OBJECTS[kind], function)
     if kind is MethodType and is_traced(function.__self__):
@@ -101,14 +101,14 @@ def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
 
 
 def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
-    """What stands for a function of Python's or NumPy's, or a method of their containers; how a class makes objects."""
+    """The replacement for functions of Python and NumPy, for methods of containers, and for classes."""
     if kind is MethodType and isinstance(function.__func__, FunctionType):
         return None
     if kind is BuiltinMethodType and (method := method_on_values(function, callee)) is not None:
         return method
     try:
         found = _MEANINGS.get(function) or numpy_meaning(function)
-    except TypeError:  # it cannot be hashed
+    except TypeError:  # not hashable
         found = None
     if found is None and _is_seeded(function):
         return partial(_called_with_ints, function)
@@ -116,20 +116,20 @@ def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
 
 
 def _is_seeded(function: Any) -> bool:
-    """Whether it makes a generator of NumPy's or Python's, which asks its seed for the value."""
+    """Whether it makes a random generator of NumPy or Python, which needs the value of its seed."""
     name, module = getattr(function, "__name__", ""), getattr(function, "__module__", None) or ""
     return name in _SEEDED and module.partition(".")[0] in ("numpy", "random")
 
 
 def _cached(function: Any, *given: Any, **more: Any) -> Any:
-    """A function with a cache, which is of no use for traced arguments and sizes: it is called."""
+    """Call a function with an ``lru_cache``; for traced arguments and sizes, without the cache."""
     if any(contains_traced(one) or contains_size(one) for one in (*given, *more.values())):
         return callee(function.__wrapped__)(*given, **more)
     return function(*given, **more)
 
 
 def _is_pure(function: Any) -> bool:
-    """Whether a function of Python's or NumPy's is asked about each of several values, among which values choose."""
+    """Whether a function of Python or NumPy can be applied to each entry of a `OneOf`."""
     if isinstance(getattr(function, "__self__", None), (list, dict, set, deque)):
         return False
     module = getattr(function, "__module__", None) or type(function).__module__
@@ -137,7 +137,7 @@ def _is_pure(function: Any) -> bool:
 
 
 def _called_of_each(function: Any, iterates: bool, *given: Any, **more: Any) -> Any:
-    """What a function gives of one of several values, or of the items of an object of the user's."""
+    """Apply a function to each entry of a `OneOf`, or to the items of a user's object."""
     if iterates:
         given = tuple(map(iterated, given))
     arguments: dict[Any, Any] = dict(enumerate(given)) | more
@@ -163,17 +163,17 @@ def _vectorized(function: Any, *given: Any, **named: Any) -> Any:
         return call(function, *given, **named)
     from .vectorized import vectorized
 
-    with watching("`np.vectorize`", {}, user_location()):  # all elements are traced at once
+    with watching("`np.vectorize`", {}, user_location()):  # it is traced once for all elements
         watch_called(function.pyfunc)
         return vectorized(function, callee, given, named)
 
 
 _OBJECTS: Final[dict[type, Callable[..., Any]]] = {OneOf: _called_one, np.vectorize: _vectorized}
-"""By class of an object: what a call of it does."""
+"""What calling an object does, by its class."""
 
 
 def _called_with_ints(function: Any, *given: Any, **more: Any) -> Any:
-    """What a function gives that asks for the values of whole numbers: the program is for those."""
+    """Call a function that needs the values of ints. The program is then for these values."""
     given = tuple(map(_known_int, given))
     more = {name: _known_int(x) for name, x in more.items()}
     return seeded(function, given, more)
@@ -184,14 +184,14 @@ def _known_int(x: Any) -> Any:
 
 
 def _len(x: Any) -> Any:
-    """``len(x)``, which Python makes an int: of a traced array a symbolic size if it has one."""
+    """``len(x)``. It may be a symbolic size for a traced array, where Python's own returns an int."""
     if (own := users_method(x, "__len__")) is not None:
         return own()
     return x.__len__() if is_traced(x) else len(x)
 
 
 def _special_method(own: Any, name: str, known: Any = None) -> Callable[..., Any]:
-    """A function of Python's that asks its argument by a method, which may be the user's."""
+    """A built-in function that calls a special method of its argument, which may be the user's."""
 
     def asking(*given: Any, **more: Any) -> Any:
         method = users_method(given[0], name) if given else None
@@ -227,7 +227,7 @@ def _enumerate(part: Any, start: Any = 0) -> Any:
 
 
 def _reversed(part: Any) -> Any:
-    found = turned_around(part) if _is_staged(part) else None
+    found = reversed_iterations(part) if _is_staged(part) else None
     return reversed(plainly(part)) if found is None else found
 
 
@@ -260,7 +260,7 @@ def _numpy_number(kind: "type[Any]") -> Callable[..., Any]:
 
 
 def _isinstance(x: Any, kinds: Any) -> bool:
-    """``isinstance``: of a traced array or number, by the class of what it stands for."""
+    """``isinstance``. A traced array or number has the class that it has in Python."""
     return issubclass(class_of(x), kinds) if _stands_for_something(x) else isinstance(x, kinds)
 
 
@@ -275,7 +275,7 @@ def _stands_for_something(x: Any) -> bool:
 
 
 def class_of(x: Any) -> "type[Any]":
-    """The class of what something traced stands for."""
+    """The class that a traced array or number has in Python."""
     if isinstance(x, SymbolicSize):
         return int
     if not x.is_scalar:
@@ -305,7 +305,7 @@ def _round(x: Any, ndigits: Any = None) -> Any:
 
 
 def _extreme(own: Any, better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """``min`` or ``max``: the first of the best, as Python compares them."""
+    """``min`` or ``max``: the first of the best entries, with Python's comparisons."""
 
     def extreme(*given: Any, **options: Any) -> Any:
         entries = list(given[0]) if len(given) == 1 else list(given)
@@ -332,7 +332,7 @@ def _extreme(own: Any, better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def _first_of(entries: Sequence[Any], keys: Sequence[Any], better: Callable[[Any, Any], Any]) -> Any:
-    """The first of the best, as objects of the user's compare themselves."""
+    """The first of the best entries, by the comparisons of a user's class."""
     found, key = entries[0], keys[0]
     for one, other in zip(entries[1:], keys[1:], strict=True):
         is_better = better(other, key)
@@ -350,7 +350,7 @@ def _ndarray(shape: Any, dtype: Any = float, buffer: Any = None, *more: Any, **o
 
 
 def _place_in_order(own: Any, side: Any) -> Callable[..., Any]:
-    """``bisect``: of numbers that are sorted."""
+    """``bisect`` in sorted numbers."""
 
     def place(entries: Any, x: Any, *ends: Any, **more: Any) -> Any:
         if ends or more or not (is_unknown(x) or any(map(is_unknown, entries))):
@@ -391,7 +391,7 @@ def _sorted(given: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 
 def _calling(own: Any) -> Callable[..., Any]:
-    """A function of Python's that calls what it is given."""
+    """A built-in function that calls its argument."""
 
     def function(*given: Any, **more: Any) -> Any:
         return own(*map(_called, given), **{name: _called(x) for name, x in more.items()})
@@ -424,7 +424,7 @@ def _all(given: Any) -> Any:
 
 
 def _found(own: Any, given: Any, join: Any, *, stops_at: bool) -> Any:
-    """``any`` or ``all``: what follows the entry that decides is not asked for, as far as entries are known."""
+    """``any`` or ``all``. As in Python, entries after a known one that decides are not evaluated."""
     if is_traced(given):
         return (np.any if stops_at else np.all)(given) if given.ndim == 1 else own(given)
     if not isinstance(given, (list, tuple)) and not hasattr(given, "__next__"):
@@ -434,7 +434,7 @@ def _found(own: Any, given: Any, join: Any, *, stops_at: bool) -> Any:
     with ExitStack() as stack:
         for one in following:
             if is_unknown(one):
-                if not is_traced(result):  # Python may not ask for the entries after this
+                if not is_traced(result):  # Python might not evaluate the entries after this one
                     stack.enter_context(watching(f"`{own.__name__}`", {}, user_location()))
                 result = join(result, one)
             elif bool(one) is stops_at:
@@ -506,7 +506,7 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
 
 
 def shown(x: Any) -> Any:
-    """What an f-string shows: of a whole number of Python's and of a size, the number."""
+    """What an f-string shows: the number, for a Python int or a size that is known while tracing."""
     if TELLING.get() is not None and is_unknown(x):
         return x
     is_number = isinstance(x, SymbolicSize) or (is_unknown(x) and x.weak is int)
@@ -514,7 +514,7 @@ def shown(x: Any) -> Any:
 
 
 def _datetime64(*given: Any, **more: Any) -> Any:
-    """``np.datetime64``, which reads the clock for some words; a constant word is found in the text as well."""
+    """``np.datetime64``, which reads the clock for "now" and "today"."""
     trace = require_trace().outermost()
     if trace.is_kept and given and isinstance(given[0], str) and given[0] in ("now", "today"):
         raise ClockError(
@@ -526,7 +526,7 @@ def _datetime64(*given: Any, **more: Any) -> Any:
 
 
 def _text(own: Any) -> Callable[..., Any]:
-    """``str`` or ``repr``: of a number, which is asked for its value, rather than of what stands for it."""
+    """``str`` or ``repr`` of a number, which needs its value."""
 
     def text(*given: Any, **more: Any) -> Any:
         if TELLING.get() is not None:

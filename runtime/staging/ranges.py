@@ -1,4 +1,4 @@
-"""What a loop runs over, if it can be traced as one: how many turns there are, and what each binds."""
+"""What a loop iterates over, if it can be traced as one loop: the number of iterations, and the item of each."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -13,30 +13,30 @@ from ...compiler.tracing.traced_array import is_traced
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
-    """The turns of a loop."""
+class Iterations:
+    """The iterations of a loop."""
 
     length: Any
-    """How many: an int, a symbolic size, or a traced number."""
+    """Their number: an int, a symbolic size, or a traced number."""
     item: Callable[[Any, list[Any]], Any]
-    """What the loop binds in the turn of a number, of which it gets the rows."""
+    """The item of an iteration, from its number and its rows."""
     rows: tuple[Any, ...] = ()
-    """Arrays of which each turn gets a row."""
+    """The arrays of which each iteration gets a row."""
     ends: tuple[Any, Any] | None = None
-    """Between which numbers lies what the loop binds, if that is a number and they are known."""
+    """The range of the item, if it is a number and the range is known."""
 
     def item_at(self, number: Any) -> Any:
-        """What the loop binds in the turn of a number that may be any."""
+        """The item of the iteration with any number, which may be traced."""
         return self.item(number, [_row(array, number) for array in self.rows])
 
-    def indexed(self) -> "Turns":
-        """The same with rows that a turn takes itself: they are views, as Python's are."""
+    def indexed(self) -> "Iterations":
+        """The same, but iterations index the arrays themselves. The rows are then views, as in Python."""
         return replace(self, item=lambda number, _: self.item_at(number), rows=())
 
 
 @dataclass(frozen=True, slots=True)
 class StagedRange:
-    """A ``range`` of which a bound is a traced number or a symbolic size."""
+    """A ``range`` with a bound that is a traced number or a symbolic size."""
 
     start: Any
     stop: Any
@@ -44,7 +44,7 @@ class StagedRange:
 
     @property
     def length(self) -> Any:
-        """The number of turns; of traced bounds it may be negative, where there are none."""
+        """The number of iterations. With traced bounds, it is negative or zero if there are none."""
         distance = self.stop - self.start if self.step > 0 else self.start - self.stop
         return distance if abs(self.step) == 1 else (distance + abs(self.step) - 1) // abs(self.step)
 
@@ -64,22 +64,22 @@ class StagedRange:
         return np.asarray(self.plain(), dtype)
 
     def plain(self) -> range:
-        """Python's own: the program is for the sizes of the call at hand."""
+        """Python's range. The program is then for the sizes of this call."""
         return range(self.start, self.stop, self.step)
 
     def item(self, number: Any) -> Any:
-        """The number that a turn binds."""
+        """The item of an iteration."""
         scaled = number if self.step == 1 else number * self.step
         return scaled if type(self.start) is int and self.start == 0 else self.start + scaled
 
 
 @dataclass(slots=True)
 class Zipped:
-    """``zip``, ``enumerate`` or ``reversed`` of what a loop may run over as a whole."""
+    """``zip``, ``enumerate`` or ``reversed`` of what can be traced as one loop."""
 
     plain: Callable[[], Any]
-    """Makes Python's own iterator."""
-    turns: Turns
+    """Makes Python's iterator."""
+    iterations: Iterations
     _running: Iterator[Any] | None = None
 
     def __iter__(self) -> Iterator[Any]:
@@ -91,17 +91,17 @@ class Zipped:
         return next(self._running)
 
 
-def turns_of(iterated: Any) -> Turns | None:
-    """The turns of a loop over something; None for what only Python can run over."""
+def iterations_of(iterated: Any) -> Iterations | None:
+    """The iterations of a loop; None if only Python can iterate over this."""
     if isinstance(iterated, Zipped):
-        return iterated.turns
+        return iterated.iterations
     if isinstance(iterated, StagedRange):
-        return Turns(iterated.length, lambda number, _: iterated.item(number), ends=_ends(iterated))
+        return Iterations(iterated.length, lambda number, _: iterated.item(number), ends=_ends(iterated))
     if isinstance(iterated, range):
         known = StagedRange(iterated.start, iterated.stop, iterated.step)
-        return Turns(len(iterated), lambda number, _: known.item(number), ends=_ends(known))
+        return Iterations(len(iterated), lambda number, _: known.item(number), ends=_ends(known))
     if (is_traced(iterated) or isinstance(iterated, np.ndarray)) and iterated.ndim:
-        return Turns(iterated.shape[0], lambda _, rows: rows[0], (iterated,))
+        return Iterations(iterated.shape[0], lambda _, rows: rows[0], (iterated,))
     return None
 
 
@@ -113,7 +113,7 @@ def _ends(numbers: StagedRange) -> tuple[Any, Any] | None:
 
 
 def range_of(numbers: Any) -> tuple[Any, Any] | None:
-    """Between which numbers those of an int, a size or a traced array lie for sure; None if that is not known."""
+    """The least and greatest value of an int, a size or a traced array; None if they are not known."""
     if not is_traced(numbers):
         return numbers, numbers
     found = value_range_of(numbers._trace, numbers.value)
@@ -121,8 +121,8 @@ def range_of(numbers: Any) -> tuple[Any, Any] | None:
 
 
 def zipped(*parts: Any) -> Zipped | None:
-    """``zip`` of parts, if a loop over it can be traced."""
-    found = [turns_of(part) for part in parts]
+    """``zip``, if a loop over it can be traced."""
+    found = [iterations_of(part) for part in parts]
     known = [one for one in found if one is not None]
     if not parts or len(known) < len(parts) or not all(type(one.length) is int for one in known):
         return None
@@ -132,36 +132,36 @@ def zipped(*parts: Any) -> Zipped | None:
         following = iter(rows)
         return tuple(one.item(number, [next(following) for _ in one.rows]) for one in known)
 
-    turns = Turns(length, item, tuple(array[:length] for one in known for array in one.rows))
-    return Zipped(lambda: zip(*map(plainly, parts), strict=False), turns)
+    iterations = Iterations(length, item, tuple(array[:length] for one in known for array in one.rows))
+    return Zipped(lambda: zip(*map(plainly, parts), strict=False), iterations)
 
 
 def enumerated(part: Any, start: int = 0) -> Zipped | None:
     """``enumerate``, if a loop over it can be traced."""
-    found = turns_of(part)
+    found = iterations_of(part)
     if found is None or type(start) is not int:
         return None
-    turns = Turns(
+    iterations = Iterations(
         found.length,
         lambda number, rows: (number + start if start else number, found.item(number, rows)),
         found.rows,
     )
-    return Zipped(lambda: enumerate(plainly(part), start), turns)
+    return Zipped(lambda: enumerate(plainly(part), start), iterations)
 
 
-def turned_around(part: Any) -> Any:
+def reversed_iterations(part: Any) -> Any:
     """``reversed``, if a loop over it can be traced."""
-    found = turns_of(part)
+    found = iterations_of(part)
     if found is None:
         return None
     last = found.length - 1
     rows = tuple(array[::-1] for array in found.rows)
-    turns = Turns(found.length, lambda number, given: found.item(last - number, given), rows)
-    return Zipped(lambda: reversed(plainly(part)), turns)
+    iterations = Iterations(found.length, lambda number, given: found.item(last - number, given), rows)
+    return Zipped(lambda: reversed(plainly(part)), iterations)
 
 
 def plainly(iterated: Any) -> Any:
-    """What Python runs over."""
+    """What Python iterates over."""
     return iterated.plain() if isinstance(iterated, Zipped | StagedRange) else iterated
 
 

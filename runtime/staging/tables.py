@@ -1,4 +1,4 @@
-"""Entries of plain tables, arrays and lists from outside, at traced places."""
+"""Reading and writing ``table[i]`` in converted code, for containers and NumPy arrays at traced places."""
 
 import os
 from collections import deque
@@ -38,7 +38,7 @@ def looked_up(table: Any, index: Any) -> Any:
 
 
 def _looked_up_by_each(table: Any, index: Any) -> Any:
-    """An entry of one of several tables, at one of several keys, or of an object of the user's."""
+    """``table[index]`` where either is a `OneOf`, or where the table has a class of the user's."""
     if is_one_of(table):
         return OneOf.asked(table, lambda one: looked_up(one, index))
     if is_one_of(index):
@@ -68,7 +68,7 @@ def _looked_up(table: Any, index: Any) -> Any:
 
 
 def _of_numpys_array(table: Any, index: Any) -> Any:
-    """An entry or a part of an array of NumPy's at a known place. Only what is a view of it shows later writes."""
+    """A part of a NumPy array at a known place. Only a view shows later writes to the array."""
     if _may_change():
         return wrap(as_value(table))[index]
     found = table[index]
@@ -112,14 +112,14 @@ def _store(value: Any, table: Any, index: Any) -> None:
 
 
 def _with_plain_ranges(index: Any) -> Any:
-    """An index in which a range is one of Python's: the program is for its length."""
+    """An index with Python's ranges. The program is then for their lengths."""
     if type(index) is tuple:
         return tuple(map(plainly, index))
     return plainly(index)
 
 
 def with_adopted(over: Any) -> Any:
-    """What Python iterates over, in which arrays of NumPy's that are written to meanwhile are traced."""
+    """What Python iterates over. NumPy arrays that the program has written to are replaced by their traced arrays."""
     if current_trace() is None or type(over) is range or is_traced(over):
         return over
     return map(_adopted, iterated(over))
@@ -130,7 +130,7 @@ def _adopted(item: Any) -> Any:
 
 
 def _may_change() -> bool:
-    """Whether an array of NumPy's need not be what it is now whenever what is traced runs."""
+    """Whether a NumPy array may have other values when the current code runs than it has now."""
     return is_watched() or require_trace().may_not_run
 
 
@@ -144,20 +144,20 @@ def _at_work(place: Subscript) -> Generator[None]:
 
 
 def note_range(number: Any, ends: Any) -> None:
-    """Note between which numbers one lies that differs from turn to turn as Python knows."""
+    """Note the range of a number that differs between iterations."""
     if is_traced(number) and number.dtype.kind in "iu" and ends is not None:
         number._trace.ends[number.value] = ends
 
 
 def range_of_known(array: Any) -> Any:
-    """Between which numbers the entries of an array of whole numbers lie that depends on no argument."""
+    """The range of an integer array that does not depend on arguments; None for other arrays."""
     if not is_traced(array) or array.dtype.kind not in "iu" or not array._trace.can_be_known(array.value):
         return None
     return range_of(array) or (-np.inf, np.inf)
 
 
-def most_turns(length: Any) -> Any:
-    """The most that a number of turns can be, an int or the size that it is; None if that is not known."""
+def most_iterations(length: Any) -> Any:
+    """The greatest possible number of iterations, as an int or a size; None if it is not known."""
     if not is_traced(length):
         return length
     found = range_of(length)
@@ -165,9 +165,9 @@ def most_turns(length: Any) -> Any:
 
 
 def _check_counted(table: Any, index: Any) -> None:
-    """Refuse a place that only counters of loops decide, and that may be out of range: Python would know.
+    """Refuse an index that depends only on counters of loops and may be out of range, because Python would raise.
 
-    What depends on the values of arguments is checked where the program checks bounds.
+    If it also depends on values of arguments, it is checked only in programs that check bounds.
     """
     items = index if type(index) is tuple else (index,)
     shape = getattr(table, "shape", None) or ((len(table),) if type(table) in (list, tuple) else ())
@@ -185,7 +185,7 @@ def _check_counted(table: Any, index: Any) -> None:
         found = range_of(item)
         if found is None or not (is_known(found[0] >= -length) and is_known(found[1] < length)):
             raise ConcretizationError(
-                f"an index may be out of bounds for an axis with size {length} in a later turn",
+                f"an index may be out of bounds for an axis with size {length} in a later iteration",
                 user_location(),
             )
 

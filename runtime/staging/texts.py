@@ -1,4 +1,4 @@
-"""`raised` and `printed`: texts in converted code that show values which only the program knows."""
+"""`raised` and `printed`: error messages and printed lines with values that are known only when the program runs."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ _LINE_OPTIONS: Final = frozenset({"sep", "end", "file", "flush"})
 
 
 def raised(make: Callable[[], Any]) -> Any:
-    """An exception that is about to be raised: the program fills in the values that its text shows."""
+    """An exception that is about to be raised. The program fills in the values in its message."""
     if current_trace() is None:
         return make()
     told = Told()
@@ -33,7 +33,7 @@ def raised(make: Callable[[], Any]) -> Any:
 
 
 def printed(function: Any, given: Callable[[], Given]) -> Any:
-    """``print(*args, **options)`` as a statement of a traced function; any other function is called."""
+    """``print(*args, **options)`` as a statement of a traced function. Any other function is called."""
     if function is not print or current_trace() is None:
         args, options = given()
         return callee(function)(*args, **options)
@@ -61,7 +61,7 @@ def printed(function: Any, given: Callable[[], Given]) -> Any:
 
 
 def _field(one: Any, told: Told, values: list[Any]) -> str:
-    """A part of the line as a format, to whose values those are added that it shows."""
+    """A part of the line as a format. The values that it shows are added to `values`."""
     if not isinstance(one, str):
         values.append(one)
         return f"{{{len(values) - 1}}}"
@@ -74,7 +74,7 @@ def _field(one: Any, told: Told, values: list[Any]) -> str:
 
 
 def _spec(match: re.Match[str]) -> str:
-    """The format of a value, as `str.format` takes it."""
+    """The format of a value for `str.format`."""
     how, form, field = match[2], match[3], match[4]
     if how == "!":
         return f"!{form}:{field}" if field else f"!{form}"

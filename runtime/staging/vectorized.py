@@ -1,4 +1,4 @@
-"""``np.vectorize(f)`` of traced arrays: `f` is traced once for one element, and batched."""
+"""``np.vectorize(f)`` of traced arrays: `f` is traced once, for one element, and then batched."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from ..branching.python_numbers import PYTHON_KINDS, as_python_number
 def vectorized(
     function: Any, callee: Callable[[Any], Any], given: tuple[Any, ...], named: dict[str, Any]
 ) -> Any:
-    """What an object of ``np.vectorize`` gives, in the dtype of all results rather than of the first."""
+    """The result of an ``np.vectorize`` object. Its dtype fits all results, not only the first."""
     keys: list[Any] = [key for key in (*range(len(given)), *named) if key not in function.excluded]
     arguments: dict[Any, Any] = dict(enumerate(given)) | named
     arrays = [_array(arguments[key]) for key in keys]
@@ -43,7 +43,7 @@ def vectorized(
     ]
     if not np.prod(lead, dtype=int):
         raise ArgumentValueError(
-            "np.vectorize of arrays without elements: its function is traced for an element, and there is none",
+            "np.vectorize of an empty array: its function is traced for an element, and there is none",
             user_location(),
         )
     with watching("np.vectorize", {}, user_location()):  # it is traced once for all elements
@@ -66,7 +66,7 @@ def _core(array: Any, rank: int) -> tuple[Any, ...]:
 
 
 def _ranks(signature: "str | None", count: int) -> list[int]:
-    """How many axes of each argument one call of the function gets."""
+    """The number of axes that one call of the function gets, for each argument."""
     if signature is None:
         return [0] * count
     inputs = signature.partition("->")[0]

@@ -969,7 +969,7 @@ def test_a_loop_may_have_no_turns_where_types_stay() -> None:
     assert [g(np.ones(n)) for n in (1, 2, 6)] == [3, 4, 8]
     h = tm.export(weighted, "x: f64[N]").function()
     assert [h(np.ones(n)) for n in (0, 1, 3)] == [0, 0, 3]
-    with pytest.raises(UndecidedDimError, match=r"The loop at .*turn by turn, since .*it changes `found`"):
+    with pytest.raises(UndecidedDimError, match=r"The loop at .* is unrolled, since .*it changes `found`"):
         tm.export(listed, "x: f64[N]", constraints="N >= 1")
 
 
@@ -977,11 +977,11 @@ def test_a_loop_may_have_no_turns_where_types_stay() -> None:
     ("function", "reason"),
     [
         (listed, "it changes `found`, a list"),
-        (factorial, "it computes numbers that Python knows in each turn"),
+        (factorial, "it computes numbers that Python knows in each iteration"),
         (rebound_and_written, "writes to `y`, and rebinds it"),
         (known_turn_by_turn, "an index may be out of bounds for an axis with size 40"),
-        (powers, "it multiplies whole numbers of Python's, which 64 bits may not hold"),
-        (labelled, "it asks what only Python's own numbers and variables answer"),
+        (powers, "it computes Python ints that may exceed 64 bits"),
+        (labelled, "it needs Python's own numbers and variables"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -991,7 +991,7 @@ def test_a_recompilation_says_why_a_loop_runs_turn_by_turn(function: Callable[..
     for size in (5, 9):
         f(np.ones(size))
     text = f.explain_recompile()
-    assert re.search(f"runs turn by turn, since .*{re.escape(reason)}", text)
+    assert re.search(f"is unrolled, since .*{re.escape(reason)}", text)
     assert any(f"the loop at test_range_loops.py:{line + more} " in text for more in range(12))
 
 
