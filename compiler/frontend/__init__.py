@@ -1,1 +1,1 @@
-"""From a call of a user's Python function to a program."""
+"""From a call of the user's Python function to a program."""

@@ -1,8 +1,8 @@
-"""`may_be_unset`: the variables of a function that may have no value where they are read, as far as its text tells.
+"""`may_be_unset`: the variables of a function that may be unset when they are read, as far as its source shows.
 
 The forward analysis of definite assignment, as in section 16 of the Java Language Specification: a variable is assigned
-after a branch if it is on all ways that go on. Where only part of the ways set a variable that is always set where it
-is read, any value does for the others.
+after a branch if it is assigned on every path that continues. If only some paths set a variable, but it is set on every
+path to a read, its value on the other paths does not matter.
 """
 
 import ast
@@ -12,11 +12,11 @@ from typing import TypeAlias
 from .names import Names, assigned, bound, parameters
 
 Set: TypeAlias = "Names | None"
-"""The variables that are set at a point of the function; None where no way leads."""
+"""The variables that are set at a point of the function; None if the point cannot be reached."""
 
 
 def may_be_unset(function: "ast.FunctionDef | ast.Lambda") -> Names:
-    """The variables that a read may find without a value.
+    """The variables that may be unset when they are read.
 
     >>> text = "def f(x):\\n for i in x:\\n  if i: a = i; break\\n else: a = 0\\n if x: b = 1\\n return a, b"
     >>> sorted(may_be_unset(ast.parse(text).body[0]))
@@ -35,7 +35,7 @@ class _Walk:
     def __init__(self, own: Names) -> None:
         self.own, self.unset = own, set[str]()
         self.breaks: list[list[Set]] = []
-        """For each loop around: what is set where a `break` leaves it."""
+        """For each enclosing loop, the variables that are set at each `break`."""
 
     def block(self, statements: Iterable[ast.stmt], before: Set) -> Set:
         now = before
@@ -89,7 +89,7 @@ class _Walk:
         return now
 
     def _uncertain(self, node: ast.stmt, now: Names) -> Set:
-        """Blocks of which it is not known how far they run: what is read in them, they may have set or not."""
+        """Blocks that may stop anywhere: a variable that they bind may or may not be set when they read it."""
         inner = bound([node])
         read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         self._check(read & inner, now)
@@ -98,7 +98,7 @@ class _Walk:
         return now
 
     def read(self, node: ast.AST, now: Names) -> Names:
-        """Check what an expression or a plain statement reads; what is set after it."""
+        """Check the reads of an expression or a simple statement. Returns the variables that are set afterwards."""
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         self._check(names - _walruses(node), now)
         uncertain = [n for n in ast.walk(node) if isinstance(n, ast.BoolOp | ast.IfExp)]

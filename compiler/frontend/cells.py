@@ -1,7 +1,6 @@
-"""Variables that functions share: a block of statements that runs by itself reads and sets them in their cells.
+"""Variables that a function shares with functions defined inside it: blocks read and set them in their cells.
 
-A function defined inside another may run while a branch or a loop of that one is traced. What either sets must be what
-the other reads.
+An inner function may run while a branch or a loop of the outer one is traced. Each must read what the other sets.
 """
 
 import ast
@@ -12,12 +11,12 @@ from ..callers.user_code import HOOKS
 from .names import FUNCTIONS, Names, bound, declared, mentioned, parameters
 
 CELL: Final = f"{HOOKS}_cell_"
-"""How the variables begin that hold the cells of others."""
+"""The prefix of the variables that hold the cells of other variables."""
 _COMPOUND: Final = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
 
 
 def shared_variables(function: "ast.FunctionDef | ast.Lambda", own: Names, outer: Names) -> Names:
-    """The variables of a function that others set or read while its blocks run."""
+    """The variables of a function that other functions set or read while its blocks run."""
     if isinstance(function, ast.Lambda):
         return frozenset()
     inner = [n for n in ast.walk(function) if isinstance(n, FUNCTIONS) and n is not function]
@@ -33,14 +32,14 @@ def shared_variables(function: "ast.FunctionDef | ast.Lambda", own: Names, outer
 
 
 def _bound_as_definitions(function: ast.FunctionDef) -> Names:
-    """What a function binds by other statements than assignments."""
+    """The names that a function binds by statements other than assignments."""
     kinds = (ast.FunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
     names = [n for n in ast.walk(function) if isinstance(n, kinds) and n is not function]
     return frozenset(str(name) for n in names for name in (n.name, getattr(n, "asname", None)) if name)
 
 
 def cells_of(names: Iterable[str]) -> str:
-    """The statements that find the cells of variables."""
+    """The statements that get the cells of variables."""
     return "\n".join(f"{CELL}{name} = (lambda: {name}).__closure__[0]" for name in sorted(names))
 
 

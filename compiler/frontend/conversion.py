@@ -1,7 +1,7 @@
-"""`converted`: a function of the user's with hooks in place of what tracing has to see.
+"""`converted`: the user's function with hooks instead of the operations that tracing must handle.
 
-The new function has the globals, the closure, the defaults, the file and the lines of the old one. What has no source,
-or belongs to a library, stays as it is.
+The new function has the globals, the closure, the defaults, the file and the lines of the old one. Functions without
+source and functions of libraries are not converted.
 """
 
 import ast
@@ -25,31 +25,31 @@ from .source import ITEM, Scope, source_of
 
 _REMEMBERED: Final = 4096
 _PYTHONS: Final = ("heapq",)
-"""The modules of Python's own whose functions are converted where they are given traced numbers."""
+"""The modules of Python whose functions are converted when they get traced numbers."""
 _VARIABLES: Final = f"{HOOKS}_names"
 _FUNCTION: Final = f"{HOOKS}_function"
-"""The name of a new function where it is compiled: its own name must go on to mean what it does outside."""
+"""The name under which a new function is compiled, so that its own name keeps its meaning inside."""
 
 OPERATORS: ContextVar[bool] = ContextVar("operators", default=False)
-"""Whether operators and attributes get hooks, too. That is needed where values decide in a class's own methods."""
+"""Whether operators and attributes get hooks, too. Methods of the user's classes that depend on values need them."""
 
 
 class OperatorsNeededError(Exception):
-    """Something is only right where operators have hooks; the function is traced once more, with them."""
+    """The function must be traced again with hooks for operators."""
 
 
 MET: "ContextVar[dict[Conversion, None] | None]" = ContextVar("met", default=None)
-"""The conversions that the outermost trace has met, in order."""
+"""The conversions that the outermost trace has used, in order."""
 
 
 class Conversion:
-    """A converted function: its new text and code, and the sites in it."""
+    """A converted function: its new syntax tree and code, and its sites."""
 
     hooks: ClassVar[Callable[[Unit, FunctionType], Any] | None] = None
-    """Makes the hooks of a function. From where loops and branches are made."""
+    """Makes the hooks of a function. Set by `runtime.staging.hooks`."""
 
     callee: ClassVar[Callable[[Any], Any] | None] = None
-    """What to call in place of a function of a library. From there as well."""
+    """The function to call instead of a function of a library. Set by the same module."""
 
     def __init__(self, code: CodeType, scope: Scope, *, has_operators: bool = False) -> None:
         self.unit = Unit(code, _code_of, has_operators=has_operators)
@@ -80,7 +80,7 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was found of some code, which is kept alive: its id stays its own."""
+    """The result for a code object, which is kept alive so that its id stays unique."""
 
     code: CodeType
     found: Conversion | str
@@ -90,7 +90,7 @@ _conversions: OrderedDict[tuple[int, int, bool, bool], _Known] = OrderedDict()
 
 
 def converted(function: Any) -> Any:
-    """`function` with hooks, if it is the user's and its source is at hand; else as it is."""
+    """`function` with hooks, if it is the user's and its source is available; otherwise `function` itself."""
     note_reached(function)
     if Conversion.hooks is None or not CONVERTS.get():
         return function
@@ -123,7 +123,7 @@ def call_converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def conversion_of(function: FunctionType) -> "Conversion | str":
-    """The conversion of a function; a sentence that says why there is none."""
+    """The conversion of a function, or the reason why it has none."""
     code, is_named = function.__code__, _is_named(function.__module__)
     key = id(code), id(function.__globals__), is_named, OPERATORS.get()
     known = _conversions.get(key)
@@ -137,7 +137,7 @@ def conversion_of(function: FunctionType) -> "Conversion | str":
 
 
 def _is_named(module: str | None) -> bool:
-    """Whether a module is of a library whose functions are to be converted, too."""
+    """Whether a module belongs to a library whose functions should be converted, too."""
     named = CONVERTS.get()
     if module in _PYTHONS:
         return True
@@ -189,7 +189,7 @@ def _rewritten(unit: Unit, scope: Scope) -> ast.FunctionDef:
 
 
 def _compiled(unit: Unit, node: ast.FunctionDef, outer: frozenset[str]) -> CodeType:
-    """The code of a function that is defined where it sees the hooks, and variables of enclosing functions."""
+    """The code of a function that can see the hooks and the variables of enclosing functions."""
     around = ast.parse(f"def {HOOKS}_outer({', '.join(sorted({HOOKS, *outer}))}):\n pass").body[0]
     assert isinstance(around, ast.FunctionDef)
     around.body = [node]
@@ -199,9 +199,10 @@ def _compiled(unit: Unit, node: ast.FunctionDef, outer: frozenset[str]) -> CodeT
 
 
 def _located(node: Any, line: int = 1, column: int = 0) -> Any:
-    """A tree in which new nodes stand where the old ones around them begin.
+    """Give new nodes the place where the nodes around them begin.
 
-    `ast.fix_missing_locations` lets them end where those end: Python then has a call at the last line of a loop.
+    `ast.fix_missing_locations` would also give them the end of these nodes, and Python would then report the last line
+    of a loop.
     """
     if "lineno" in node._attributes:
         if not hasattr(node, "lineno"):
@@ -218,7 +219,7 @@ def _inner(code: CodeType, name: str) -> CodeType:
 
 
 def _placed(text: str, where: ast.AST) -> Iterator[ast.stmt]:
-    """Statements that have the line of another one."""
+    """Give statements the line of another one."""
     for statement in ast.parse(text).body:
         for node in ast.walk(statement):
             if hasattr(node, "lineno"):

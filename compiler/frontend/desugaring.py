@@ -1,8 +1,8 @@
-"""`desugared`: a function's text with loops and tests in the one form that is rewritten.
+"""`desugared`: the syntax tree of a function with loops and tests in the forms that the rewriter knows.
 
-``super()`` names the class and the object. ``assert test`` becomes ``if not test: raise AssertionError``. ``while test:
-body; else: last`` runs `last` unless a `break` ends it, which a variable tells. A test that binds a name becomes the
-first statement of the body.
+``super()`` gets its arguments, the class and the object. ``assert test`` becomes ``if not test: raise AssertionError``.
+In ``while test: body; else: last``, a variable says whether a `break` ended the loop, and `last` runs if it did not. A
+test that binds a name becomes the first statement of the body.
 """
 
 import ast
@@ -18,11 +18,11 @@ from .names import Names, bound, has_break, has_jump
 N = TypeVar("N", bound=ast.AST)
 _LOOPS = (ast.For, ast.While)
 _UNSET = "may_be_unset"
-"""The attribute of a rewritten function for what was known of it before."""
+"""The attribute of a desugared function that holds its unset variables from before."""
 
 
 def desugared(function: N) -> N:
-    """The function with such loops rewritten; the same one if it has none."""
+    """The function in these forms; the function itself if nothing changes."""
     if not any(_is_special(node) for node in ast.walk(function)):
         return function
     found: N = _Statements().visit(copy.deepcopy(function))
@@ -31,7 +31,7 @@ def desugared(function: N) -> N:
 
 
 def _name_what_super_means(function: ast.AST) -> None:
-    """``super()`` asks which function it stands in; a converted one must say."""
+    """``super()`` looks at the function that contains it, so in a converted one it needs arguments."""
     given = [*function.args.posonlyargs, *function.args.args] if isinstance(function, ast.FunctionDef) else []
     for node in ast.walk(function):
         if given and _is_super(node):
@@ -50,7 +50,7 @@ def _is_super(node: ast.AST) -> TypeGuard[ast.Call]:
 
 
 def unset_in(function: "ast.FunctionDef | ast.Lambda") -> Names:
-    """The variables that may have no value where they are read, in the function as it was written."""
+    """The variables that may be unset when they are read, in the function as it was written."""
     found: Names | None = getattr(function, _UNSET, None)
     return may_be_unset(function) if found is None else found
 
@@ -75,7 +75,7 @@ class _Statements(ast.NodeTransformer):
         self._number = 0
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        setattr(node, _UNSET, may_be_unset(node))  # afterwards, which way sets what is a matter of values
+        setattr(node, _UNSET, may_be_unset(node))  # desugaring hides which path sets what
         self.generic_visit(node)
         return node
 
@@ -87,7 +87,7 @@ class _Statements(ast.NodeTransformer):
         self.generic_visit(node)
         if not bound([node.test]):
             return self._without_else(node)
-        # What ends the loop now is not a `break` of the user's: ``else`` runs after it.
+        # The `break` that ends the loop is not the user's, so ``else`` runs after it.
         leave = at(ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []), node.test)
         node.test = at(ast.Constant(value=True), node.test)
         return self._without_else(node, [leave])
@@ -125,7 +125,7 @@ class _Statements(ast.NodeTransformer):
         return found
 
     def _without_else(self, loop: "ast.For | ast.While", first: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
-        """A loop whose body begins with other statements; ``else`` runs after it, unless it was broken off."""
+        """A loop whose body begins with other statements. ``else`` runs after it, unless a `break` ended it."""
         orelse, loop.orelse = loop.orelse, []
         broken = self._flag() if orelse and has_break(loop.body) else ""
         loop.body = [*first, *(_noted(loop.body, broken) if broken else loop.body)]
@@ -140,7 +140,7 @@ class _Statements(ast.NodeTransformer):
 
 
 def _noted(body: list[ast.stmt], broken: str) -> list[ast.stmt]:
-    """The body of a loop that sets a variable where it breaks off."""
+    """The body of a loop, which sets a variable before each `break`."""
     found: list[ast.stmt] = []
     for node in body:
         if isinstance(node, ast.Break):

@@ -1,4 +1,4 @@
-"""`without_jumps`: blocks of ``with``, ``try`` and ``match`` that a jump leaves set a variable, which a test asks.
+"""`without_jumps`: replaces jumps out of ``with``, ``try`` and ``match`` by a variable that is tested after the block.
 
 ``with a: if t: return x`` becomes::
 
@@ -8,7 +8,7 @@
             if t: value = x; how = 1; break
     if how == 1: return value
 
-Values may then decide about the jump: what Python runs is left as a loop is.
+The jump may then depend on values, because it only leaves a loop.
 """
 
 import ast
@@ -23,7 +23,7 @@ _RETURN, _BREAK, _CONTINUE = 1, 2, 3
 
 
 def without_jumps(node: "ast.With | ast.Try | ast.Match", number: int) -> "list[ast.stmt] | None":
-    """The statements in place of a block, with variables of a number; None if no test decides about a jump in it."""
+    """The statements that replace a block; None if no jump in it depends on a test. `number` makes variables unique."""
     blocks = _blocks_of(node)
     if not any(map(_may_be_left, blocks)) or (isinstance(node, ast.Try) and has_jump(node.finalbody)):
         return None
@@ -60,7 +60,7 @@ def _blocks_of(node: "ast.With | ast.Try | ast.Match") -> list[list[ast.stmt]]:
 
 
 def _may_be_left(block: Iterable[ast.stmt]) -> bool:
-    """Whether a test in a block decides about a jump out of it."""
+    """Whether a jump out of a block depends on a test in it."""
     return any(isinstance(n, ast.If | ast.For | ast.While) and has_jump([n]) for n in _own_nodes(block))
 
 
@@ -79,7 +79,7 @@ class _Leaving:
         self.kinds: set[int] = set()
 
     def once(self, block: list[ast.stmt]) -> list[ast.stmt]:
-        """A block as a loop of one iteration, which jumps break off; the same one if there is none."""
+        """A block as a loop of one iteration, which jumps leave; the block itself if it has no jumps."""
         if not has_jump(block):
             return block
         target: ast.expr = ast.Name(f"{self._how}_iteration", ast.Store())
@@ -99,7 +99,7 @@ class _Leaving:
             return [node]
         is_loop = isinstance(node, _LOOPS)
         self._within(node, lambda block: self._replaced(block, in_loop=in_loop or is_loop))
-        # The jump that stood here has broken off the inner loop; it must leave this one, too.
+        # A jump inside has left the inner loop; it must leave this one, too.
         return [node, at(ast.If(_is(self._how, _RETURN), [ast.Break()], []), node)] if is_loop else [node]
 
     def _within(self, node: Any, replaced: Callable[[Sequence[ast.stmt]], list[ast.stmt]]) -> None:
@@ -125,7 +125,7 @@ def _is(name: str, kind: int) -> ast.expr:
 
 
 def at(new: Any, old: ast.AST) -> Any:
-    """A node of which all new parts stand where an old one stands."""
+    """Give a new node and its parts the place of an old one."""
     for node in ast.walk(new):
         if "lineno" in node._attributes and not hasattr(node, "lineno"):
             ast.copy_location(node, old)

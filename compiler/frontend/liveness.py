@@ -1,8 +1,8 @@
-"""`Liveness`: which variables of a function may still be read after a statement, before they are assigned again.
+"""`Liveness`: the variables that may be read after a statement before they are assigned again.
 
-The classic backward analysis, on the function's text: Aho, Lam, Sethi and Ullman, "Compilers", 9.2.5. Loops are
-walked until nothing changes. In ``try``, ``with`` and ``match`` every name counts as read that they mention. A name
-that a function defined inside captures counts as read everywhere.
+The classic backward analysis, on the syntax tree: Aho, Lam, Sethi and Ullman, "Compilers", 9.2.5. Loops are walked
+until nothing changes. Every name that a ``try``, ``with`` or ``match`` mentions counts as read there. A name that an
+inner function captures counts as read everywhere.
 """
 
 import ast
@@ -25,13 +25,13 @@ class Liveness:
     def __init__(self, function: "ast.FunctionDef | ast.Lambda") -> None:
         self.after: dict[ast.stmt, Names] = {}
         self.head: dict[ast.stmt, Names] = {}
-        """By loop: what may be read in the next iteration, or after the last."""
+        """For each loop, the names that may be read in the next iteration or after the last."""
         self._captured = _captured(function)
         if isinstance(function, ast.FunctionDef):
             self._before(function.body, _NOTHING, _NOTHING, _NOTHING)
 
     def _before(self, block: list[ast.stmt], live: Names, to_break: Names, to_continue: Names) -> Names:
-        """What is live before a block; `live` is so after it, the others where a jump of its loop leads."""
+        """The names that are live before a block. `live` are live after it, the others at the targets of jumps."""
         for statement in reversed(block):
             self.after[statement] = live | self._captured
             live = self._before_one(statement, live, to_break, to_continue)
@@ -66,7 +66,7 @@ class Liveness:
     def _at_head(
         self, loop: "ast.For | ast.AsyncFor | ast.While", live: Names, to_break: Names, to_continue: Names
     ) -> Names:
-        """What is live where the next iteration begins, or the loop ends."""
+        """The names that are live where the next iteration begins or the loop ends."""
         test, target = (
             (used(loop.test), _NOTHING) if isinstance(loop, ast.While) else (_NOTHING, _bound(loop.target))
         )
@@ -80,7 +80,7 @@ class Liveness:
     def _within(
         self, node: "ast.Try | ast.TryStar | ast.With | ast.AsyncWith | ast.Match", live: Names, *jumps: Names
     ) -> Names:
-        """In a statement that may be left anywhere, or of which it is not plain what is done."""
+        """The names that are live before a statement that may stop anywhere or whose effect is not clear."""
         inside = live.union(used(node), *jumps)
         blocks = [block for _, block in ast.iter_fields(node) if isinstance(block, list)]
         for block in blocks:
@@ -98,19 +98,19 @@ def liveness(function: "ast.FunctionDef | ast.Lambda") -> Liveness:
 
 
 def live_around(function: ast.FunctionDef, loop: ast.For) -> tuple[Names, Names]:
-    """The names that may be read after a loop of a function, and those, with them, that may be after each iteration."""
+    """The names that may be read after a loop, and those that may be read after each iteration."""
     found = liveness(function)
     return found.after[loop], found.head[loop] | found.after[loop]
 
 
 def _captured(function: "ast.FunctionDef | ast.Lambda") -> Names:
-    """The names that functions defined inside mention: they may run at any time."""
+    """The names that inner functions mention, because these may run at any time."""
     inner = [node for node in ast.walk(function) if isinstance(node, FUNCTIONS) and node is not function]
     return frozenset[str]().union(*map(used, inner), *map(assigned, inner))
 
 
 def _bound(*targets: ast.expr) -> Names:
-    """The names that an assignment to targets binds for sure."""
+    """The names that an assignment to these targets always binds."""
     parts = [part for x in targets for part in (x.elts if isinstance(x, ast.Tuple | ast.List) else [x])]
     names = frozenset(part.id for part in parts if isinstance(part, ast.Name))
     nested = [part for part in parts if isinstance(part, ast.Tuple | ast.List)]

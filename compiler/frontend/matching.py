@@ -1,7 +1,7 @@
-"""`as_branches`: a ``match`` statement whose patterns are values, names and ``_`` as ``if`` statements.
+"""`as_branches`: a ``match`` statement as ``if`` statements, if its patterns are values, names and ``_``.
 
-Its patterns then compare as ``==`` does, which values may decide. Patterns of classes, sequences and mappings are left
-to Python.
+Its patterns then compare with ``==``, which may depend on values. Python matches patterns of classes, sequences and
+mappings.
 """
 
 import ast
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 
 def as_branches(node: ast.Match, subject: str) -> "list[ast.stmt] | None":
-    """The statements in place of a ``match``, whose subject a variable holds; None if Python has to match."""
+    """The statements that replace a ``match`` whose subject is in a variable; None if Python must match."""
     if not all(map(_is_plain, node.cases)):
         return None
     return [ast.Assign([ast.Name(subject, ast.Store())], node.subject), *_branches(node.cases, subject)]
@@ -33,7 +33,7 @@ def _branches(cases: Sequence[ast.match_case], subject: str) -> list[ast.stmt]:
 
 
 def _is_plain(case: ast.match_case) -> bool:
-    """Whether a case compares with values, or takes anything."""
+    """Whether a case compares with values or matches anything."""
     match case.pattern:
         case ast.MatchAs(pattern=None):
             return True
@@ -58,7 +58,7 @@ def _bound_name(pattern: ast.pattern) -> str | None:
 
 
 def _test(pattern: "ast.pattern | None", subject: str) -> ast.expr | None:
-    """The test of a pattern; None if it takes anything."""
+    """The test of a pattern; None if it matches anything."""
     match pattern:
         case ast.MatchValue(value=value):
             return ast.Compare(_read(subject), [ast.Eq()], [value])

@@ -1,4 +1,4 @@
-"""Which names a piece of a function reads, binds, and keeps as variables of its own."""
+"""The names that part of a function reads and binds, and its own variables."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -12,19 +12,19 @@ _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.Generator
 
 
 def used(node: ast.AST) -> Names:
-    """The names that are read or deleted anywhere in a piece of a function."""
+    """The names that are read or deleted anywhere in part of a function."""
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
     updates = [n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign)]
     return frozenset(names | {target.id for target in updates if isinstance(target, ast.Name)})
 
 
 def assigned(node: ast.AST) -> Names:
-    """The names that are bound anywhere in a piece of a function."""
+    """The names that are bound anywhere in part of a function."""
     return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
 def mentioned(block: Iterable[ast.AST]) -> Names:
-    """All names in statements or expressions, those that inner functions mention included."""
+    """All names in statements or expressions, including those in inner functions."""
     return frozenset(n.id for node in block for n in ast.walk(node) if isinstance(n, ast.Name)) | bound(block)
 
 
@@ -69,7 +69,7 @@ def parameters(function: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") 
 
 
 def declared(block: Iterable[ast.stmt]) -> Names:
-    """The names that a function says are global or of an enclosing function."""
+    """The names that a function declares as global or nonlocal."""
     return frozenset(
         name
         for node in block
@@ -88,7 +88,7 @@ def is_suspended(function: ast.AST) -> bool:
 
 
 def has_jump(block: Iterable[ast.stmt]) -> bool:
-    """Whether a block may return, or leave a loop that it stands in, or that loop's iteration."""
+    """Whether a block may return, or leave an enclosing loop or its iteration."""
     return any(_jumps(node, in_loop=False) for node in block)
 
 
@@ -98,7 +98,7 @@ def has_return(block: Iterable[ast.stmt]) -> bool:
 
 
 def has_break(body: Iterable[ast.stmt]) -> bool:
-    """Whether the body of a loop has a `break` in it that leaves the loop."""
+    """Whether the body of a loop has a `break` that leaves the loop."""
     return any(_breaks(node) for node in body)
 
 
@@ -121,7 +121,7 @@ def _jumps(node: ast.AST, *, in_loop: bool) -> bool:
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and those in it that belong to the same function."""
+    """A node and the nodes in it that belong to the same function."""
     yield node
     if not isinstance(node, _SCOPES):
         for child in ast.iter_child_nodes(node):

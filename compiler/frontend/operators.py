@@ -1,7 +1,7 @@
-"""`OperatorRewriter`: a rewriter that gives hooks to operators and attributes, too.
+"""`OperatorRewriter`: a rewriter that also puts hooks in place of operators and attributes.
 
-Most programs do without: arrays and numbers answer operators themselves. An object of the user's answers by a method,
-which has to be converted if values decide in it, and so do texts and None among which values choose.
+Most programs do not need these: arrays and numbers implement operators. But methods of the user's classes must be
+converted if they depend on values, and a `OneOf` applies an operator to each of its entries.
 """
 
 import ast
@@ -22,7 +22,7 @@ class OperatorRewriter(Rewriter):
     """Rewrites statements of one function, with hooks for operators and attributes."""
 
     def is_plain(self, test: ast.expr) -> bool:
-        """Whether a test is never traced: of a text or None among which values choose, even ``x is None`` is."""
+        """Whether a test is never traced. Even ``x is None`` may be, if `x` is None or not depending on values."""
         return isinstance(test, ast.Constant)
 
     def tested(self, test: ast.expr) -> ast.expr:
@@ -30,7 +30,7 @@ class OperatorRewriter(Rewriter):
         return ast.copy_location(hook("truth", self.expression(test)), test)
 
     def statement(self, node: ast.stmt, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
-        """A statement, and the `rest` up to the end of the region."""
+        """Rewrite a statement; `rest` are the statements after it in the region."""
         match node:
             case ast.AugAssign(target=ast.Name(id=name)):
                 return [assign(name, self._updated(named(name), node))]
@@ -58,7 +58,7 @@ class OperatorRewriter(Rewriter):
                 return super().statement(node, rest)
 
     def updated_item(self, item: str, node: ast.AugAssign) -> ast.stmt:
-        """``item op= value`` of an entry that stands in a variable."""
+        """``item op= value`` for an entry that is in a variable."""
         return assign(item, self._updated(named(item), node))
 
     def _updated(self, old: ast.expr, node: ast.AugAssign) -> ast.expr:
@@ -80,7 +80,7 @@ class OperatorRewriter(Rewriter):
         return ast.With(items, self.block(node.body, None), None)
 
     def binary(self, node: ast.BinOp) -> ast.expr:
-        """Any operator of two."""
+        """Any binary operator."""
         name = ast.Constant(_BINARY[type(node.op)])
         return hook("operate", name, self.expression(node.left), self.expression(node.right))
 

@@ -1,5 +1,7 @@
-"""`Reached`: a name outside of a traced function that it reads, and what it meant: a global, a closed-over variable, an
-attribute of ``self``. A program is good as long as each means the same.
+"""`Reached`: a name outside the traced function that it reads, and the value of the name while tracing.
+
+It is a global, a variable of an enclosing function, or an attribute of ``self``. A program is valid as long as each
+name still has this value.
 """
 
 import dis
@@ -25,26 +27,26 @@ from ..tracing.traced_array import is_traced
 _ABSENT: Final = object()
 _DEEPEST: Final = 24
 _VALUES: Final = (bool, int, float, complex, str, bytes, np.generic)
-"""What is compared by value; all else is the same thing or not."""
+"""Types that are compared by value. Other objects are compared by identity."""
 _content = attrgetter("cell_contents")
 
 REACHED: "ContextVar[ReachedNames | None]" = ContextVar("reached", default=None)
-"""What the functions of the outermost trace have reached so far."""
+"""The names that the functions of the outermost trace have read so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A name, and what it meant."""
+    """A name, and its value while tracing."""
 
     text: str
     """As the user would write it: ``SCALE``, ``self.rate``."""
     read: Callable[[Any], Any]
-    """Gives what `place` means now."""
+    """Gets the current value of `place`."""
     place: Any
     value: Any
 
     def now(self) -> Any:
-        """What it means now; a value of its own if it is not there any more."""
+        """The current value; a special value if the name no longer exists."""
         try:
             return self.read(self.place)
         except (AttributeError, LookupError, ValueError):  # an attribute, a key, the content of a cell
@@ -52,12 +54,12 @@ class Reached:
 
     @property
     def holder(self) -> Any:
-        """The dict or the cell in which it stands."""
+        """The dict or the cell that holds the value."""
         return getattr(self.read, "__self__", self.place)
 
     @property
     def change(self) -> str:
-        """What has become of it, as a line of an explanation; empty if nothing has."""
+        """A line that explains how the value has changed; empty if it has not."""
         now = self.now()
         if _is_same(self.value, now):
             return ""
@@ -69,18 +71,18 @@ class Reached:
 
 
 class ReachedNames:
-    """What the functions of a trace have reached so far."""
+    """The names that the functions of a trace have read so far."""
 
     def __init__(self) -> None:
         self.names: dict[tuple[int, str], Reached] = {}
         self.rebound: list[Reached] = []
-        """The names that a function reads and sets, as with ``global``, with what they meant before."""
+        """The names that a function reads and sets, as with ``global``, with their values from before."""
         self.defaults: dict[int, Array] = {}
         """The arrays among the defaults of parameters, by id."""
         self._made: set[int] = set()
 
     def note_made(self, new: Any) -> None:
-        """Note an object of the trace's own: nobody rebinds its attributes. It is not held."""
+        """Note an internal object of the trace, whose attributes are not compared. The object is not kept alive."""
         self._made.add(id(new))
 
     def is_made(self, x: Any) -> bool:
@@ -89,18 +91,18 @@ class ReachedNames:
 
 
 def note_made(new: Any) -> None:
-    """Note an object that the function that is traced has made."""
+    """Note an object that the traced function has made."""
     if (found := REACHED.get()) is not None:
         found.note_made(new)
 
 
 def have_changed(names: Iterable[Reached]) -> bool:
-    """Whether a name means something else than it did."""
+    """Whether a name has another value than it had."""
     return any(one.now() is not one.value and not _is_same(one.value, one.now()) for one in names)
 
 
 def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> None:
-    """Note what a function that is about to run reads, also as attributes of its object and of given arguments."""
+    """Note the names that a function reads before it runs, including attributes of its object and its arguments."""
     found = REACHED.get()
     if found is None:
         return
@@ -119,7 +121,7 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
 
 
 def note_read(text: str, read: Callable[..., Any], *given: Any) -> Any:
-    """What a function gives that reads something outside, which is compared before each call as a name is."""
+    """Call a function that reads something outside, and note its result, which is compared before each call."""
     value = read(*given)
     if (found := REACHED.get()) is not None:
         text = f"{text}({', '.join(map(repr, given))})"
@@ -128,7 +130,7 @@ def note_read(text: str, read: Callable[..., Any], *given: Any) -> Any:
 
 
 def reads_attributes(function: Any) -> bool:
-    """Whether a function of the user's reads attributes of its arguments."""
+    """Whether the user's function reads attributes of its arguments."""
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType) or not is_users(code.co_filename):
         return False
@@ -136,7 +138,7 @@ def reads_attributes(function: Any) -> bool:
 
 
 def objects_among(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The arguments of a function that are objects of the user's, with the names of their parameters."""
+    """The arguments that are objects of user classes, with the names of their parameters."""
     code = getattr(function, "__code__", None)
     names = code.co_varnames[: code.co_argcount] if isinstance(code, CodeType) else ()
     names = names[isinstance(function, MethodType) :]
@@ -148,17 +150,17 @@ def objects_among(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 
 def unchanged(names: Iterable[Reached]) -> tuple[Reached, ...]:
-    """Those that the function itself has not set while it was traced."""
+    """The names that the function itself has not set while it was traced."""
     return tuple(one for one in names if not one.change)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadArray:
-    """An array from outside that NumPy alone may have read while the function was traced."""
+    """An array from outside that NumPy may have read while the function was traced, without the trace."""
 
     array: "ref[Array]"
     content: bytes | None
-    """What it held, as far as that is compared; None if the program has it as an input, which it reads each time."""
+    """The part of its contents that is compared; None if it is an input of the program, which reads it in each call."""
 
     @property
     def has_changed(self) -> bool:
@@ -174,10 +176,10 @@ def arrays_read(
     seen: Mapping[tuple[int, int], bool],
     is_from_outside: Callable[[int, int], bool],
 ) -> tuple[ReadArray, ...]:
-    """NumPy's arrays that names mean, or containers there hold, and those among defaults and bound arguments.
+    """The NumPy arrays among the values of names, in containers there, and among defaults and bound arguments.
 
-    What one holds counts if the program has not captured it, if NumPy was `seen` to read it, and if NumPy may have made
-    from it what was captured or read and is not from outside. It reads none of those that were `lent` as traced ones.
+    The contents of an array are compared if the program has not captured it, if NumPy was `seen` to read it, or if
+    NumPy may have computed a captured array from it. NumPy reads no array that was `lent` as a traced one.
     """
     met = {id(x): x for one in found.names.values() for x in _arrays_in(one.value)} | found.defaults
     if isinstance(function, partial):
@@ -198,7 +200,7 @@ def arrays_read(
 
 
 def _meets(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
-    """Whether memory between two addresses overlaps other memory."""
+    """Whether the memory between two addresses overlaps any of the others."""
     return any(span[0] < high and low < span[1] for low, high in others)
 
 
@@ -218,7 +220,7 @@ def _names(function: FunctionType, objects: dict[str, Any], *, is_set: bool = Fa
     first = code.co_varnames[0] if code.co_argcount else ""
     for root, attributes in _chains(code, is_set):
         if root in cells and code.co_qualname.startswith(HOOKS):
-            continue  # it is defined in a converted function, which was noted itself
+            continue  # it is defined in a converted function, which was noted
         if root in cells and root not in (HOOKS, "__class__"):
             one = Reached(root, _content, cells[root], _content_of(cells[root]))
         elif root in code.co_varnames:
@@ -237,7 +239,7 @@ def _names(function: FunctionType, objects: dict[str, Any], *, is_set: bool = Fa
 
 
 def _attributes(text: str, held: Any, names: Iterable[str]) -> Iterator[Reached]:
-    """``self.layer.rate``, as far as these are plain attributes, read without running code of the user's."""
+    """``self.layer.rate`` as far as these are plain attributes, which can be read without running the user's code."""
     for name in names:
         made = REACHED.get()
         found = None if made is not None and made.is_made(held) else _attribute(held, name)
@@ -247,7 +249,9 @@ def _attributes(text: str, held: Any, names: Iterable[str]) -> Iterator[Reached]
         text = f"{text}.{name}"
         yield Reached(text, read, name, value)
         own: Any = getattr(held, "__dict__", None)
-        if isinstance(own, dict) and name not in own:  # it is the class's, until the object has one
+        if (
+            isinstance(own, dict) and name not in own
+        ):  # it is the attribute of the class, unless the object gets its own
             yield Reached(f"{text} of the object", own.get, name, None)
         held = value
 
@@ -273,15 +277,15 @@ def _attribute(held: Any, name: str) -> tuple[Callable[[Any], Any], Any] | None:
 def _content_of(cell: CellType) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # a name that is set later
+    except ValueError:  # a variable that is set later
         return _ABSENT
 
 
 @lru_cache(4096)
 def _chains(code: CodeType, is_set: bool = False) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The names that code and the functions in it read, each with the attributes that follow.
+    """The names that code and its inner functions read, each with the attributes that follow.
 
-    They are those that the code does not set, or does.
+    With `is_set`, only names that the code also sets; otherwise only names that it does not set.
     """
     found: dict[tuple[str, tuple[str, ...]], None] = {}
     written: set[str] = set()
@@ -305,7 +309,7 @@ def _chains(code: CodeType, is_set: bool = False) -> tuple[tuple[str, tuple[str,
 
 
 def _root(step: dis.Instruction, *, is_outer: bool) -> str:
-    """The name that an instruction reads; empty if it reads none that leads out of the function."""
+    """The name outside the function that an instruction reads; empty if there is none."""
     if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"):
         return str(step.argval)
     if is_outer and step.opname.startswith("LOAD_FAST"):

@@ -1,7 +1,7 @@
-"""`Rewriter`: the statements of a function with hooks in place of what tracing has to see.
+"""`Rewriter`: the statements of a function with hooks instead of the operations that tracing must handle.
 
-Where nothing is traced, the new statements do what the old ones do, in the same order. The hooks are attributes of a
-variable named `HOOKS`; `runtime.staging.hooks` has them.
+Without a trace, the new statements do the same as the old ones, in the same order. The hooks are attributes of a
+variable named `HOOKS`; they are defined in `runtime.staging.hooks`.
 """
 
 import ast
@@ -28,15 +28,15 @@ _PLAIN_TESTS: Final = frozenset({"isinstance", "hasattr", "callable", "issubclas
 
 
 class Rewriter:
-    """Rewrites statements of one function, without changing them: what it gives is made of new nodes."""
+    """Rewrites statements of one function. The old nodes do not change; the result has new ones."""
 
     def __init__(self, unit: Unit, scope: Scope, region: Region, kept: frozenset[str] = frozenset()) -> None:
         self.unit, self.scope, self.region, self.kept = unit, scope, region, kept
         self._left = ""
-        """In a loop that Python runs, within this block: the variable for how it was left, if values decide that."""
+        """Within a loop that Python runs, the variable that holds how it was left, if that depends on values."""
 
     def block(self, statements: Sequence[ast.stmt], after: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
-        """A block, and `after` it what runs up to the end of the region; None if that is not at hand."""
+        """Rewrite a block. `after` are the statements up to the end of the region; None if they are not known."""
         found: list[ast.stmt] = []
         for place, statement in enumerate(statements):
             rest = None if after is None else (*statements[place + 1 :], *after)
@@ -46,7 +46,7 @@ class Rewriter:
     def statement(  # noqa: C901, PLR0911, PLR0912 (a line for each kind of statement)
         self, node: ast.stmt, rest: "Sequence[ast.stmt] | None"
     ) -> list[ast.stmt]:
-        """A statement, and the `rest` up to the end of the region."""
+        """Rewrite a statement; `rest` are the statements after it in the region."""
         match node:
             case ast.If() if self.scope.is_suspended and not _waits(node):
                 return self._if(node, rest)
@@ -122,7 +122,7 @@ class Rewriter:
         ]
 
     def _leave(self, node: ast.If, test: str, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
-        """A branch out of which a jump may lead: it goes on to the end of the region."""
+        """A branch with a jump: it includes the statements up to the end of the region."""
         if rest is None:
             return [ast.Expr(hook("refuse_jump", ast.Constant(node.lineno)))]
         region = self._rest_region
@@ -137,13 +137,13 @@ class Rewriter:
 
     @property
     def _rest_region(self) -> Region:
-        """What ends where the statements at hand end."""
+        """The kind of region that ends where the current statements end."""
         if self._left:
             return Region.ITERATION
         return Region.REST if self.region is Region.FUNCTION else self.region
 
     def _outcome(self, call: ast.expr) -> list[ast.stmt]:
-        """The end of the region by what a hook found; in a loop that Python runs, it goes on from there."""
+        """End the region with the outcome of a hook. A loop that Python runs continues from this outcome."""
         if self._left:
             return [assign(self._left, call), ast.Break()]
         return [
@@ -244,7 +244,7 @@ class Rewriter:
         )
 
     def _cells(self, scope: Scope, node: ast.FunctionDef) -> list[ast.stmt]:
-        """The statements that find the cells of variables that a function shares."""
+        """The statements that get the cells of the variables that a function shares."""
         found = ast.parse(cells_of(scope.shared)).body
         return [ast.copy_location(n, node) for one in found for n in [one]] if found else []
 
@@ -262,7 +262,7 @@ class Rewriter:
         return found
 
     def _unpacked(self, target: ast.expr, parts: list[ast.stmt]) -> ast.expr:
-        """A target with temporaries in the place of all parts, and the statements that store them."""
+        """A target with temporaries instead of its parts, and the statements that store them."""
         if isinstance(target, ast.Tuple | ast.List):
             return type(target)([self._unpacked(one, parts) for one in target.elts], ast.Store())
         if isinstance(target, ast.Starred):
@@ -280,7 +280,7 @@ class Rewriter:
         return ast.Expr(hook("store", value, self.expression(target.value), self.index(target.slice)))
 
     def _update_item(self, node: ast.AugAssign) -> list[ast.stmt]:
-        """``a[i] += value``, step by step as Python does it."""
+        """``a[i] += value``, in the steps that Python takes."""
         assert isinstance(node.target, ast.Subscript)
         of, index, item = (self.unit.temporary() for _ in range(3))
         return [
@@ -292,7 +292,7 @@ class Rewriter:
         ]
 
     def updated_item(self, item: str, node: ast.AugAssign) -> ast.stmt:
-        """``item op= value`` of an entry that stands in a variable."""
+        """``item op= value`` for an entry that is in a variable."""
         return ast.AugAssign(stored(item), node.op, self.expression(node.value))
 
     def _in_python(self, body: Sequence[ast.stmt], names: Sequence[str], left: str) -> list[ast.stmt]:
@@ -313,7 +313,7 @@ class Rewriter:
         return tuple(sorted((bound(body) & liveness(self.scope.node).after[node]) - self.scope.shared))
 
     def _refusal(self, node: ast.stmt) -> str:
-        """Why a statement cannot be traced, as far as its text says."""
+        """Why a statement cannot be traced, as far as its source shows; empty if it can."""
         declared = self.scope.declared - self.scope.shared
         shared = bound([node]) & declared if declared else declared
         return (
@@ -323,7 +323,7 @@ class Rewriter:
     # ---- expressions ---------------------------------------------------------------------------------
 
     def expression(self, node: Any) -> Any:
-        """An expression, or what stands in one."""
+        """Rewrite an expression, or a part of one."""
         rule = self._EXPRESSIONS.get(type(node))
         return self.rebuilt(node) if rule is None else ast.copy_location(rule(self, node), node)
 
@@ -363,7 +363,7 @@ class Rewriter:
     def _fold(
         self, node: ast.Call, entries: "ast.GeneratorExp | ast.ListComp", rest: list[ast.expr]
     ) -> ast.expr:
-        """``sum(x for … if …)``: a function of pairs of a test and a delayed entry."""
+        """``sum(x for … if …)``: a call of the function with pairs of a test and a delayed entry."""
         *before, last = entries.generators
         test = last.ifs[0] if len(last.ifs) == 1 else ast.BoolOp(ast.And(), last.ifs)
         pair = ast.Tuple([self.expression(test), delayed(self.expression(entries.elt))], ast.Load())
@@ -377,7 +377,7 @@ class Rewriter:
         )
 
     def comprehension(self, node: ast.comprehension) -> ast.comprehension:
-        """A `for` of a comprehension, whose `if` must be known."""
+        """A `for` of a comprehension, whose `if` must be known while tracing."""
         tests = [one if self.is_plain(one) else hook("is_kept", self.expression(one)) for one in node.ifs]
         return ast.comprehension(self.rebuilt(node.target), self.expression(node.iter), tests, node.is_async)
 
@@ -388,7 +388,7 @@ class Rewriter:
         return hook("and_" if isinstance(node.op, ast.And) else "or_", first, *map(delayed, others))
 
     def _printed(self, node: ast.Call) -> ast.expr:
-        """A call of `print`, whose arguments the hook evaluates: texts may show values that only the program knows."""
+        """A call of `print`. The hook gets its arguments, because lines may show values that only the program knows."""
         args = ast.Tuple([self.expression(one) for one in node.args], ast.Load())
         names: list[ast.expr | None] = [
             None if one.arg is None else ast.Constant(one.arg) for one in node.keywords
@@ -398,7 +398,7 @@ class Rewriter:
         return ast.copy_location(hook("printed", self.expression(node.func), given), node)
 
     def is_undelayed(self, parts: Sequence[ast.expr]) -> bool:
-        """Whether parts of an expression bind names, or wait, which no function of their own can do for them."""
+        """Whether parts of an expression bind names or contain `yield` or `await`, so that they cannot be delayed."""
         waits = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
         return any(isinstance(n, waits) for one in parts for n in ast.walk(one))
 
@@ -433,7 +433,7 @@ class Rewriter:
         return hook("item", self.expression(node.value), self.index(node.slice))
 
     def index(self, node: ast.expr) -> ast.expr:
-        """What stands in brackets as an argument of a function."""
+        """The contents of brackets as an argument of a function."""
         if isinstance(node, ast.Slice):
             parts = [
                 ast.Constant(None) if part is None else self.expression(part)
@@ -450,7 +450,7 @@ class Rewriter:
         return ast.FormattedValue(hook("shown", self.expression(node.value)), node.conversion, spec)
 
     def binary(self, node: ast.BinOp) -> ast.expr:
-        """``"… %s …" % x``: all other operators are left to what they are applied to."""
+        """``"… %s …" % x``. Other operators need no hook here: their operands implement them."""
         if not (isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr)):
             return self.rebuilt(node)
         return hook("percent", self.expression(node.left), self.expression(node.right))
@@ -465,7 +465,7 @@ class Rewriter:
         return new
 
     def attribute_name(self, node: ast.Attribute) -> str:
-        """In a class, ``self.__x`` means another name, as which Python compiles it there."""
+        """In a class, Python mangles ``self.__x``."""
         is_private = self.unit.private and node.attr.startswith("__") and not node.attr.endswith("__")
         return f"_{self.unit.private.lstrip('_')}{node.attr}" if is_private else node.attr
 
@@ -487,7 +487,7 @@ class Rewriter:
 
 
 def _begins_at(new: ast.stmt, old: ast.stmt) -> ast.stmt:
-    """A statement, on the first line of that for which it stands if it has no line."""
+    """Give a statement without a line the first line of the statement that it replaces."""
     if not hasattr(new, "lineno"):
         new.lineno = new.end_lineno = old.lineno
         new.col_offset = new.end_col_offset = old.col_offset
@@ -511,7 +511,7 @@ def hook(hook: str, *arguments: ast.expr) -> ast.expr:
 
 
 def _variables() -> ast.expr:
-    """The variables that are set, by name."""
+    """The set variables, by name."""
     return ast.Call(named("locals"), [], [])
 
 
@@ -525,7 +525,7 @@ def delayed(value: ast.expr) -> ast.expr:
 
 
 def _assign_state(names: Sequence[str], found: ast.expr) -> list[ast.stmt]:
-    """Set variables to what a hook gives for them; those that it leaves unset are unset."""
+    """Set variables to the values from a hook, and unset those that it leaves unset."""
     if not names:
         return [ast.Expr(found)]
     targets = ast.Tuple([stored(name) for name in names], ast.Store())
@@ -549,7 +549,7 @@ def _parts(target: ast.expr) -> list[ast.expr]:
 
 
 def _waits(node: ast.AST) -> bool:
-    """Whether a branch of a generator gives an item, or leads out of a loop or the generator."""
+    """Whether a branch of a generator yields an item, or leaves a loop or the generator."""
     waits = (ast.Yield, ast.YieldFrom, ast.Await, ast.Return, ast.Break, ast.Continue)
     return any(isinstance(n, waits) for n in ast.walk(node))
 
@@ -566,7 +566,7 @@ def is_constant(index: ast.expr) -> bool:
 
 
 def comparison(name: str) -> Callable[[Any, Any], Any]:
-    """Python's comparison of a name that the hook of chains gets."""
+    """Python's comparison, by the name that the hook gets."""
     match name:
         case "in_":
             return lambda x, container: x in container

@@ -1,4 +1,4 @@
-"""What of a function's text is run in parts, once a condition or a bound turns out to be traced."""
+"""The parts of a function that are run separately if a condition or a bound is traced."""
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from .source import Scope
 
 
 class Unit:
-    """A function that is converted, with those defined in it: the sites in it, and names for new variables."""
+    """A function that is being converted, with its inner functions: its sites, and names for new variables."""
 
     def __init__(
         self, original: CodeType, write: "Callable[[Unit, Block], CodeType]", *, has_operators: bool = False
@@ -25,7 +25,7 @@ class Unit:
         self.file = original.co_filename
         self.sites: list[Site] = []
         self.private = _class_of(original.co_qualname)
-        """The class that it is defined in, whose private names Python compiles as others; empty if there is none."""
+        """The class that contains it, for the mangling of private names; empty if there is none."""
         self._temporaries = 0
 
     def site(self, site: "Site") -> ast.expr:
@@ -34,7 +34,7 @@ class Unit:
         return ast.Constant(len(self.sites) - 1)
 
     def temporary(self) -> str:
-        """A name for a variable of its own."""
+        """A name for a new variable."""
         self._temporaries += 1
         return f"{HOOKS}_{self._temporaries}"
 
@@ -44,7 +44,7 @@ class Unit:
 
 
 def _class_of(name: str) -> str:
-    """The class around a function of a qualified name.
+    """The class that contains a function, from its qualified name.
 
     >>> _class_of("made.<locals>.Tree.depth.<locals>.inner"), _class_of("made.<locals>.inner")
     ('Tree', '')
@@ -56,30 +56,30 @@ def _class_of(name: str) -> str:
 
 
 class Region(Enum):
-    """What the end of a block means, and a `return` in it."""
+    """How a block ends, and what a `return` in it means."""
 
     FUNCTION = auto()
-    """The function itself, as it runs in Python."""
+    """The function itself, which Python runs."""
     REST = auto()
-    """From somewhere in a function to its end: gives an outcome."""
+    """From a statement of the function to its end: returns an outcome."""
     ITERATION = auto()
-    """One iteration of a loop, or the rest of one: gives an outcome."""
+    """One iteration of a loop, or the rest of one: returns an outcome."""
     BRANCH = auto()
-    """A branch that only falls off its end: gives an outcome."""
+    """A branch without jumps: returns an outcome."""
     VALUE = auto()
-    """An expression: gives its value."""
+    """An expression: returns its value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Statements of a function that can be run by themselves, on given values of its variables."""
+    """Statements of a function that can be run separately, with given values of its variables."""
 
     unit: Unit
     scope: Scope
     statements: Sequence[ast.stmt]
     region: Region
     kept: frozenset[str] = frozenset()
-    """The variables that the block binds, and that the next iteration or what follows it may read."""
+    """The variables that the block binds and that later code, or the next iteration, may read."""
 
     @cached_property
     def code(self) -> CodeType:
@@ -87,7 +87,7 @@ class Block:
         return self.unit.code_of(self)
 
     def run(self, hooks: Any, module: dict[str, Any], names: Mapping[str, Any]) -> Any:
-        """Run the statements; `module` holds the globals, `names` the variables that are set."""
+        """Run the statements. `module` holds the globals, and `names` the set variables."""
         closure = (CellType(hooks),) if self.code.co_freevars else ()
         return FunctionType(self.code, module, closure=closure)(names)
 
@@ -98,12 +98,12 @@ class Site:
 
     node: ast.stmt
     names: tuple[str, ...]
-    """The variables that it binds, and that may be read afterwards, or in the next iteration of this loop."""
+    """The variables that it binds and that may be read afterwards or in the next iteration."""
     blocks: tuple[Block, ...]
-    """Of an ``if``: what runs where its test is false, and where it is true. Of a loop: its body, after the test of a
-    ``while``."""
+    """For an ``if``, the block for a false test and the block for a true one. For a ``for``, its body. For a ``while``,
+    its test and its body."""
     rest: Block | None = None
-    """What follows a loop that may return."""
+    """The statements after a loop that may return."""
     after: frozenset[str] = frozenset()
     """The variables that may be read afterwards."""
     refusal: str = ""
@@ -111,7 +111,7 @@ class Site:
 
     @property
     def unset(self) -> frozenset[str]:
-        """The variables of its function that may have no value where they are read."""
+        """The variables of its function that may be unset when they are read."""
         return self.blocks[0].scope.unset
 
     @property
@@ -124,7 +124,7 @@ class Site:
 
     @cached_property
     def mentioned(self) -> frozenset[str]:
-        """All names in its text, and in what runs with it."""
+        """All names in the statement and in its blocks."""
         parts = [*self.blocks, *([self.rest] if self.rest else [])]
         return mentioned([self.node, *(statement for part in parts for statement in part.statements)])
 
@@ -137,7 +137,7 @@ class Site:
 
     @cached_property
     def asks_python(self) -> bool:
-        """Whether a loop asks what only Python's own numbers answer: their text, their type, a dict that is made."""
+        """Whether a loop needs Python's own numbers: it shows them, asks for their type, or makes a dict."""
         asked = {"type", "str", "repr", "format", "isinstance", "next", "iter", "hash", "id"}
         return bool(asked & self.mentioned) or any(
             isinstance(n, ast.JoinedStr | ast.Dict)
@@ -159,5 +159,5 @@ class Site:
 
     @cached_property
     def has_jump(self) -> bool:
-        """Whether a loop, or one of its iterations, may be left from within its body."""
+        """Whether a jump in the body of a loop may leave the loop or an iteration."""
         return isinstance(self.node, ast.For | ast.While) and has_jump(self.node.body)

@@ -1,4 +1,4 @@
-"""`source_of`: the text of a function as a syntax tree, with what the function can see of those it is defined in."""
+"""`source_of`: the syntax tree of a function, with the variables of enclosing functions that it can see."""
 
 import ast
 import linecache
@@ -16,24 +16,24 @@ from .names import FUNCTIONS, bound, declared, is_suspended, mentioned, paramete
 FunctionNode: TypeAlias = "ast.FunctionDef | ast.Lambda"
 
 ITEM = f"{HOOKS}_item"
-"""The variable of an iteration that holds what the loop binds."""
+"""The variable that holds the item of an iteration."""
 
 _SEES_VARIABLES = frozenset({"locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"})
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """A function whose statements are converted: its text, and the variables that its statements can see."""
+    """A function that is being converted: its syntax tree, and the variables that it can see."""
 
     node: FunctionNode
     own: frozenset[str]
     """Its own variables."""
     outer: frozenset[str]
-    """Those of enclosing functions."""
+    """The variables of enclosing functions."""
 
     @cached_property
     def is_suspended(self) -> bool:
-        """Whether it is a generator: Python runs its statements, and hooks stand in expressions alone."""
+        """Whether it is a generator. Python runs its statements, and only expressions get hooks."""
         return is_suspended(self.node)
 
     @property
@@ -42,33 +42,33 @@ class Scope:
 
     @cached_property
     def unset(self) -> frozenset[str]:
-        """Its variables that may have no value where they are read."""
+        """Its variables that may be unset when they are read."""
         return unset_in(self.node)
 
     @cached_property
     def declared(self) -> frozenset[str]:
-        """The variables that it says are of the module or of an enclosing function."""
+        """The variables that it declares as global or nonlocal."""
         return frozenset() if isinstance(self.node, ast.Lambda) else declared(self.node.body)
 
     @cached_property
     def shared(self) -> frozenset[str]:
-        """The variables that other functions set or read while its blocks run."""
+        """The variables that inner functions set or read while its blocks run."""
         return shared_variables(self.node, self.own, self.outer)
 
     def inner(self, node: FunctionNode) -> "Scope":
-        """That of a function defined in this one."""
+        """The scope of an inner function."""
         return Scope(node, own_variables(node), self.own | self.outer)
 
 
 def own_variables(node: FunctionNode) -> frozenset[str]:
-    """The variables of a function itself."""
+    """The local variables of a function."""
     if isinstance(node, ast.Lambda):
         return parameters(node) | bound([node.body])
     return (parameters(node) | bound(node.body)) - declared(node.body)
 
 
 def source_of(function: FunctionType, *, is_wanted: bool) -> "Scope | str":
-    """The text of a function; a sentence that says why there is none to convert, as where it is not wanted."""
+    """The scope of a function, or the reason why it is not converted."""
     code = function.__code__
     if HOOKS in code.co_freevars:
         return "it is converted already"
@@ -97,7 +97,7 @@ def _scope_of(found: "FunctionNode | ast.AsyncFunctionDef | None", code: CodeTyp
 
 
 def _node_of(tree: ast.Module, code: CodeType) -> "FunctionNode | ast.AsyncFunctionDef | None":
-    """The function of a tree that code was made of: by its name and first line; a lambda by the place of its body."""
+    """The function in a tree that code was compiled from: by name and first line; a lambda by the place of its body."""
     found = [node for node in _functions(tree) if _is_made_of(code, node)]
     return found[0] if len(found) == 1 else None
 
@@ -119,7 +119,7 @@ def _is_made_of(code: CodeType, node: "FunctionNode | ast.AsyncFunctionDef") -> 
 
 
 def _extent(code: CodeType) -> tuple[int, int, int, int]:
-    """From where to where in its file all that code does stands."""
+    """The range of places in the file that the instructions of some code come from."""
     starts: list[tuple[int, int]] = []
     ends: list[tuple[int, int]] = []
     for line, end_line, column, end_column in code.co_positions():

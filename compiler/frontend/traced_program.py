@@ -46,7 +46,7 @@ from .reached import REACHED, Reached, ReachedNames, ReadArray, arrays_read, unc
 
 PythonType: TypeAlias = type[Any]
 _MANY_CALLS: Final = 10
-"""A function that stands as often in a traceback calls itself."""
+"""A function that occurs this often in a traceback calls itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,33 +59,33 @@ class Argument:
     """The Python type of a number."""
     is_scalar: bool = False
     known: Known | None = None
-    """Gives the concrete value, if tracing may look at it."""
+    """Gets the concrete value, if tracing may look at it."""
     identity: Hashable | None = None
-    """Arguments with the same identity are the same memory."""
+    """Arguments with the same identity share memory."""
     layout: Layout | None = None
-    """Where NumPy has the elements; None for C order."""
+    """The memory layout of the NumPy array; None for C order."""
     flags: LayoutQuestion | None = None
-    """What the function is told of the flags of the array; None for those of a new one."""
+    """The flags of the array that the function sees; None for those of a new array."""
 
 
 @dataclass(frozen=True, slots=True)
 class Static:
-    """A leaf of the arguments that the function gets as it is."""
+    """A leaf of the arguments that the function gets unchanged."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayOutput:
-    """A leaf of the result that output `index` of the graph holds."""
+    """A leaf of the result that is output `index` of the graph."""
 
     index: int
     is_scalar: bool
-    """NumPy's function would give a scalar rather than an array."""
+    """Whether NumPy would return a scalar rather than an array."""
     weak: "type[Any] | None" = None
-    """The Python type of a number that was computed from Python numbers alone."""
+    """The Python type of a number that was computed only from Python numbers."""
     axes: tuple[int, ...] | None = None
-    """Where each axis of the result is in the output, if that holds the elements in another memory order."""
+    """The place of each axis of the result in the output, if the output has another memory order."""
 
 
 @dataclass(frozen=True)
@@ -106,28 +106,28 @@ class Program:
     in_step: frozenset[int]
     """The mutated inputs that all examples of a batch update together."""
     frozen: tuple[tuple[Array, Array], ...]
-    """Captured arrays that the trace relied on, with a copy of what they held."""
+    """Captured arrays whose values the trace relied on, with copies."""
     orders: tuple[Order, ...] = ()
-    """For each array of the result, the order that its axes have in NumPy's memory; empty if that does not matter."""
+    """For each array of the result, the order of its axes in memory, as in NumPy; empty if that does not matter."""
     in_c_order: frozenset[int] = frozenset()
-    """Arguments for which it was decided, as for C order, what is a view and what a copy, in a function that writes."""
+    """Arguments of a function with writes for which C order decided whether something is a view or a copy."""
     lent: tuple[Array, ...] = ()
     """The arrays from outside that the function writes to, if it had to be traced again for them."""
     reached: tuple[Reached, ...] = ()
-    """What the function, and those that it calls, read outside of them."""
+    """The names outside the function that it, or a function that it calls, reads."""
     read: tuple[ReadArray, ...] = ()
-    """The arrays from outside that NumPy alone may have read: the program is good as long as they hold the same."""
+    """Arrays from outside that NumPy may have read without the trace. The program is valid while they are unchanged."""
     reshaped: tuple[tuple[int, Shape], ...] = ()
-    """The arguments that have another shape afterwards, by number, since the function has assigned to ``x.shape``."""
+    """The arguments that have another shape afterwards, by number, because the function has assigned to ``x.shape``."""
     conversions: tuple[Conversion, ...] = ()
-    """The functions of the user's that were converted while it was traced."""
+    """The user's functions that were converted while it was traced."""
 
     @property
     def array_outputs(self) -> tuple[ArrayOutput, ...]:
         return tuple(leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput))
 
     def result(self, arrays: Sequence[Any]) -> Any:
-        """The Python result, given the arrays that stand for its array leaves."""
+        """The Python result with these arrays as its array leaves."""
         leaves = [
             _as_returned(arrays[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
             for leaf in self.out_leaves
@@ -136,12 +136,12 @@ class Program:
 
 
 def order_of_keys(tree: Any) -> list[int]:
-    """Which child of the structure of a dict stands at each of its places: children are sorted by their keys."""
+    """For each item of a dict, the number of its child in the structure, where children are sorted by key."""
     return list(tree.one_level().unflatten(range(tree.num_children)).values())
 
 
 def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
-    """`x`, an array of no axes rather than a scalar if the function returned one."""
+    """`x`, as an array of no axes if the function returned that rather than a scalar."""
     if leaf.axes is not None:
         return x.transpose(leaf.axes)
     if leaf.is_scalar or x.ndim:
@@ -157,10 +157,10 @@ def trace(
     convert: "bool | tuple[str, ...] | None" = None,
     **options: Any,
 ) -> Program:
-    """Record a function as `_traced` does; once more with hooks for operators, too, if it turns out to need them.
+    """Record a function as `_traced` does. If it turns out to need hooks for operators, trace it again with them.
 
-    With `convert`, the function and those of the user's that it calls are converted first; by default as the enclosing
-    trace does it.
+    With `convert`, the function and the user's functions that it calls are converted first. The default is the setting
+    of the enclosing trace.
     """
     chosen = CONVERTS.get() if convert is None else convert
     is_nested = REACHED.get() is not None
@@ -188,7 +188,7 @@ def trace(
 
 
 def _recursive_code(error: RecursionError) -> CodeType | None:
-    """The function of the user's that a recursion without an end calls most often."""
+    """The user's function that an endless recursion calls most often."""
     codes: Counter[CodeType] = Counter()
     frame = error.__traceback__
     while frame is not None:
@@ -199,7 +199,7 @@ def _recursive_code(error: RecursionError) -> CodeType | None:
 
 
 def _may_need_operators(error: Exception) -> bool:
-    """Whether hooks for operators may help; not where the size is asked for that an argument is."""
+    """Whether hooks for operators may help. They do not if the program needs the size of an argument."""
     if isinstance(error, ConcretizationError):
         return type(error) is ConcretizationError and (
             not error.numbers or (error.message.startswith("bool(x)") and not error.wants_values)
@@ -222,10 +222,10 @@ def _traced(
     """Record ``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`.
 
     A program that is kept for later calls does not rely on the state of random generators. With `check_bounds`, it
-    checks the user's indices when it runs; by default as the enclosing trace does, or without one if it is not kept.
-    A branch or the body of a loop `may_not_run`. A body `repeats`: an array from outside that it writes to has other
-    values in later iterations. `varying` are the ids of memory that is known to change so. The function sees traced
-    arrays instead of the NumPy arrays that are `lent`.
+    checks the user's indices when it runs. The default is the setting of the enclosing trace; without a trace, programs
+    that are not kept check. A branch or the body of a loop `may_not_run`. A body `repeats`: an array from outside that
+    it writes to has other values in later iterations. `varying` are the ids of memory that is known to change so. The
+    function sees traced arrays instead of the NumPy arrays that are `lent`.
     """
     conversions = dict[Conversion, None]()
     meeting = MET.set(conversions) if MET.get() is None else None
@@ -250,7 +250,7 @@ def _traced(
             seen_before, outermost.written_by_numpy = outermost.written_by_numpy, set()
             try:
                 program, error = _recorded(record, function, tree, leaves, roots, writes.lent), None
-            except Exception as failure:  # it may be due to what was taken for known
+            except Exception as failure:  # it may be caused by values that were taken as known
                 program, error = None, failure
             finally:
                 misjudged = record.misjudged() - varying if repeats else frozenset()
@@ -258,7 +258,7 @@ def _traced(
                 adopted, seen = outermost.adopted_since(before), outermost.written_by_numpy
                 outermost.written_by_numpy = seen | seen_before
                 record.close()
-            # What the body read of those arrays before it wrote to them was NumPy's alone.
+            # Before the body wrote to those arrays, it read them without the trace.
             is_late = repeats and record is not outermost and len(outermost.borrowed) > borrowed
             if not (writes.found(adopted, seen, function) or misjudged or (is_late and not is_again)):
                 break
@@ -290,7 +290,7 @@ def _traced(
 
 
 def _refuse_own_lengths(program: Program, function: Callable[..., Any]) -> None:
-    """`DataDependentShapeError` if what a branch or an iteration gives is as long as it finds out itself."""
+    """`DataDependentShapeError` if a branch or an iteration returns an array whose length it computes."""
     own = names_bound_in(program.graph)
     for value in program.graph.outputs if own else ():
         if own & {str(one) for size in sizes_in_param(value.shape) for one in size.sizes}:
@@ -304,25 +304,25 @@ def _refuse_own_lengths(program: Program, function: Callable[..., Any]) -> None:
 
 
 class _Writes:
-    """The arrays from outside that a function writes to while it is traced: the program is to do that each time."""
+    """Arrays from outside that a function writes to while it is traced. The program must write to them in each call."""
 
     def __init__(self, lent: tuple[Array, ...]) -> None:
         self.lent = lent
-        """Those for which traced arrays stand from the beginning."""
+        """The arrays that the function sees as traced arrays from the beginning."""
         self._outside: Outside | None = None
 
     def watch(self, roots: Iterable[Any]) -> None:
-        """Note what the function gets at before it runs."""
+        """Note the arrays that the function can reach before it runs."""
         self._outside = Outside(roots)
 
     def holds(self, first: int, last: int) -> bool:
-        """Whether the function gets at memory between two addresses without having made it."""
+        """Whether the function can reach the memory between two addresses without having made it."""
         return self._outside is None or self._outside.holds_memory(first, last)
 
     def found(
         self, adopted: Iterable[Array], seen: set[tuple[int, int]], function: Callable[..., Any]
     ) -> bool:
-        """Whether the function must be traced again, with traced arrays from the beginning; all is as before then."""
+        """Whether to trace the function again, with traced arrays from the beginning. Its writes are then undone."""
         outside = self._outside
         if outside is None:
             return False
@@ -367,9 +367,9 @@ def _recorded(
     roots: Sequence[Any],
     lent: Sequence[Array],
 ) -> Program:
-    """The program of a function that is run once, with traced arrays lent to it from the beginning."""
+    """Run a function once, with traced arrays lent to it from the beginning, and return its program."""
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
-    # Before anything is recorded: what a signal handler computes then becomes no input before the arguments.
+    # Before anything is recorded, so that what a signal handler computes does not become an input before the arguments.
     filled = _fill(record, leaves, partial(users_name, function))
     checking = CHECKS_BOUNDS.set(record.checks_bounds)
     try:
@@ -388,10 +388,10 @@ def _recorded(
             outputs = _outputs_of(result)
             orders = _orders_of(result) if record.is_kept else ()
             record.give_back()
-            del result  # which holds arrays, and `_finish` asks who does
+            del result  # it refers to arrays, and `_finish` checks who else does
             for check in record.at_return.values():
                 check()
-            record.at_return.clear()  # what the checks hold is not held by the function
+            record.at_return.clear()  # references of the checks are not references of the function
             program = _finish(record, arguments, filled, *outputs)
             return replace(program, orders=orders, in_c_order=_relied_on(program))
     finally:
@@ -399,12 +399,12 @@ def _recorded(
 
 
 def is_interrupted() -> bool:
-    """Whether a signal handler calls, which is not part of the function that is being recorded."""
+    """Whether a signal handler is the caller. It is not part of the function that is being recorded."""
     return in_signal_handler(_recorded.__code__)
 
 
 def raises_later(record: Trace, error: Exception) -> bool:
-    """Whether a `raise` of the user's comes after some that values decide: the program finds out which is first."""
+    """Whether a `raise` of the user comes after others that depend on values. The program then finds the first one."""
     line = line_of_raise(error)
     if line is None or not (told_by(error) or any(has_effect(call, RAISES) for call in record.calls)):
         return False
@@ -414,7 +414,7 @@ def raises_later(record: Trace, error: Exception) -> bool:
 
 
 def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[str], str]) -> list[Any]:
-    """Traced arrays for the arguments; the same memory for arguments that are the same array."""
+    """Traced arrays for the arguments. Arguments that are the same array share memory."""
     shared: dict[Hashable, TracedArray] = {}
     filled: list[Any] = []
     hand = ARGUMENTS.get() if record.is_kept and record.parent is None else None
@@ -478,7 +478,7 @@ def _orders_of(result: Any) -> tuple[Order, ...]:
 
 
 def _relied_on(program: Program) -> frozenset[int]:
-    """The arguments whose layouts decide what is written to."""
+    """The arguments whose layouts decide which memory is written to."""
     layouts = [argument.layout for argument in program.arguments] if program.mutated else []
     return frozenset(
         number
@@ -488,10 +488,10 @@ def _relied_on(program: Program) -> frozenset[int]:
 
 
 def in_memory_order(program: Program, arguments: Mapping[int, Order]) -> Program:
-    """The program on arrays as they lie in memory, so that nothing is copied to be in C order.
+    """Adapt a program to the memory orders of its arrays, so that none is copied to C order.
 
-    Arguments by number have their axes in the given order in memory, and enter the graph with these axes in C order.
-    Results that NumPy has in another order leave it likewise, and are transposed afterwards.
+    An argument with an order enters the graph transposed, so that it is in C order there. A result that NumPy has in
+    another order leaves the graph in C order and is transposed afterwards.
     """
     arrays = [(place, leaf) for place, leaf in enumerate(program.out_leaves) if isinstance(leaf, ArrayOutput)]
     moved = [
@@ -523,7 +523,7 @@ def in_memory_order(program: Program, arguments: Mapping[int, Order]) -> Program
 
 
 def _refuse_hidden_arrays(leaf: Any) -> None:
-    """What is returned as it is must hold no traced arrays, which are of no use once the trace is over."""
+    """Refuse results that are returned unchanged but hold traced arrays, which are useless after the trace."""
     attributes = vars(leaf) if hasattr(leaf, "__dict__") and not isinstance(leaf, (type, ModuleType)) else {}
     for name, value in attributes.items():
         if any(map(is_traced, optree.tree_leaves(value, namespace=NAMESPACE))):
@@ -541,7 +541,7 @@ def _finish(
     leaves: "list[ArrayOutput | Static]",
     out_tree: Any,
 ) -> Program:
-    """Add to the outputs what memory was written to that lives on after the call."""
+    """Add the memory to the outputs that the function wrote to and that exists after the call."""
     _refuse_overlapping_writes(record)
     record.keep_what_was_captured()
     storages = [x._storage for x in filled if is_traced(x)]
@@ -580,13 +580,13 @@ def _finish(
 
 
 def _refuse_overlapping_writes(record: Trace) -> None:
-    """Arrays from outside that share memory are inputs of their own: none sees what is written to another."""
+    """Refuse writes to arrays from outside that share memory: separate inputs do not see writes to each other."""
     arrays = [(i, array) for i, array in enumerate(record.captured) if is_numpy_array(array)]
     for index, array in arrays:
         is_written = record.storage_behind(index).version > 0
         if is_written and any(
             other is not array
-            and other.base is not array  # it was read before, and is a view of this one from then on
+            and other.base is not array  # it was read before, and is a view of this one since then
             and np.may_share_memory(array, other)
             for _, other in arrays
         ):
@@ -597,7 +597,7 @@ def _refuse_overlapping_writes(record: Trace) -> None:
 
 
 def with_plain_keys(tree: Any) -> Any:
-    """Containers with numbers in the place of sizes that are keys of dicts, as the user has put them there."""
+    """Containers in which symbolic sizes that are keys of dicts are replaced by the numbers that the user put there."""
     if type(tree) in (dict, OrderedDict):
         return type(tree)((_plain(key), with_plain_keys(item)) for key, item in tree.items())
     if type(tree) in (tuple, list):
@@ -617,7 +617,7 @@ NAMESPACE = "tracemill"
 def flatten_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any], is_leaf: Callable[[Any], bool] | None = None
 ) -> tuple[list[Any], Any]:
-    """The leaves and the tree of a call's arguments; `is_leaf` says what is not taken apart."""
+    """The leaves and the tree of a call's arguments. `is_leaf` says what is not flattened."""
     try:
         call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
         leaves, tree = optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
@@ -628,7 +628,7 @@ def flatten_arguments(
 
 
 def argument_names(tree: Any) -> list[str]:
-    """How the leaves of a call's arguments are reached: ``args[0]['w']``, ``kwargs['scale']``."""
+    """The paths of the leaves of a call's arguments: ``args[0]['w']``, ``kwargs['scale']``."""
     return [name.replace("[0]", "args", 1) if name.startswith("[0]") else name.replace("[1]", "kwargs", 1)
             for name in path_names(tree, "")]  # fmt: skip
 
@@ -637,7 +637,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 def users_name(function: Callable[..., Any], name: str) -> str:
-    """An argument's name by the function's own parameters: ``args[0]['w']`` is ``weights['w']``.
+    """The path of an argument with the function's own parameter: ``weights['w']`` for ``args[0]['w']``.
 
     >>> users_name(lambda weights, x: x, "args[0]['w']"), users_name(np.sin, "kwargs['where']")
     ("weights['w']", 'where')
@@ -655,12 +655,12 @@ def users_name(function: Callable[..., Any], name: str) -> str:
 
 
 def path_names(tree: Any, root: str) -> list[str]:
-    """How each leaf of a tree is reached from `root`, in Python's words."""
+    """The path of each leaf of a tree from `root`, as a Python expression."""
     return [accessor.codify(root) for accessor in optree.treespec_accessors(tree)]
 
 
 def leaf_type(leaf: Any, path: str) -> ArrayType:
-    """The type of an array or number; `ArgumentTypeError` naming the path for anything else."""
+    """The type of an array or a number. For anything else, an `ArgumentTypeError` names the path."""
     if isinstance(leaf, TracedArray):
         return leaf.type
     if isinstance(leaf, np.ndarray):
@@ -683,7 +683,7 @@ def leaf_type(leaf: Any, path: str) -> ArrayType:
 
 
 def remedy_for(leaf: Any) -> str:
-    """The end of a message that a leaf is of no use here: what to do about arrays from outside and users' classes."""
+    """The end of a message that refuses a leaf: what to do for arrays from outside and for the user's classes."""
     if isinstance(leaf, ForeignArray):
         return f": {COMPILE_OR_COPY}"
     name = type(leaf).__name__
@@ -697,12 +697,12 @@ def remedy_for(leaf: Any) -> str:
 
 
 def is_array_like(leaf: Any) -> bool:
-    """Arrays and numbers: what can be traced."""
+    """Whether a leaf is an array or a number, which can be traced."""
     return isinstance(leaf, (TracedArray, np.ndarray, np.generic, *PYTHON_NUMBERS))
 
 
 def weak_type(leaf: Any) -> "type[Any] | None":
-    """The Python type of a number that takes the dtype of the array it meets."""
+    """The Python type of a weak number, which takes the dtype of the array that it meets; None for others."""
     if is_traced(leaf):
         weak: type[Any] | None = leaf.weak
         return weak
@@ -721,7 +721,7 @@ def strongest_type(kinds: "Iterable[type[Any] | None]") -> "type[Any]":
 
 
 def function_name(function: Any) -> str:
-    """The name of a function for graphs; a `functools.partial` is named after what it wraps."""
+    """The name of a function for graphs. A `functools.partial` has the name of the function that it wraps."""
     name = _plain_name(function)
     return name if name.isidentifier() else "function"
 

@@ -88,8 +88,8 @@ def is_one_of(x: Any) -> bool:
 def _refusal(what: str, x: OneOf) -> ConcretizationError:
     shown = " or ".join(f"{one!r:.30}" for one in entries_of(x)[:3])
     return ConcretizationError(
-        f"a value that is {shown}, depending on other values, is {what}, but which one it is is not known while "
-        "tracing: test it, `if x == …`, or use numbers",
+        f"a value that is {shown}, depending on other values, is {what}, but tracing does not know which one it is: "
+        "test it, `if x == …`, or use numbers",
         user_location(),
     )
 

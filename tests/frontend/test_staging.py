@@ -375,7 +375,9 @@ def test_a_loop_that_changes_a_shape_or_sets_a_variable_alone_is_refused() -> No
             last = x
         return last  # pyright: ignore[reportPossiblyUnboundVariable]
 
-    with pytest.raises(CarryMismatchError, match=r"`x` is f64\[2\] before an iteration and f64\[4\] after it"):
+    with pytest.raises(
+        CarryMismatchError, match=r"`x` is f64\[2\] before an iteration and f64\[4\] after it"
+    ):
         tm.compile(grows)(np.ones(2))
     with pytest.raises(
         CarryMismatchError, match=r"`last` is set only in the loop.*set `last` before the loop"

@@ -269,9 +269,13 @@ def test_functions_at_places_have_derivatives_and_batches() -> None:
 
 
 def test_what_a_program_cannot_choose_is_refused_with_the_fix() -> None:
-    with pytest.raises(ConcretizationError, match=r"'a' or 'b', depending on other values, is converted to a string"):
+    with pytest.raises(
+        ConcretizationError, match=r"'a' or 'b', depending on other values, is converted to a string"
+    ):
         tm.compile(lambda p: f"{['a', 'b'][p[0]]}!")(PLACES)
-    with pytest.raises(ConcretizationError, match=r"their shapes differ: \(2,\), \(3,\)\. .*pad them"):
+    with pytest.raises(
+        ConcretizationError, match=r"the arrays have different shapes: \(2,\), \(3,\)\. .*pad them"
+    ):
         tm.compile(lambda p: [np.ones(2), np.ones(3)][p[0]])(PLACES)
 
 

@@ -978,14 +978,14 @@ def test_a_loop_may_have_no_turns_where_types_stay() -> None:
     [
         (listed, "it changes `found`, a list"),
         (factorial, "it computes numbers that Python knows in each iteration"),
-        (rebound_and_written, "writes to `y`, and rebinds it"),
+        (rebound_and_written, "writes to `y` and rebinds it"),
         (known_turn_by_turn, "an index may be out of bounds for an axis with size 40"),
         (powers, "it computes Python ints that may exceed 64 bits"),
         (labelled, "it needs Python's own numbers and variables"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_recompilation_says_why_a_loop_runs_turn_by_turn(function: Callable[..., Any], reason: str) -> None:
+def test_a_recompilation_says_why_a_loop_is_unrolled(function: Callable[..., Any], reason: str) -> None:
     f = tm.compile(function, dynamic=True, on_recompile="ignore")
     line = function.__code__.co_firstlineno
     for size in (5, 9):

@@ -112,7 +112,9 @@ def test_one_way_alone_does_not_append_and_no_list_from_outside_grows() -> None:
         return x
 
     for function in (alone, unequal):
-        with pytest.raises(SideEffectError, match=r"changes `out`, a list.*append to the list on both ways"):
+        with pytest.raises(
+            SideEffectError, match=r"changes `out`, a list.*append to the list in both branches"
+        ):
             tm.vmap(function)(np.stack([X, X]))  # a batch goes both ways
     with pytest.raises(SideEffectError, match=r"sets `OUTSIDE\[0:\]`, of an object from outside"):
         tm.compile(outside)(X)
