@@ -1,9 +1,9 @@
 """`adopt`: a NumPy array that a traced function writes to becomes traced, under every name the function has for it.
 
-``v = V.copy(); np.multiply(v, x, out=v); v.sum()`` must see what was written. NumPy alone reads its own memory, so a
-traced array takes the place of the array, and of every view of the same memory, wherever the function gets at one: in
-its variables, globals, attributes, containers, and in the functions that it can call. When the function has returned,
-everything outside of it gets the arrays back.
+``v = V.copy(); np.multiply(v, x, out=v); v.sum()`` must see the write, but NumPy only reads its own memory. So a traced
+array replaces the array, and every view of its memory, wherever the function can reach one: in its variables, globals,
+attributes, containers, and in the functions that it can call. When the function has returned, everything outside it
+gets the arrays back.
 """
 
 import ctypes
@@ -36,9 +36,9 @@ _TRACING: Final = "tracemill.compiler.frontend.traced_program"
 
 
 def adopt(array: Array) -> TracedArray:
-    """The traced array that stands for a NumPy array, to be written to."""
+    """The traced array that replaces a NumPy array before a write to it."""
     trace = require_trace()
-    if trace.is_open_ended:  # a tape computes at once, and its variables are told apart from NumPy's arrays
+    if trace.is_open_ended:  # a tape computes at once, and its variables are not NumPy arrays
         return captured_array(trace, array)
     outermost = trace.outermost()
     frames = list(_users_frames(trace))
@@ -46,13 +46,13 @@ def adopt(array: Array) -> TracedArray:
     if base is None:
         base = _owner(array)
         if base is not array and not _is_seen_elsewhere(frames, array, base):
-            base = array  # nobody else sees the memory: there is no need to look at all of it
+            base = array  # nobody else sees the memory, so there is no need to look at all of it
     _lend(outermost, frames, base)
     return _seen(outermost, base, array)
 
 
 def lend(arrays: Iterable[Array], *roots: Any) -> None:
-    """Begin with traced arrays in the place of those that the function with these `roots` was found to write to."""
+    """Begin with traced arrays instead of the arrays that the function with these `roots` was found to write to."""
     trace = require_trace()
     for array in arrays:
         base = _adopted_base(trace.outermost(), array)
@@ -60,7 +60,7 @@ def lend(arrays: Iterable[Array], *roots: Any) -> None:
 
 
 def as_adopted(x: Any) -> Any:
-    """The traced array that stands for a NumPy array if that was adopted; all else as it is."""
+    """The traced array that replaces a NumPy array, if it was adopted; anything else unchanged."""
     if is_numpy_array(x):
         seen = require_trace().outermost().adopted_view(x)
         return x if seen is None else seen
@@ -68,12 +68,12 @@ def as_adopted(x: Any) -> Any:
 
 
 def is_adopted(array: Array) -> bool:
-    """Whether a traced array stands for the memory of one of NumPy's."""
+    """Whether a traced array has replaced this NumPy array."""
     return require_trace().outermost().adopted_view(array) is not None
 
 
 def _adopt_captured(storage: Storage) -> None:
-    """What is written to through ``np.asarray(TABLE)`` is adopted like everything else."""
+    """Adopt an array that is written to through ``np.asarray(TABLE)``, like any other."""
     array = storage.trace.array_behind(storage)
     if array is not None and not storage.trace.outermost().is_open_ended:
         adopt(array)
@@ -86,7 +86,7 @@ Trace.first_write = staticmethod(_adopt_captured)
 
 
 def _lend(outermost: Trace, frames: Iterable[FrameType], base: Array, roots: Iterable[Any] = ()) -> None:
-    """Put traced arrays where functions get at an array of NumPy's, until the trace is over."""
+    """Put traced arrays wherever functions can reach a NumPy array, until the trace is over."""
     low, high = byte_bounds(base)
     outermost.adopted[id(base)] = low, high, partial(_seen_later, outermost, id(base))
     whole = captured_array(outermost, base)
@@ -113,7 +113,7 @@ def _lend(outermost: Trace, frames: Iterable[FrameType], base: Array, roots: Ite
 def _walk(
     reach: Reach, frames: Iterable[FrameType], roots: Iterable[Any] = ()
 ) -> list[tuple[FrameType, dict[str, Any]]]:
-    """Meet everything that running functions get at; what their own variables are to be bound to."""
+    """Walk through everything that running functions can reach. Returns the new values of their local variables."""
     bindings: list[tuple[FrameType, dict[str, Any]]] = []
     for root in roots:
         reach.of(root, "")
@@ -130,7 +130,7 @@ def _walk(
 
 
 def _is_seen_elsewhere(frames: Iterable[FrameType], array: Array, base: Array) -> bool:
-    """Whether functions get at the memory of `base` other than by the view `array` of it."""
+    """Whether functions can reach the memory of `base` other than by its view `array`."""
     reach = Reach()
     _walk(reach, frames)
     low, high = byte_bounds(base)
@@ -138,7 +138,7 @@ def _is_seen_elsewhere(frames: Iterable[FrameType], array: Array, base: Array) -
 
 
 def _users_frames(trace: Trace) -> Iterator[FrameType]:
-    """The functions of the user's that are running since the outermost trace began."""
+    """The user's functions that are running, from the one that the outermost trace called."""
     frame: FrameType | None = sys._getframe(1)
     traces = trace.depth
     while frame is not None and traces:
@@ -149,7 +149,7 @@ def _users_frames(trace: Trace) -> Iterator[FrameType]:
 
 
 def _cells(frame: FrameType) -> list[CellType]:
-    """The variables of enclosing functions that a running one uses. Which of its closures runs is not known."""
+    """The cells of enclosing functions that a running function may use. It is not known which of its closures runs."""
     code = frame.f_code
     if not code.co_freevars:
         return []
@@ -158,7 +158,7 @@ def _cells(frame: FrameType) -> list[CellType]:
 
 
 def _put_back(place: Place, lent: Any) -> None:
-    """Put back what stood there, unless the function has put something else there."""
+    """Restore the old value, unless the function has replaced it."""
     with suppress(LookupError, AttributeError, ValueError):
         now = place.now()
         if now is lent or is_traced(now):
@@ -166,7 +166,7 @@ def _put_back(place: Place, lent: Any) -> None:
 
 
 def _rebind(frame: FrameType, names: dict[str, Any]) -> None:
-    """Give variables of a running function other values."""
+    """Set variables of a running function."""
     if not names:
         return
     if sys.version_info >= (3, 13):
@@ -181,7 +181,7 @@ def _rebind(frame: FrameType, names: dict[str, Any]) -> None:
 
 
 def captured_array(trace: Trace, array: Array) -> TracedArray:
-    """The traced array that stands for one of NumPy's from outside, whose flags are known."""
+    """The traced array that replaces a NumPy array from outside, with the flags of that."""
     storage = trace.storage_of_array(array)
     if storage.argument is None:
         flags = array.flags
@@ -191,7 +191,7 @@ def captured_array(trace: Trace, array: Array) -> TracedArray:
 
 
 def _owner(array: Array) -> Array:
-    """The array whose memory this one is a view of, as far as one traced array can stand for both."""
+    """The array whose memory this one is a view of, if one traced array can replace both."""
     found = array
     x: Any = array
     while x is not None:
@@ -213,13 +213,13 @@ def _overlap(x: Array, low: int, high: int) -> bool:
 
 
 def _seen_later(outermost: Trace, key: int, view: Array) -> TracedArray:
-    """The same for another view. Nothing else is held here: a trace asks who holds what it captured."""
+    """The same for another view. This keeps nothing alive, because a trace counts references to what it captured."""
     base: Any = next(x for x in outermost.captured if id(x) == key)
     return _seen(outermost, base, view)
 
 
 def _seen(outermost: Trace, base: Array, view: Array) -> TracedArray:
-    """A view of an adopted array, by the positions of its elements in that."""
+    """A view of an adopted array, by the positions of its elements in it."""
     whole = captured_array(outermost, base)
     if view is base:
         return whole
@@ -272,14 +272,14 @@ def _views_of(base: Array, view: Array) -> tuple[View, ...] | None:
 
 
 def _is_dense(x: Array) -> bool:
-    """Whether an array has all of its memory, in whatever order of its axes."""
+    """Whether an array covers all of its memory, in any order of its axes."""
     return (
         bool(x.size) and byte_bounds(x)[1] - byte_bounds(x)[0] == x.nbytes and min(x.strides, default=1) > 0
     )
 
 
 def _in_memory_order(base: Array) -> Array:
-    """For each element in memory, its number in row-major order."""
+    """For each element in memory order, its number in row-major order."""
     axes = sorted(range(base.ndim), key=lambda axis: -base.strides[axis])
     numbers: Array = np.arange(base.size, dtype=np.int64).reshape(base.shape)
     return np.ascontiguousarray(numbers.transpose(axes)).reshape(-1)

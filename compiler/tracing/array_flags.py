@@ -42,7 +42,7 @@ class Flags:
 
     @property
     def fnc(self) -> bool:
-        """Fortran order, and not C order."""
+        """Fortran order and not C order."""
         return self.f_contiguous and not self.c_contiguous
 
     @property

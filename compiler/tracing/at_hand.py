@@ -1,4 +1,4 @@
-"""What values are in the call at hand, for which a program may be made: others need another program."""
+"""The values in the call that is being traced. A program may be made for these values; others need another program."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,15 +17,15 @@ from ..substitution import fixed_call
 from .trace import Trace
 
 MOST_ENTRIES: Final = 1024
-"""A program is not made for more entries of one array."""
+"""The most entries of one array that a program is made for."""
 
 ARGUMENTS: ContextVar[Sequence[Any] | None] = ContextVar("arguments", default=None)
-"""The leaves of the arguments of the call for which a program is being made; None where no call is known."""
+"""The leaves of the arguments of the call that is being traced; None if no call is known."""
 
 
 @contextmanager
 def at_hand(leaves: Sequence[Any] | None) -> Generator[None]:
-    """Within the block, these are the arguments of the call for which a program is made; None if they are not known."""
+    """Within the block, these are the arguments of the call that is being traced; None if they are not known."""
     token = ARGUMENTS.set(leaves)
     try:
         yield
@@ -34,9 +34,9 @@ def at_hand(leaves: Sequence[Any] | None) -> Generator[None]:
 
 
 def value_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array | None:
-    """What a value is in the call at hand, given the named sizes of its arguments; None if that is not known.
+    """A value in the call that is being traced, given the named sizes of its arguments; None if it is not known.
 
-    It is not of what belongs to one of many examples, to an iteration of a loop, or to a branch that may not run.
+    It is not known for a value of one example of a batch, of an iteration of a loop, or of a branch that may not run.
     """
     found = trace.concrete(value)
     if found is not None:
@@ -54,7 +54,7 @@ def value_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array
 
 
 def size_at_hand(trace: Trace, name: str, sizes: Mapping[str, int]) -> int | None:
-    """How long the arrays are in the call at hand whose size has this name."""
+    """The size of this name in the call that is being traced."""
     while True:
         call = _binding(trace, name)
         if call is not None:
@@ -80,7 +80,7 @@ def _input_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Arra
 
 
 def _computed(trace: Trace, value: Value, sizes: dict[str, int]) -> Array | None:
-    """By the meanings of the calls that it needs, in their order."""
+    """Evaluate the calls that it needs, in order."""
     found: dict[Value, Array] = {}
     for call in _needed_calls(trace, value, sizes):
         inputs: list[Array] = []
@@ -105,7 +105,7 @@ def _computed(trace: Trace, value: Value, sizes: dict[str, int]) -> Array | None
 
 
 def _needed_calls(trace: Trace, value: Value, sizes: Mapping[str, int]) -> list[Call]:
-    """What computes a value, also the lengths that it needs."""
+    """The calls that compute a value and the lengths that it needs."""
     calls: dict[Call, None] = {}
     stack = [value]
     seen: set[Value] = set()
@@ -126,10 +126,10 @@ def _needed_calls(trace: Trace, value: Value, sizes: Mapping[str, int]) -> list[
 
 
 def guarded_value(trace: Trace, value: Value, what: str) -> Array | None:
-    """What a value is in the call at hand, for which the program is then made; None if that is not known.
+    """A value in the call that is being traced, for which the program is then made; None if it is not known.
 
-    Python numbers among the arguments are left to the signature, which has room for them. Where nothing is converted,
-    values stay unknown.
+    Values that depend only on Python numbers among the arguments are left to the signature, which can hold these.
+    Without conversion, values stay unknown.
     """
     if (
         not (trace.outermost().is_kept and CONVERTS.get())
@@ -145,7 +145,7 @@ def guarded_value(trace: Trace, value: Value, what: str) -> Array | None:
 
 
 def sizes_of_arguments() -> Mapping[str, int]:
-    """The named sizes of the call at hand."""
+    """The named sizes in the call that is being traced."""
     from ..shapes.dim import ANSWERS
 
     answers: Any = ANSWERS.get()
@@ -162,14 +162,14 @@ def record_in(owner: Trace, location: Location | None, op: str, *inputs: Value, 
 
 
 def expect(trace: Trace, value: Value, found: Array, what: str) -> None:
-    """Let the program be for calls in which a value is what it is in the call at hand."""
+    """Restrict the program to calls in which a value is the same as in the call that is being traced."""
     location = trace.where()
     owner, lifted = _lifted(trace, value)
     record_in(owner, location, "expect", lifted, Constant(found), what=what)
 
 
 def _lifted(trace: Trace, value: Value) -> tuple[Trace, Value]:
-    """A value as the outermost trace has it, in which what computes it is recorded again."""
+    """A value in the outermost trace, where the calls that compute it are recorded again."""
     parent = trace.parent
     if parent is None:
         return trace, value

@@ -1,4 +1,4 @@
-"""One op on arrays, traced or not: what functions need that NumPy has no name for."""
+"""Ops on arrays, traced or not, for functions that NumPy has no name for."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from .traced_array import array_from, as_value, contains_traced, is_traced, wrap
 
 
 def as_numbers(x: Any) -> Any:
-    """The array that `x` is or makes; `DTypeError` if it holds no numbers."""
+    """`x` as an array; `DTypeError` if it does not hold numbers."""
     if not is_traced(x) and contains_traced(x):
         return wrap(as_value(x))
     array = x if is_traced(x) or isinstance(x, np.ndarray) else array_from(x)
@@ -28,7 +28,7 @@ def as_numbers(x: Any) -> Any:
 
 
 def apply_op(name: str, *arrays: Any, **params: Any) -> tuple[Any, ...]:
-    """The outputs of an op on arrays: recorded if one of them is traced, else computed by its NumPy meaning."""
+    """The outputs of an op on arrays. It is recorded if one of them is traced, and computed by NumPy otherwise."""
     traced = next(filter(is_traced, arrays), None)
     if traced is not None:
         return traced._located(_recorded, name, arrays, params)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""`ForeignArray`: arrays in other memory than NumPy's, with which a traced function computes as with NumPy's."""
+"""`ForeignArray`: arrays outside NumPy's memory. A traced function computes with them as with NumPy arrays."""
 
 import operator
 from collections.abc import Iterator
@@ -20,20 +20,20 @@ COMPILE_OR_COPY = (
 
 
 class ForeignArray(ForeignMemory):
-    """In a traced function, what is done to such an array is recorded, and the array is an input of the program.
+    """In a traced function, operations on such an array are recorded, and the array is an input of the program.
 
-    Elsewhere NumPy's functions get a copy. Operators and methods, which look as if they computed where the array
-    lies, are errors there.
+    Elsewhere NumPy's functions get a copy. Operators and methods are errors there, because they look as if they
+    computed where the array lies.
     """
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  # as NumPy's arrays have none
 
     def inside(self, what: str) -> TracedArray:
-        """The array as the function that is being traced sees it.
+        """The array in the function that is being traced.
 
         Raises:
-            ArgumentTypeError: none is, so that there is no `what`.
+            ArgumentTypeError: no function is being traced, so `what` is not possible.
         """
         trace = trace_of_a_function()
         if trace is None:
@@ -43,7 +43,7 @@ class ForeignArray(ForeignMemory):
         return array_on(trace.storage_of_array(self), self.type)
 
     def refuse_to_look(self, what: str) -> None:
-        """ConcretizationError in a traced function: later calls would rely on the elements of now."""
+        """ConcretizationError in a traced function: later calls would rely on the current elements."""
         if trace_of_a_function() is not None:
             raise ConcretizationError(
                 f"{what} needs the values of a {type(self).__name__} of {self.type}, which are not known while "
@@ -87,14 +87,14 @@ def trace_of_a_function() -> Trace | None:
 
 
 def as_seen_inside(leaf: Any) -> Any:
-    """What a traced function hands on: an array from outside as a traced one."""
+    """A value that a traced function passes on: an array from outside becomes a traced one."""
     if isinstance(leaf, ForeignArray) and trace_of_a_function() is not None:
         return leaf.inside("a call")
     return leaf
 
 
 def _called(function: Any, args: Any, kwargs: Any) -> Any:
-    """A function of NumPy's, recorded on arrays of a traced function, or computed on copies."""
+    """A NumPy function, recorded on arrays of a traced function or computed on copies."""
     convert = np.asarray if trace_of_a_function() is None else as_seen_inside
     given: Any = args, kwargs
     args, kwargs = optree.tree_map(lambda x: convert(x) if isinstance(x, ForeignArray) else x, given)

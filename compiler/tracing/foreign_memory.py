@@ -1,4 +1,4 @@
-"""`ForeignMemory`: what arrays in other memory than NumPy's have in common, such as those on a GPU."""
+"""`ForeignMemory`: the base class of arrays outside NumPy's memory, such as those on a GPU."""
 
 from typing import Any
 

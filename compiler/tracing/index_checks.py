@@ -1,4 +1,4 @@
-"""Which indices a program checks when it runs: those that the user's code computes, where bounds are to be checked."""
+"""Records checks of the indices that the user's code computes, in programs that check bounds."""
 
 import sys
 from collections.abc import Generator
@@ -32,13 +32,13 @@ _DOORS: Final = (
     ),
     "<__array_function__",
 )
-"""Code through which an index of the user's comes: ``x[i]``, ``np.take(x, i)``. It has no indices of its own."""
+"""Code that passes the user's indices on, for ``x[i]`` and ``np.take(x, i)``. It has no indices of its own."""
 
 
 def check_index(index: Value, length: Any, axis: int, function: str = "") -> None:
-    """Record that an index of the user's is checked when the program runs, if the trace checks bounds.
+    """Record a check of a user's index when the program runs, if the trace checks bounds.
 
-    Indices in [−length, length) are right, and for a `function` that does not count from the end those in [0, length).
+    Indices in [−length, length) are valid; for a `function` that does not count from the end, those in [0, length).
     """
     trace = require_trace()
     if not trace.checks_bounds or is_empty(index.shape):
@@ -53,7 +53,7 @@ def check_index(index: Value, length: Any, axis: int, function: str = "") -> Non
 
 @contextmanager
 def unchecked() -> Generator[None]:
-    """Within the block, indices are right by construction: a mode of NumPy's has brought them into the axis."""
+    """Within the block, indices are valid by construction: one of NumPy's modes has moved them into the axis."""
     trace = require_trace()
     before = trace.checks_bounds
     trace.checks_bounds = False
@@ -64,7 +64,7 @@ def unchecked() -> Generator[None]:
 
 
 def _is_users() -> bool:
-    """Whether the user's own code asks for an entry here, rather than a function of Tracemill's or NumPy's."""
+    """Whether the user's own code indexes here, rather than a function of Tracemill or NumPy."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_DOORS):
         frame = frame.f_back

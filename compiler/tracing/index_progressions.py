@@ -1,6 +1,6 @@
-"""`progression_of`: index arrays that are a range of a symbolic length, or follow from one: ``n - 1 - arange(n)``.
+"""`progression_of`: index arrays that are a range of a symbolic length, or computed from one: ``n - 1 - arange(n)``.
 
-`value_range_of`: between which sizes others lie.
+`value_range_of`: the least and greatest entry of other integer arrays.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from .size_values import size_of_value
 from .trace import Trace
 
 _SAME_ENTRIES: Final = frozenset({"broadcast_to", "transpose"})
-"""They may repeat all entries, or put them in another order."""
+"""Ops that may repeat or reorder entries."""
 _SAME_ORDER: Final = frozenset({"expand_dims", "reshape"})
 
 
@@ -27,27 +27,27 @@ class RangeBehind:
     step: Any
     count: Any
     is_in_order: bool = True
-    """They are all entries, one behind the other; else only those that occur are known."""
+    """Whether these are all entries, in order. Otherwise, only the set of entries is known."""
 
     @property
     def ends(self) -> tuple[Any, Any] | None:
-        """The least and the greatest, if there is any; None if which is which depends on sizes."""
+        """The least and the greatest entry, if there are entries; None if which is which depends on sizes."""
         last = self.first + self.step * (self.count - 1)
         if is_known(self.step >= 0):
             return self.first, last
         return (last, self.first) if is_known(self.step <= 0) else None
 
     def plus(self, number: Any) -> "RangeBehind":
-        """With a number added to each."""
+        """Add a number to each."""
         return replace(self, first=self.first + number)
 
     def times(self, number: Any) -> "RangeBehind":
-        """Multiplied by a number."""
+        """Multiply each by a number."""
         return replace(self, first=self.first * number, step=self.step * number)
 
 
 def progression_of(trace: Trace, value: Value) -> RangeBehind | None:
-    """What an array of the program is computed from; None unless it is a range and numbers with operators."""
+    """The range that an array is computed from; None unless it is a range combined with numbers by operators."""
     call = trace.producer(value)
     if call is None or value.dtype != INT64:
         return None
@@ -78,7 +78,7 @@ def _computed(trace: Trace, call: Call) -> RangeBehind | None:
 
 
 def _part(call: Call, of: RangeBehind) -> RangeBehind | None:
-    """A slice of a range, or a range from its other end."""
+    """A slice of a range, or a reversed range."""
     if call.op == "flip":
         return replace(of, first=of.first + of.step * (of.count - 1), step=of.step * -1)
     if call.op != "slice":
@@ -88,7 +88,7 @@ def _part(call: Call, of: RangeBehind) -> RangeBehind | None:
 
 
 def value_range_of(trace: Trace, value: Value) -> tuple[Interval, tuple[Any, ...]] | None:
-    """Where all entries lie, and what must hold so that no number is too large; None if nothing is known."""
+    """The range of all entries, and the conditions under which no number overflows; None if nothing is known."""
 
     def noted(value: Value) -> Interval | None:
         known = trace.ends.get(value)
@@ -100,7 +100,7 @@ def value_range_of(trace: Trace, value: Value) -> tuple[Interval, tuple[Any, ...
         return None if progression is None else progression.ends
 
     def outside(value: Value) -> Interval | None:
-        """What a function inside of another takes from that one's arrays."""
+        """The arrays that a function inside another takes from that one."""
         outer = trace.outer_value(value)
         found = None if outer is None or trace.parent is None else value_range_of(trace.parent, outer)
         if found is None:

@@ -47,7 +47,7 @@ from .views import ComputedSlice, Flip, Reshape, SelectAxes, Slice, View
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """``x[i, j, …]`` with integer arrays along some axes; the axes of the result that they span start at `place`."""
+    """``x[i, j, …]`` with integer arrays along some axes. The axes of these arrays start at `place` in the result."""
 
     indices: tuple[Storage, ...]
     axes: tuple[int, ...]
@@ -92,11 +92,11 @@ class Gather:
         )
 
     def layout(self, of: Layout) -> Layout:
-        """Unknown: to NumPy this is a copy."""
+        """Not supported: in NumPy, this is a copy."""
         return Layout((), None, of.questions)
 
     def copied(self, of: Layout, shape: Shape) -> Layout | None:
-        """The layout of the copy: the axes of the index arrays vary slowest, the others are in their own order."""
+        """The layout of the copy: the axes of the index arrays vary slowest, then the others in their own order."""
         count = self.index_ndim()
         if not count or (of.is_row_major and not of.questions and self.place == 0):
             return None
@@ -107,7 +107,7 @@ class Gather:
         return dense(shape, tuple(behind.index(axis) for axis in order), of.questions)
 
     def _order(self, ndim: int) -> list[int]:
-        """Where each axis of the result comes from, given index axes first."""
+        """The source of each axis of the result, if the index axes come first."""
         count = self.index_ndim()
         rest = list(range(count, ndim))
         return [*rest[: self.place], *range(count), *rest[self.place :]]
@@ -115,7 +115,7 @@ class Gather:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What an index selects: views to apply in order, then perhaps a gather, then perhaps a mask."""
+    """An analysed index: views to apply in order, then perhaps a gather, then perhaps a mask."""
 
     views: tuple[View, ...]
     gather: Gather | None = None
@@ -136,14 +136,14 @@ class _Plan:
     kept: list[int] = field(default_factory=list)
     """Lengths of the axes after slicing, dropping integers and inserting new axes."""
     sources: list[int | None] = field(default_factory=list)
-    """Which axis of the array each of those is; None for new ones."""
+    """The axis of the array for each of those; None for new ones."""
     arrays: list[Value] = field(default_factory=list)
     array_axes: list[int] = field(default_factory=list)
-    """Which of the kept axes an integer array selects from."""
+    """The kept axes that integer arrays select from."""
     computed: list[ComputedSlice] = field(default_factory=list)
     """Slices that begin or end at computed places."""
     array_places: list[int] = field(default_factory=list)
-    """Where in the index expression each integer array stands."""
+    """The place of each integer array in the index expression."""
 
     def take_slice(self, dim: int, index: slice) -> None:
         if isinstance(index.start, Value) or isinstance(index.stop, Value):
@@ -300,16 +300,16 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
 
 
 def _checked_place(index: Any, dim: Any, axis: int) -> Value:
-    """The place of an element along an axis whose length the program finds out, where it checks the index, too."""
+    """The place of an element along an axis of a computed length. The program also checks the index."""
     bind_all("check_index", number(index, INT64), length=dim, axis=axis)
     return number(index if is_known(index >= 0) else index + dim, INT64)
 
 
 def wrap_index(index: Value, dim: int, axis: int, places: Sequence[Shape] = ()) -> Value:
-    """Indices in [−dim, dim) as indices in [0, dim); out-of-range ones that are known are an error.
+    """Indices in [−dim, dim) as indices in [0, dim). Known indices that are out of range are an error.
 
-    Those of the user's that are not known are checked when the program runs. `places` are the shapes of all arrays of
-    the index: where these broadcast to nothing, NumPy checks numbers, but no arrays with axes.
+    Unknown indices of the user are checked when the program runs. `places` are the shapes of all arrays of the index.
+    If these broadcast to an empty shape, NumPy checks numbers, but not arrays with axes.
     """
     if index.dtype == np.uint64:
         index = convert_index(index)  # as NumPy does: 2**64 - 1 is the last entry
@@ -336,7 +336,7 @@ def wrap_index(index: Value, dim: int, axis: int, places: Sequence[Shape] = ()) 
 
 
 def _as_often_as_read(index: Value, places: Sequence[Shape]) -> Value:
-    """The index array broadcast against those beside it, if one of these may be empty for some sizes."""
+    """The index array, broadcast with the others if one of these may be empty for some sizes."""
     shape = joint_shape(*places) if index.ndim else None
     if shape is None or all(type(dim) is int for dim in shape):
         return index
@@ -344,9 +344,9 @@ def _as_often_as_read(index: Value, places: Sequence[Shape]) -> Value:
 
 
 def _is_in_range(index: Value, dim: Any, axis: int) -> bool:
-    """Refuse what follows from sizes and is out of range. Where that depends on sizes, the program is for the answer.
+    """Refuse indices that follow from sizes and are out of range. If that depends on sizes, the answer becomes a guard.
 
-    Of numbers that are computed from arguments as well, nothing is asked, and whether they are in range is not known.
+    It is not known whether indices that are also computed from arguments are in range.
     """
     if is_empty(index.shape):
         return True
@@ -403,7 +403,7 @@ def _in_range(index: int, dim: int, axis: int) -> int:
 
 
 def _is_always_empty(index: slice, step: int) -> bool:
-    """Whether nothing lies between the ends, however long the axis: both are counted from one side of it."""
+    """Whether a slice is empty for all lengths of the axis, because both ends are counted from the same side."""
     low, high = (index.start, index.stop) if step > 0 else (index.stop, index.start)
     if step > 0 and high is not None and is_known(high == 0):
         return True
@@ -422,7 +422,7 @@ def _within(end: Any, default: Any, dim: Any, low: Any, high: Any) -> Any:
 
 
 def _consumed(item: Any) -> int:
-    """How many axes of the array an item of the index stands for."""
+    """The number of axes of the array that an item of the index selects from."""
     if item is None or item is Ellipsis:
         return 0
     return item.ndim if isinstance(item, Value) and item.dtype.kind == "b" else 1
@@ -441,13 +441,13 @@ def _expand_ellipsis(shape: Shape, index: Sequence[Any]) -> list[Any]:
     if len(dots) > 1:
         raise OutOfBoundsError("an index can have only one ellipsis ('...')", user_location())
     if dots and not missing:
-        return items  # the ellipsis stays: it stands for no axis, but keeps the arrays beside it apart
+        return items  # the ellipsis stays: it stands for no axis, but separates the arrays beside it
     at = dots[0] if dots else len(items)
     return [*items[:at], *[slice(None)] * missing, *items[at + len(dots) :]]
 
 
 def _expand_masks(shape: Shape, items: Sequence[Any]) -> list[Any]:
-    """Masks whose values are known become integer arrays, as NumPy has it."""
+    """Replace masks with known values by integer arrays, as NumPy does."""
     expanded: list[Any] = []
     axis = 0
     for item in items:
@@ -467,13 +467,13 @@ def _expand_masks(shape: Shape, items: Sequence[Any]) -> list[Any]:
 
 
 def _places_in_new_axis(mask: Value) -> Value:
-    """What a mask without axes selects of a new axis of length 1: its entry, or nothing."""
+    """A mask without axes, as a selection from a new axis of length 1: its entry, or nothing."""
     known = require_trace().concrete(mask)
     return positions(reshape(mask, (1,))) if known is None else constant(np.zeros(int(known), np.int64))
 
 
 def _with_flat_masks(shape: Shape, items: Sequence[Any]) -> tuple[Shape, list[Any]]:
-    """Places in one axis for masks whose values are not known; the axes that such a mask spans become one."""
+    """Replace masks with unknown values by places in one axis. The axes that such a mask spans are merged."""
     flat: list[Any] = []
     sizes = list(shape)
     axis = 0
@@ -490,15 +490,15 @@ def _with_flat_masks(shape: Shape, items: Sequence[Any]) -> tuple[Shape, list[An
 
 @dataclass(frozen=True, slots=True)
 class MaskedPart:
-    """A part of an array that a mask selects from: ``x[0, mask]``. The mask need not be known to write to it."""
+    """A part of an array that a mask selects from: ``x[0, mask]``. A write to it works with an unknown mask."""
 
     views: tuple[View, ...]
     mask: Value
     rows: int
-    """How many axes of the part lie behind those of the mask."""
+    """The number of axes of the part after those of the mask."""
 
     def written(self, part: Value, update: Value) -> Value:
-        """The part with `update`, which has the shape of one row, in each row where the mask holds."""
+        """The part with `update`, which has the shape of one row, in each row where the mask is true."""
         row = part.shape[part.ndim - self.rows :]
         while update.ndim > self.rows:
             update = reshape(update, update.shape[1:])
@@ -507,7 +507,7 @@ class MaskedPart:
 
 
 def masked_part(shape: Shape, index: Sequence[Any], update: Value) -> MaskedPart | None:
-    """What ``x[index] = update`` writes to, if one mask is the only array of the index and `update` fits every row."""
+    """The part that ``x[index] = update`` writes to, if a mask is its only array and `update` fits each row."""
     arrays = [i for i in index if isinstance(i, Value) and (i.ndim or i.dtype.kind == "b")]
     if len(arrays) != 1 or arrays[0].dtype.kind != "b":
         return None

@@ -1,4 +1,4 @@
-"""`LengthsAtHand`: what the lengths that a program finds out are in the call at hand."""
+"""`LengthsAtHand`: the computed lengths of a program, in the call that is being traced."""
 
 from collections.abc import Iterable
 from typing import Final, cast
@@ -16,7 +16,7 @@ _OPS: Final = {"==": "equal", "!=": "not_equal", ">=": "greater_equal"}
 
 
 class LengthsAtHand:
-    """Answers for the lengths that a program finds out: what they are in the call at hand."""
+    """Answers questions about computed lengths from the call that is being traced."""
 
     def lengths(self, names: Iterable[str]) -> dict[str, int] | None:
         """The sizes of these names; None if one is not known."""
@@ -26,7 +26,7 @@ class LengthsAtHand:
         return complete if found and len(complete) == len(found) else None
 
     def expect(self, comparison: Comparison) -> None:
-        """Let the program be for calls in which a comparison of such lengths holds."""
+        """Restrict the program to calls in which a comparison of such lengths holds."""
         trace = require_trace()
         outermost, size = trace.outermost(), of_terms(comparison.terms)
         names = {str(one) for one in size.sizes} if isinstance(size, Dim) else set[str]()

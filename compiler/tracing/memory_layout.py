@@ -1,4 +1,4 @@
-"""`Layout`: where NumPy would put the elements of an array, which decides what is a view and what is a copy."""
+"""`Layout`: the memory layout that NumPy would give an array. It decides whether results are views or copies."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from ..ir import Shape
 from ..symbolic_size import SymbolicSize, guarded_is_one, is_known, same_shape, typical
 
 Strides: TypeAlias = tuple[int, ...] | None
-"""Distances between neighbours along each axis, counted in elements; None where they are not regular."""
+"""Distances between neighbours along each axis, in elements; None for an axis without a regular distance."""
 
 Order: TypeAlias = tuple[int, ...]
-"""The axes of an array from the one with the largest strides to the one whose neighbours lie closest."""
+"""The axes of an array, from the largest stride to the smallest."""
 
 
 class LayoutQuestion:
-    """Records how much a program asked about the layout of one argument, and so what later calls must share with it."""
+    """Records what a program has asked about the layout of an argument: later calls must have the same answers."""
 
     __slots__ = (
         "asked_order", "asked_owndata", "asked_single", "asked_strides", "asked_writeable", "name", "owndata",
@@ -26,27 +26,27 @@ class LayoutQuestion:
 
     def __init__(self, name: str = "", *, owndata: bool = True, writeable: bool = True) -> None:
         self.name = name
-        """How errors call the argument."""
+        """The name of the argument in errors."""
         self.owndata = owndata
-        """The argument is not a view of another array."""
+        """Whether the argument is not a view of another array."""
         self.writeable = writeable
-        """It may be written to."""
+        """Whether it is writeable."""
         self.asked_owndata = False
         self.asked_writeable = False
         """The program depends on these."""
         self.asked_order = False
-        """The program depends on the order of the axes."""
+        """Whether the program depends on the order of the axes."""
         self.asked_strides = False
-        """It depends on whether neighbouring axes join without a gap."""
+        """Whether it depends on gaps between neighbouring axes."""
         self.asked_single = False
-        """It depends on the strides of axes with a single entry, which no element lies behind."""
+        """Whether it depends on the strides of axes with a single entry, which do not affect where elements are."""
 
 
 NOTHING_ASKED: frozenset[LayoutQuestion] = frozenset()
 
 
 class Layout:
-    """Shape and strides of an array in NumPy's memory, and the arguments whose layouts they follow from.
+    """Shape and strides of an array in memory, and the arguments whose layouts they follow from.
 
     >>> columns = Layout((2, 3), (1, 2))
     >>> columns.is_contiguous("F"), columns.order()
@@ -67,9 +67,9 @@ class Layout:
         self.shape = shape
         self._strides = strides
         self.axes = axes
-        """Their order in memory where that is known without the strides, which may be equal for some named sizes."""
+        """Their order in memory, if it is known without the strides, which may be equal for some named sizes."""
         self.is_row_major = is_row_major
-        """The elements follow each other without gaps, the last axis fastest. Strides are then computed if needed."""
+        """Whether it is known to be in C order without gaps. Strides are then computed when needed."""
         self.questions = questions
 
     @property
@@ -84,7 +84,7 @@ class Layout:
         return tuple(range(len(self.shape))) if self.is_row_major else self.axes
 
     def order(self) -> Order:
-        """The axes as NumPy's ``order="K"`` would lay out a copy."""
+        """The order of the axes in a copy with NumPy's ``order="K"``."""
         for question in self.questions:
             question.asked_order = True
         axes = tuple(range(len(self.shape)))
@@ -109,7 +109,7 @@ class Layout:
         return self.asked().fills_memory(order)
 
     def fills_memory(self, order: str) -> bool:
-        """The same, for a caller that has asked already."""
+        """The same, for a caller that has already asked."""
         if self.is_row_major and order == "C":
             return True
         strides = self.strides
@@ -134,14 +134,14 @@ class Layout:
         return Layout(shape, strides and strides[:axis] + strides[axis + 1 :], self.questions)
 
     def with_length(self, axis: int, length: int) -> "Layout":
-        """The same strides for an axis of another length, in which the order of 1 does not count."""
+        """The same strides with another length of an axis. The order of an axis of length 1 does not count."""
         if self.is_row_major:
             return self
         shape = (*self.shape[:axis], length, *self.shape[axis + 1 :])
         return Layout(shape, self.strides, self.questions)
 
     def front(self, count: int, behind: int) -> "Layout":
-        """The layout of the first axes, with axes `behind` them that have no order."""
+        """The layout of the first axes, followed by axes `behind` that have no order."""
         shape = (*self.shape[:count], *(1,) * behind)
         if self.is_row_major:
             return row_major(shape, self.questions)
@@ -179,15 +179,15 @@ def layout_of(array: Array) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class MemoryOrder:
-    """How an array lies in memory, whatever its sizes are."""
+    """The memory order of an array, independent of its sizes."""
 
     axes: Order
     strides: Strides = None
-    """In elements, where there are gaps between these; None where they follow each other."""
+    """Strides in elements, if there are gaps; None if the elements follow each other."""
     repeated: Order = ()
-    """The axes along which a broadcast array repeats itself: ufuncs ignore their order, and copies put them last."""
+    """The axes along which a broadcast array repeats. Ufuncs ignore their order, and copies put them last."""
     single: tuple[tuple[int, int], ...] = ()
-    """Axes that no two neighbours lie along, with their strides where those are not what follows from the order."""
+    """Axes with a single entry, with their strides if these do not follow from the order."""
 
     def layout(self, shape: Shape, questions: frozenset[LayoutQuestion]) -> Layout:
         """The layout of an array of this shape."""
@@ -210,7 +210,7 @@ class MemoryOrder:
 
 
 def memory_order(array: Array) -> MemoryOrder | None:
-    """How an array lies in memory; None for the usual C order."""
+    """The memory order of an array; None for C order."""
     strides = element_strides(array)
     if strides == contiguous_strides(array.shape):
         return None
@@ -241,8 +241,8 @@ def order_of(array: Array) -> Order:
 def elementwise_order(ndim: int, operands: Sequence[Layout]) -> Order:
     """The order of the axes of a result of broadcast operands, by the rule of ``numpy.nditer``.
 
-    Axes are compared in pairs. One goes before another if any operand has it so; where operands disagree, and where
-    none tells, the axes stay in order.
+    Axes are compared in pairs. One goes before another if an operand has them in this order. If operands disagree, or
+    if none decides, the axes stay in order.
     """
     rows = [_aligned(layout, ndim) for layout in operands]
     inner_first: list[int] = []
@@ -259,7 +259,7 @@ def elementwise_order(ndim: int, operands: Sequence[Layout]) -> Order:
 
 
 def joined_order(ndim: int, operands: Sequence[Layout]) -> Order:
-    """The order of the axes of ``np.concatenate``: as of a ufunc, but an axis without an order stays in front."""
+    """The order of the axes of ``np.concatenate``: as for a ufunc, but an axis without an order stays in front."""
     rows = [
         [None if is_known(dim == 1) else stride for dim, stride in zip(x.shape, magnitudes(x), strict=True)]
         for x in operands
@@ -278,7 +278,7 @@ def joined_order(ndim: int, operands: Sequence[Layout]) -> Order:
 
 
 def magnitudes(layout: Layout) -> list[int]:
-    """Numbers that are larger the larger the strides of an axis are; 0 where these are 0, or not regular."""
+    """Numbers that order the axes by stride; 0 if a stride is 0 or not regular."""
     order = layout.known_axes
     if order is not None and any(isinstance(dim, SymbolicSize) for dim in layout.shape):
         return [len(order) - order.index(axis) for axis in range(len(order))]
@@ -287,7 +287,7 @@ def magnitudes(layout: Layout) -> list[int]:
 
 
 def _at_most(stride: int, other: int) -> bool:
-    """Whether a stride is no larger than another, for all sizes if that is known, else for usual ones."""
+    """Whether a stride is at most another: for all sizes if that is known, otherwise for typical sizes."""
     if not (isinstance(stride, SymbolicSize) or isinstance(other, SymbolicSize)):
         return stride <= other
     if is_known(stride <= other):
@@ -296,7 +296,7 @@ def _at_most(stride: int, other: int) -> bool:
 
 
 def _aligned(layout: Layout, ndim: int) -> list[int | None]:
-    """The size of the strides along each axis of the result; None along axes that an operand lacks or repeats."""
+    """The magnitude of the strides along each axis of the result; None for axes that an operand lacks or repeats."""
     known = [
         None if is_known(stride == 0) or is_known(dim == 1) else stride
         for dim, stride in zip(layout.shape, magnitudes(layout), strict=True)
@@ -305,7 +305,7 @@ def _aligned(layout: Layout, ndim: int) -> list[int | None]:
 
 
 def _goes_inside(axis: int, later: int, rows: Sequence[Sequence[int | None]]) -> bool | None:
-    """Whether an axis has smaller strides than a later one; None if no operand tells."""
+    """Whether an axis has smaller strides than a later one; None if no operand decides."""
     verdict: bool | None = None
     for row in rows:
         ours, theirs = row[axis], row[later]
@@ -317,10 +317,10 @@ def _goes_inside(axis: int, later: int, rows: Sequence[Sequence[int | None]]) ->
 
 
 def are_in_columns(shape: Shape, operands: Sequence[Layout]) -> bool:
-    """Whether operands are all of this shape, with axes of a single entry, and in F order alone.
+    """Whether all operands have this shape, which has axes of a single entry, and are in F order but not in C order.
 
-    Where it needs no conversions, NumPy then runs along all elements at once and allocates a result in F order. Its
-    iterator would put the axes of a single entry elsewhere.
+    Without conversions, NumPy then loops over all elements at once and allocates the result in F order. Its iterator
+    would place the axes of a single entry differently.
     """
     if not any(is_known(dim == 1) for dim in shape) or any(layout.is_row_major for layout in operands):
         return False
@@ -330,14 +330,14 @@ def are_in_columns(shape: Shape, operands: Sequence[Layout]) -> bool:
 
 
 def direct_layout(shape: Shape, operands: Sequence[Layout]) -> Layout | None:
-    """The layout of a result of operands that are broadcast, but not converted."""
+    """The layout of a result of operands that are broadcast but not converted."""
     if operands and are_in_columns(shape, operands):
         return dense(shape, tuple(range(len(shape)))[::-1], joint_questions(operands))
     return elementwise_layout(shape, operands)
 
 
 def elementwise_layout(shape: Shape, operands: Iterable[Layout]) -> Layout | None:
-    """The layout of a new result of broadcast operands; None if it is row-major whatever the arguments are."""
+    """The layout of a new result of broadcast operands; None if it is row-major for all arguments."""
     if len(shape) < 2:
         return None
     layouts = [layout for layout in operands if len(layout.shape) > 1]
@@ -350,7 +350,7 @@ def elementwise_layout(shape: Shape, operands: Iterable[Layout]) -> Layout | Non
 
 
 def layout_of_stacks(shape: Shape, operands: Sequence[Layout]) -> Layout | None:
-    """The layout of a result of matrices: the axes of stacks as a ufunc has them, then those of each in C order."""
+    """The layout of stacked matrices: the axes of the stack as in a ufunc, then those of each matrix in C order."""
     stacks = [len(layout.shape) - 2 for layout in operands]
     behind = len(shape) - max(stacks, default=0)
     pairs = zip(operands, stacks, strict=True)
@@ -358,7 +358,7 @@ def layout_of_stacks(shape: Shape, operands: Sequence[Layout]) -> Layout | None:
 
 
 def joint_questions(layouts: Sequence[Layout]) -> frozenset[LayoutQuestion]:
-    """The arguments on whose layouts those of several arrays depend."""
+    """The arguments whose layouts the layouts of several arrays depend on."""
     first = layouts[0].questions
     if all(layout.questions is first for layout in layouts):
         return first
@@ -376,11 +376,11 @@ def copied_order(layout: Layout, order: Literal["C", "F", "A", "K"]) -> Order:
 
 
 def kept_order(layout: Layout) -> Order:
-    """The order of the axes of a copy: C or F order of what is contiguous so, else the order of all strides.
+    """The order of the axes of a copy: C or F order if the array is contiguous in it, otherwise that of the strides.
 
-    Unlike in a ufunc, axes that are repeated count, which come last, and so do those with a single entry.
+    Unlike in a ufunc, repeated axes and axes with a single entry count. Repeated axes come last.
     """
-    order = layout.order()  # which asks about the arguments
+    order = layout.order()  # this records a question about the arguments
     if layout.is_row_major or layout.strides is None:
         return order
     if layout.is_dense:
@@ -393,7 +393,7 @@ def kept_order(layout: Layout) -> Order:
 
 
 def stride_order(layout: Layout) -> Order:
-    """The axes from the largest stride to the smallest, those of length 1 included."""
+    """The axes from the largest stride to the smallest, including those of length 1."""
     strides = magnitudes(layout)
     if any(is_known(dim == 1) for dim in layout.shape):
         layout.asked_wholly()
@@ -410,12 +410,12 @@ def stride_order(layout: Layout) -> Order:
 
 
 def contiguous_strides(shape: Shape) -> tuple[int, ...]:
-    """The strides of a new row-major array, as NumPy has them: all 0 if there are no elements."""
+    """The strides of a new row-major array, as in NumPy: all 0 if there are no elements."""
     return (0,) * len(shape) if _is_empty(shape) else filled_strides(shape)
 
 
 def filled_strides(shape: Shape) -> tuple[int, ...]:
-    """The strides of a row-major view in another shape: lengths of 0 count as 1."""
+    """The strides of a row-major view in another shape. Lengths of 0 count as 1."""
     strides = [1] * len(shape)
     for axis in range(len(shape) - 2, -1, -1):
         dim = shape[axis + 1]
@@ -494,7 +494,7 @@ def _regrouped(old: Sequence[tuple[int, int]], new: Shape, order: Literal["C", "
 
 
 def _follows(stride: int, extent: int) -> bool:
-    """Whether an axis continues where the next one ends. Beside a gap of known width, that may need a guard."""
+    """Whether an axis continues where the next one ends. With a gap of known width, that may need a guard."""
     if isinstance(extent, SymbolicSize) and not isinstance(stride, SymbolicSize):
         return bool(extent == stride)
     return is_known(stride == extent)

@@ -1,7 +1,7 @@
-"""`Outside`: the arrays that a function gets at, and what they hold: NumPy alone may write to them during a trace.
+"""`Outside`: the arrays from outside that a function can reach, with their contents, to find writes by NumPy.
 
-``COUNT += 1`` with nothing traced happens where the function is traced, and not where its program runs. It is found by
-comparison and undone, and the function is traced again with traced arrays in their place, so that the program does it.
+``COUNT += 1`` without traced operands runs when the function is traced, but not when its program runs. Such writes are
+found by comparison and undone. Then the function is traced again with traced arrays, so that the program writes.
 """
 
 import zlib
@@ -18,15 +18,15 @@ from ..dtypes import Array, is_supported
 from .reach import Reach
 
 _LARGEST_COPY: Final = 1 << 22
-"""How many bytes an array may have of which a copy is kept: larger ones are not restored."""
+"""Arrays of up to this many bytes are copied; larger ones are not restored."""
 _LARGEST_READ: Final = 1 << 26
-"""How many bytes an array may have that is read as a whole."""
+"""Arrays of up to this many bytes are compared completely."""
 _LONGEST: Final = 100_000
-"""How many entries a list or a dict may have that is restored."""
+"""Lists and dicts of up to this many entries are restored."""
 
 
 class Outside:
-    """What arrays from outside of a function held before it was traced, and what stood in lists, dicts and objects."""
+    """The contents of arrays, lists, dicts and objects from outside a function, before it was traced."""
 
     def __init__(self, roots: Iterable[Any]) -> None:
         reach = Reach()
@@ -43,7 +43,7 @@ class Outside:
         self._containers = [(x, _copy(x)) for x in reach.containers if len(x) <= _LONGEST]
 
     def holds(self, array: Array) -> bool:
-        """Whether the function gets at the memory of an array without having made it."""
+        """Whether the function can reach the memory of an array without having made it."""
         return self.holds_memory(*byte_bounds(array))
 
     def holds_memory(self, first: int, last: int) -> bool:
@@ -52,7 +52,7 @@ class Outside:
         return any(first < high and low < last for low, high in bounds)
 
     def written(self, seen: Collection[tuple[int, int]] = ()) -> "list[Written]":
-        """The arrays that hold something else now, and those whose memory NumPy was seen to write to."""
+        """The arrays whose contents have changed, and those to which NumPy was seen to write."""
         return [
             one
             for one in self._before
@@ -64,7 +64,7 @@ class Outside:
 
     @property
     def changed(self) -> str:
-        """The name or the kind of something that has changed beside arrays; empty if nothing has."""
+        """The name or the kind of something other than an array that has changed; empty if nothing has."""
         for place in self._slots:
             with suppress(LookupError, AttributeError, ValueError):
                 if place.now() is not place.value:
@@ -73,7 +73,7 @@ class Outside:
         return next((f"a {kind}" for kind in found), "")
 
     def restore(self) -> None:
-        """Let lists, dicts and objects be what they were before."""
+        """Restore lists, dicts and objects."""
         for x, before in self._containers:
             if not _is_same(x, before):
                 x.clear()
@@ -89,22 +89,22 @@ class Written:
     """An array that NumPy wrote to."""
 
     path: str
-    """How the function gets at it."""
+    """How the function reaches it."""
     array: Array
     before: Any
-    """What it held: its bytes, or a number made of them."""
+    """Its old contents: its bytes, or a checksum of them."""
 
     @property
     def can_be_restored(self) -> bool:
         return isinstance(self.before, bytes) and bool(self.array.flags.writeable)
 
     def restore(self) -> None:
-        """Let the array hold what it held before."""
+        """Restore the contents of the array."""
         self.array[...] = np.frombuffer(self.before, self.array.dtype).reshape(self.array.shape)
 
 
 def _copy(x: Any) -> Any:
-    """What a container holds, as one of Python's own."""
+    """A copy of a container as one of Python's own types."""
     kind = next(kind for kind in (list, deque, dict, set) if isinstance(x, kind))
     return kind(x)
 
@@ -114,7 +114,7 @@ def _is_same(x: Any, before: Any) -> bool:
 
 
 def _is_writeable(x: Array) -> bool:
-    """Whether anybody may write to the memory of an array: a read-only view does not protect it."""
+    """Whether the memory of an array is writeable. A read-only view does not protect it."""
     owner: Any = x
     while isinstance(getattr(owner, "base", None), np.ndarray):
         owner = owner.base
@@ -122,7 +122,7 @@ def _is_writeable(x: Array) -> bool:
 
 
 def _content(x: Array) -> Any:
-    """All bytes of an array; of a large one a number that is made of them."""
+    """The bytes of an array, or a checksum of them for a large one."""
     if x.nbytes <= _LARGEST_COPY:
         return x.tobytes()
     sample = x if x.nbytes <= _LARGEST_READ else x.flat[:: x.size // (1 << 20) | 1]

@@ -1,6 +1,6 @@
-"""`Reach`: everything that functions get at through their variables, and other arrays in the place of NumPy's there.
+"""`Reach`: walks through everything that functions can reach through their variables, and replaces NumPy arrays there.
 
-What cannot be changed in place, such as a tuple, is made again, and put where the old one stands.
+An object that cannot change, such as a tuple, is rebuilt, and the new one replaces the old one.
 """
 
 import gc
@@ -50,17 +50,17 @@ _PLAIN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: in a dict, a list or an object array by key, else in an attribute, or in a cell."""
+    """A place that holds a value: a key of a dict, a list or an object array, an attribute, or a cell."""
 
     holder: Any
     key: Any
     value: Any
-    """What stood there when it was met."""
+    """The value when the walk came to it."""
     path: str
-    """How the function gets at it, such as ``COUNT[0]``."""
+    """How the function reaches it: ``COUNT[0]``."""
 
     def now(self) -> Any:
-        """What stands there now; LookupError, AttributeError or ValueError if nothing does."""
+        """The current value; LookupError, AttributeError or ValueError if there is none."""
         if _has_entries(self.holder):
             return self.holder[self.key]
         return getattr(self.holder, self.key)
@@ -87,25 +87,25 @@ def _has_entries(x: Any) -> bool:
 
 @dataclass
 class Reach:
-    """A walk through what functions get at, which meets everything once."""
+    """A walk through everything that functions can reach, once each."""
 
     replacement: Callable[[Array], Any] = lambda array: array
-    """What is to stand for an array: something else, or the array itself."""
+    """Returns the replacement of an array, which may be the array itself."""
     arrays: dict[int, tuple[str, Array]] = field(default_factory=dict)
-    """The arrays met, by id, with the way to each."""
+    """The arrays found, by id, with the path to each."""
     places: list[tuple[Place, Any]] = field(default_factory=list)
-    """Where something is to be put, and what."""
+    """The places where a replacement must be put, and the replacements."""
     stuck: list[tuple[str, Array]] = field(default_factory=list)
-    """The arrays that something is to stand for, but that are held where nothing can be put."""
+    """The arrays with a replacement that are held where nothing can be replaced."""
     slots: list[Place] = field(default_factory=list)
-    """All places met."""
+    """All places found."""
     containers: list[Any] = field(default_factory=list)
-    """The lists, dicts and sets met, and the attributes of objects."""
+    """The lists, dicts and sets found, and the attributes of objects."""
     _met: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    """By id: what was met, kept alive so that no other has its id, and what is to stand for it."""
+    """For each id, the object, which is kept alive so that its id stays unique, and its replacement."""
 
     def of(self, x: Any, path: str, depth: int = 0) -> Any:
-        """What is to stand for `x`, which may be `x` itself."""
+        """The replacement of `x`, which may be `x` itself."""
         if isinstance(x, _PLAIN) or is_traced(x):
             return x
         if id(x) in self._met:
@@ -153,7 +153,7 @@ class Reach:
                 for place, one in enumerate(x):
                     self._slot(x, place, one, f"{path}[{place}]", depth)
             case CellType():
-                with suppress(ValueError):  # it has no value yet
+                with suppress(ValueError):  # it is unset
                     self._slot(x, "cell_contents", x.cell_contents, path, depth)
             case partial():
                 self._slots(x, {"func": x.func, "args": x.args}, path, depth)
@@ -194,7 +194,7 @@ class Reach:
         name = x.__name__ if path == "" else path
         if not is_users(x.__code__.co_filename):
             for cell in x.__closure__ or ():
-                with suppress(ValueError):  # it has no value yet
+                with suppress(ValueError):  # it is unset
                     self._wrapped([cell.cell_contents], depth)
             self._wrapped([vars(x).get("__wrapped__")], depth)
             return
@@ -206,13 +206,13 @@ class Reach:
         self.named(x.__code__, x.__globals__, depth)
 
     def named(self, code: CodeType, module: dict[str, Any], depth: int = 0) -> None:
-        """The variables of its module that code, or a function in it, mentions."""
+        """The global variables that code or an inner function mentions."""
         for name in _names(code):
             if name in module:
                 self._slot(module, name, module[name], name, depth)
 
     def _wrapped(self, found: Iterable[Any], depth: int) -> None:
-        """The user's functions, among what a function or an object of ours has."""
+        """The user's functions that a function or an object of Tracemill refers to."""
         for one in found:
             if (
                 isinstance(one, (FunctionType, MethodType, partial))
@@ -241,7 +241,7 @@ class Reach:
             self._cached(x, path, depth)
 
     def _cached(self, x: Any, path: str, depth: int) -> None:
-        """What a function of `functools.lru_cache` remembers."""
+        """The cached results of a function with `functools.lru_cache`."""
         for one in gc.get_referents(x):
             if isinstance(one, dict):
                 self._entries(one, path, depth)
@@ -249,7 +249,7 @@ class Reach:
                 self._sealed([one], path, depth)
 
     def _sealed(self, held: Iterable[Any], path: str, depth: int) -> None:
-        """What is held where nothing else can be put."""
+        """The objects that are held where nothing can be replaced."""
         for one in held:
             if self.of(one, path, depth) is not one:
                 self.stuck.append((path, one))
@@ -300,7 +300,7 @@ def _of_object(x: Any) -> dict[str, Any]:
 
 
 def _of_slots(x: Any) -> dict[str, Any]:
-    """The attributes of an object that stand in its ``__slots__``."""
+    """The attributes of an object in its ``__slots__``."""
     found = {}
     for kind in type(x).__mro__:
         names = vars(kind).get("__slots__", ())

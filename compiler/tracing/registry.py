@@ -1,4 +1,4 @@
-"""Which of our functions stands for which of NumPy's while tracing."""
+"""The functions that replace NumPy's while tracing."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -10,31 +10,31 @@ from ..errors import InternalError
 F = TypeVar("F", bound=Callable[..., Any])
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-"""NumPy function -> what runs when one of its arguments is traced (``__array_function__``)."""
+"""Maps a NumPy function to the one that runs when an argument is traced (``__array_function__``)."""
 
 UFUNCS: dict[Any, Callable[..., Any]] = {}
-"""ufunc -> function of traced operands, for those that are not one op of the same name."""
+"""Maps a ufunc that is not one op of the same name to a function of traced operands."""
 
 METHODS: dict[str, Callable[..., Any]] = {}
-"""ndarray method -> function, for methods that differ from NumPy's function of that name."""
+"""Maps an ndarray method that differs from NumPy's function of the same name to a function."""
 
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {}
-"""Name of a function in NumPy that makes arrays out of nothing (``zeros``, ``fft.fftfreq``) -> what the user's code
-calls in its place while it is traced."""
+"""Maps the name of a NumPy function without array arguments (``zeros``, ``fft.fftfreq``) to the one that the user's
+code calls instead while it is traced."""
 
 INDEXABLES: dict[str, Any] = {}
-"""Name of an object in NumPy that is indexed, such as ``r_`` -> what stands for it in the user's code."""
+"""Maps the name of an object in NumPy that is indexed, such as ``r_``, to its replacement in the user's code."""
 
 STAND_INS: dict[str, Callable[..., Any]] = {}
-"""Name of a function in `scipy.special` that is written in Python -> function of the same parameters for traced arrays,
-where SciPy's own formula loses derivatives."""
+"""Maps the name of a Python function in `scipy.special` whose formula loses derivatives to a function with the same
+parameters for traced arrays."""
 
 REFUSED: dict[str, str] = {}
-"""Name of a NumPy function that cannot be traced -> the reason, which its error gives."""
+"""Maps the name of a NumPy function that cannot be traced to the reason, for its error."""
 
 
 def enter(table: dict[Any, Any], key: Any, entry: Any) -> None:
-    """Add an entry to a table, where nothing may stand for the same thing twice."""
+    """Add an entry to a table, in which it must be new."""
     if key in table:
         raise InternalError(f"{key!r} has an implementation already, in {table[key].__module__}")
     table[key] = entry
@@ -62,7 +62,7 @@ def constructs(name: str) -> Callable[[F], F]:
 
 
 def stands_in_for(name: str) -> Callable[[F], F]:
-    """Register the decorated function, of the same parameters, for ``scipy.special.name`` of traced arrays."""
+    """Register the decorated function, with the same parameters, for ``scipy.special.name`` of traced arrays."""
 
     def register(function: F) -> F:
         enter(STAND_INS, name, function)
@@ -72,7 +72,7 @@ def stands_in_for(name: str) -> Callable[[F], F]:
 
 
 def place_in_numpy(name: str) -> tuple[Any, str]:
-    """The module and the attribute of it that a name in NumPy means: ``numpy.fft`` and ``fftfreq``."""
+    """The module and the attribute of a name in NumPy: ``numpy.fft`` and ``fftfreq``."""
     module, _, attribute = name.rpartition(".")
     return (getattr(np, module) if module else np), attribute
 

@@ -1,7 +1,7 @@
-"""Arrays that are the same memory or not as values decide: reading them is fine, writing to one ends the others.
+"""Arrays that may share memory, depending on values. They can be read, but a write to one makes the others unusable.
 
-``if c: best = x`` lets `best` be `x` for some values. A program has a value for each, so ``x += 1`` afterwards would
-not be seen in `best`, as NumPy would have it. After such a write, the use of any other of them is refused.
+After ``if c: best = x``, `best` is `x` for some values. A program has a separate value for each, so a later ``x += 1``
+would not change `best`, as it does in NumPy. After such a write, any use of the others is refused.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -17,7 +17,7 @@ _undo: ContextVar[list[Callable[[], None]] | None] = ContextVar("undo", default=
 
 @contextmanager
 def undone_if_it_fails() -> Generator[None]:
-    """Forget what a block noted of memory if it raises an error."""
+    """Within the block, notes about shared memory are undone if it raises an error."""
     before = _undo.get()
     notes: list[Callable[[], None]] = []
     token = _undo.set(notes)
@@ -34,7 +34,7 @@ def undone_if_it_fails() -> Generator[None]:
 
 
 def share(one: Storage, other: Storage, statement: str) -> None:
-    """Note that memory may be the same, as a statement decides: ``the `if` at model.py:7``."""
+    """Note that two arrays may share memory, depending on a statement: ``the `if` at model.py:7``."""
     if one is other:
         return
     for mine, theirs in ((one, other), (other, one)):
@@ -43,29 +43,29 @@ def share(one: Storage, other: Storage, statement: str) -> None:
 
 
 def share_one_way(written: Storage, copied: Storage, statement: str) -> None:
-    """Note that a write to memory is not seen in what was copied from it, as a statement decides."""
+    """Note that a later write to memory would not change what a statement copied from it."""
     before = written.shared_with
     written.shared_with = [*before, (copied, statement)]
     _note(lambda: setattr(written, "shared_with", before))
 
 
 def make_unreadable(storage: Storage, why: str) -> None:
-    """Refuse any use of memory from now on."""
+    """Refuse any further use of this memory."""
     before = storage.unreadable
     storage.unreadable = why
     _note(lambda: setattr(storage, "unreadable", before))
 
 
 def invalidate_shared(storage: Storage, location: Location | None) -> None:
-    """Before a write to memory: what may be the same is not to be used afterwards.
+    """Prepare a write: memory that may be the same must not be used afterwards.
 
     Raises:
-        SharedMemoryError: the caller of the function sees one of them, and would miss what is written.
+        SharedMemoryError: the caller of the function can see one of them, and would miss the write.
     """
     for other, statement in all_shared_with(storage):
         if other.trace.is_seen_outside(other):
             raise SharedMemoryError(
-                "an array is written to that may be an argument, or an array from outside of the function: "
+                "an array is written to that may be an argument or an array from outside the function: "
                 f"{statement} decides which. Bind a copy there",
                 location,
             )
@@ -73,7 +73,7 @@ def invalidate_shared(storage: Storage, location: Location | None) -> None:
 
 
 def all_shared_with(storage: Storage) -> Iterator[tuple[Storage, str]]:
-    """What may be the same memory, directly or through others, each with the statement that decides."""
+    """All memory that may be the same, directly or through others, each with the statement that decides."""
     seen, stack = {id(storage)}, list(storage.shared_with)
     while stack:
         other, statement = stack.pop()

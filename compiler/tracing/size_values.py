@@ -1,4 +1,4 @@
-"""Which symbolic size an integer of the program is: ``np.prod(x.shape)`` is one again where a length is needed."""
+"""Finds the symbolic size that an integer of the program is, so that ``np.prod(x.shape)`` can be a length."""
 
 import operator
 from math import isfinite
@@ -14,10 +14,10 @@ from ..symbolic_size import SymbolicSize, assume, max_expr, min_expr
 from .trace import Trace
 
 MOST_ENTRIES = 64
-"""No list of sizes is longer."""
+"""The longest list of sizes."""
 _MOST_PARTS = 1 << 16
 
-# What computes with sizes as ints do, or moves them. Nothing here compares them.
+# Ops that compute with sizes as with ints, or move them. None compares them.
 _EXACT = frozenset(
     """
     absolute add broadcast_to concatenate expand_dims flip floor_divide multiply negative prod remainder reshape slice
@@ -25,7 +25,7 @@ _EXACT = frozenset(
     """.split()
 )
 _EXTREMES = {"maximum": np.frompyfunc(max_expr, 2, 1), "minimum": np.frompyfunc(min_expr, 2, 1)}
-"""NumPy's own would compare objects."""
+"""NumPy's functions would compare objects."""
 _COMPARISONS = {
     "equal": operator.eq,
     "greater": operator.gt,
@@ -37,13 +37,13 @@ _COMPARISONS = {
 
 
 def size_of_value(trace: Trace, value: Value) -> Any:
-    """The symbolic size or int that a number without axes is; None if it is computed from anything but sizes."""
+    """The symbolic size or int that a number is; None if it is computed from anything but sizes."""
     found = None if value.ndim else _entries(trace, value)
     return None if found is None else found.item()
 
 
 def comparison_of_value(trace: Trace, value: Value) -> Any:
-    """What compares two sizes or ints, for a truth without axes; None if it is anything else."""
+    """The comparison of two sizes or ints that a boolean is; None if it is anything else."""
     call = None if value.ndim else trace.producer(value)
     compare = None if call is None else _COMPARISONS.get(call.op)
     if call is None or compare is None:
@@ -53,9 +53,9 @@ def comparison_of_value(trace: Trace, value: Value) -> Any:
 
 
 def ratio_of_value(trace: Trace, value: Value) -> tuple[Any, int] | None:
-    """Two sizes or ints of which a float without axes is the quotient; None if it is not one for sure.
+    """The two sizes or ints of which a float is the quotient; None if it is not known to be one.
 
-    It is a float of 64 bits, and the whole numbers next to it are those next to the quotient itself.
+    The float has 64 bits, and rounding it gives the same integers as rounding the exact quotient.
     """
     call = None if value.ndim or value.dtype != FLOAT64 else trace.producer(value)
     if call is None or call.op not in ("divide", "multiply"):
@@ -76,7 +76,7 @@ def ratio_of_value(trace: Trace, value: Value) -> tuple[Any, int] | None:
 
 
 def rounded_quotient(top: Any, below: int) -> Any:
-    """The whole number next to the quotient, the even one of two: a size where `top` is one.
+    """The quotient rounded to the nearest integer, ties to even. It is a size if `top` is one.
 
     >>> [rounded_quotient(top, 4) for top in (5, 6, 7, 9, 10, 11)] == [round(top / 4) for top in (5, 6, 7, 9, 10, 11)]
     True
@@ -115,7 +115,7 @@ def _entries(trace: Trace, value: Value) -> Any:
 
 
 def _fitting(entries: Any, dtype: DType) -> Any:
-    """The entries, if none wraps in a dtype of few bits, for the call at hand at least."""
+    """The entries, if none overflows its dtype, at least in this call."""
     if entries is None or dtype == INT64:
         return entries
     limits = np.iinfo(dtype)

@@ -1,4 +1,4 @@
-"""`Trace`: the recording of one call of a user's function; `Storage`: the memory that an array and its views share."""
+"""`Trace`: the record of one call of the user's function. `Storage`: the memory that an array and its views share."""
 
 import sys
 import threading
@@ -24,20 +24,20 @@ from .foreign_memory import ForeignMemory
 from .memory_layout import Layout, LayoutQuestion, layout_of
 
 CHECKS_BOUNDS: ContextVar[bool | None] = ContextVar("checks_bounds", default=None)
-"""Whether the function that is being traced checks bounds: so do the rules that a transform of it asks for."""
+"""Whether the function that is being traced checks bounds. The rules that its transforms trace do the same."""
 
 LARGEST_CONTENT = 1 << 16
-"""How many bytes a captured array may have of which the trace remembers what it held."""
+"""The trace remembers the contents of captured arrays of up to this many bytes."""
 _COMPARED: Final = 512
-"""How many entries of larger ones, about, are compared with what they were."""
+"""About this many entries of larger arrays are compared with their old values."""
 
 Known = Callable[[], "Array | None"]
-"""Gives the concrete value of an input, or None where it has none."""
+"""Gets the concrete value of an input, or None if it has none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownOutside:
-    """Gives the concrete value of an input that the enclosing trace has computed."""
+    """Gets the concrete value of an input from the enclosing trace."""
 
     trace: "Trace"
     value: Value
@@ -48,7 +48,7 @@ class KnownOutside:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExampleIndex:
-    """The number of the example that a mapped function is called for: an input of its graph if it is asked for."""
+    """The number of the current example in a mapped function. It is an input of the graph if it is used."""
 
     size: int
     """The number of examples."""
@@ -60,7 +60,7 @@ _numbers = count()
 
 
 def next_number() -> int:
-    """A number between those of the memory that is there and of that to come."""
+    """A number greater than those of all existing memory, and less than those of later memory."""
     return next(_numbers)
 
 
@@ -73,22 +73,22 @@ class Storage:
 
     def __init__(self, trace: "Trace", value: Value, layout: Layout | None = None) -> None:
         self.number = next_number()
-        """Larger than that of all memory that was there before."""
+        """Greater than the numbers of all memory from before."""
         self.trace = trace
         self.value = value
         self.layout = layout
-        """Where NumPy would have put the elements; None if that is row-major whatever the arguments are."""
+        """The layout in NumPy; None if it is row-major for all arguments."""
         self.argument: LayoutQuestion | None = None
-        """What is known of the flags of the argument whose memory this is."""
+        """The flags of the argument with this memory, as far as they are known."""
         self.version = 0
         self.is_input = False
-        """It is the memory of an argument of its trace, or stands for memory from outside of that."""
+        """Whether it is the memory of an argument of its trace, or represents memory from outside."""
         self.shared_with: list[tuple[Storage, str]] = []
-        """Memory that is the same as this, or not, as values decide, with the statement that decides."""
+        """Memory that may be the same as this depending on values, each with the statement that decides."""
         self.unreadable = ""
-        """Why it must not be used at all: it may have been written to under another name."""
+        """Why it must not be used: it may have been written to under another name."""
         self.in_step = False
-        """The counter of a random generator: no value to rely on, and all examples of a batch update it together."""
+        """Whether it is the counter of a random generator: no value to rely on, and a batch updates it once."""
 
     def write(self, value: Value) -> None:
         self.value = value
@@ -96,18 +96,18 @@ class Storage:
 
 
 class Trace(Builder):
-    """Records what a user's function does to its arguments.
+    """Records what the user's function does to its arguments.
 
-    Arrays that the function reaches without being given them become inputs too: NumPy arrays by
-    reference, arrays of an enclosing trace through a `Storage` of this trace that shadows theirs.
+    Arrays from outside that the function uses also become inputs: NumPy arrays by reference, and arrays of an enclosing
+    trace through a `Storage` of this trace that shadows theirs.
     """
 
     array_class: ClassVar[Callable[..., Any] | None] = None
-    """What the arrays of this trace are, if more than traced arrays."""
+    """The class of the arrays of this trace, if it is not `TracedArray`."""
     first_write: ClassVar[Callable[[Storage], None]] = staticmethod(lambda storage: None)
-    """Called before memory from outside is written to for the first time. From where NumPy's arrays are adopted."""
+    """Called before the first write to memory from outside. Set by `compiler.tracing.adoption`."""
     is_open_ended: ClassVar[bool] = False
-    """Whether the trace outlives every function, so that each may use its arrays."""
+    """Whether the trace outlives all functions, so that each may use its arrays."""
 
     def __init__(  # noqa: PLR0915 (a statement for each thing that a trace knows)
         self,
@@ -121,69 +121,68 @@ class Trace(Builder):
         super().__init__()
         self.name = name
         self.is_kept = is_kept
-        """The program serves later calls, too: what it relies on now must still hold then."""
+        """Whether the program serves later calls, too: its assumptions must still hold then."""
         self.parent = current_trace()
         self.may_not_run: bool = may_not_run or (self.parent is not None and self.parent.may_not_run)
-        """This is a branch or the body of a loop: what fails in it must not fail before it runs."""
+        """Whether this is a branch or the body of a loop, whose errors must not be raised before it runs."""
         if check_bounds is None:
             check_bounds = CHECKS_BOUNDS.get() if self.parent is None else self.parent.checks_bounds
-        if check_bounds is None:  # what is not kept runs once, by the meanings of its ops, as NumPy would
+        if check_bounds is None:  # a program that is not kept runs once, in NumPy, which checks indices
             check_bounds = not is_kept
         self.checks_bounds: bool = check_bounds
-        """Whether indices of the user's that are not known yet are checked when the program runs."""
+        """Whether the user's unknown indices are checked when the program runs."""
         self.checked: set[tuple[Value, str, int, str]] = set()
-        """Indices with the axes for which they have been checked, so that ``x[i] += 1`` does so once."""
+        """The indices that have been checked, with their axes, so that ``x[i] += 1`` checks once."""
         self.thread = threading.get_ident()
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
         self.captured: list[Storage | Array | ForeignMemory | ExampleIndex] = []
-        """What lies behind the inputs that come after the arguments."""
+        """The captured objects, which are the inputs after the arguments."""
         self.ends: dict[Value, tuple[Any, Any]] = {}
-        """Between which sizes, both included, the entries of values lie, where what computes them does not tell, or
-        where it was asked before."""
+        """The ranges of the entries of values, both ends included: those that do not follow from the calls, and a cache."""
         self.numbers: dict[Value, int] = {}
-        """The inputs that are Python numbers, as which leaf of the arguments they were given."""
+        """For each input that is a Python number, its leaf among the arguments."""
         self.frozen: list[Array] = []
-        """Captured arrays whose values the trace has relied on."""
+        """The captured arrays whose values the trace has relied on."""
         self.owns_arguments = False
-        """Its arguments are memory of its own, as in an iteration of a loop."""
+        """Whether its arguments are separate memory, as in an iteration of a loop."""
         self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
         self._contents: dict[int, tuple[int, bytes]] = {}
-        """By id of a captured array: its number, and what `content_of` was when it was captured."""
+        """For the id of a captured array, its number, and its `content_of` when it was captured."""
         self.adopted: dict[int, tuple[int, int, Callable[[Array], Any]]] = {}
-        """By id of a captured array that is written to: where its memory begins and ends, and what views of it are."""
+        """For the id of a captured array that is written to, the bounds of its memory, and its views."""
         self.at_return: dict[Any, Callable[[], None]] = {}
-        """What is to be checked when the function has returned."""
+        """The checks to run when the function has returned."""
         self.written_by_numpy: set[tuple[int, int]] = set()
-        """Where memory begins and ends that NumPy was seen to write to, though it may hold what it held before."""
+        """The bounds of memory that NumPy was seen to write to, even if it holds the same values as before."""
         self.read_by_numpy: dict[tuple[int, int], bool] = {}
-        """Where memory begins and ends that NumPy was seen to read, and whether it might have been written to."""
+        """The bounds of memory that NumPy was seen to read, and whether it was writeable."""
         self.borrowed: list[Callable[[], None]] = []
-        """Put arrays back where the function reaches them, and where traced ones stand for them meanwhile."""
+        """Put arrays back that were replaced by traced ones, wherever the function can reach them."""
         self.lengths: dict[Hashable, Value] = {}
-        """The arrays that are as long as a number of the program says, by what computes the number."""
+        """The arrays whose length is a number of the program, by the expression of that number."""
         self.clipped_lengths: set[Hashable] = set()
-        """Which of these are 0 where the number is negative."""
+        """Those of them that have length 0 if the number is negative."""
         self.length_count = 0
-        """How many of these the function has, with all that is traced inside of it."""
+        """The number of these in the function and in everything that is traced inside it."""
         self.at_hand: dict[Value, Array] = {}
-        """What values are in the call at hand, as far as it was asked."""
+        """The values in the call that is being traced, as far as they were needed."""
         self.arguments_at_hand: dict[Value, Any] = {}
-        """The arguments of the call at hand, which may lie on a GPU."""
+        """The arguments of the call that is being traced, which may be on a GPU."""
         self.expected: set[Value] = set()
-        """The values of which the program expects that they are what they are in the call at hand."""
+        """The values that the program expects to be the same as in the call that is being traced."""
         self._began = len(self.outermost().captured)
         self._error_state, self._errors = error_state(), state_in_force()
         self._producer: dict[Value, Call] = {}
         self._known: dict[Value, Array | Known | None] = {}
         self._unknowable: set[Value] = set()
-        """What follows from inputs whose values are not known."""
+        """The values that depend on inputs with unknown values."""
         self._outside: dict[Value, tuple[Trace, Value]] = {}
-        """What inputs are in the enclosing trace."""
+        """The values of inputs in the enclosing trace."""
         self._varying = varying
         """The ids of captured objects that change between iterations, so that their first values mean nothing."""
         self._relied_on: set[Value] = set()
-        """The inputs of which it was asked what they are in the enclosing trace."""
+        """The inputs whose values in the enclosing trace were needed."""
 
     # ---- recording -----------------------------------------------------------------------------
 
@@ -201,7 +200,7 @@ class Trace(Builder):
         return self._with_error_state(location)
 
     def _with_error_state(self, location: Location) -> Location:
-        """A line in a block of the function's own that changes NumPy's error state."""
+        """Refuse an operation in the function's own ``with np.errstate(…)``."""
         before = dict(self._errors)
         changed = tuple((name, kind) for name, kind in state_in_force() if kind != before[name])
         if strict := strict_part(changed):
@@ -217,7 +216,7 @@ class Trace(Builder):
     def add_input(
         self, value: Value, name: str, known: Known | None = None, layout: Layout | None = None
     ) -> Storage:
-        """A new input of the graph, and the memory that it stands for."""
+        """A new input of the graph, and the memory that it represents."""
         self.inputs.append(value)
         self.input_names.append(name)
         self._known[value] = known
@@ -228,7 +227,7 @@ class Trace(Builder):
         return storage
 
     def close(self) -> None:
-        """Let go of all arrays once the function has returned: what escapes from the trace keeps nothing alive."""
+        """Release all arrays when the function has returned: objects that escape must not keep them alive."""
         self.give_back()
         self._storages.clear()
         self._known.clear()
@@ -248,12 +247,12 @@ class Trace(Builder):
         self.frozen.clear()
 
     def give_back(self) -> None:
-        """Let the function's globals and the like be what they were."""
+        """Restore the function's globals and other variables."""
         while self.borrowed:
             self.borrowed.pop()()
 
     def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
-        """Memory of its own that holds `value`; row-major, unless another layout is given."""
+        """New memory that holds `value`. It is row-major, unless another layout is given."""
         return Storage(self, value, layout)
 
     def producer(self, value: Value) -> Call | None:
@@ -263,7 +262,7 @@ class Trace(Builder):
     # ---- adopted arrays ------------------------------------------------------------------------
 
     def adopted_key(self, array: Array) -> int | None:
-        """The id of the captured array that was written to and whose memory an array shares; None if there is none."""
+        """The id of the captured and written array whose memory an array shares; None if there is none."""
         if not self.adopted or not array.size:
             return None
         first, last = byte_bounds(array)
@@ -280,21 +279,21 @@ class Trace(Builder):
         )
 
     def note_numpy_write(self, array: Array) -> None:
-        """NumPy is about to write to an array: nothing traced is written."""
+        """Note that NumPy is about to write to an array, with nothing traced."""
         self.outermost().written_by_numpy.add(byte_bounds(array))
 
     def note_numpy_read(self, arrays: Iterable[Array]) -> None:
-        """NumPy has computed something from arrays: nothing of that is recorded."""
+        """Note that NumPy has computed something from arrays, which is not recorded."""
         noted = self.outermost().read_by_numpy
         noted.update((byte_bounds(array), array.flags.writeable) for array in arrays)
 
     def adopted_view(self, array: Array) -> Any:
-        """What stands for an array whose memory was written to; None if it was not."""
+        """The traced array for an array whose memory was written to; None if it was not."""
         key = self.adopted_key(array)
         return None if key is None else self.adopted[key][2](array)
 
     def array_behind(self, storage: Storage) -> "Array | None":
-        """The array of NumPy's that captured memory stands for; None for all else."""
+        """The NumPy array that captured memory represents; None for other memory."""
         what = next((x for x in self.captured if self._storages.get(id(x)) is storage), None)
         if isinstance(what, Storage):
             return what.trace.array_behind(what)
@@ -303,13 +302,13 @@ class Trace(Builder):
     # ---- capturing -----------------------------------------------------------------------------
 
     def storage_of_array(self, array: Array | ForeignMemory) -> Storage:
-        """The memory of an array from outside that the function closes over, by reference."""
+        """Capture an array from outside by reference. Returns its memory in this trace."""
         if self.parent is not None:
             return self.shadow(self.parent.storage_of_array(array))
         found = self._storages.get(id(array))
         if found is not None and (found.version or not self._has_changed(array)):
             return found
-        if found is not None:  # ``row *= 2`` of NumPy's: what was recorded before is about what it held then
+        if found is not None:  # NumPy ran ``row *= 2``: earlier records are about the old values
             self._keep_as_it_was(array)
 
         type_ = array.type if isinstance(array, ForeignMemory) else array_type(array)
@@ -329,12 +328,12 @@ class Trace(Builder):
         return self._capture(array, Value(type_), known, layout)
 
     def _has_changed(self, array: Any) -> bool:
-        """Whether NumPy has written to a captured array, which the trace does not see."""
+        """Whether NumPy has written to a captured array without the trace."""
         content = self._contents.get(id(array))
         return content is not None and content[1] != content_of(array)
 
     def _as_it_was(self, array: Array) -> Array:
-        """A captured array as it was when it was captured."""
+        """A captured array with its values from when it was captured."""
         if not self._has_changed(array):
             return array
         if array.nbytes > LARGEST_CONTENT:
@@ -346,14 +345,14 @@ class Trace(Builder):
         return np.frombuffer(bytearray(self._contents[id(array)][1]), array.dtype).reshape(array.shape)
 
     def _keep_as_it_was(self, array: Any) -> None:
-        """Let what was captured be what the array held, not what it will hold."""
+        """Capture the old values of the array, not those that it will have."""
         before = self._as_it_was(array)
         number, _ = self._contents.pop(id(array))
         self.captured[number] = before
         self._storages[id(before)] = self._storages.pop(id(array))
 
     def keep_what_was_captured(self) -> None:
-        """At the end, see to it that what NumPy wrote to an array after its last use changes nothing.
+        """At the end, undo the effect of NumPy's writes to an array after its last use on the program.
 
         Arrays from outside that later calls of the program read are left: they may change at any time.
         """
@@ -364,7 +363,7 @@ class Trace(Builder):
                 self._keep_as_it_was(self.captured[number])
 
     def shadow(self, outer: Storage) -> Storage:
-        """This trace's memory for an array of the trace it belongs to, which must enclose this one or be open-ended."""
+        """This trace's memory for an array of another trace, which must enclose this one or be open-ended."""
         if outer.trace is self:
             return outer
         if self.parent is not None:
@@ -384,21 +383,21 @@ class Trace(Builder):
         return storage
 
     def known_shadow(self, outer: Storage) -> Storage:
-        """This trace's memory for an array if it has any; else that of the nearest enclosing trace."""
+        """This trace's memory for an array, or that of the nearest enclosing trace that has any."""
         if outer.trace is self or self.parent is None:
             return outer
         above = self.parent.known_shadow(outer)
         return self._storages.get(id(above), above)
 
     def is_within(self, other: "Trace") -> bool:
-        """Whether this is the other trace, or one that it encloses."""
+        """Whether this is the other trace or inside it."""
         trace: Trace | None = self
         while trace is not None and trace is not other:
             trace = trace.parent
         return trace is other
 
     def storage_of_index(self, index: ExampleIndex) -> Storage:
-        """The memory of the number of the example, in the trace of the mapped function."""
+        """The memory of the number of the current example, in the trace of the mapped function."""
         return self._storages.get(id(index)) or self._capture(index, Value(ExampleIndex.type), lambda: None)
 
     def _capture(
@@ -417,7 +416,7 @@ class Trace(Builder):
         return storage
 
     def misjudged(self) -> frozenset[int]:
-        """The ids of what is captured and was relied on to be what it is at first, although it is written to."""
+        """The ids of captured objects that are written to although the trace relied on their first values."""
         first = len(self.inputs) - len(self.captured)
         return frozenset(
             id(what)
@@ -426,12 +425,12 @@ class Trace(Builder):
         )
 
     def captured_behind(self, value: Value) -> "Storage | Array | ForeignMemory | ExampleIndex | None":
-        """What an input stands for that is not an argument; None for arguments."""
+        """The captured object of an input; None for arguments."""
         index = self.inputs.index(value) - (len(self.inputs) - len(self.captured))
         return self.captured[index] if index >= 0 else None
 
     def outer_value(self, value: Value) -> Value | None:
-        """What the enclosing trace has where an input stands for an array of its; None for all else."""
+        """The memory in the enclosing trace that an input shadows; None for other inputs."""
         behind = self.captured_behind(value) if value in self.inputs else None
         if not (isinstance(behind, Storage) and behind.trace is self.parent) or id(behind) in self._varying:
             return None
@@ -439,21 +438,21 @@ class Trace(Builder):
         return behind.value
 
     def is_captured(self, storage: Storage) -> bool:
-        """Whether it stands for memory from outside of this trace."""
+        """Whether it represents memory from outside this trace."""
         return any(storage is one for one in self._storages.values())
 
     def is_seen_outside(self, storage: Storage) -> bool:
-        """Whether those who call the function see what is written to memory."""
+        """Whether callers of the function see writes to this memory."""
         return self.is_captured(storage) or (storage.is_input and not self.owns_arguments)
 
     def storage_behind(self, index: int) -> Storage:
-        """This trace's memory for the captured array of that number."""
+        """This trace's memory for the captured array with this number."""
         return self._storages[id(self.captured[index])]
 
     def is_made_inside(self, index: int) -> bool:
-        """Whether the function itself has made the captured array of that number, as in ``row = table.copy()``.
+        """Whether the function itself has made the captured array with this number, as in ``row = table.copy()``.
 
-        It has returned, and only traces hold the array: nobody else could see what is written to it.
+        The function has returned, and only traces refer to the array: nothing else could see writes to it.
         """
         if _holders(self._storages, id(self.captured[index])) > _HELD_ONCE:
             return False
@@ -470,7 +469,7 @@ class Trace(Builder):
         return is_memory and _holders(base, 0) == _HELD_ONCE + 1
 
     def _origin(self, index: int) -> "tuple[Trace, int]":
-        """The outermost trace that captured what this one has at `index`, and its index there."""
+        """The outermost trace that captured the object at `index` of this one, and its index there."""
         storage, parent = self.captured[index], self.parent
         if parent is None or not isinstance(storage, Storage):
             return self, index
@@ -478,18 +477,18 @@ class Trace(Builder):
         return parent._origin(behind[0]) if behind else (self, index)
 
     def outermost(self) -> "Trace":
-        """The trace that encloses this one, and is enclosed by none."""
+        """The outermost trace around this one."""
         return self if self.parent is None else self.parent.outermost()
 
     @property
     def depth(self) -> int:
-        """The number of traces that are active, this one included."""
+        """The number of active traces, including this one."""
         return 1 if self.parent is None else 1 + self.parent.depth
 
     # ---- knowing -------------------------------------------------------------------------------
 
     def concrete(self, value: Value) -> "Array | None":
-        """The value as an array if it follows from constants and known inputs, else None."""
+        """The value as an array, if it follows from constants and known inputs; otherwise None."""
         if isinstance(value, Constant):
             return value.array
         stack = [value]
@@ -516,11 +515,11 @@ class Trace(Builder):
         return self._look_up(value)
 
     def can_be_known(self, value: Value) -> bool:
-        """Whether `at_these_sizes` finds a value, without asking what the sizes are."""
+        """Whether `at_these_sizes` finds a value, without a guard on the sizes."""
         return self.concrete(value) is not None or self._calls_to_know(value) is not None
 
     def _calls_to_know(self, value: Value) -> list[Call] | None:
-        """The calls, in no order, that are to be computed for a value; None if an input of them is not known."""
+        """The calls to compute for a value, in no order; None if an input of them is not known."""
         calls: dict[Call, None] = {}
         seen: set[Value] = set()
         stack = [value]
@@ -537,21 +536,21 @@ class Trace(Builder):
         return list(calls)
 
     def _needs_length(self, value: Value) -> bool:
-        """Whether what computes a value has a size that the program finds out when it runs."""
+        """Whether a computed length occurs in the computation of a value."""
         if not self.outermost().length_count:
             return False
         names = size_names(self._producer[value])
         return any(names & trace.bound_sizes.keys() for trace in self.enclosing())
 
     def enclosing(self) -> "Iterator[Trace]":
-        """This trace, and those around it."""
+        """This trace and those around it."""
         trace: Trace | None = self
         while trace is not None:
             yield trace
             trace = trace.parent
 
     def at_these_sizes(self, value: Value, because: str = "") -> "Array | None":
-        """As `concrete`, also if it follows from symbolic sizes, which then are what they are for the call at hand."""
+        """As `concrete`, but a value may also follow from symbolic sizes. The program is then for these sizes."""
         found = self.concrete(value)
         return self._computed_at_these_sizes(value, because) if found is None else found
 
@@ -574,7 +573,7 @@ class Trace(Builder):
         return isinstance(value, Constant) or (value in self._known and self._look_up(value) is not None)
 
     def depends_on_arguments(self, value: Value) -> bool:
-        """Whether a value is computed from an input of this trace rather than from constants alone."""
+        """Whether a value is computed from an input of this trace rather than only from constants."""
         seen: set[Value] = set()
         stack = [value]
         while stack:
@@ -588,9 +587,9 @@ class Trace(Builder):
         return False
 
     def numbers_behind(self, value: Value) -> frozenset[int]:
-        """The leaves of the arguments that a value is computed from, if they all are Python numbers; else none.
+        """The leaves of the arguments that a value is computed from, if they are all Python numbers; otherwise none.
 
-        They are those of the outermost trace, the one whose program is kept.
+        They are arguments of the outermost trace, whose program is kept.
         """
         found: set[int] = set()
         seen: set[tuple[int, Value]] = set()
@@ -615,7 +614,7 @@ class Trace(Builder):
         return frozenset(found)
 
     def is_counted(self, value: Value) -> bool:
-        """Whether a value follows from constants and counters of loops whose bounds are known."""
+        """Whether a value follows from constants and from counters of loops with known bounds."""
         seen: set[tuple[int, Value]] = set()
         stack: list[tuple[Trace, Value]] = [(self, value)]
         counters = 0
@@ -635,12 +634,12 @@ class Trace(Builder):
         return counters > 0
 
     def value_outside(self, value: Value) -> "tuple[Trace, Value] | None":
-        """What an input is in the trace that encloses this one; None for what is not of that."""
+        """The value of an input in the enclosing trace; None for inputs that are not from there."""
         outside = self._from_outside(value)
         return outside if outside is not None and outside[0] is self.parent else None
 
     def _from_outside(self, value: Value) -> "tuple[Trace, Value] | None":
-        """What an input is in the enclosing trace."""
+        """The value of an input in the enclosing trace."""
         if value in self._outside:
             self._relied_on.add(value)
         return self._outside.get(value)
@@ -657,11 +656,11 @@ class Trace(Builder):
 
 
 def _unknown() -> None:
-    """What is known of an array that changes from one iteration to the next."""
+    """The known value of an array that changes from one iteration to the next."""
 
 
 def _holders(container: Any, key: int) -> int:
-    """How many hold what is in a container, where `_HELD_ONCE` stands for the container alone."""
+    """The number of references to the item of a container; `_HELD_ONCE` if only the container has one."""
     return sys.getrefcount(container[key])
 
 
@@ -669,7 +668,7 @@ _HELD_ONCE = _holders([object()], 0)
 
 
 def content_of(array: Array) -> bytes:
-    """All bytes of a small array; of a larger one some of its entries, which tell that it has been written to."""
+    """All bytes of a small array, or some entries of a large one, to notice writes."""
     if array.nbytes <= LARGEST_CONTENT:
         return array.tobytes()
     return array.flat[:: array.size // _COMPARED | 1].tobytes()
@@ -682,7 +681,7 @@ _ESCAPED = (
 
 
 def _fixed(param: Any, because: str) -> Any:
-    """A parameter with ints for symbolic sizes, as they are for the call at hand."""
+    """A parameter with the sizes of this call instead of symbolic sizes."""
     if isinstance(param, SymbolicSize):
         return param.whole(because)
     return tuple(_fixed(one, because) for one in param) if isinstance(param, tuple) else param
@@ -700,7 +699,7 @@ def array_type(array: Array) -> ArrayType:
 
 
 def current_trace() -> Trace | None:
-    """The innermost trace of a user's function in this thread, or None."""
+    """The innermost trace in this thread, or None."""
     builder = current_builder()
     return builder if isinstance(builder, Trace) else None
 

@@ -1,4 +1,4 @@
-"""`TracedArray`: what a user's function gets instead of an array while it is traced."""
+"""`TracedArray`: what the user's function gets instead of an array while it is traced."""
 
 import math
 import operator
@@ -46,10 +46,10 @@ PYTHON_NUMBERS = (bool, int, float, complex)
 
 
 class TracedArray:
-    """Stands for an array that is not there yet. Does what a NumPy array does, and is recorded.
+    """Represents an array whose elements are not known yet. It behaves like a NumPy array and records its operations.
 
-    ``shape``, ``dtype``, ``ndim`` and ``size`` are known; the elements are not. Reading gives the
-    current value of the memory that this array shares with its views; writing replaces it.
+    ``shape``, ``dtype``, ``ndim`` and ``size`` are known. A read gives the current value of the memory that this array
+    shares with its views, and a write replaces it.
     """
 
     __slots__ = (
@@ -71,13 +71,13 @@ class TracedArray:
         self._views = views
         self.type = type
         self.is_scalar = is_scalar
-        """NumPy would give a scalar here, which cannot be written to."""
+        """Whether NumPy would return a scalar here, which cannot be written to."""
         self.weak = weak
-        """The Python type (int, float, complex) of a number that takes the dtype of the array it meets."""
+        """The Python type (int, float, complex) of a weak number, which takes the dtype of the array that it meets."""
         self._unknown_owner = ""
-        """NumPy's function that made this array, if it is not known whether the result owns its memory."""
+        """The NumPy function that made this array, if it is not known whether its result owns its memory."""
         self._is_reshaped = False
-        """Its views are those of ``x.shape = …``, which leaves an array what it was."""
+        """Whether its views come from ``x.shape = …``, which does not make a new array."""
         self._version = -1
         self._known_value: Value | None = None
         self._layout: Layout | None = None
@@ -90,7 +90,7 @@ class TracedArray:
         return require_trace()
 
     def _located(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a function of the surface on this array; an error of ours gets the user's line."""
+        """Call a function of the NumPy surface on this array. Errors of Tracemill get the user's line."""
         return located(function, *args, **kwargs)
 
     @property
@@ -110,7 +110,7 @@ class TracedArray:
         return value
 
     def write(self, new: Value) -> None:
-        """Replace the elements: through all views down to the memory that they share."""
+        """Replace the elements, through all views down to the memory."""
         if self.is_scalar:
             raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
         if self._storage.shared_with:
@@ -135,7 +135,7 @@ class TracedArray:
         storage.write(new)
 
     def through(self, *views: View, is_scalar: bool = False) -> "TracedArray":
-        """An array that shares this one's memory, seen through `views`. Without any it is still a view, as ``x[:]``."""
+        """An array that shares this one's memory through `views`. Without any, it is still a view, as ``x[:]``."""
         views = views or (Bits(self.dtype),)
         value = self.value
         for step in views:
@@ -144,7 +144,7 @@ class TracedArray:
 
     @property
     def layout(self) -> Layout:
-        """Where NumPy would have the elements of this array."""
+        """The layout that this array has in NumPy."""
         layout = self._storage.layout
         if not self._views:
             return layout or row_major(self.type.shape)
@@ -158,7 +158,7 @@ class TracedArray:
 
     @property  # type: ignore[misc]  # object's can be assigned to, which nothing here needs
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Functions that ask ``isinstance(x, np.ndarray)`` take the same branch as without tracing."""
+        """`np.ndarray`, so that ``isinstance(x, np.ndarray)`` gives the same answer as without tracing."""
         return TracedArray if self.is_scalar else np.ndarray
 
     # ---- attributes --------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class TracedArray:
 
     @shape.setter
     def shape(self, new: Any) -> None:
-        """The same memory in another shape, where that needs no copy."""
+        """The same memory in another shape, if that needs no copy."""
         reshaped = np.reshape(self, new, copy=False)
         self._is_reshaped = self._is_reshaped or not self._views
         self._views, self.type, self._version = reshaped._views, reshaped.type, -1  # type: ignore[attr-defined]
@@ -204,7 +204,7 @@ class TracedArray:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """NumPy's, in bytes."""
+        """The strides in bytes, as in NumPy."""
         found = self.layout
         if any(is_known(dim <= 1) for dim in found.shape):
             found.asked_wholly()
@@ -215,12 +215,12 @@ class TracedArray:
 
     @property
     def _owns_memory(self) -> bool:
-        """Whether this is not a view, as far as that follows from how it was made here."""
+        """Whether this is not a view, as far as the trace shows."""
         return self._is_reshaped or all(isinstance(view, ReadOnly) for view in self._views)
 
     @property
     def flags(self) -> Flags:
-        """NumPy's: contiguity, and whether the array may be written to."""
+        """The flags, as in NumPy: contiguity, and whether the array is writeable."""
         is_read_only = any(map(is_flagged_read_only, self._views))
         owndata, writeable = self._owns_memory, not (self.is_scalar or is_read_only)
         argument = self._storage.argument
@@ -287,7 +287,7 @@ class TracedArray:
         return self._told("!s") or f"TracedArray({self.type})"
 
     def _told(self, form: str) -> str:
-        """What stands for the value in the text of an exception that is being made; empty elsewhere."""
+        """The mark for the value in the message of an exception that is being made; empty elsewhere."""
         told = TELLING.get()
         return "" if told is None or self._known_here() is not None else told.mark(self, form)
 
@@ -331,7 +331,7 @@ class TracedArray:
         return copy.through() if is_transposed else copy
 
     def _layout_of_copy(self, selection: Selection, shape: Shape) -> Layout | None:
-        """Where NumPy puts what integer arrays select: the axes of the arrays first, the others as they lie."""
+        """The memory order of a selection by integer arrays: as in NumPy, the axes of these arrays come first."""
         if selection.gather is None or len(shape) < 2:
             return None
         layout = self.layout
@@ -367,11 +367,11 @@ class TracedArray:
     # ---- Python's questions ------------------------------------------------------------------------
 
     def concrete(self) -> Any:
-        """The elements if they follow from what is known while tracing, else None."""
+        """The elements if they are known while tracing; otherwise None."""
         return self._trace.concrete(self.value)
 
     def _known_here(self) -> Any:
-        """The elements if they are known, where symbolic sizes are what they are for the call at hand, else None."""
+        """The elements if they are known for the sizes of this call, and the program is then for these; otherwise None."""
         known = self.concrete()
         if known is None and (size := size_of_value(self._trace, self.value)) is not None:
             known = np.asarray(operator.index(size))
@@ -425,7 +425,7 @@ class TracedArray:
         return complex(self._need("complex(x)"))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        """As of NumPy's scalars: an int without `ndigits`, a size where it is of sizes. Arrays have no such method."""
+        """``round(x)`` of a scalar. Without `ndigits`, it is an int, or a size if `x` is computed from sizes."""
         if not self.is_scalar:
             raise ArgumentTypeError("round(x) takes no arrays: use np.round", user_location())
         if ndigits is not None:
@@ -437,17 +437,17 @@ class TracedArray:
         return int(self)
 
     def __floor__(self) -> Any:
-        """``math.floor(n / 2)``, a size where `n` is one."""
+        """``math.floor(n / 2)``. It is a size if `n` is one."""
         ratio = ratio_of_value(self._trace, self.value)
         return math.floor(float(self)) if ratio is None else ratio[0] // ratio[1]
 
     def __ceil__(self) -> Any:
-        """``math.ceil(n / 2)``, a size where `n` is one."""
+        """``math.ceil(n / 2)``. It is a size if `n` is one."""
         ratio = ratio_of_value(self._trace, self.value)
         return math.ceil(float(self)) if ratio is None else -(-ratio[0] // ratio[1])
 
     def __format__(self, spec: str) -> str:
-        """A scalar's number if it is known, as under grad; else what print shows."""
+        """The number of a known scalar, as under `grad`; otherwise what print shows."""
         if text := self._told(f":{spec}"):
             return text
         known = self._trace.at_these_sizes(self.value) if self.is_scalar else None
@@ -464,8 +464,8 @@ class TracedArray:
         return self._need("x.tolist()").tolist()
 
     def _check_place(self, fixes: Mapping[str, tuple[str, str]]) -> None:
-        """An error for what is in brackets, and not known, says what to write instead."""
-        if self.concrete() is not None:  # so that to look at the user's code costs nothing where it works
+        """Refuse an unknown index, with a message that says what to write instead."""
+        if self.concrete() is not None:  # the user's code is only examined for an error
             return
         place: str | None = subscript_at_work()
         if place is None or place not in fixes or self._known_here() is not None:
@@ -487,7 +487,7 @@ class TracedArray:
         return np.array(self._need("turning it into a NumPy array", _IN_A_LIST), dtype)
 
     def _refuse_to_detach(self, what: str, hint: str = "") -> None:
-        """A Python number has no derivative: taking one from a traced argument would lose it silently."""
+        """Refuse to make a Python number from a traced argument, because its derivative would silently be lost."""
         if is_inexact(self.dtype) and self._trace.depends_on_arguments(self.value):
             raise ConcretizationError(
                 f"{what} of a traced {self.type} leaves the trace, and with it the derivative. Use a NumPy function "
@@ -536,7 +536,7 @@ class TracedArray:
 
 
 def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function of the surface; an error of ours gets the user's line."""
+    """Call a function of the NumPy surface. Errors of Tracemill get the user's line."""
     try:
         try:
             return function(*args, **kwargs)
@@ -557,7 +557,7 @@ def _fitted(value: Value, shape: Shape) -> Value:
 
 
 def _has_0d_array(index: Any) -> bool:
-    """Whether an index holds an array without axes: NumPy takes it for an integer, but makes a copy."""
+    """Whether an index holds an array without axes. NumPy treats it as an integer, but makes a copy."""
     items = index if isinstance(index, tuple) else (index,)
     return any(
         isinstance(i, (np.ndarray, TracedArray, ForeignMemory))
@@ -591,7 +591,8 @@ _WHERE_INTS_ARE_PLACES = {
     ),
     "write": (
         "a list or a slice is written to at",
-        f"{_ASARRAY}, and np.asarray(table)[i + np.arange(3)] = … to several entries. Lists keep what is known alone",
+        f"{_ASARRAY}, and np.asarray(table)[i + np.arange(3)] = … to several entries. Lists can only be written to at known "
+        "places",
     ),
 }
 _WHERE_ARRAYS_ARE_PLACES = {
@@ -621,7 +622,7 @@ _SAME_AS_FUNCTION = frozenset(
 
 
 def _numpy_function_for_method(name: str) -> Callable[..., Any] | None:
-    """NumPy's function of the same name and argument order, which dispatches back to us."""
+    """NumPy's function of the same name and argument order, which dispatches back to Tracemill."""
     return getattr(np, name) if name in _SAME_AS_FUNCTION else None
 
 
@@ -635,7 +636,7 @@ def wrap(
     weak: "type[Any] | None" = None,
     layout: Layout | None = None,
 ) -> TracedArray:
-    """A new array holding `value`. By default a 0-d result is a scalar, as NumPy's functions return.
+    """A new array that holds `value`. By default, a 0-d result is a scalar, as in NumPy.
 
     It is row-major, unless another `layout` is given.
     """
@@ -651,7 +652,7 @@ def array_on(
     is_scalar: bool = False,
     weak: "type[Any] | None" = None,
 ) -> TracedArray:
-    """An array on `storage`, of the class that its trace has for them."""
+    """An array on `storage`, of the array class of its trace."""
     array_class = storage.trace.array_class or TracedArray
     array: TracedArray = array_class(storage, type, views, is_scalar=is_scalar, weak=weak)
     return array
@@ -662,12 +663,12 @@ def is_traced(x: Any) -> bool:
 
 
 def is_numpy_array(x: Any) -> TypeGuard[Array]:
-    """Whether `x` is memory of NumPy's; a traced array passes for an ``ndarray`` with `isinstance` only."""
+    """Whether `x` is a NumPy array. `isinstance` cannot tell, because it is also true of traced arrays."""
     return isinstance(x, np.ndarray) and not is_traced(x)
 
 
 def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
-    """What the user passed where NumPy takes an array: traced and NumPy arrays, numbers, nested sequences.
+    """The value of an argument where NumPy takes an array: a traced or NumPy array, a number, or a nested sequence.
 
     Python numbers and weak scalars become `weak_dtype` if it is given.
     """
@@ -692,7 +693,7 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
 
 
 def _value_of_array(x: Array | ForeignMemory) -> Value:
-    """A captured array; a view of one that was written to shows what was written."""
+    """A captured array. A view of a written array shows what was written."""
     trace = require_trace()
     adopted: TracedArray | None = None
     if not isinstance(x, ForeignMemory):
@@ -701,7 +702,7 @@ def _value_of_array(x: Array | ForeignMemory) -> Value:
 
 
 def _number_of(x: Any, dtype: DType) -> Array:
-    """A number of Python's in the dtype of the array that it meets."""
+    """A Python number in the dtype of the array that it meets."""
     if dtype.kind == "b":
         return np.asarray(x).astype(dtype)
     try:
@@ -713,7 +714,7 @@ def _number_of(x: Any, dtype: DType) -> Array:
 
 
 def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
-    """A symbolic size, or what Python's ``if`` would take a comparison of sizes for."""
+    """A symbolic size, or a comparison of sizes as the bool that ``if`` would get."""
     if isinstance(x, SymbolicSize):
         return size_value(x, weak_dtype) if _fits(x) else as_value(operator.index(x), weak_dtype)
     if isinstance(x, SymbolicFact):
@@ -722,7 +723,7 @@ def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
 
 
 def _weak_value(x: TracedArray, dtype: DType) -> Value:
-    """A number of Python's in the dtype of what it meets."""
+    """A Python number in the dtype of the operand that it meets."""
     check_fits(x, dtype)
     return convert(x.value, dtype)
 
@@ -736,21 +737,21 @@ def size_value(size: Any, dtype: DType | None = None) -> Value:
 
 
 def written_value(x: Any, dtype: DType) -> Value:
-    """What is written to an array of this dtype, which must hold the numbers of Python's in it, also those in lists."""
+    """A value to write to an array of this dtype. Python numbers in it, also in lists, must fit the dtype."""
     check_fits(x, dtype)
     return as_value(x, dtype)
 
 
 def plain_number(x: Any, dtype: DType) -> Any:
-    """A real NumPy scalar as a Python number where it is written to signed integers, which must then hold it.
+    """A real NumPy scalar as a Python number, for a write to signed integers, which must hold it.
 
-    NumPy checks both alike there, but lets its own scalars wrap around in unsigned integers.
+    NumPy checks both alike there, but lets its scalars wrap around in unsigned integers.
     """
     return x.item() if dtype.kind == "i" and isinstance(x, (np.integer, np.floating)) else x
 
 
 def check_fits(x: Any, dtype: DType) -> None:
-    """Refuse, as NumPy does, numbers of Python's that an integer dtype cannot hold, sizes among them, also in lists."""
+    """Refuse Python numbers and sizes that an integer dtype cannot hold, also in lists, as NumPy does."""
     if dtype.kind not in "iu":
         return
     if isinstance(x, (list, tuple)):
@@ -774,18 +775,18 @@ def _check_size_fits(size: Any, dtype: DType) -> None:
     limits = np.iinfo(dtype)
     is_above = dtype.itemsize < INT64.itemsize and not size <= int(limits.max)
     if is_above or not size >= int(limits.min):
-        with suppress(UndecidedDimError):  # where none of all declared sizes fits
+        with suppress(UndecidedDimError):  # if no declared size fits
             size = operator.index(size)
         raise OverflowError(f"Python integer {size!r} out of bounds for {dtype}")
 
 
 def _fits(size: SymbolicSize) -> bool:
-    """Whether 64 bits hold a size, as which a program computes it."""
+    """Whether a size fits the 64 bits in which a program computes it."""
     return not size.may_overflow or (size >= -(2**63) and size <= 2**63 - 1)  # type: ignore[operator]
 
 
 def as_size(x: Any) -> Any:
-    """A length, an index or a count: an int, or a symbolic size, also if it became a number of the program."""
+    """A length, an index or a count: an int, or a symbolic size, even if it has become a number of the program."""
     if type(x) is int or isinstance(x, SymbolicSize):
         return x
     if isinstance(x, TracedArray):
@@ -798,7 +799,7 @@ def as_size(x: Any) -> Any:
 
 
 def _recorded(size: SymbolicSize) -> "TracedArray | int | None":
-    """A symbolic size as the Python int that it stands for, in the function that is traced."""
+    """A symbolic size as a weak number in the function that is being traced; an int if 64 bits cannot hold it."""
     if current_trace() is None:
         return None
     return wrap(size_value(size), weak=int) if _fits(size) else operator.index(size)
@@ -830,7 +831,7 @@ def _holds(x: Any, kind: type, depth: int = 0) -> bool:
 
 
 def array_from(x: Any) -> Any:
-    """``np.array(x)`` of what is not traced."""
+    """``np.array(x)`` without traced arrays."""
     try:
         return np.array(x)
     except ValueError:
@@ -853,7 +854,7 @@ def stack_nested(items: Any) -> Value:
 
 
 def weak_or_dtype(x: Any, value: Value) -> Any:
-    """What takes part in NumPy's promotion for this operand: a Python number if it is weak, else a dtype."""
+    """What stands for this operand in NumPy's promotion: a Python number if it is weak, otherwise a dtype."""
     if isinstance(x, TracedArray) and x.weak:
         return x.weak(0)
     if isinstance(x, SymbolicSize):
@@ -892,7 +893,7 @@ def _index_item(item: Any) -> Any:
 
 
 def _slice_end(end: Any) -> Any:
-    """An end of a slice, or its step: an int, a size, or a number that the program computes."""
+    """An end or the step of a slice: an int, a size, or a number that the program computes."""
     if not isinstance(end, TracedArray):
         return end
     found = size_of_value(end._trace, end.value)
@@ -902,7 +903,7 @@ def _slice_end(end: Any) -> Any:
 
 
 def is_computed(x: TracedArray) -> bool:
-    """Whether a whole number is known when the program runs, and not before."""
+    """Whether an integer is known only when the program runs."""
     if x.ndim or x.dtype.kind not in "iu" or x._known_here() is not None:
         return False
     return not x._trace.numbers_behind(x.value)

@@ -1,4 +1,4 @@
-"""Views as functions of the array that they show: how to read one, how to write through it, and its layout."""
+"""Views as functions of their array: how to read one, how to write through it, and its layout."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
@@ -36,22 +36,22 @@ from .trace import Storage, require_trace
 _READ_ONLY = "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"
 
 WRITTEN_OUT: Final = 1 << 16
-"""Up to this number of entries, the positions of windows are a constant; beyond, they are computed."""
+"""With up to this many entries, the positions of windows are a constant; with more, they are computed."""
 
 
 class View(Protocol):
     """One step from an array to a view of it."""
 
     def read(self, of: Value) -> Value:
-        """The view's value, given the array's."""
+        """The value of the view, given that of the array."""
         ...
 
     def write(self, of: Value, new: Value) -> Value:
-        """The array's value after `new` was written to the view."""
+        """The value of the array after `new` was written to the view."""
         ...
 
     def layout(self, of: Layout) -> Layout:
-        """The layout of the view, given the array's."""
+        """The layout of the view, given that of the array."""
         ...
 
 
@@ -80,7 +80,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class ComputedSlice:
-    """``x[start::step]`` along one axis, from a computed place on: a length that the program finds out."""
+    """``x[start::step]`` along one axis, from a computed start, which gives a computed length."""
 
     axis: int
     start: Storage
@@ -107,7 +107,7 @@ class ComputedSlice:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """The array backwards along some axes."""
+    """The array, reversed along some axes."""
 
     axes: tuple[int, ...]
 
@@ -143,13 +143,13 @@ class Transpose:
 
 @dataclass(frozen=True, slots=True)
 class Reshape:
-    """The elements in another shape; only where NumPy can do so without a copy."""
+    """The elements in another shape, if NumPy needs no copy for it."""
 
     shape: Shape
     order: Literal["C", "F"] = "C"
-    """Whether the elements are taken and placed with the last axis fastest, or the first."""
+    """Whether the last or the first axis varies fastest."""
     is_completed: bool = False
-    """A length was given as -1: then NumPy lays out the shape anew even if it is the same."""
+    """Whether a length was given as -1. NumPy then computes new strides even if the shape is the same."""
 
     def read(self, of: Value) -> Value:
         if self.order == "C":
@@ -183,7 +183,7 @@ class SelectAxes:
 
     shape: Shape
     sources: tuple[int | None, ...]
-    """For each axis the array's; None if it is new."""
+    """For each axis, the axis of the array; None if it is new."""
 
     def read(self, of: Value) -> Value:
         return reshape(of, self.shape)
@@ -200,7 +200,7 @@ class SelectAxes:
 
 @dataclass(frozen=True, slots=True)
 class NewAxes:
-    """The array with new axes in front, of the strides that ``np.array(x, ndmin=…)`` gives them."""
+    """The array with new axes in front, with the strides of ``np.array(x, ndmin=…)``."""
 
     count: int
     is_column_major: bool
@@ -221,11 +221,11 @@ class NewAxes:
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """A view that repeats the array. It may not be written to."""
+    """A view that repeats the array. It is read-only."""
 
     shape: Shape
     flagged_writeable: bool = False
-    """``x.flags.writeable`` is True, as NumPy has it for results of ``np.broadcast_arrays``."""
+    """Whether ``x.flags.writeable`` is True, as in NumPy for results of ``np.broadcast_arrays``."""
 
     def read(self, of: Value) -> Value:
         return broadcast_to(of, self.shape)
@@ -247,7 +247,7 @@ class Broadcast:
 
 @dataclass(frozen=True, slots=True)
 class ReadOnly:
-    """The array itself, which may not be written to through this view."""
+    """The array itself, read-only through this view."""
 
     def read(self, of: Value) -> Value:
         return of
@@ -261,7 +261,7 @@ class ReadOnly:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Several steps as one view, whose strides NumPy knows although no step between has any."""
+    """Several steps as one view. NumPy knows its strides, although the steps between have none."""
 
     steps: tuple[View, ...]
     shape: Shape
@@ -282,7 +282,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Strided(Joined):
-    """Such as a diagonal: each axis of the result advances along one or several axes of the array at once."""
+    """A view such as a diagonal: each axis of the result advances along one or several axes of the array at once."""
 
     along: tuple[tuple[int, ...], ...]
 
@@ -295,7 +295,7 @@ class Strided(Joined):
 
 @dataclass(frozen=True, slots=True)
 class Placed(Joined):
-    """A view that NumPy has made: its strides are at hand."""
+    """A view that NumPy has made, with known strides."""
 
     strides: tuple[int, ...]
 
@@ -351,7 +351,7 @@ class Bits:
 
 
 def _with_bits_of(x: Value, dtype: DType) -> Value:
-    """A value as another dtype, and back: what is seen as integers and as floats again keeps its derivative."""
+    """A value viewed as another dtype. A view of floats as integers and back keeps its derivative."""
     if x.dtype == dtype:
         return x
     call = require_trace().producer(x)
