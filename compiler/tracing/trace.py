@@ -139,7 +139,7 @@ class Trace(Builder):
         self.captured: list[Storage | Array | ForeignMemory | ExampleIndex] = []
         """The captured objects, which are the inputs after the arguments."""
         self.ends: dict[Value, tuple[Any, Any]] = {}
-        """The ranges of the entries of values, both ends included: those that do not follow from the calls, and a cache."""
+        """The ranges of values, both ends included. Some do not follow from the calls; the others are cached."""
         self.numbers: dict[Value, int] = {}
         """For each input that is a Python number, its leaf among the arguments."""
         self.frozen: list[Array] = []

@@ -371,7 +371,7 @@ class TracedArray:
         return self._trace.concrete(self.value)
 
     def _known_here(self) -> Any:
-        """The elements if they are known for the sizes of this call, and the program is then for these; otherwise None."""
+        """The elements if they are known for the sizes of this call, which become guards; otherwise None."""
         known = self.concrete()
         if known is None and (size := size_of_value(self._trace, self.value)) is not None:
             known = np.asarray(operator.index(size))
@@ -591,8 +591,8 @@ _WHERE_INTS_ARE_PLACES = {
     ),
     "write": (
         "a list or a slice is written to at",
-        f"{_ASARRAY}, and np.asarray(table)[i + np.arange(3)] = … to several entries. Lists can only be written to at known "
-        "places",
+        f"{_ASARRAY}, and np.asarray(table)[i + np.arange(3)] = … to several entries. Lists can only be written to at "
+        "known places",
     ),
 }
 _WHERE_ARRAYS_ARE_PLACES = {
