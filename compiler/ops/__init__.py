@@ -27,7 +27,7 @@ from .control import (
     tiled,
     while_loop,
 )
-from .elementwise import activation, arithmetic, comparison, conversion, elementary, quotients
+from .elementwise import activation, arithmetic, comparison, conversion, elementary, powers, quotients
 from .linalg import (
     contraction,
     determinant,
@@ -78,6 +78,7 @@ FAMILIES = (
     matrix_exponential,
     normalization,
     polar,
+    powers,
     printing,
     quotients,
     random,

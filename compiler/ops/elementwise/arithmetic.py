@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...builder import bind
 from ...dtypes import is_complex, real_dtype
 from ...ir import Constant, Value
 from ...op import Linear, Op, TransposeRule, not_linear
@@ -14,10 +15,8 @@ from ...value_ops import (
     convert,
     divide,
     equal,
-    greater,
     less,
     less_equal,
-    log,
     logical_and,
     multiply,
     negative,
@@ -113,20 +112,15 @@ _binary("fmod", lambda out, x, y: 1, lambda out, x, y: negative(call("trunc", di
 
 
 def _power_dx(out: Value, x: Value, y: Value) -> Value:
-    """y·x^(y−1), and 0 at x = y = 0, where x^(y−1) is infinite.
-
-    Nothing else is masked: a mask on y = 0 would hide that the derivative changes with y there.
-    """
+    """y·x^(y−1), and 0 for y = 0, also where x^(y−1) is infinite."""
     if isinstance(y, Constant):
         return multiply(y, power(x, constant(np.where(y.array == 0, 1, y.array) - 1, y.dtype)))
-    origin = logical_and(equal(x, 0), equal(y, 0))
-    return multiply(y, power(where(origin, 1, x), subtract(y, 1)))
+    return bind("power_derivative", x, y, by_x=1, by_y=0)
 
 
 def _power_dy(out: Value, x: Value, y: Value) -> Value:
     """x^y·log x, and 0 at x = 0 if x^y is 0 for all y > 0."""
-    at_zero = equal(x, 0) if is_complex(x.dtype) else logical_and(equal(x, 0), greater(y, 0))
-    return where(at_zero, 0, multiply(out, log(where(at_zero, 1, x))))
+    return bind("power_derivative", x, y, by_x=0, by_y=1)
 
 
 POWER_DERIVATIVES = (_power_dx, _power_dy)
