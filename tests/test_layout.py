@@ -95,6 +95,7 @@ FOLDERS = """
     runtime/autograd
     runtime/builder
     runtime/branching
+    runtime/staging/loops
     runtime/staging
     runtime/
     runtime/rules
@@ -145,6 +146,7 @@ SELDOM = {  # a first call with code on disk would take twice as long with these
     "tracemill.runtime.programs.optimize",
     "tracemill.runtime.programs.print_program",
     "tracemill.runtime.random.generator",
+    "tracemill.runtime.staging.loops.recording",
     "tracemill.runtime.staging.vectorized",
 }
 FOR_FAILURES = {"tracemill.tools.terminal.complaints"}  # help comes without all that a command imports

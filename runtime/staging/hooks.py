@@ -5,47 +5,36 @@ Without a trace, each hook does what Python does.
 
 import ast
 import operator
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from ...compiler.callers.user_code import line_of_raise, location_at, user_location
+from ...compiler.callers.user_code import location_at
 from ...compiler.errors import ConcretizationError, SideEffectError, TracemillError
 from ...compiler.frontend.conversion import Conversion
-from ...compiler.frontend.rewriting import comparison
 from ...compiler.frontend.sites import Block, Site, Unit
 from ...compiler.frontend.source import ITEM
 from ...compiler.ir import Location
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.told_values import percent
 from ...compiler.tracing.at_hand import guarded_value
-from ...compiler.tracing.trace import current_trace, require_trace
+from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
-from ..branching.branches import branch_on, guarded, value_of
+from ..branching.branches import branch_on
 from ..branching.effects import Watch, is_watched, watching
-from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
+from ..branching.one_of import entries_of, is_one_of, place_of
 from ..branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
 from ..branching.python_numbers import is_unknown
-from ..branching.variables import has_memory
 from ..environment import checking
-from .comprehensions import Pairs, fold, is_kept
-from .dictionaries import has_key, is_unknown_key
-from .loops import (
-    NUMBER,
-    ROWS,
-    IterationRaisesError,
-    RunsInPythonError,
-    is_long,
-    is_returned,
-    known_loop,
-    while_loop,
-)
+from .comprehensions import is_kept
+from .expressions import and_, choose, compare, folded, not_, or_
+from .loops.iterations import NUMBER, ROWS, Iterations, StagedRange, Zipped, iterations_of, plainly
+from .loops.unrolling import IterationRaisesError, RunsInPythonError, is_long
 from .operators import (
     attribute,
-    compared,
     entered,
     iterated,
     operate,
@@ -53,10 +42,8 @@ from .operators import (
     truth,
     unary,
     update,
-    users_method,
 )
 from .python_functions import callee, shown
-from .ranges import Iterations, StagedRange, Zipped, iterations_of, plainly
 from .tables import looked_up, most_iterations, note_range, range_of_known, stored, with_adopted
 from .texts import printed, raised
 
@@ -85,6 +72,12 @@ class Hooks:
     set_attribute = staticmethod(set_attribute)
     entered = staticmethod(entered)
     iterated = staticmethod(iterated)
+    and_ = staticmethod(and_)
+    or_ = staticmethod(or_)
+    not_ = staticmethod(not_)
+    choose = staticmethod(choose)
+    compare = staticmethod(compare)
+    fold = staticmethod(folded)
 
     def __init__(self, unit: Unit, function: FunctionType) -> None:
         self._unit, self._module = unit, function.__globals__
@@ -92,89 +85,6 @@ class Hooks:
         """The function before conversion. Its blocks use its globals and its closure."""
         self._jumps = 0
         """The number of traced jumps that depend on values."""
-
-    # ---- expressions ---------------------------------------------------------------------------------
-
-    def and_(self, first: Any, *others: Callable[[], Any]) -> Any:
-        """``first and …``"""
-        for other in others:
-            if is_unknown(first):
-                first = self._joined(np.logical_and, first, other, first_if=False)
-            elif not first:
-                return first
-            else:
-                first = other()
-        return first
-
-    def or_(self, first: Any, *others: Callable[[], Any]) -> Any:
-        """``first or …``"""
-        for other in others:
-            if is_unknown(first):
-                first = self._joined(np.logical_or, first, other, first_if=True)
-            elif first:
-                return first
-            else:
-                first = other()
-        return first
-
-    def _joined(self, join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) -> Any:
-        """``first and other()``, or ``or``: one operation on two booleans, otherwise a branch."""
-
-        def either(given: Callable[[], Any]) -> Any:
-            return self.choose(first, *((lambda: first, given) if first_if else (given, lambda: first)))
-
-        if first.dtype != np.bool_ or require_trace().checks_bounds:
-            return either(other)
-        try:
-            with (
-                watching("`or`" if first_if else "`and`", {}, user_location()) as watch,
-                guarded(np.logical_not(first) if first_if else first),
-            ):
-                second, changed = other(), watch.take()
-        except Exception as error:
-            if line_of_raise(error) is None:
-                raise
-            return either(other)
-        if changed:
-            return either(other)
-        own = np.dtype(bool) if type(second) is bool else None
-        return join(first, second) if getattr(second, "dtype", own) == np.bool_ else either(lambda: second)
-
-    @staticmethod
-    def not_(x: Any) -> Any:
-        """``not x``"""
-        return np.logical_not(x) if is_unknown(x) else not x
-
-    def choose(self, test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
-        """``body if test else orelse``"""
-        if not is_unknown(test):
-            return body() if test else orelse()
-        return value_of("if … else", test, body, orelse)
-
-    @staticmethod
-    def fold(function: Any, pairs: Pairs, is_list: bool, *rest: Any, **options: Any) -> Any:
-        """``function(value for … if test)``"""
-        return fold(function, pairs, is_list, callee, *rest, **options)
-
-    def compare(self, names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> Any:
-        """``left < … < …``, and ``x in …``"""
-        result: Any = True
-        for number, (name, other) in enumerate(zip(names, others, strict=True), 1):
-            with _running_if(result):
-                right = other()
-                found = (
-                    _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
-                )
-            if is_unknown(result):
-                result = np.logical_and(result, found)
-            elif number == len(names) or not (is_unknown(found) or found):
-                return found
-            else:
-                result = found
-            left = right
-        return result
-
-    # ---- statements ----------------------------------------------------------------------------------
 
     @staticmethod
     def fell(names: Mapping[str, Any]) -> Outcome:
@@ -249,6 +159,8 @@ class Hooks:
         def iteration(given: Mapping[str, Any]) -> Outcome:
             found: Outcome = body.run(self, self._module, given)
             return found
+
+        from .loops.recording import while_loop
 
         try:
             with self._watching(site, where, names) as watch:
@@ -440,6 +352,8 @@ class Hooks:
             outcome = body.run(self, self._module, {**given, ITEM: item})
             return Outcome(outcome.kind, outcome.value, {**outcome.names, NUMBER: at + 1})
 
+        from .loops.recording import known_loop, while_loop
+
         jumps, numbered = self._jumps, {**names, NUMBER: 0}
         if not is_traced(iterations.length):
             with self._watching(site, where, names) as watch:
@@ -472,7 +386,7 @@ class Hooks:
             last = self._choice(
                 site,
                 self._where(site, "return"),
-                is_returned(found.kind),
+                found.kind == RETURNED,
                 self._runner(rest, now),
                 lambda: Outcome(RETURNED, found.value, now),
                 tuple(sorted(rest.kept)),
@@ -521,40 +435,5 @@ def _ask_for_value(test: Any, *, wanted: bool) -> None:
         raise
 
 
-@contextmanager
-def _running_if(test: Any) -> Generator[None]:
-    """Within the block is code that Python might not run: it may only compute."""
-    if not is_unknown(test):
-        yield
-        return
-    with watching("a chain of comparisons", {}, user_location()), guarded(test):
-        yield
-
-
 def _state(site: Site, found: Outcome) -> tuple[Any, ...]:
     return tuple(found.names.get(name, UNSET) for name in site.names)
-
-
-def _is_in(x: Any, container: Any, name: str) -> Any:
-    """``x in container``, by comparing with each item."""
-    if is_one_of(x):
-        return OneOf.asked(x, lambda one: _is_in(one, container, name))
-    if is_one_of(container):
-        return OneOf.asked(container, lambda one: _is_in(x, one, name))
-    if (contains := users_method(container, "__contains__")) is not None:
-        answer = truth(contains(x))
-        return np.logical_not(answer) if name == "not_in" else answer
-    if isinstance(x, SymbolicSize) and isinstance(container, (set, frozenset, dict)):
-        x = operator.index(x)
-    if is_traced(container) and has_memory(container):
-        found: Any = np.any(container == x)
-        return np.logical_not(found) if name == "not_in" else found
-    if isinstance(container, dict) and is_unknown_key(x):
-        found = has_key(container, x)
-        return np.logical_not(found) if name == "not_in" else found
-    if is_unknown(x) and isinstance(container, (list, tuple, set, frozenset, range)) and len(container) <= 64:
-        found = np.bool_(False)
-        for one in container:
-            found = np.logical_or(found, x == one)
-        return np.logical_not(found) if name == "not_in" else found
-    return comparison(name)(x, container)

@@ -33,13 +33,13 @@ from .draws import draw_method, seeded
 from .entries import call_one, either
 from .instances import maker
 from .library_functions import library_meanings
+from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
 from .mathematics import MATHEMATICS, is_computed
 from .methods import array_method, method_on_values
 from .numpy_functions import numpy_meaning
 from .on_behalf import call
 from .operators import attribute, compared, iterated, operate, users_method
 from .orderings import are_orderable, best, best_of_many, in_order
-from .ranges import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
 
 _LONGEST_FOLD: Final = 64
 _Cached: Final = type(functools.lru_cache(str))

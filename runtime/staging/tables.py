@@ -21,9 +21,9 @@ from ..branching.python_numbers import is_unknown_integer
 from ..eager.environment import variable
 from .dictionaries import is_unknown_key, set_value, value_at
 from .entries import entry_counted, from_start, refresh_standing, set_entry, write_through
+from .loops.iterations import StagedRange, plainly, range_of
 from .numpy_functions import indexable
 from .operators import iterated, users_method
-from .ranges import StagedRange, plainly, range_of
 
 _SEQUENCES: Final = (list, tuple, deque, str)
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ...compiler.ir import Call, Constant, Graph, Value, called
-from ...compiler.params import graphs_param
+from ....compiler.ir import Call, Constant, Graph, Value, called
+from ....compiler.params import graphs_param
 
 _GROWS: Final = frozenset({"multiply", "power", "left_shift"})
 _BOUNDS: Final = frozenset({"bitwise_and", "remainder", "fmod"})

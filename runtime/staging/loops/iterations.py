@@ -2,14 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.symbolic_size import is_known
-from ...compiler.tracing.adoption import adopt, as_adopted
-from ...compiler.tracing.index_progressions import value_range_of
-from ...compiler.tracing.traced_array import is_traced
+from ....compiler.callers.user_code import HOOKS
+from ....compiler.symbolic_size import is_known
+from ....compiler.tracing.adoption import adopt, as_adopted
+from ....compiler.tracing.index_progressions import value_range_of
+from ....compiler.tracing.traced_array import is_traced
+
+NUMBER: Final = f"{HOOKS}_number"
+"""The variable that holds the number of the iteration."""
+ROWS: Final = f"{HOOKS}_rows"
+"""The variable that holds the rows of the iteration."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,140 @@
+"""Expressions that Python evaluates in part: ``and``, ``or``, ``if … else``, chains of comparisons, generators."""
+
+import operator
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...compiler.callers.user_code import line_of_raise, user_location
+from ...compiler.frontend.rewriting import comparison
+from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.tracing.trace import require_trace
+from ...compiler.tracing.traced_array import is_traced
+from ..branching.branches import guarded, value_of
+from ..branching.effects import watching
+from ..branching.one_of import OneOf, is_one_of
+from ..branching.python_numbers import is_unknown
+from ..branching.variables import has_memory
+from .comprehensions import Pairs, fold
+from .dictionaries import has_key, is_unknown_key
+from .operators import compared, truth, users_method
+from .python_functions import callee
+
+
+def and_(first: Any, *others: Callable[[], Any]) -> Any:
+    """``first and …``"""
+    for other in others:
+        if is_unknown(first):
+            first = _joined(np.logical_and, first, other, first_if=False)
+        elif not first:
+            return first
+        else:
+            first = other()
+    return first
+
+
+def or_(first: Any, *others: Callable[[], Any]) -> Any:
+    """``first or …``"""
+    for other in others:
+        if is_unknown(first):
+            first = _joined(np.logical_or, first, other, first_if=True)
+        elif first:
+            return first
+        else:
+            first = other()
+    return first
+
+
+def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) -> Any:
+    """``first and other()``, or ``or``: one operation on two booleans, otherwise a branch."""
+
+    def either(given: Callable[[], Any]) -> Any:
+        return choose(first, *((lambda: first, given) if first_if else (given, lambda: first)))
+
+    if first.dtype != np.bool_ or require_trace().checks_bounds:
+        return either(other)
+    try:
+        with (
+            watching("`or`" if first_if else "`and`", {}, user_location()) as watch,
+            guarded(np.logical_not(first) if first_if else first),
+        ):
+            second, changed = other(), watch.take()
+    except Exception as error:
+        if line_of_raise(error) is None:
+            raise
+        return either(other)
+    if changed:
+        return either(other)
+    own = np.dtype(bool) if type(second) is bool else None
+    return join(first, second) if getattr(second, "dtype", own) == np.bool_ else either(lambda: second)
+
+
+def not_(x: Any) -> Any:
+    """``not x``"""
+    return np.logical_not(x) if is_unknown(x) else not x
+
+
+def choose(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """``body if test else orelse``"""
+    if not is_unknown(test):
+        return body() if test else orelse()
+    return value_of("if … else", test, body, orelse)
+
+
+def folded(function: Any, pairs: Pairs, is_list: bool, *rest: Any, **options: Any) -> Any:
+    """``function(value for … if test)``"""
+    return fold(function, pairs, is_list, callee, *rest, **options)
+
+
+def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> Any:
+    """``left < … < …``, and ``x in …``"""
+    result: Any = True
+    for number, (name, other) in enumerate(zip(names, others, strict=True), 1):
+        with _running_if(result):
+            right = other()
+            found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
+        if is_unknown(result):
+            result = np.logical_and(result, found)
+        elif number == len(names) or not (is_unknown(found) or found):
+            return found
+        else:
+            result = found
+        left = right
+    return result
+
+
+@contextmanager
+def _running_if(test: Any) -> Generator[None]:
+    """Within the block is code that Python might not run: it may only compute."""
+    if not is_unknown(test):
+        yield
+        return
+    with watching("a chain of comparisons", {}, user_location()), guarded(test):
+        yield
+
+
+def _is_in(x: Any, container: Any, name: str) -> Any:
+    """``x in container``, by comparing with each item."""
+    if is_one_of(x):
+        return OneOf.asked(x, lambda one: _is_in(one, container, name))
+    if is_one_of(container):
+        return OneOf.asked(container, lambda one: _is_in(x, one, name))
+    if (contains := users_method(container, "__contains__")) is not None:
+        answer = truth(contains(x))
+        return np.logical_not(answer) if name == "not_in" else answer
+    if isinstance(x, SymbolicSize) and isinstance(container, (set, frozenset, dict)):
+        x = operator.index(x)
+    if is_traced(container) and has_memory(container):
+        found: Any = np.any(container == x)
+        return np.logical_not(found) if name == "not_in" else found
+    if isinstance(container, dict) and is_unknown_key(x):
+        found = has_key(container, x)
+        return np.logical_not(found) if name == "not_in" else found
+    if is_unknown(x) and isinstance(container, (list, tuple, set, frozenset, range)) and len(container) <= 64:
+        found = np.bool_(False)
+        for one in container:
+            found = np.logical_or(found, x == one)
+        return np.logical_not(found) if name == "not_in" else found
+    return comparison(name)(x, container)

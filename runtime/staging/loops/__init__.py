@@ -1,0 +1,1 @@
+"""Python loops as loops of the program."""

@@ -1,0 +1,33 @@
+"""Whether a loop of known length becomes a loop of the program or is unrolled."""
+
+from typing import Any, Final
+
+from ....compiler.frontend.sites import Site
+from ....compiler.symbolic_size import SymbolicSize
+from ....compiler.tracing.trace import require_trace
+
+HEAVY: Final = 32
+"""A loop that contains loops or branches becomes a loop of the program if its iterations weigh this much together."""
+VERY_LONG: Final = 256
+"""A loop of this many iterations is never unrolled, even if that would tell apart arrays that may share memory."""
+
+
+class RunsInPythonError(Exception):
+    """A loop should be unrolled. The message says why: "no value ends it"."""
+
+
+class IterationRaisesError(RunsInPythonError):
+    """Each iteration raises an error of the user, whatever the values are. So there is at most one iteration."""
+
+
+def is_long(site: Site, length: Any) -> bool:
+    """Whether a loop of known length becomes a loop of the program rather than being unrolled."""
+    if site.asks_python or isinstance(length, SymbolicSize):
+        return not site.asks_python
+    is_flat = site.weight == 1 and not require_trace().may_not_run
+    return is_very_long(length) if is_flat else bool(length * site.weight >= HEAVY)
+
+
+def is_very_long(length: Any) -> bool:
+    """Whether the unrolled loop would be too long."""
+    return isinstance(length, SymbolicSize) or bool(length >= VERY_LONG)
