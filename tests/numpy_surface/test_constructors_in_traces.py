@@ -201,7 +201,7 @@ def _store(table: Any, place: Any, value: Any) -> None:
     ("use", "match"),
     [
         (lambda i: [1.0, 2.0][:i], "a slice begins or ends at"),
-        (lambda i: _store([1.0] * 300, i, 2.0), "a list of 300 entries is written to at"),
+        (lambda i: _store([1.0] * 300, i, 2.0), "a write at a traced place to a list of 300 entries"),
         (lambda i: _store({}, i, 2.0), r"a dict gets an entry at a key that values decide.*dict\.fromkeys"),
     ],
 )
