@@ -1,10 +1,13 @@
 """The symbolic sizes in a graph, in its types and parameters, and those whose values its calls find out."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from .ir import Call, Graph, called
 from .symbolic_size import SymbolicSize
+
+MAXIMUM: Final = "max_"
+"""Begins the name of a size by which the caller limits a length."""
 
 
 def sizes_in_graph(graph: Graph) -> Iterator[SymbolicSize]:
@@ -48,6 +51,15 @@ def bound_size(call: Call) -> SymbolicSize | None:
 def bound_sizes(graph: Graph) -> tuple[SymbolicSize, ...]:
     """The named sizes that calls of the graph give a value, in order; those of graphs in it are not among them."""
     return tuple(cast("SymbolicSize", call.params["dim"]) for call in graph.calls if call.op == "length")
+
+
+def given_maximum(call: Call) -> SymbolicSize | None:
+    """The named size by which the caller limits a length that a call finds out, if it does."""
+    size, most = bound_size(call), call.params.get("most")
+    is_given = (
+        size is not None and isinstance(most, SymbolicSize) and str(most).startswith(f"{MAXIMUM}{size}")
+    )
+    return cast("SymbolicSize", most) if is_given else None
 
 
 def names_bound_in(graph: Graph) -> set[str]:

@@ -1,5 +1,6 @@
 """Values in the message of an exception: marks in the text stand for them until the program computes them."""
 
+import ast
 import re
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -13,6 +14,9 @@ from .dtypes import DType
 MARK: Final = re.compile(r"⟦(\d+)([!:%])([^⟧|]*)\|?([^⟧]*)⟧")
 """The number of a value, how it is formatted, and the format of what comes of that."""
 _PERCENT: Final = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?[sdifFgGeErxXc%])")
+
+LONGEST: Final = 400
+"""The most characters of a message in a file."""
 
 TELLING: "ContextVar[Told | None]" = ContextVar("telling", default=None)
 """The values in the exception that is being created."""
@@ -102,3 +106,20 @@ def _shown(match: re.Match[str], values: Sequence[Any]) -> str:
         return f"%{form}" % (value,)
     text = (repr(value) if form == "r" else str(value)) if how == "!" else format(value, form)
     return format(text, field)
+
+
+def class_and_message(error: str) -> tuple[str, str]:
+    """The name of an exception's class, and its text on one line, with ``…`` in place of values.
+
+    >>> class_and_message("ValueError('the mean is ⟦0:.2f⟧')")
+    ('ValueError', 'the mean is …')
+    """
+    kind, _, rest = error.partition("(")
+    given = rest.removesuffix(")")
+    try:
+        parts = ast.literal_eval(f"({given},)") if given else ()
+    except (SyntaxError, ValueError):  # an argument is a value
+        parts = (given,)
+    text = re.sub(r"Mark\(number=\d+\)", "…", MARK.sub("…", ", ".join(map(str, parts))))
+    text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return kind, text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

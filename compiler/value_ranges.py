@@ -4,14 +4,16 @@ The bounds are ints or symbolic sizes. Other calls than those below have no boun
 current call would be needed.
 """
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from .dtypes import INT64, Array, is_integer
 from .ir import Call, Constant, Value
-from .params import int_param
+from .params import int_param, ints_param
 from .symbolic_size import SymbolicSize, is_known, lower_bound, max_expr, min_expr, quotient, upper_bound
 
 Interval: TypeAlias = tuple[Any, Any]
@@ -27,7 +29,15 @@ _MOVES: Final = frozenset(
 """They take entries of their first input."""
 _ROUNDS: Final = frozenset({"ceil", "convert", "floor", "rint", "trunc"})
 """They keep entries within the same integer bounds."""
-_JOINS: Final = frozenset({"concatenate", "update_slice"})
+_TAKING: Final = frozenset({"set", "maximum", "minimum"})
+"""A scatter in these modes gives entries of its operands."""
+_JOINS: Final[Mapping[str, Callable[[Call], Sequence[Value]]]] = {
+    "concatenate": lambda call: call.inputs,
+    "scatter": lambda call: call.inputs[:2] if call.params["mode"] in _TAKING else (),
+    "update_slice": lambda call: call.inputs,
+    "where": lambda call: call.inputs[1:],
+}
+"""They take entries of these inputs."""
 
 
 class ValueRanges:
@@ -81,23 +91,45 @@ class ValueRanges:
 
     def _computed(self, call: Call, value: Value) -> Interval | None:
         op = call.op
-        if op == "size":
-            return int_param(call, "of"), int_param(call, "of")
-        if op == "iota":
-            return 0, int_param(call, "length") - 1
+        if op in _OWN:
+            return _OWN[op](call)
+        if op in ("sum", "cumsum"):
+            return self._total(call)
         if op == "sort":
             return self.of(call.inputs[call.outputs.index(value)])
         if op in _JOINS:
-            return hull(*map(self.of, call.inputs))
-        if op == "where":
-            return hull(*map(self.of, call.inputs[1:]))
+            return hull(*map(self.of, _JOINS[op](call)))
         if op in _MOVES or op in _ROUNDS:
             return self.of(call.inputs[0])
         if op not in _ARITHMETIC or not is_integer(value.dtype):
             return None
         inputs = [self.of(one) for one in call.inputs]
         needed = inputs[1:] if op in _LIMITS else inputs
-        return None if any(one is None for one in needed) else _ARITHMETIC[op](*inputs)
+        if any(one is None for one in needed):
+            return self._between(call, inputs) if op == "minimum" else None
+        return _ARITHMETIC[op](*inputs)
+
+    def _between(self, call: Call, inputs: Sequence[Interval | None]) -> Interval | None:
+        """Of ``minimum(maximum(x, low), high)``, where nothing is known about ``x``."""
+        for inner, high in zip(call.inputs, reversed(inputs), strict=True):
+            made = self._producer(inner)
+            if high is None or made is None or made.op != "maximum":
+                continue
+            low = next((found for found in map(self.of, made.inputs) if found is not None), None)
+            if low is not None:
+                return _clipped(None, low, high)
+        return None
+
+    def _total(self, call: Call) -> Interval | None:
+        """Of sums: of all entries along axes, or of the first ones along an axis."""
+        (x,) = call.inputs
+        axes = ints_param(call, "axes") if call.op == "sum" else (int_param(call, "axis"),)
+        count = reduce(operator.mul, (x.shape[axis] for axis in axes), 1)
+        entry = self.of(x) if is_integer(x.dtype) else None
+        total = None if entry is None else _product(entry, (count, count))
+        if call.op == "sum" or total is None:
+            return total
+        return hull(entry, total) if entry is not None and is_known(entry[0] >= 0) else None
 
 
 def _of_array(array: Array) -> Interval | None:
@@ -186,6 +218,12 @@ def _clipped(x: Interval | None, low: Interval, high: Interval) -> Interval:
     return (min_expr(low[0], high[0]), high[1]) if x is None else _least(_greatest(x, low), high)
 
 
+_OWN: Final[Mapping[str, Callable[[Call], Interval]]] = {
+    "flatnonzero": lambda call: (0, call.inputs[0].shape[0] - 1),
+    "iota": lambda call: (0, int_param(call, "length") - 1),
+    "size": lambda call: (int_param(call, "of"), int_param(call, "of")),
+}
+"""The bounds do not depend on those of operands."""
 _LIMITS: Final = frozenset({"clip", "remainder"})
 """These need no bounds of their first operand."""
 _ARITHMETIC: Final[Mapping[str, Callable[..., Interval | None]]] = {

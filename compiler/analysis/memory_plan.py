@@ -85,6 +85,7 @@ def plan_memory(
     known: Set[Value] = frozenset(),
     owned: Set[Value] = frozenset(),
     replacing: Mapping[Value, Value] | None = None,
+    largest: Callable[[Dim], Dim] | None = None,
 ) -> MemoryPlan:
     """Decide where every result is stored, except the `known` ones, which are owned elsewhere.
 
@@ -96,7 +97,7 @@ def plan_memory(
     value that is returned or passed to a call with an effect gets new memory. Each result of a call has its own
     memory.
     """
-    planner = _Planner(graph, owned, replacing or {})
+    planner = _Planner(graph, owned, replacing or {}, largest)
     for index, call in enumerate(graph.calls):
         if not any(output in known for output in call.outputs):
             planner.place(index, call, memory_of(call), smallest)
@@ -106,11 +107,18 @@ def plan_memory(
 class _Planner:
     """Decides call by call whose memory the results use."""
 
-    def __init__(self, graph: Graph, owned: Set[Value], replacing: Mapping[Value, Value]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        owned: Set[Value],
+        replacing: Mapping[Value, Value],
+        largest: Callable[[Dim], Dim] | None,
+    ) -> None:
         self.end = len(graph.calls)
         self.plan = MemoryPlan()
         self.replacing = replacing
-        self.found = names_bound_in(graph)
+        self.largest = largest or (lambda nbytes: nbytes)
+        self.found = set[str]() if largest else names_bound_in(graph)
         """The sizes that are not known before the program runs: the arena has no room for arrays of these."""
         self.last = {value: index for index, call in enumerate(graph.calls) for value in call.inputs}
         """The last use of each value."""
@@ -130,7 +138,7 @@ class _Planner:
             self.alive_until[value] = self.end if value in self.held else self.last.get(value, -1)
 
     def _new_block(self, output: Value, index: int, memory: CallMemory, smallest: int) -> Block:
-        nbytes = output.type.nbytes
+        nbytes = self.largest(output.type.nbytes)
         if memory.numbers is Numbers.IN_MEMORY:
             nbytes = max_expr(nbytes, 1)
         is_large = typical(nbytes) >= max(smallest, memory.smallest)
@@ -160,7 +168,7 @@ class _Planner:
             until = self.end if output in self.held else self.last.get(output, index)
             self.alive_until[root] = max(self.alive_until.get(root, index), until)
         if memory.work is not None:
-            plan.work[index] = Block(memory.work, index, index, in_arena=True)
+            plan.work[index] = Block(self.largest(memory.work), index, index, in_arena=True)
 
     def _overwritten(
         self, call: Call, output: Value, places: Sequence[int], index: int, taken: Set[Value]

@@ -1,7 +1,7 @@
 """The parts of a function that are run separately if a condition or a bound is traced."""
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
@@ -41,6 +41,15 @@ class Unit:
     def code_of(self, block: "Block") -> CodeType:
         """A function that runs a block on a dict of variables."""
         return self._write(self, block)
+
+
+def _messages(node: ast.AST) -> Iterator[ast.AST]:
+    """What is raised in a statement: its text is made once the program knows the values."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Raise):
+            yield n
+        elif isinstance(n, ast.Assert) and n.msg is not None:
+            yield n.msg
 
 
 def _class_of(name: str) -> str:
@@ -138,9 +147,13 @@ class Site:
     @cached_property
     def asks_python(self) -> bool:
         """Whether a loop needs Python's own numbers: it shows them, asks for their type, or makes a dict."""
-        asked = {"type", "str", "repr", "format", "isinstance", "next", "iter", "hash", "id"}
+        asked = {"type", "isinstance", "next", "iter", "hash", "id"}
+        texts = {"str", "repr", "format"}
+        messages = {n for part in _messages(self.node) for n in ast.walk(part)}
         return bool(asked & self.mentioned) or any(
-            isinstance(n, ast.JoinedStr | ast.Dict)
+            (isinstance(n, ast.JoinedStr) and n not in messages)
+            or (isinstance(n, ast.Name) and n.id in texts and n not in messages)
+            or isinstance(n, ast.Dict)
             or (
                 isinstance(n, ast.Name | ast.Attribute)
                 and (n.id if isinstance(n, ast.Name) else n.attr).startswith("__")

@@ -40,7 +40,6 @@ from ..compilation.compile import CompiledFunction, Options
 from ..eager.numpy_generators import refusing_draws
 from ..gpu.device_array import DeviceArray
 from ..machine.target import target_of
-from ..programs.canonicalize import refuse_checks
 from ..trees import changed_leaves
 from ..variants.argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
 from ..variants.donation import donated_inputs
@@ -128,9 +127,15 @@ def export(
     declared = Declared(signature.sizes.assumptions, line_at_work, is_for_user)
     entering = arguments_for(signature)
     with refusing_draws(function, signature.tree, entering), answering(declared):
-        program = trace(function, signature.tree, entering, is_kept=True, convert=options.convert)
+        program = trace(
+            function,
+            signature.tree,
+            entering,
+            is_kept=True,
+            convert=options.convert,
+            check_bounds=options.check_bounds,
+        )
         program = replace(program, graph=without_rules(program.graph))
-    refuse_checks(name, program.graph, asked=options.check_bounds)
     _check_effects(name, program.graph)
     program = _closed(name, program)
     _check_kept(name, signature, program)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from ...compiler.backends.numpy.standalone.files import python_files
 from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
-from ..programs.canonicalize import inline_user_rules, refuse_checks
+from ..programs.canonicalize import inline_user_rules
+from ..programs.errors import with_plain_errors
 from ..programs.optimize import optimize_in_stages
 
 
@@ -14,6 +15,6 @@ def as_python(function: TracedFunction) -> Mapping[str, str | bytes]:
     Raises:
         ExportError: the function needs more than NumPy; the message says what.
     """
-    refuse_checks(function.program.graph.name, function.program.graph)
-    graph, _ = optimize_in_stages(inline_user_rules(function.program.graph), "numpy")
-    return python_files(function.of(graph))
+    plain, errors = with_plain_errors(function.program.graph)
+    graph, _ = optimize_in_stages(inline_user_rules(plain), "numpy")
+    return python_files(function.of(graph), errors)

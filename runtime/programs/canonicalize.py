@@ -6,7 +6,7 @@ from functools import partial
 from ...compiler.errors import ExportError
 from ...compiler.ir import Graph
 from ...compiler.op import has_effect
-from ...passes.lowering.collect_checks import check_sites, collect_checks, has_checks
+from ...passes.lowering.collect_checks import collect_checks, has_checks
 from ...passes.lowering.decompose import decompose_composites
 from ...passes.lowering.forget_weights import forget_weights
 from ...passes.lowering.inline_calls import inline_calls
@@ -42,22 +42,13 @@ def canonicalize(graph: Graph, backend: str) -> Graph:
     return run(inline_user_rules(graph), canonical_passes(backend), check=checking(), record=pass_times())
 
 
-def refuse_checks(name: str, graph: Graph, *, asked: bool | None = False) -> None:
-    """Raises `ExportError` if an exported graph may raise, or is `asked` to check indices."""
-    if asked or has_checks(graph):
-        why = (
-            "with check_bounds=True"
-            if asked or _has_index_checks(graph)
-            else "with `raise` or `assert` on values"
-        )
+def refuse_checks(name: str, graph: Graph) -> None:
+    """Raises `ExportError` if the graph of a file that cannot raise may raise."""
+    if has_checks(graph):
         raise ExportError(
-            f"{name} cannot be exported {why}: a file has no way to raise. Export the function without, and check "
-            "where it is compiled"
+            f"{name} cannot be exported for GPUs with checks of values: such a file has no way to raise. Export with "
+            "checks=False, and check where it is called"
         )
-
-
-def _has_index_checks(graph: Graph) -> bool:
-    return any(not site.error for site in check_sites(inline_rules(graph)))
 
 
 def can_be_cached(graph: Graph) -> bool:

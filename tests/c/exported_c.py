@@ -3,7 +3,7 @@
 import ctypes
 import re
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,12 @@ from tracemill.runtime.variants.signature import arguments_for, sign
 WARNINGS = "-std=c11 -pedantic -Wall -Wextra -Werror".split()
 
 _PARAMETER = re.compile(
-    r"^    (const )?(\w+) (\*?)(\w+),?\s+// (.*): (\w+)\[(.*)\], (read|written|read and overwritten)$",
+    r"^    (const )?(\w+) (\*?)(\w+),?\s+// (.*): (\w+)\[(.*)\], "
+    r"(read|written|read and overwritten)(?:, at most (.*))?$",
     re.MULTILINE,
 )
 
-_SIZE = re.compile(r"^    int64_t dim_(\w+),\s+// the size (\w+)", re.MULTILINE)
+_SIZE = re.compile(r"^    int64_t dim_(\w+),\s+// (?:the size|how large) (\w+)", re.MULTILINE)
 
 
 def program_of(function: Callable[..., Any], *args: Any) -> Program:
@@ -72,6 +73,10 @@ class Declared:
     shape: str
     """As Python has it: a named size is a parameter."""
     use: str
+    path: str = ""
+    """What it is in Python."""
+    most: str = ""
+    """The maximum of a length that the function finds out."""
 
     def type(self, sizes: Mapping[str, int]) -> ArrayType:
         """Where the named sizes are these."""
@@ -109,8 +114,9 @@ class Library:
         given = iter(arrays)
         arguments: list[Any] = self.at(sizes)
         written: list[Array] = []
+        most = most_of(self.parameters, sizes)
         for parameter in self.parameters:
-            type = parameter.type(sizes)
+            type = parameter.type({**sizes, **most})
             dtype, shape = type.dtype, type.shape
             value = (
                 np.full(shape, 1, dtype)
@@ -132,7 +138,20 @@ class Library:
         begin = 3  # it need not be aligned
         code: int = self.library[self.name](*arguments, ctypes.c_void_p(workspace.ctypes.data + begin))
         assert (workspace[begin + size :] == 0xAB).all(), "it is written behind the workspace"
-        return code, tuple(written)
+        return code, self._as_long_as_found(written, sizes)
+
+    def _as_long_as_found(self, written: Sequence[Array], sizes: Mapping[str, int]) -> tuple[Array, ...]:
+        """What is written, without the memory after arrays whose lengths the function finds out."""
+        parameters = [parameter for parameter in self.parameters if parameter.use != "read"]
+        pairs = list(zip(parameters, written, strict=True))
+        found = {parameter.path: int(value) for parameter, value in pairs if parameter.most}
+        types = [(value, parameter.type({**sizes, **found})) for parameter, value in pairs]
+        return tuple(value.reshape(-1)[: type.size].reshape(type.shape) for value, type in types)
+
+
+def most_of(parameters: Iterable[Declared], sizes: Mapping[str, int]) -> dict[str, int]:
+    """The maxima of the lengths that a function finds out."""
+    return {one.path: eval(one.most, dict(sizes)) for one in parameters if one.most}
 
 
 def _number(value: Array) -> Any:
@@ -180,10 +199,11 @@ def sanitized(
             if parameter.use != "written":
                 file.write(np.ascontiguousarray(next(given), parameter.dtype).tobytes())
     rows = list(enumerate(parameters))
+    known = {**sizes, **most_of(parameters, sizes)}
     main = _MAIN.format(
         name=name,
         arrays="\n".join(
-            f"    {p.element} *p{i} = array({'NULL' if p.use == 'written' else 'data'}, {p.type(sizes).nbytes});"
+            f"    {p.element} *p{i} = array({'NULL' if p.use == 'written' else 'data'}, {p.type(known).nbytes});"
             for i, p in rows
         ),
         arguments=", ".join([*given_sizes, *(f"p{i}" if p.is_pointer else f"*p{i}" for i, p in rows)]),
@@ -200,6 +220,7 @@ def sanitized(
 
 def written_to(files: Mapping[str, str], folder: Path) -> Path:
     """The folder, with the files in it."""
+    folder.mkdir(exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder
@@ -224,7 +245,7 @@ def declared_in(files: Mapping[str, str]) -> tuple[str, list[Declared], list[str
     (header,) = (name for name in files if name.endswith(".h"))
     found = _PARAMETER.findall(files[header])
     parameters = [
-        Declared(element, bool(star), dtype_named(dtype), shape, use)
-        for _, element, star, _, _, dtype, shape, use in found
+        Declared(element, bool(star), dtype_named(dtype), shape, use, path, most)
+        for _, element, star, _, path, dtype, shape, use, most in found
     ]
     return header.removesuffix(".h"), parameters, [name for name, _ in _SIZE.findall(files[header])]

@@ -7,7 +7,7 @@ import pytest
 
 import tracemill as tm
 from frontend.asserting import OutsideError, asserted, messages
-from tracemill.compiler.errors import ConcretizationError, ExportError
+from tracemill.compiler.errors import ConcretizationError
 
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
 
@@ -237,6 +237,26 @@ def test_a_message_that_holds_a_large_array_is_refused() -> None:
         tm.compile(function)(np.ones(200))
 
 
-def test_a_file_has_no_way_to_raise() -> None:
-    with pytest.raises(ExportError, match="`raise` or `assert`"):
-        tm.export(asserted, "f64[]")
+def test_an_exported_function_raises() -> None:
+    function = tm.export(asserted, "f64[]").function()
+    assert function(np.float64(4.0)) == asserted(4.0)
+    with pytest.raises(AssertionError):
+        function(np.float64(-1.0))
+
+
+def test_a_loop_that_raises_with_a_text_of_its_counter_is_traced_once() -> None:
+    def checked(x: Any) -> Any:
+        total = 0.0
+        for i in range(len(x)):
+            if x[i] < 0:
+                raise ValueError(f"entry {i} is {x[i]:.1f}, of {len(x)!s}")
+            total += np.sqrt(x[i])
+        return total
+
+    x = np.arange(40.0)
+    compiled = tm.compile(checked)
+    np.testing.assert_allclose(compiled(x), checked(x))
+    assert "scan" in compiled.lower(x).graph.code
+    x[30] = -2.0
+    with pytest.raises(ValueError, match=r"entry 30 is -2\.0, of 40"):
+        compiled(x)

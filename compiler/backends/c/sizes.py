@@ -1,11 +1,11 @@
 """Sizes in C: named ones are parameters of functions; expressions of them are computed where they are used."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
 
 from ...affine import Affine
-from ...free_sizes import sizes_in_call, sizes_in_graph
-from ...ir import Call, Graph
+from ...free_sizes import names_bound_in, sizes_in_call, sizes_in_graph
+from ...ir import Call, Graph, called
 from ...symbolic_size import SymbolicSize, quotient
 
 CALL: Final = "tm_size_"
@@ -82,15 +82,26 @@ def size_variable(name: str) -> str:
 
 
 def names_in_graph(graph: Graph) -> tuple[str, ...]:
-    """The named sizes of a graph, in order."""
-    return _names(sizes_in_graph(graph))
+    """The named sizes that a graph is given, in order: those that it finds out are not among them."""
+    return _names(sizes_in_graph(graph), names_bound_in(graph))
 
 
 def names_in_call(call: Call) -> tuple[str, ...]:
-    """The named sizes of a call's operands, results and parameters, in order."""
+    """The named sizes of a call's operands, results and parameters, in order, except those that its graphs find out."""
     found = [size for value in call.inputs for size in value.type.shape]
-    return _names([*sizes_in_call(call), *found])
+    bound = set[str]().union(*map(names_bound_in, called((call,))))
+    return _names([*sizes_in_call(call), *found], bound)
 
 
-def _names(sizes: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(sorted({name for size in sizes if isinstance(size, SymbolicSize) for name in size.limits}))
+def _names(sizes: Iterable[Any], without: Set[str]) -> tuple[str, ...]:
+    named = {name for size in sizes if isinstance(size, SymbolicSize) for name in size.limits}
+    return tuple(sorted(named - without))
+
+
+def largest_size(size: Any, most: Mapping[str, Any]) -> Any:
+    """A size where the names of `most` have their maxima."""
+    if not most or not isinstance(size, SymbolicSize):
+        return size
+    from ...shapes.largest import largest
+
+    return largest(size, most)

@@ -17,7 +17,7 @@ FAMILY = "lengths"
 RELATIONS: Final = ("==", "!=", ">=")
 
 
-def _length_type(count: ArrayType, *, dim: Dim) -> ArrayType:
+def _length_type(count: ArrayType, *, dim: Dim, most: Dim | None = None) -> ArrayType:
     if count != ArrayType(INT64, ()):
         raise DTypeError(f"length: a count is an i64[], not {count}")
     if not isinstance(dim, SymbolicSize):
@@ -25,7 +25,7 @@ def _length_type(count: ArrayType, *, dim: Dim) -> ArrayType:
     return ArrayType(BOOL, (cast("Dim", dim),))
 
 
-def _length(count: Any, dim: Any) -> Any:
+def _length(count: Any, dim: Any, most: Any = None) -> Any:
     """An array that is as long as the count says."""
     return np.zeros(int(count), bool)
 
@@ -57,7 +57,8 @@ register(
         _no_length_for_each_example,
         spelling=None,
         effect=None,
-        doc="An array without elements to look at, as long as `count` says. From here on `dim` names that length.",
+        doc="An array without elements to look at, as long as `count` says. From here on `dim` names that length. "
+        "`most` is its maximum, for targets that reserve memory before the program runs.",
     )
 )
 

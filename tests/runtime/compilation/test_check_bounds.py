@@ -12,7 +12,7 @@ import pytest
 import tracemill as tm
 from gpu.stub_gpu import StubGpu
 from samples.thinning import one_in
-from tracemill.compiler.errors import ArgumentTypeError, ArgumentValueError, ExportError, OutOfBoundsError
+from tracemill.compiler.errors import ArgumentTypeError, ArgumentValueError, OutOfBoundsError
 from tracemill.compiler.interpreter import evaluate
 from tracemill.runtime.programs.built import statistics
 
@@ -665,12 +665,15 @@ def test_a_function_compiled_inside_another_checks_as_that_one_does_unless_it_sa
     assert calling(usual, check_bounds=False) == calling(never, check_bounds=True) == 5.0
 
 
-def test_exports_refuse_to_check() -> None:
-    with pytest.raises(ExportError, match="check_bounds"):
-        tm.export(tm.compile(read, check_bounds=True), "x: f64[3]", "i: i64[2]")
+def test_exports_check() -> None:
     inner = tm.compile(read, check_bounds=True)
-    with pytest.raises(ExportError, match="check_bounds"):
-        tm.export(lambda x, i: inner(x, i) + 1.0, "x: f64[3]", "i: i64[2]")
+    x, outside = np.arange(3.0), np.array([0, 3])
+    functions: tuple[Callable[..., Any], ...] = (inner, lambda x, i: inner(x, i) + 1.0)
+    for function in functions:
+        exported = tm.export(function, "x: f64[3]", "i: i64[2]").function()
+        np.testing.assert_array_equal(exported(x, np.array([0, 2])), function(x, np.array([0, 2])))
+        with pytest.raises(OutOfBoundsError):
+            exported(x, outside)
 
 
 # ---- functions that are not compiled -------------------------------------------------------------------

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ....affine import same
 from ....analysis.memory_plan import CallMemory, MemoryPlan, Numbers, plan_memory
+from ....free_sizes import bound_size, bound_sizes, given_maximum
 from ....ir import Call, Constant, Graph, Location, Value, same_type
 from ....loops.code_key import function_key
 from ....loops.loop_costs import SHARED
@@ -20,7 +21,7 @@ from ..layout import comment_line, comment_lines
 from ..literals import MOST_CONSTANTS, c_array
 from ..names import variable_name
 from ..parameters import WorkingMemory, parameters
-from ..sizes import names_in_graph, size_text, size_variable
+from ..sizes import largest_size, names_in_graph, size_text, size_variable
 from ..types import element_type
 
 FunctionOf: TypeAlias = Callable[[Call, str], CFunction | None]
@@ -36,6 +37,22 @@ APART = """\
 #endif
 """
 """Comes before functions that are called in this way, in the text of a program."""
+
+TOO_LONG = "tm_is_too_long"
+"""Whether an array would have been longer than the caller allows."""
+
+LENGTHS = f"""\
+// Lengths of arrays that values decide, which are at most what the caller gives.
+static _Thread_local bool {TOO_LONG};
+
+static inline long tm_length(int64_t count, long most)
+{{
+    if (count > most)
+        {TOO_LONG} = true;
+    return count < 0 ? 0 : count > most ? most : (long)count;
+}}
+"""
+"""Comes before functions that are given maxima, in the text of a program."""
 
 RESERVED = ("memcpy", "threads", "work")
 """Names that the functions of graphs use."""
@@ -67,7 +84,7 @@ def graph_function(
     functions: dict[Call, CFunction] = {}
     printed: dict[Hashable, CFunction] = {}
     for number, call in enumerate(graph.calls):
-        if is_renamed(call):
+        if is_renamed(call) or (is_bounded_length(call) and call.outputs[0] not in graph.outputs):
             continue
         key = function_key(call)
         function = printed.get(key) or function_of(call, f"{name}_{call.op}_{number + 1}")
@@ -80,6 +97,11 @@ def graph_function(
     if not any_constants and any(value.type.size > MOST_CONSTANTS for value in constants):
         return None
     return _Writer(graph, name, functions, dict(may_overwrite or {}), in_turns).written()
+
+
+def is_bounded_length(call: Call) -> bool:
+    """Whether a call finds out a length with a known maximum, so that its memory can be reserved before."""
+    return bound_size(call) is not None and "most" in call.params
 
 
 def threads_for(function: CFunction) -> str:
@@ -116,14 +138,25 @@ class _Writer:
     """The names of the inputs."""
     names: dict[Value, str] = field(default_factory=dict[Value, str])
     """Those of the results."""
+    most: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The maxima of the sizes that the graph finds out."""
     comments: list[list[str]] = field(default_factory=list[list[str]])
     """The comment on each call."""
 
     def written(self) -> GraphFunction:
         self._name_values()
+        self.most = {
+            str(bound_size(call)): call.params["most"] for call in self.graph.calls if is_bounded_length(call)
+        }
         chains = self._overwriting_chains()
         replacing = {value: operand for chain in chains.values() for value, operand in pairwise(chain)}
-        self.plan = plan_memory(self.graph, self._memory_of, replacing=replacing)
+        self.plan = plan_memory(
+            self.graph,
+            self._memory_of,
+            known={call.outputs[0] for call in self.graph.calls if is_bounded_length(call)},
+            replacing=replacing,
+            largest=self._largest if self.most else None,
+        )
         self._find_pointers(chains)
         in_place = {output: self.may_overwrite[output] for output in sorted(chains)}
         return GraphFunction(self._function(in_place), in_place)
@@ -133,7 +166,7 @@ class _Writer:
         scope, taken = Naming(self.graph), Names([*RESERVED, self.name])
         for place in range(len(self.graph.outputs)):
             taken.claim(f"out{place}")
-        for size in names_in_graph(self.graph):
+        for size in (*names_in_graph(self.graph), *map(str, bound_sizes(self.graph))):
             taken.claim(size_variable(size))
         self.inputs = [taken.claim(variable_name(name)) for name in self.graph.input_names]
         shown: Location | None = None
@@ -193,6 +226,10 @@ class _Writer:
         found = [v for v in operands if same_type(v.type, output.type) and call.inputs.count(v) == 1]
         return wanted if wanted in found else next(iter(found), None)
 
+    def _largest(self, size: Any) -> Any:
+        """A size without those that the graph finds out."""
+        return largest_size(size, self.most)
+
     def _root(self, value: Value) -> Value:
         """The value whose memory a value uses; itself for most."""
         return self.plan.root.get(value, value)
@@ -210,6 +247,9 @@ class _Writer:
                 self.pointer[value] = self._constant(value)
         for place, value in enumerate(self.graph.outputs):
             self.pointer.setdefault(self._root(value), f"out{place}")
+        for call in self.graph.calls:
+            if is_bounded_length(call):  # it is never read
+                self.pointer[call.outputs[0]] = "(uint8_t *)0"
         for value in self.plan.block:
             self.pointer.setdefault(value, self.names[value])
 
@@ -263,7 +303,7 @@ class _Writer:
             ]
         )
         needs = frozenset[str]().union(*(f.needs for f in self.function_of.values()))
-        work = sum(self._work(call, function) for call, function in self.function_of.items())
+        work = sum(self._largest(self._work(call, function)) for call, function in self.function_of.items())
         return CFunction(self.name, text, inputs, (*outputs, *memory.types), needs, work, sizes=sizes)
 
     def _work(self, call: Call, function: CFunction) -> int:
@@ -275,6 +315,8 @@ class _Writer:
         return function.work - sum(map(copying, spared))
 
     def _statement(self, index: int, call: Call) -> list[str]:
+        if is_bounded_length(call):
+            return [*(f"    {line}" for line in self.comments[index]), self._length(call)]
         function = self.function_of.get(call)
         if function is None:
             return []
@@ -285,6 +327,14 @@ class _Writer:
         threads = threads_for(function)
         comments = [f"    {line}" for line in self.comments[index]]
         return [*comments, f"    {function.name}({', '.join([*arguments, threads])});"]
+
+    def _length(self, call: Call) -> str:
+        """The definition of a size that the graph finds out."""
+        count = f"*{self.pointer[self._root(call.inputs[0])]}"
+        most = size_text(call.params["most"])
+        is_given = given_maximum(call) is not None
+        value = f"tm_length({count}, {most})" if is_given else f"{count} < 0 ? 0 : (long){count}"
+        return f"    const long {size_variable(str(bound_size(call)))} = {value};"
 
     def _copied(self, place: int) -> list[str]:
         """Copy an output to its place, if it has not been written there."""

@@ -25,7 +25,7 @@ from ..steps import step_function
 from ..steps.matrices import DECLARATIONS as MATRICES
 from ..steps.matrices import FAILED
 from .control import control_function
-from .graph import APART, FunctionOf
+from .graph import APART, LENGTHS, TOO_LONG, FunctionOf
 from .heading import headed
 from .interface import print_wrappers
 
@@ -63,7 +63,7 @@ def functions_text(functions: Sequence[CFunction], callers: str = "") -> str:
     ]
     declarations += size_functions(text + callers)
     declarations += [INTERRUPTION] * (CALL in text) + [APART] * ("TM_APART" in text)
-    declarations += [NESTS] * ("TM_NEST " in text)
+    declarations += [NESTS] * ("TM_NEST " in text) + [LENGTHS] * (TOO_LONG in text or "tm_length(" in text)
     declarations += filter(None, [blas_text(text), MATRICES * (FAILED in text)])
     includes = "".join(
         f"#include <{header}.h>\n" for header, needed in INCLUDES.items() if re.search(needed, text)

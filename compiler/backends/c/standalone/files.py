@@ -17,7 +17,7 @@ from .header import header_text
 from .makefile import makefile_text
 from .refusal import refusal
 from .signature import signature_of
-from .size_checks import checks_of, named_sizes
+from .size_checks import checks_of, given_maxima, maximum_lengths, named_sizes
 from .text import Exported
 
 OPTIONS = COptions(alone=True)
@@ -42,6 +42,7 @@ def c_files(
     source: Graph | None = None,
     producer: str = "Tracemill",
     fast_math: bool = False,
+    errors: Sequence[str] = (),
 ) -> Mapping[str, str]:
     """``NAME.c``, ``NAME.h``, a ``Makefile``, and ``NAME_constants.c`` if there are large constants, by their names.
 
@@ -49,6 +50,9 @@ def c_files(
     which the header shows. `doc` is the user's docstring; `name` is its name, if it differs from the graph's; `paths`
     are the Python expressions for its arguments; `fast_math` is that of `compile`. The same program gives the same
     text, byte for byte.
+
+    After the outputs of `program`, its graph has the lengths that it finds out and that its results have, and, if it
+    may raise, the records of its checks, which have these messages (`errors`).
 
     Sizes may have names if they can be compared in this context. The C function then checks the assumptions about
     them.
@@ -59,21 +63,23 @@ def c_files(
     if program.captured:
         raise InternalError("what a program that is exported captures must have become constants")
     sizes = named_sizes(program.graph)
-    signature = signature_of(program, name, paths, (size_variable(size.text) for size in sizes))
+    most = maximum_lengths(program.graph)
+    signature = signature_of(program, name, paths, (size_variable(size.text) for size in sizes), most)
     graph, constants = without_large_constants(program.graph, signature.name)
-    may_overwrite = {output: given for given, output in program.mutated}
+    may_fail = errors or given_maxima(program.graph)  # then what it overwrites stays as it was
+    may_overwrite = {} if may_fail else {output: given for given, output in program.mutated}
     inner = "compute" if signature.name != "compute" else "run"
     found = graph_function(graph, inner, _function_of, may_overwrite, any_constants=True)
     assert found is not None  # `_function_of` has raised an error if there is none
-    exported = Exported(signature, found, program.mutated, constants)
-    checks = checks_of(signature, sizes, graph, exported.workspace)
+    exported = Exported(signature, found, program.mutated, constants, tuple(errors))
+    checks = checks_of(signature, sizes, graph, exported.workspace, most)
     about = [paragraph(cleandoc(doc))] if doc else []
     about.append(comment_lines(_opening(source or graph, signature.name)))
     heading = f"// {signature.name}: see {signature.name}.h. Made by {producer}.\n"
     text = exported.text(heading, checks)
     files = {
         f"{signature.name}.h": header_text(
-            signature, exported.workspace, about, checks, may_fail=exported.may_fail
+            signature, exported.workspace, about, checks, exported.codes(checks), most
         ),
         f"{signature.name}.c": text,
     }

@@ -1,13 +1,14 @@
 """The header of an exported function: its parameters, who owns what, which codes it returns."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from ....ir import Dim
 from ....symbolic_size import SymbolicSize
-from ..layout import folded_lines
+from ..layout import comment_line, folded_lines
 from ..sizes import size_variable
 from .comments import paragraph
+from .errors import error_codes
 from .signature import CSignature, Parameter
 from .size_checks import SizeChecks
 
@@ -26,7 +27,7 @@ The workspace has at least {workspace} bytes, with any alignment and content; it
 run at the same time in several threads if they share neither a workspace nor written arrays. Built with OpenMP, a call
 uses omp_get_max_threads() threads; its results do not depend on their number.
 
-Returns {macro}_OK, or an error code. If the error is in an argument, nothing has been written."""
+Returns {macro}_OK, or an error code. If the error is in an argument, nothing has been written.{raised}"""
 
 _CODES: Final = (
     ("OK", ""),
@@ -42,15 +43,26 @@ rounds down. Other sizes than are allowed have codes of their own, which {name}_
 """
 
 
+_LENGTHS: Final = """\
+Values decide how long some results are. The caller's arrays have room for the most that they can be, and the function
+writes the lengths to the parameters of their names. The elements after that many are not written.
+"""
+
+_RAISED: Final = """
+
+An exception that the Python function would raise is a code, too, and {name}_message has its text. Then the arrays that
+are read and overwritten are as they were before the call, and what is written to others has no meaning."""
+
+
 def header_text(
     signature: CSignature,
     workspace: Dim,
     about: Sequence[str],
-    checks: SizeChecks | None = None,
-    *,
-    may_fail: bool = False,
+    checks: SizeChecks | None,
+    codes: Sequence[tuple[str, int, str]],
+    most: Mapping[str, Any],
 ) -> str:
-    """The text of ``NAME.h``; `about` are the comments on what the function computes."""
+    """The text of ``NAME.h``; `about` are the comments on what the function computes, `codes` what it returns."""
     name, macro = signature.name, signature.macro
     room = workspace_text(signature, checks)
     beside = (
@@ -61,8 +73,13 @@ def header_text(
             f"size_t {name}_workspace_size(void);\n"
         )
     )
+    if has_message(codes):
+        beside += f"\n// What a code means, in English.\nconst char *{name}_message(int code);\n"
     size = "" if checks else f"#define {macro}_WORKSPACE_SIZE {workspace}  // bytes\n"
-    rules = _RULES.format(macro=macro, workspace=room)
+    raised = _RAISED.format(name=name) if any("_RAISED_" in code for code, _, _ in codes) else ""
+    rules = _RULES.format(macro=macro, workspace=room, raised=raised)
+    if signature.lengths:
+        rules = f"{_LENGTHS}\n{rules}"
     if checks:
         rules = f"{_SIZES.format(name=name)}\n{rules}"
     parts = [
@@ -72,24 +89,38 @@ def header_text(
         f"#define {macro}_ABI {ABI}  // the rules below\n{size}",
         "".join(_dimensions(signature, parameter) for parameter in signature.parameters),
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
-        _enumeration(macro, checks, may_fail=may_fail),
-        f"{paragraph(rules)}\n//\n{paragraph(_example(signature, checks))}\n{_declaration(signature, checks)}\n",
+        _enumeration(codes),
+        f"{paragraph(rules)}\n//\n{paragraph(_example(signature, checks))}\n{_declaration(signature, checks, most)}\n",
         beside,
         f"#ifdef __cplusplus\n}}\n#endif\n\n#endif  // {macro}_H\n",
     ]
     return "\n".join(part for part in parts if part)
 
 
-def codes(macro: str, checks: SizeChecks | None, *, may_fail: bool) -> list[tuple[str, int, str]]:
+def codes(
+    macro: str, checks: SizeChecks | None, errors: Sequence[str], *, may_fail: bool
+) -> list[tuple[str, int, str]]:
     """The return codes: names, numbers, and their meanings."""
     found = [(f"{macro}_{name}", number, said) for number, (name, said) in enumerate(_CODES)]
-    return [*(found if may_fail else found[:-1]), *(checks.codes if checks else [])]
+    too_long = [
+        (f"{macro}_TOO_LONG", 5, "an array is longer than its maximum; what is written is meaningless")
+    ]
+    return [
+        *(found if may_fail else found[:-1]),
+        *(checks.codes if checks else []),
+        *(too_long if checks and checks.maxima else []),
+        *error_codes(macro, errors),
+    ]
 
 
-def _enumeration(macro: str, checks: SizeChecks | None, *, may_fail: bool) -> str:
+def has_message(codes: Sequence[tuple[str, int, str]]) -> bool:
+    """Whether there are codes of sizes or errors, which a function explains."""
+    return any(number >= len(_CODES) for _, number, _ in codes)
+
+
+def _enumeration(codes: Sequence[tuple[str, int, str]]) -> str:
     lines = [
-        f"    {name} = {number},{f'  // {said}' if said else ''}\n"
-        for name, number, said in codes(macro, checks, may_fail=may_fail)
+        f"    {name} = {number},{f'  {comment_line(said)}' if said else ''}\n" for name, number, said in codes
     ]
     return f"enum {{\n{''.join(lines)}}};\n"
 
@@ -122,8 +153,9 @@ def _dimensions(signature: CSignature, parameter: Parameter) -> str:
         (axis, size) for axis, size in enumerate(parameter.type.shape) if not isinstance(size, SymbolicSize)
     ]
     lines = [f"#define {stem}_DIM{axis} {size}\n" for axis, size in known]
-    if not isinstance(parameter.type.size, SymbolicSize):
-        lines.append(f"#define {stem}_SIZE {parameter.type.size}\n")
+    if not isinstance(parameter.elements, SymbolicSize):
+        at_most = "  // at most" if parameter.is_found else ""
+        lines.append(f"#define {stem}_SIZE {parameter.elements}{at_most}\n")
     return "".join(lines)
 
 
@@ -147,11 +179,16 @@ def declared(signature: CSignature, parameter: Parameter) -> str:
     return f"{'' if parameter.is_written else 'const '}{element} *{parameter.name}"
 
 
-def _declaration(signature: CSignature, checks: SizeChecks | None) -> str:
+def _declaration(signature: CSignature, checks: SizeChecks | None, most: Mapping[str, Any]) -> str:
     rows = (
         [(f"int64_t {size_variable(name)},", checks.said_of(name)) for name in checks.names] if checks else []
     )
-    rows += [(f"{declared(signature, p)},", f"{p.path}: {p.type}, {p.use}") for p in signature.parameters]
+    given = (*signature.inputs, *signature.outputs)
+    rows += [(f"{declared(signature, p)},", f"{p.path}: {p.type}, {p.use}") for p in given]
+    rows += [
+        (f"{declared(signature, p)},", f"{p.path}: {p.type}, {p.use}, at most {most[p.path]}")
+        for p in signature.lengths
+    ]
     rows.append(("void *workspace", f"{workspace_text(signature, checks)} bytes"))
     width = max(len(code) for code, _ in rows)
     lines = [f"    {code:{width}}  {paragraph(said)}" for code, said in rows]

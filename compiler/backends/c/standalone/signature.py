@@ -1,14 +1,19 @@
 """The parameters of an exported C function: each argument with its name and type, and whether it is read or written."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from ....affine import same
+from ....dtypes import INT64
+from ....free_sizes import sizes_in_param
 from ....frontend.traced_program import ArrayOutput, Program, path_names
 from ....identifiers import unique_identifiers
-from ....ir import ArrayType
+from ....ir import ArrayType, Dim
 from ...python_text import Names
 from ..names import function_name, variable_name
+from ..sizes import largest_size
 from ..types import element_type
 
 RESERVED = ("compute", "run", "work", "workspace")
@@ -25,6 +30,18 @@ class Parameter:
     """Its Python expression: ``weights['w']``, ``result[0]``."""
     is_read: bool
     is_written: bool
+    capacity: Dim = 0
+    """How many elements it has at most, if it is as long as the function finds out."""
+
+    @property
+    def elements(self) -> Dim:
+        """How many elements the caller's array has."""
+        return self.capacity if self.is_found else self.type.size
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the function finds out how long it is."""
+        return not same(self.capacity, 0)
 
     @property
     def by_value(self) -> bool:
@@ -53,10 +70,12 @@ class CSignature:
     """For each input of the graph."""
     outputs: tuple[Parameter, ...]
     """For each array of the result. A result that is written to an input has no parameter of its own."""
+    lengths: tuple[Parameter, ...] = ()
+    """For each length that the function finds out and gives to its caller."""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        return (*self.inputs, *self.outputs)
+        return (*self.inputs, *self.outputs, *self.lengths)
 
     @property
     def macro(self) -> str:
@@ -69,10 +88,11 @@ def signature_of(
     name: str | None = None,
     paths: Sequence[str] | None = None,
     reserved: Iterable[str] = (),
+    most: Mapping[str, Any] | None = None,
 ) -> CSignature:
     """The signature of a program under its own name or this one; `paths` are the Python expressions for its inputs.
 
-    No parameter has one of the `reserved` names.
+    No parameter has one of the `reserved` names. `most` has the maxima of lengths that the program finds out.
     """
     graph = program.graph
     name = function_name(c_identifier(graph.name if name is None else name))
@@ -89,11 +109,26 @@ def signature_of(
         for path, leaf in zip(shown, program.out_leaves, strict=True)
         if isinstance(leaf, ArrayOutput)
     ]
+    most = most or {}
     outputs = [
-        Parameter(taken.claim(c_identifier(given)), type, path, False, True)
+        Parameter(taken.claim(c_identifier(given)), type, path, False, True, _capacity(type, most))
         for given, (path, type) in zip(unique_identifiers([p for p, _ in results]), results, strict=True)
     ]
-    return CSignature(name, tuple(inputs), tuple(outputs))
+    lengths = [
+        Parameter(taken.claim(c_identifier(size)), ArrayType(INT64, ()), size, False, True)
+        for size in found_lengths([type for _, type in results], most)
+    ]
+    return CSignature(name, tuple(inputs), tuple(outputs), tuple(lengths))
+
+
+def found_lengths(types: Iterable[ArrayType], most: Mapping[str, Any]) -> list[str]:
+    """The names of the lengths in types that the program finds out, in order."""
+    named = [str(one) for type in types for size in sizes_in_param(type.shape) for one in size.sizes]
+    return [name for name in dict.fromkeys(named) if name in most]
+
+
+def _capacity(type: ArrayType, most: Mapping[str, Any]) -> Dim:
+    return largest_size(type.size, most) if found_lengths([type], most) else 0
 
 
 def c_identifier(name: str) -> str:

@@ -1,10 +1,11 @@
 """The named sizes of an exported C function: their conditions, and the functions that check them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ....ir import Graph, Value, called
+from ....free_sizes import bound_size, given_maximum
+from ....ir import Call, Graph, Value, called
 from ....shapes.dim import Comparison, Dim, answering
 from ....shapes.guards import Guard, Guards
 from ....shapes.scope import Declared, relations
@@ -12,9 +13,10 @@ from ....shapes.spelling import sides
 from ....shapes.terms import Size, sizes_in
 from ....symbolic_size import SymbolicSize
 from ..layout import folded_lines
+from ..module.graph import is_bounded_length
 from ..size_magnitude import c_magnitude
 from ..size_spelling import c_spelled
-from ..sizes import size_text, size_variable
+from ..sizes import largest_size, size_text, size_variable
 from .signature import CSignature
 
 FIRST: Final = 16
@@ -51,6 +53,8 @@ class SizeChecks:
     """The arrays of the interface with unknown sizes: their names, and how many elements they have."""
     workspace: str
     """The bytes of the workspace."""
+    maxima: Mapping[str, str]
+    """The names that limit a length which the function finds out, and its name."""
 
     @property
     def macro(self) -> str:
@@ -72,7 +76,8 @@ class SizeChecks:
     def said_of(self, name: str) -> str:
         """The header's description of a size's parameter."""
         limits = [one.text for one in self.limits if name in one.text.split()]
-        return ", ".join([f"the size {name}", *limits])
+        what = f"how large {self.maxima[name]} may be" if name in self.maxima else f"the size {name}"
+        return ", ".join([what, *limits])
 
     @property
     def codes(self) -> list[tuple[str, int, str]]:
@@ -97,22 +102,18 @@ class SizeChecks:
         ]
         if self.counts:
             counts = "".join(f"size_t {name}_{array}_size({parameters});\n" for array, _ in self.counts)
+            at_most = " at most" if self.maxima else ""
             parts.append(
-                f"// How many elements the arrays have for these sizes; 0 for sizes that are not allowed.\n{counts}"
+                f"// How many elements the arrays have{at_most} for these sizes; 0 for sizes that are not allowed.\n"
+                f"{counts}"
             )
-        parts.append(f"// What a code means, in English.\nconst char *{name}_message(int code);\n")
         return folded_lines("\n".join(parts))
 
-    def definitions(self, codes: Iterable[tuple[str, int, str]]) -> str:
-        """For the source; `codes` are all return codes of the function, by name, with their meanings."""
+    @property
+    def definitions(self) -> str:
+        """For the source."""
         parts = [self._check(), self._counting("workspace", self.workspace)]
         parts += [self._counting(*found) for found in self.counts]
-        done = "it has run"
-        cases = "".join(f'    case {code}:\n        return "{said or done}";\n' for code, _, said in codes)
-        parts.append(
-            f"const char *{self.name}_message(int code)\n{{\n    switch (code) {{\n{cases}"
-            '    default:\n        return "no code of this function";\n    }\n}\n'
-        )
         return "\n".join(parts)
 
     def _check(self) -> str:
@@ -137,19 +138,45 @@ class SizeChecks:
 
 
 def named_sizes(graph: Graph) -> tuple[Size, ...]:
-    """The sizes of the inputs in the order of their occurrence, then those that are only compared."""
+    """The sizes of the inputs in the order of their occurrence, then those that are only compared, then maxima."""
     found: list[Any] = [size for value in graph.inputs for size in value.type.shape]
     named: list[Any] = [dim for size in found if isinstance(size, SymbolicSize) for dim in size.sizes]
     sizes = [size for dim in named for size in sizes_in(dim.terms)]
-    return tuple(dict.fromkeys([*sizes, *(size for one in relations() for size in sizes_in(one.terms))]))
+    compared = [size for one in relations() for size in sizes_in(one.terms)]
+    maxima: list[Any] = [size for size, _ in given_maxima(graph)]
+    return tuple(
+        dict.fromkeys([*sizes, *compared, *(size for one in maxima for size in sizes_in(one.terms))])
+    )
+
+
+def given_maxima(graph: Graph) -> list[tuple[SymbolicSize, str]]:
+    """The sizes by which the caller limits lengths that the graph, or one in it, finds out, and those lengths."""
+    found = [(given_maximum(call), str(bound_size(call))) for call in all_calls(graph)]
+    return [(size, name) for size, name in found if size is not None]
+
+
+def maximum_lengths(graph: Graph) -> Mapping[str, Any]:
+    """The lengths that the graph, or one in it, finds out, and their maxima."""
+    return {
+        str(bound_size(call)): call.params["most"] for call in all_calls(graph) if is_bounded_length(call)
+    }
+
+
+def all_calls(graph: Graph) -> Iterator[Call]:
+    """The calls of a graph and of all that it holds."""
+    for call in graph.calls:
+        yield call
+        for inner in called((call,)):
+            yield from all_calls(inner)
 
 
 def checks_of(
-    signature: CSignature, sizes: Sequence[Size], graph: Graph, workspace: Any
+    signature: CSignature, sizes: Sequence[Size], graph: Graph, workspace: Any, most: Mapping[str, Any]
 ) -> SizeChecks | None:
     """The checks of a function that takes these sizes, for everything assumed about them in this context.
 
-    `graph` contains all arrays that may be allocated, except the bytes of the `workspace`. None without named sizes.
+    `graph` contains all arrays that may be allocated, except the bytes of the `workspace`. `most` has the maxima of
+    the lengths that it finds out. None without named sizes.
     """
     if not sizes:
         return None
@@ -157,15 +184,16 @@ def checks_of(
     compared = [guard.comparison for guard in known.guards]
     with answering(Declared()):  # they are checked in order, and none may rely on a later one
         conditions = tuple(map(_relation, compared))
-    arrays = [p for p in signature.parameters if isinstance(p.type.size, SymbolicSize)]
+    arrays = [p for p in signature.parameters if isinstance(p.elements, SymbolicSize)]
     return SizeChecks(
         signature.name,
         tuple(size.text for size in sizes),
         tuple(condition for size in sizes for condition in _limits(size)),
         conditions,
-        _magnitude(graph, compared, workspace),
-        tuple((p.name, size_text(p.type.size)) for p in arrays),
+        _magnitude(graph, compared, workspace, most),
+        tuple((p.name, size_text(p.elements)) for p in arrays),
         size_text(workspace),
+        {str(size): name for size, name in given_maxima(graph)},
     )
 
 
@@ -185,9 +213,9 @@ def _relation(comparison: Comparison) -> Condition:
     return Condition(repr(comparison), f"!({c_spelled(left)} {sign} {c_spelled(right)})")
 
 
-def _magnitude(graph: Graph, compared: Iterable[Comparison], workspace: Any) -> str:
+def _magnitude(graph: Graph, compared: Iterable[Comparison], workspace: Any, most: Mapping[str, Any]) -> str:
     """C for an upper bound of all arrays of a program, its workspace, and compared expressions."""
-    sums: list[Any] = [*(value.type.nbytes for value in _values(graph)), workspace]
+    sums: list[Any] = [*(largest_size(value.type.nbytes, most) for value in _values(graph)), workspace]
     found = dict.fromkeys(size.terms for size in sums if isinstance(size, Dim))
     return c_magnitude([*found, *(one.terms for one in compared)])
 

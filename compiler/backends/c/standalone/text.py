@@ -9,12 +9,13 @@ from ....analysis.memory_plan import ALIGNMENT, aligned
 from ....ir import Dim
 from ....symbolic_size import is_known, is_none
 from ..function import CFunction
-from ..module.graph import GraphFunction
+from ..module.graph import TOO_LONG, GraphFunction
 from ..module.source import functions_text
 from ..sizes import factor_text, size_text, size_variable
 from ..steps.matrices import FAILED
 from .constants import NamedConstant
-from .header import codes, declared
+from .errors import c_string
+from .header import codes, declared, has_message
 from .signature import CSignature, Parameter
 from .size_checks import SizeChecks
 
@@ -64,6 +65,8 @@ class Exported:
     """Inputs whose memory holds an output afterwards: which holds which."""
     constants: Sequence[NamedConstant]
     """The parameters of the function after the inputs of the signature."""
+    errors: Sequence[str] = ()
+    """The messages of the errors that the last output of the graph says are to be raised."""
 
     @property
     def function(self) -> CFunction:
@@ -82,7 +85,12 @@ class Exported:
     @property
     def _count(self) -> int:
         """How many arrays it writes."""
-        return len(self.signature.outputs) + len(self.overwritten)
+        given = len(self.signature.outputs) + len(self.overwritten) + len(self.signature.lengths)
+        return given + bool(self.errors)
+
+    def codes(self, checks: SizeChecks | None) -> list[tuple[str, int, str]]:
+        """The return codes: names, numbers, and their meanings."""
+        return codes(self.signature.macro, checks, self.errors, may_fail=self.may_fail)
 
     @property
     def held(self) -> dict[int, Dim]:
@@ -119,7 +127,7 @@ class Exported:
         signature, macro = self.signature, self.signature.macro
         taken = [*(declared(signature, p) for p in signature.parameters), "void *workspace"]
         parameters = ", ".join([*([checks.parameters] if checks else []), *taken])
-        missing = [_is_missing(p) for p in signature.parameters if not (p.by_value or is_none(p.type.size))]
+        missing = [_is_missing(p) for p in signature.parameters if not (p.by_value or is_none(p.elements))]
         lines: list[str] = []
         if checks:
             lines += [
@@ -138,7 +146,20 @@ class Exported:
             lines.append("    (void)workspace;")
         if self.may_fail:
             lines.append(f"    {FAILED} = false;")
+        if checks and checks.maxima:
+            lines.append(f"    {TOO_LONG} = false;")
+        if self.errors:
+            lines.append(f"    int64_t errors[{self.function.outputs[self._count - 1].size}];")
         lines.append(f"    {self.function.name}({', '.join(self._arguments())});")
+        if checks and checks.maxima:
+            lines.append(f"    if ({TOO_LONG})\n        return {macro}_TOO_LONG;")
+        if self.errors:
+            lines += [
+                f"    for (int i = 0; i < {len(self.errors)}; i++) {{",
+                "        if (errors[i] != INT64_MIN)",
+                f"            return {macro}_RAISED_1 + i;",
+                "    }",
+            ]
         for given, output in self.overwritten:
             nbytes = self.function.outputs[output].nbytes
             if output in self.held and not is_none(nbytes):
@@ -150,9 +171,11 @@ class Exported:
     def _before(self, checks: SizeChecks | None) -> str:
         """The functions other than the computing one."""
         name, macro = self.signature.name, self.signature.macro
-        if checks is None:
-            return f"size_t {name}_workspace_size(void)\n{{\n    return {macro}_WORKSPACE_SIZE;\n}}\n"
-        return checks.definitions(codes(macro, checks, may_fail=self.may_fail))
+        text = f"size_t {name}_workspace_size(void)\n{{\n    return {macro}_WORKSPACE_SIZE;\n}}\n"
+        found = self.codes(checks)
+        return "\n".join(
+            [checks.definitions if checks else text, *([_message(name, found)] * has_message(found))]
+        )
 
     def _arguments(self) -> list[str]:
         inputs = [f"&{p.name}" if p.by_value else p.name for p in self.signature.inputs]
@@ -164,12 +187,24 @@ class Exported:
             type = self.signature.inputs[given].element
             held = self.held.get(output)
             arguments.append(name if held is None else f"({type} *)(work + {factor_text(held)})")
+        arguments += [p.name for p in self.signature.lengths]
+        arguments += ["errors"] * bool(self.errors)
         if not same(self.work_bytes, 0):
             arguments.append("work")
         return [*arguments, "threads_to_use()"]
 
 
+def _message(name: str, codes: Sequence[tuple[str, int, str]]) -> str:
+    """The function that explains codes."""
+    said = [(code, text or "it has run") for code, _, text in codes]
+    cases = "".join(f"    case {code}:\n        return {c_string(text)};\n" for code, text in said)
+    return (
+        f"const char *{name}_message(int code)\n{{\n    switch (code) {{\n{cases}"
+        '    default:\n        return "no code of this function";\n    }\n}\n'
+    )
+
+
 def _is_missing(parameter: Parameter) -> str:
     """Whether an array with elements is null."""
-    size, name = parameter.type.size, parameter.name
+    size, name = parameter.elements, parameter.name
     return f"!{name}" if is_known(size > 0) else f"({size_text(size)} > 0 && !{name})"

@@ -8,6 +8,7 @@ from ..function import CFunction, COptions
 from .chunks import nothing
 from .cumulative import cumulative
 from .matrices import MATRIX_STEPS, matrix_step
+from .positions import positions
 from .products import DEFAULT, dot
 from .random import random_bits
 from .scattering import scatter
@@ -36,6 +37,8 @@ def step_function(
 
     In a loop that is itself C, more is worth doing in C: a NumPy call would turn it into a Python loop.
     """
+    if options.alone and call.op == "flatnonzero":
+        return positions(call, name)
     step = _STEPS.get(call.op)
     by_matrices = options.alone and call.op in MATRIX_STEPS
     if call.op != "dot" and step is None and not by_matrices:

@@ -33,6 +33,15 @@ def fact(text, holds, **sizes):
         found = ", ".join(f"{name} = {size}" for name, size in sizes.items())
         raise ValueError(f"expected arrays with {text}, found {found or 'others'}")
 ''',
+    "raised": '''\
+def raised(records, *errors):
+    """Raise the first exception that a check of the program found."""
+    for record, (kind, text, place) in zip(records, errors):
+        if record != np.iinfo(np.int64).min:
+            error = kind(text) if text else kind()
+            error.add_note(f"raised at {place}")
+            raise error
+''',
     "number": '''\
 def number(name, x, kind, dtype):
     """A number of Python's as NumPy's; an int will do for a float, and a float for a complex."""

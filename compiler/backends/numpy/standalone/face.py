@@ -1,5 +1,6 @@
 """The exported function: the user's parameters and docstring, checks by name, containers in and out."""
 
+import builtins
 import inspect
 import re
 from collections import OrderedDict
@@ -55,6 +56,8 @@ class Face:
     parameters: Sequence[Exported]
     module: Module
     library: Library = NUMPY
+    errors: Sequence[tuple[str, str, str]] = ()
+    """The classes, messages and lines of exceptions that the last output says are to be raised."""
     lines: list[str] = field(default_factory=list[str])
     inputs: list[str] = field(init=False)
     """The variables of the inputs of the graph."""
@@ -88,9 +91,27 @@ class Face:
         result = self._result(out)
         call = wrapped(f"{out} = {self._global(arrays)}(", self.inputs, ")")
         first = [f"    if {self._global(flag)} is None:", f"        {self._global('load')}()"] if flag else []
+        call += self._raising(out)
         writes = [f"    {self.inputs[place]}[...] = {out}[{k}]" for place, k in self.program.mutated]
         head = wrapped(f"def {name}(", head_items(self.parameters), "):", indent=0)
         return [*head, *docstring(doc), *self.lines, *first, *call, *writes, *result]
+
+    def _raising(self, out: str) -> list[str]:
+        """The statement that raises what the checks of the program found."""
+        if not self.errors:
+            return []
+        self.checks.setdefault("raised", "raised")
+        items = [
+            tuple_text([self._error_class(kind), *(quoted(text) for text in _said(kind, *rest))])
+            for kind, *rest in self.errors
+        ]
+        return wrapped(f"{self._global('raised')}(", [f"{out}[-1]", *items], ")")
+
+    def _error_class(self, kind: str) -> str:
+        """The expression for a class of exceptions: a RuntimeError stands for one that the file does not know."""
+        if _is_linalg_error(kind):
+            return f"{self._global('np')}.linalg.LinAlgError"
+        return self._global(kind if _is_known(kind) else "RuntimeError")
 
     @property
     def alias_statements(self) -> list[str]:
@@ -309,6 +330,21 @@ class Face:
             self.imports.add("collections")
             self.tuples[kind] = self.module.names.claim(identifier(kind.__name__))
         return self._global(self.tuples[kind])
+
+
+def _is_linalg_error(kind: str) -> bool:
+    return kind == "numpy.linalg.LinAlgError"
+
+
+def _is_known(kind: str) -> bool:
+    """Whether Python itself has this class of exceptions."""
+    found = getattr(builtins, kind, None)
+    return isinstance(found, type) and issubclass(found, Exception)
+
+
+def _said(kind: str, message: str, place: str) -> tuple[str, str]:
+    """The message, with the class if the file does not know it, and the line."""
+    return message if _is_known(kind) or _is_linalg_error(kind) else f"{kind}: {message}", place
 
 
 def list_text(kind: Any) -> str:

@@ -1,7 +1,7 @@
 """`python_files`: a program as one readable Python file that needs only NumPy."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ....errors import ExportError
@@ -38,10 +38,13 @@ except ImportError as error:
 """
 
 
-def python_files(function: TracedFunction) -> dict[str, str | bytes]:
+def python_files(
+    function: TracedFunction, errors: Sequence[tuple[str, str, str]] = ()
+) -> dict[str, str | bytes]:
     """A function as files by name: ``NAME.py``, which only needs NumPy, and ``NAME.npz`` if its constants are large.
 
-    Its graph has been through all passes for NumPy. The same function gives the same files, byte for byte.
+    Its graph has been through all passes for NumPy. If there are `errors`, its last output has the records of checks,
+    one for each: a class, a message, and a line. The same function gives the same files, byte for byte.
 
     Raises:
         ExportError: the function needs more than NumPy; the message says what.
@@ -65,7 +68,7 @@ def python_files(function: TracedFunction) -> dict[str, str | bytes]:
     known = list(module.known)
     tile_functions = tiles.tile_functions(module)
     constants = constants_of(module, known)
-    face = Face(function.program, function.parameters, module)
+    face = Face(function.program, function.parameters, module, errors=errors)
     main_functions = entry_functions(graph, arrays, main, effects)
     if not effects:
         bodies += self_check(graph, arrays, module, ["    load()"] * bool(constants.load))
