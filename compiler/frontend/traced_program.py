@@ -37,7 +37,7 @@ from ..tracing.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_insid
 from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
 from ..tracing.outside import Outside, Written
-from ..tracing.trace import CHECKS_BOUNDS, ExampleIndex, Known, Storage, Trace, array_type
+from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, ExampleIndex, Known, Storage, Trace, array_type
 from ..tracing.traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
 from ..users_errors import noted, told_by
 from ..value_ops import constant, inverse_permutation, transpose
@@ -155,6 +155,7 @@ def trace(
     leaves: Sequence["Argument | Static"],
     *,
     convert: "bool | tuple[str, ...] | None" = None,
+    checks: bool = True,
     **options: Any,
 ) -> Program:
     """Record a function as `_traced` does. If it turns out to need hooks for operators, trace it again with them.
@@ -164,7 +165,7 @@ def trace(
     """
     chosen = CONVERTS.get() if convert is None else convert
     is_nested = REACHED.get() is not None
-    converting = CONVERTS.set(chosen)
+    converting, checking = CONVERTS.set(chosen), RAISES_ON_VALUES.set(checks and RAISES_ON_VALUES.get())
     try:
         return _traced(function, tree, leaves, **options)
     except RecursionError as error:
@@ -185,6 +186,7 @@ def trace(
             OPERATORS.reset(operators)
     finally:
         CONVERTS.reset(converting)
+        RAISES_ON_VALUES.reset(checking)
 
 
 def _recursive_code(error: RecursionError) -> CodeType | None:
@@ -408,6 +410,8 @@ def raises_later(record: Trace, error: Exception) -> bool:
     line = line_of_raise(error)
     if line is None or not (told_by(error) or any(has_effect(call, RAISES) for call in record.calls)):
         return False
+    if record.parent is not None and not RAISES_ON_VALUES.get():
+        return True
     (text, told), record.location = noted(error, line), line
     bind_all("raise_if", constant(True, BOOL), *map(as_value, told), error=text)
     return True

@@ -23,6 +23,9 @@ from ..symbolic_size import SymbolicSize
 from .foreign_memory import ForeignMemory
 from .memory_layout import Layout, LayoutQuestion, layout_of
 
+RAISES_ON_VALUES: ContextVar[bool] = ContextVar("raises_on_values", default=True)
+"""Whether the program checks what `raise` and `assert` of the user's depend on."""
+
 CHECKS_BOUNDS: ContextVar[bool | None] = ContextVar("checks_bounds", default=None)
 """Whether the function that is being traced checks bounds. The rules that its transforms trace do the same."""
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.option_checks import flag
 from ...compiler.errors import ArgumentSpecError, DimSpecError, ExportError, TransformTypeError
 from ...compiler.frontend.traced_program import (
     ArrayOutput,
@@ -66,6 +67,7 @@ def export(
     *args: Any,
     targets: str | Iterable[str] = ("cpu",),
     constraints: str | Comparison | Iterable[str | Comparison] = (),
+    checks: bool = True,
     **kwargs: Any,
 ) -> Artifact:
     """Trace a function ahead of time, for described arguments, and keep it as an artifact.
@@ -92,6 +94,7 @@ def export(
             compiled as C now, so that this machine's disk cache has it, and what a compiler has against it is known.
         constraints: what holds of named sizes, ``"B in 1..4096"``, ``"B % 16 == 0"`` or ``"A <= B"``; or comparisons of
             dims, `Dim`; several in a list. Without any they are 0 or more. They are checked in each call.
+        checks: with False, ``raise`` and ``assert`` under conditions on values are left out, as by `compile`.
 
     Raises:
         ArgumentSpecError: (a ValueError) a description cannot be read, or the function takes no such arguments.
@@ -117,7 +120,7 @@ def export(
     """
     if not callable(function):
         raise TransformTypeError(f"export needs a function, not {type(function).__name__}: {shown(function)}")
-    wanted = check_targets(targets)
+    wanted, checks = check_targets(targets), flag("checks", checks)
     function, options, static = _taken_apart(function)
     sizes, relations = read_constraints(constraints)
     signature, args, kwargs = _signature(function, args, kwargs, static, sizes)
@@ -134,6 +137,7 @@ def export(
             is_kept=True,
             convert=options.convert,
             check_bounds=options.check_bounds,
+            checks=checks and options.checks,
         )
         program = replace(program, graph=without_rules(program.graph))
     _check_effects(name, program.graph)

@@ -13,7 +13,7 @@ from ...compiler.callers.user_code import line_of_raise, user_location
 from ...compiler.frontend.traced_program import raises_later
 from ...compiler.ir import Location
 from ...compiler.tracing.sharing import all_shared_with, share
-from ...compiler.tracing.trace import Storage, require_trace
+from ...compiler.tracing.trace import RAISES_ON_VALUES, Storage, require_trace
 from ...compiler.tracing.traced_array import as_value, is_traced
 from ...compiler.users_errors import noted
 from ...compiler.value_ops import nonzero_mask
@@ -214,7 +214,9 @@ def _if_run(condition: Any) -> Any:
 
 
 def bind_raise(condition: Any, error: Exception, line: "Location | None") -> None:
-    """Make the program raise the user's error where a condition is true."""
+    """Make the program raise the user's error where a condition is true, unless it was asked not to check."""
+    if not RAISES_ON_VALUES.get():
+        return
     trace = require_trace()
     text, told = noted(error, line)
     before, trace.location = trace.location, line

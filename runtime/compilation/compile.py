@@ -82,6 +82,8 @@ class Options:
     """Whether indices are checked at run time; None to follow the environment."""
     convert: bool | tuple[str, ...] = True
     """Whether functions are converted before they are traced; or the names of libraries whose functions are, too."""
+    checks: bool = True
+    """Whether programs check what `raise` and `assert` of the user's depend on."""
 
 
 class CompiledFunction:
@@ -230,7 +232,12 @@ class CompiledFunction:
             )
         ]
         program = trace(
-            self._function, tree, entering, check_bounds=self._checks_inside, convert=self._options.convert
+            self._function,
+            tree,
+            entering,
+            check_bounds=self._checks_inside,
+            convert=self._options.convert,
+            checks=self._options.checks,
         )
         return program, [leaf for leaf, spec in zip(plain, signed.specs, strict=True) if spec.is_traced]
 
@@ -428,6 +435,7 @@ class CompiledFunction:
             options.lock,
             check_bounds,
             options.convert,
+            options.checks,
             self._code,
         )
 
@@ -552,6 +560,7 @@ def compile(
     on_recompile: OnRecompile = ...,
     check_bounds: bool | None = ...,
     convert: bool | str | Iterable[str] = ...,
+    checks: bool = ...,
 ) -> CompiledFunction: ...
 
 
@@ -572,6 +581,7 @@ def compile(
     on_recompile: OnRecompile = ...,
     check_bounds: bool | None = ...,
     convert: bool | str | Iterable[str] = ...,
+    checks: bool = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 
 
@@ -591,6 +601,7 @@ def compile(
     on_recompile: OnRecompile = "warn",
     check_bounds: bool | None = None,
     convert: bool | str | Iterable[str] = True,
+    checks: bool = True,
 ) -> Any:
     """Compile a NumPy function: the first call with new shapes or dtypes traces it, and later calls run generated
     code.
@@ -640,6 +651,9 @@ def compile(
             source before they are traced, so that ``if``, ``while``, ``for`` and ``return`` on values become branches
             and loops of the program. Names of installed libraries, ``("mylib",)``, have theirs rewritten as well. With
             False, and for functions whose source is not at hand, Python runs them, and needs the values.
+        checks: with False, ``raise`` and ``assert`` under conditions on values are left out, and so is what only their
+            conditions and messages need: the program continues as if no condition held. Conditions that are known while
+            tracing still raise, and so do NumPy's own errors, such as that of ``np.zeros(-1)``, and `check_bounds`.
 
     Returns:
         A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`
@@ -687,6 +701,7 @@ def compile(
         told,
         None if check_bounds is None else flag("check_bounds", check_bounds),
         convert if isinstance(convert, bool) else as_tuple("convert", convert, str),
+        flag("checks", checks),
     )
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:

@@ -65,6 +65,7 @@ class LoweredProgram:
                     is_kept=True,
                     check_bounds=spec.check_bounds,
                     convert=spec.convert,
+                    checks=spec.checks,
                 )
                 if gpu_of(signature, program.captured) is None:
                     guards = layout_guards(self.signature, entering)

@@ -20,6 +20,8 @@ class CompileSpec:
     """Whether indices are checked at run time."""
     convert: bool | tuple[str, ...] = True
     """Whether functions are converted before they are traced; or names of libraries whose functions are, too."""
+    checks: bool = True
+    """Whether the program checks what `raise` and `assert` of the user's depend on."""
     code: Mapping[str, Mapping[str, bytes]] = field(
         default_factory=dict[str, Mapping[str, bytes]], hash=False
     )

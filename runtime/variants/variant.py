@@ -79,6 +79,7 @@ class Variant:
                 is_kept=True,
                 check_bounds=spec.check_bounds,
                 convert=spec.convert,
+                checks=spec.checks,
             )
         is_on_host = gpu_of(signature, program.captured) is None
         self.layouts = layout_guards(signature, entering) if is_on_host else ()

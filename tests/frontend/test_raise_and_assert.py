@@ -260,3 +260,38 @@ def test_a_loop_that_raises_with_a_text_of_its_counter_is_traced_once() -> None:
     x[30] = -2.0
     with pytest.raises(ValueError, match=r"entry 30 is -2\.0, of 40"):
         compiled(x)
+
+
+def test_checks_are_left_out_on_request() -> None:
+    def checked(x: Any, mode: str = "usual") -> Any:
+        if mode != "usual":
+            raise ValueError("the mode is known")
+        if np.any(x < 0):
+            raise ValueError(f"negative: {x.min()}")
+        for i in range(40):
+            if x[i] > 100:
+                raise ValueError("too large")
+        return np.sqrt(np.abs(x)).sum()
+
+    x = np.linspace(-4, 200, 40)
+    for options in ({"backend": "numpy"}, {"backend": "c"}):
+        compiled = tm.compile(checked, checks=False, **options)  # type: ignore[call-overload]
+        assert compiled(x) == pytest.approx(np.sqrt(np.abs(x)).sum())
+        assert "raise_if" not in compiled.lower(x).graph.code
+        with pytest.raises(ValueError, match="the mode is known"):
+            compiled(x, "other")
+    with pytest.raises(ValueError, match="negative: -4"):
+        tm.compile(checked)(x)
+    exported = tm.export(checked, "x: f64[40]", checks=False).function()
+    assert exported(x) == pytest.approx(np.sqrt(np.abs(x)).sum())
+    assert tm.compile(asserted, checks=False)(np.float64(-1.0)) != 0
+    with pytest.raises(ValueError, match="negative dimensions"):
+        tm.compile(np.zeros, checks=False)(np.int64(-1))
+
+
+def test_a_function_without_checks_has_none_inside_another() -> None:
+    inner = tm.compile(asserted, checks=False)
+    assert np.isnan(tm.compile(lambda x: inner(x) * 2)(np.float64(-1.0)))
+    with pytest.raises(AssertionError):
+        tm.compile(lambda x: tm.compile(asserted)(x) * 2)(np.float64(-1.0))
+    assert np.isnan(tm.compile(tm.vmap(asserted), checks=False)(np.array([-1.0, 4.0]))[0])

@@ -38,6 +38,12 @@ from ..terminal.working import working
     type=click.Path(path_type=Path),
     help="Output path. Default: NAME.tmill, or the folder NAME for sources; NAME.py writes one Python file.",
 )
+@click.option(
+    "--checks/--no-checks",
+    default=True,
+    show_default=True,
+    help="Whether the file checks what `raise` and `assert` depend on.",
+)
 @FORCE
 def export_(
     function: str,
@@ -48,6 +54,7 @@ def export_(
     targets: tuple[str, ...],
     format: str,
     output: Path | None,
+    checks: bool,
     force: bool,
 ) -> None:
     """Write FUNCTION to a file that no longer needs its Python code.
@@ -70,7 +77,11 @@ def export_(
     wanted = apply_transforms(transform, found) if transform else found
     with working(f"exporting {function}"), as_usage():
         artifact = export(
-            wanted, *described_texts(described, example), targets=targets or CPU, constraints=constraints
+            wanted,
+            *described_texts(described, example),
+            targets=targets or CPU,
+            constraints=constraints,
+            checks=checks,
         )
         place = output or _usual_output(artifact.interface.name, format)
         path = artifact.save(place, format, overwrite=force)
