@@ -10,7 +10,7 @@ import optree
 import pytest
 
 import tracemill as tm
-from tracemill.tools.bench import artifacts, bounds, compilation, transforms
+from tracemill.tools.bench import artifacts, bounds, compilation, conversion, transforms
 from tracemill.tools.bench.loops import against_numba
 from tracemill.tools.bench.loops.cases import ELEMENTS, NUMBERS, Case
 from tracemill.tools.bench.timing import ratio_in_turn, seconds_in_turn
@@ -56,6 +56,16 @@ def test_compiling_is_reported_by_size(monkeypatch: pytest.MonkeyPatch, terminal
         "growth",
         "40 nodes, memory",
     ]
+
+
+def test_converting_is_reported_by_file_and_function(
+    monkeypatch: pytest.MonkeyPatch, terminal: Terminal
+) -> None:
+    monkeypatch.setattr(conversion, "COPIES", 2)
+    ran = terminal.run("bench", "own", "conversion", "--rounds", "1")
+    assert (ran.status, ran.err) == (0, "")
+    cases = [line.split("  ")[1] for line in ran.out.splitlines()[3:]]
+    assert [case.partition(" of ")[0] for case in cases] == ["file", "function"]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 
 from ...runtime.files.output_file import write_output
-from ..bench import artifacts, bounds, compilation, overhead, training_step, transforms
+from ..bench import artifacts, bounds, compilation, conversion, overhead, training_step, transforms
 from ..bench.loops import against_numba
 from ..bench.machine import machine_text
 from ..bench.suite import sizes
@@ -32,6 +32,7 @@ class Benchmark(Protocol):
 BENCHMARKS: dict[str, Benchmark] = {
     "overhead": overhead,
     "compile": compilation,
+    "conversion": conversion,
     "step": training_step,
     "transforms": transforms,
     "artifacts": artifacts,
@@ -94,7 +95,7 @@ bench.add_command(suite)
 )
 @FORCE
 def own(names: tuple[str, ...], rounds: int, file: Path | None, force: bool) -> None:
-    """Measure what calls, compilation, training steps, transforms and exported files cost on this machine.
+    """Measure what calls, conversion, compilation, training steps, transforms and exported files cost on this machine.
 
     `loops` compares loops over elements and numbers with Numba's; it needs Numba, so it runs only if you name it.
 
