@@ -1,33 +1,63 @@
-"""`tree_of`: the syntax tree of the file of a code object, if the file has not changed since."""
+"""`tree_around`: the syntax tree of the statement that a code object comes from, if the file has not changed since."""
 
 import __future__
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import Any
+from typing import Any, Final
+
+_CONTINUES: Final = frozenset({"", *" \t\f\r\n#)]}"})
+"""The first characters of lines that continue a statement of the module, or contain none."""
+_IMPORT: Final = re.compile(r"^(?:import|from(?! __future__)) [^\n(]*(?:\([^)]*\))?", re.MULTILINE)
 
 
-def tree_of(code: CodeType, text: str) -> ast.Module | None:
-    """A text as the source of the code; None if the code was compiled from another text."""
-    tree = _tree(code.co_filename, text)
-    is_its = tree is not None and _identity(code) in _identities(tree, code.co_filename, future_flags(code))
-    return tree if is_its else None
+def tree_around(code: CodeType, lines: Sequence[str]) -> ast.Module | None:
+    """The statement of the module that contains a code object, or the entire module; None if the source has changed.
 
-
-@lru_cache(16)
-def _tree(file: str, text: str) -> ast.Module | None:
-    try:
-        return ast.parse(text, file)
-    except (SyntaxError, ValueError):
+    One statement is enough if it compiles to the same code. Reading it takes much less time than reading the file.
+    """
+    if not lines:
         return None
+    return _its_tree(code, _statement_around(lines, code.co_firstlineno)) or _its_tree(code, "".join(lines))
 
 
-@lru_cache(16)
-def _identities(tree: ast.Module, file: str, flags: int) -> frozenset[Any]:
-    """All code that a text compiles to."""
-    return frozenset(map(_identity, codes(compile(tree, file, "exec", flags, dont_inherit=True))))
+def _its_tree(code: CodeType, text: str) -> ast.Module | None:
+    tree, compiled = _parsed(code.co_filename, text, future_flags(code))
+    return tree if any(_is_same(code, one) for one in compiled) else None
+
+
+def _statement_around(lines: Sequence[str], line: int) -> str:
+    """The text of the module's statement at a line, after empty lines that keep its place.
+
+    The imports of the module follow it, because Python compiles calls of functions of imported modules differently. How
+    a line begins tells what it is, which may be wrong inside a string.
+    """
+    first = min(line, len(lines)) - 1
+    while first > 0 and lines[first][:1] in _CONTINUES:
+        first -= 1
+    last, begins_with = first + 1, lines[first][:1]
+    while last < len(lines) and (lines[last][:1] in _CONTINUES or begins_with == "@"):
+        begins_with = begins_with if lines[last][:1] in _CONTINUES else lines[last][:1]
+        last += 1
+    return "\n" * first + "".join([*lines[first:last], "\n", _imports("".join(lines))])
+
+
+@lru_cache(64)
+def _imports(text: str) -> str:
+    return "\n".join(_IMPORT.findall(text))
+
+
+@lru_cache(64)
+def _parsed(file: str, text: str, flags: int) -> tuple[ast.Module | None, tuple[CodeType, ...]]:
+    """The syntax tree of a text, and all its code objects; None if it is not valid Python."""
+    try:
+        tree = ast.parse(text, file)
+        return tree, tuple(codes(compile(tree, file, "exec", flags, dont_inherit=True)))
+    except (SyntaxError, ValueError):
+        return None, ()
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
@@ -38,10 +68,23 @@ def codes(code: CodeType) -> Iterator[CodeType]:
             yield from codes(constant)
 
 
+def _is_same(code: CodeType, other: CodeType) -> bool:
+    """Whether code was compiled from the same text in the same place."""
+    is_there = code.co_firstlineno == other.co_firstlineno and code.co_name == other.co_name
+    return is_there and _identity(code) == _identity(other)
+
+
 def _identity(code: CodeType) -> Any:
     """What code does, and its place in the text: all of it except what Python records in it at run time."""
     names = code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
-    return code.co_code, names, code.co_flags, tuple(code.co_positions()), _of_constant(code.co_consts)
+    return (
+        code.co_firstlineno,
+        code.co_code,
+        names,
+        code.co_flags,
+        code.co_linetable,
+        _of_constant(code.co_consts),
+    )
 
 
 def _of_constant(constant: Any) -> Any:

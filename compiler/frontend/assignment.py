@@ -9,7 +9,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from .names import Names, assigned, bound, parameters
+from .names import Names, of_text, parameters
+from .syntax import walk
 
 Set: TypeAlias = "Names | None"
 """The variables that are set at a point of the function; None if the point cannot be reached."""
@@ -24,7 +25,7 @@ def may_be_unset(function: "ast.FunctionDef | ast.Lambda") -> Names:
     """
     if isinstance(function, ast.Lambda):
         return frozenset()
-    walk = _Walk(bound(function.body))
+    walk = _Walk(of_text(*function.body).bound)
     walk.block(function.body, parameters(function))
     return frozenset(walk.unset)
 
@@ -60,7 +61,7 @@ class _Walk:
                 return _joined(self.block(body, now), self.block(orelse, now))
             case ast.For(target=target, iter=iterated, body=body, orelse=orelse):
                 now = self.read(iterated, now)
-                return self._loop(body, orelse, now | assigned(target), now)
+                return self._loop(body, orelse, now | of_text(target).assigned, now)
             case ast.While(test=test, body=body, orelse=orelse):
                 now = self.read(test, now)
                 forever = isinstance(test, ast.Constant) and bool(test.value)
@@ -72,7 +73,7 @@ class _Walk:
             case ast.Try() | ast.Match():
                 return self._uncertain(node, now)
             case ast.Delete():
-                return now - bound([node])
+                return now - of_text(node).bound
             case ast.AugAssign(target=ast.Name(id=name)):
                 self._check({name}, now)
                 return self.read(node, now)
@@ -90,8 +91,8 @@ class _Walk:
 
     def _uncertain(self, node: ast.stmt, now: Names) -> Set:
         """Blocks that may stop anywhere: a variable that they bind may or may not be set when they read it."""
-        inner = bound([node])
-        read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        inner = of_text(node).bound
+        read = {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         self._check(read & inner, now)
         for one in self.breaks[-1:]:
             one.append(now)
@@ -99,10 +100,10 @@ class _Walk:
 
     def read(self, node: ast.AST, now: Names) -> Names:
         """Check the reads of an expression or a simple statement. Returns the variables that are set afterwards."""
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        names = {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         self._check(names - _walruses(node), now)
-        uncertain = [n for n in ast.walk(node) if isinstance(n, ast.BoolOp | ast.IfExp)]
-        return now | (bound([node]) - frozenset(name for n in uncertain for name in _walruses(n)))
+        uncertain = [n for n in walk(node) if isinstance(n, ast.BoolOp | ast.IfExp)]
+        return now | (of_text(node).bound - frozenset(name for n in uncertain for name in _walruses(n)))
 
     def _check(self, names: Iterable[str], now: Names) -> None:
         self.unset |= (set(names) & self.own) - now
@@ -115,4 +116,4 @@ def _joined(one: Set, other: Set) -> Set:
 
 
 def _walruses(node: ast.AST) -> set[str]:
-    return {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+    return {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}

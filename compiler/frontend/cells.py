@@ -8,33 +8,36 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ..callers.user_code import HOOKS
-from .names import FUNCTIONS, Names, bound, declared, mentioned, parameters
+from .names import FactsByNode, Names, of_text, parameters
+from .syntax import walk
 
 CELL: Final = f"{HOOKS}_cell_"
 """The prefix of the variables that hold the cells of other variables."""
 _COMPOUND: Final = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
 
 
-def shared_variables(function: "ast.FunctionDef | ast.Lambda", own: Names, outer: Names) -> Names:
+def shared_variables(
+    function: "ast.FunctionDef | ast.Lambda", own: Names, outer: Names, facts: FactsByNode
+) -> Names:
     """The variables of a function that other functions set or read while its blocks run."""
     if isinstance(function, ast.Lambda):
         return frozenset()
-    inner = [n for n in ast.walk(function) if isinstance(n, FUNCTIONS) and n is not function]
-    found = declared(function.body) & outer
+    inner = [one for one in facts[function].functions if one is not function]
+    found = facts.of(function.body).declared & outer
     for one in inner:
         if isinstance(one, ast.FunctionDef):
-            found |= declared(one.body) & own
-    for statement in function.body:
+            found |= facts.of(one.body).declared & own
+    for statement in function.body if inner else ():
         if isinstance(statement, _COMPOUND):
-            earlier = [n for n in inner if n.lineno < statement.lineno]
-            found |= bound([statement]) & own & mentioned(earlier)
-    return found - _bound_as_definitions(function)
+            earlier = facts.of([n for n in inner if n.lineno < statement.lineno])
+            found |= facts[statement].bound & own & earlier.mentioned
+    return found - _bound_as_definitions(function) if found else found
 
 
 def _bound_as_definitions(function: ast.FunctionDef) -> Names:
     """The names that a function binds by statements other than assignments."""
     kinds = (ast.FunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
-    names = [n for n in ast.walk(function) if isinstance(n, kinds) and n is not function]
+    names = [n for n in walk(function) if isinstance(n, kinds) and n is not function]
     return frozenset(str(name) for n in names for name in (n.name, getattr(n, "asname", None)) if name)
 
 
@@ -60,7 +63,8 @@ class InCells(ast.NodeTransformer):
         return ast.copy_location(ast.Nonlocal(left), node) if left else ast.copy_location(ast.Pass(), node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._within(node, (parameters(node) | bound(node.body)) - declared(node.body))
+        body = of_text(*node.body)
+        return self._within(node, (parameters(node) | body.bound) - body.declared)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         return self._within(node, parameters(node))

@@ -6,7 +6,7 @@ source and functions of libraries are not converted.
 
 import ast
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -16,12 +16,12 @@ from typing import Any, ClassVar, Final
 from ..callers.source_text import future_flags
 from ..callers.user_code import CONVERTS, HOOKS, is_users
 from .cells import CELL, cells_of, in_cells
-from .names import mentioned
 from .operators import OperatorRewriter
 from .reached import note_reached, objects_among
 from .rewriting import Rewriter
 from .sites import Block, Region, Unit
 from .source import ITEM, Scope, source_of
+from .syntax import FIELDS, placed, walk
 
 _REMEMBERED: Final = 4096
 _PYTHONS: Final = ("heapq",)
@@ -153,9 +153,10 @@ def _code_of(unit: Unit, block: Block) -> CodeType:
     scope = block.scope
     body = _rewriter(unit, scope, block.region, block.kept).block(block.statements, ())
     shared = scope.shared
-    names = sorted((mentioned(block.statements) | block.kept) & ((scope.own | scope.outer) - shared))
+    mentioned = scope.facts.of(block.statements).mentioned
+    names = sorted((mentioned | block.kept) & ((scope.own | scope.outer) - shared))
     names += [f"{CELL}{name}" for name in sorted(shared)]
-    if ITEM in mentioned(block.statements):
+    if ITEM in mentioned:
         names.append(ITEM)
     text = "\n".join(f"if {name!r} in {_VARIABLES}: {name} = {_VARIABLES}[{name!r}]" for name in names)
     ending = {
@@ -164,11 +165,10 @@ def _code_of(unit: Unit, block: Block) -> CodeType:
         Region.BRANCH: f"return {HOOKS}.fell(locals())",
     }.get(block.region, "pass")
     last = block.statements[-1] if block.statements else scope.node
-    around = ast.parse(f"def {_FUNCTION}({_VARIABLES}):\n pass").body[0]
-    assert isinstance(around, ast.FunctionDef)
-    around.body = [*_placed(text, scope.node), *in_cells(body, shared), *_placed(ending, last)]
-    ast.copy_location(around, block.statements[0] if block.statements else scope.node)
-    return _compiled(unit, around, frozenset()).replace(co_name=scope.name, co_qualname=scope.name)
+    inside = in_cells(body, shared) if shared else body
+    around = _function(_FUNCTION, [_VARIABLES], [*_placed(text, scope.node), *inside, *_placed(ending, last)])
+    placed(around, block.statements[0] if block.statements else scope.node)
+    return _compiled(unit, _located(around), frozenset()).replace(co_name=scope.name, co_qualname=scope.name)
 
 
 def _rewriter(unit: Unit, scope: Scope, region: Region, kept: frozenset[str] = frozenset()) -> Rewriter:
@@ -178,24 +178,33 @@ def _rewriter(unit: Unit, scope: Scope, region: Region, kept: frozenset[str] = f
 def _rewritten(unit: Unit, scope: Scope) -> ast.FunctionDef:
     rewriter, node = _rewriter(unit, scope, Region.FUNCTION), scope.node
     if isinstance(node, ast.Lambda):
-        body: list[ast.stmt] = [ast.copy_location(ast.Return(rewriter.expression(node.body)), node.body)]
+        body: list[ast.stmt] = [placed(ast.Return(rewriter.expression(node.body)), node.body)]
     else:
         body = [*_placed(cells_of(scope.shared), node), *rewriter.block(node.body, ())]
     new = ast.FunctionDef(
         name=_FUNCTION, args=node.args, body=body, decorator_list=[], returns=None, type_comment=None
     )
-    found: ast.FunctionDef = _located(ast.copy_location(new, node))
+    found: ast.FunctionDef = _located(placed(new, node))
     return found
 
 
 def _compiled(unit: Unit, node: ast.FunctionDef, outer: frozenset[str]) -> CodeType:
     """The code of a function that can see the hooks and the variables of enclosing functions."""
-    around = ast.parse(f"def {HOOKS}_outer({', '.join(sorted({HOOKS, *outer}))}):\n pass").body[0]
-    assert isinstance(around, ast.FunctionDef)
-    around.body = [node]
-    module = _located(ast.Module([around], []))
-    code = compile(module, unit.file, "exec", future_flags(unit.original), dont_inherit=True)
+    around = placed(_function(f"{HOOKS}_outer", sorted({HOOKS, *outer}), [node]), node)
+    code = compile(
+        ast.Module([around], []), unit.file, "exec", future_flags(unit.original), dont_inherit=True
+    )
     return _inner(_inner(code, f"{HOOKS}_outer"), node.name)
+
+
+def _function(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast.FunctionDef:
+    """A function without a place."""
+    given = ast.arguments(
+        [], [ast.arg(one, lineno=1, col_offset=0) for one in parameters], None, [], [], None, []
+    )
+    return ast.FunctionDef(
+        name=name, args=given, body=body, decorator_list=[], returns=None, type_comment=None
+    )
 
 
 def _located(node: Any, line: int = 1, column: int = 0) -> Any:
@@ -204,13 +213,20 @@ def _located(node: Any, line: int = 1, column: int = 0) -> Any:
     `ast.fix_missing_locations` would also give them the end of these nodes, and Python would then report the last line
     of a loop.
     """
-    if "lineno" in node._attributes:
-        if not hasattr(node, "lineno"):
-            node.lineno = node.end_lineno = line
-            node.col_offset = node.end_col_offset = column
-        line, column = node.lineno, node.col_offset
-    for child in ast.iter_child_nodes(node):
-        _located(child, line, column)
+    known = node.__dict__
+    if "lineno" in known:
+        line, column = known["lineno"], known["col_offset"]
+    elif node._attributes:
+        node.lineno = node.end_lineno = line
+        node.col_offset = node.end_col_offset = column
+    for name in FIELDS[node.__class__]:
+        value = known.get(name)
+        if value.__class__ is list:
+            for one in value:
+                if one is not None:
+                    _located(one, line, column)
+        elif value is not None:
+            _located(value, line, column)
     return node
 
 
@@ -220,8 +236,8 @@ def _inner(code: CodeType, name: str) -> CodeType:
 
 def _placed(text: str, where: ast.AST) -> Iterator[ast.stmt]:
     """Give statements the line of another one."""
-    for statement in ast.parse(text).body:
-        for node in ast.walk(statement):
-            if hasattr(node, "lineno"):
-                ast.copy_location(node, where)
+    for statement in ast.parse(text).body if text else ():
+        for node in walk(statement):
+            if "lineno" in node.__dict__:
+                placed(node, where)
         yield statement

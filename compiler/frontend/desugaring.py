@@ -6,14 +6,14 @@ test that binds a name becomes the first statement of the body.
 """
 
 import ast
-import copy
 from collections.abc import Sequence
 from typing import TypeGuard, TypeVar
 
 from .assignment import may_be_unset
 from .leaving_blocks import at, without_jumps
 from .matching import as_branches
-from .names import Names, bound, has_break, has_jump
+from .names import Names, of_text
+from .syntax import copied, statements, walk
 
 N = TypeVar("N", bound=ast.AST)
 _LOOPS = (ast.For, ast.While)
@@ -21,11 +21,13 @@ _UNSET = "may_be_unset"
 """The attribute of a desugared function that holds its unset variables from before."""
 
 
-def desugared(function: N) -> N:
-    """The function in these forms; the function itself if nothing changes."""
-    if not any(_is_special(node) for node in ast.walk(function)):
+def desugared(function: N, names: Names) -> N:
+    """The function in these forms; the function itself if nothing changes. `names` are all names in it."""
+    if not any(map(_is_special, statements(function))) and not (
+        "super" in names and any(map(_is_super, walk(function)))
+    ):
         return function
-    found: N = _Statements().visit(copy.deepcopy(function))
+    found: N = _Statements().visit(copied(function))
     _name_what_super_means(found)
     return found
 
@@ -33,7 +35,7 @@ def desugared(function: N) -> N:
 def _name_what_super_means(function: ast.AST) -> None:
     """``super()`` looks at the function that contains it, so in a converted one it needs arguments."""
     given = [*function.args.posonlyargs, *function.args.args] if isinstance(function, ast.FunctionDef) else []
-    for node in ast.walk(function):
+    for node in walk(function):
         if given and _is_super(node):
             node.args = [
                 ast.copy_location(ast.Name(name, ast.Load()), node) for name in ("__class__", given[0].arg)
@@ -58,13 +60,11 @@ def unset_in(function: "ast.FunctionDef | ast.Lambda") -> Names:
 def _is_special(node: ast.AST) -> bool:
     if isinstance(node, ast.Assert):
         return __debug__
-    if _is_super(node):
-        return True
     if isinstance(node, ast.Match):
         return True
     if isinstance(node, ast.With | ast.Try):
-        return has_jump([node])
-    has_walrus = isinstance(node, ast.While) and bool(bound([node.test]))
+        return of_text(node).jumps
+    has_walrus = isinstance(node, ast.While) and bool(of_text(node.test).bound)
     return has_walrus or (isinstance(node, _LOOPS) and bool(node.orelse))
 
 
@@ -85,7 +85,7 @@ class _Statements(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
         self.generic_visit(node)
-        if not bound([node.test]):
+        if not of_text(node.test).bound:
             return self._without_else(node)
         # The `break` that ends the loop is not the user's, so ``else`` runs after it.
         leave = at(ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []), node.test)
@@ -127,7 +127,7 @@ class _Statements(ast.NodeTransformer):
     def _without_else(self, loop: "ast.For | ast.While", first: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
         """A loop whose body begins with other statements. ``else`` runs after it, unless a `break` ended it."""
         orelse, loop.orelse = loop.orelse, []
-        broken = self._flag() if orelse and has_break(loop.body) else ""
+        broken = self._flag() if orelse and of_text(*loop.body).breaks else ""
         loop.body = [*first, *(_noted(loop.body, broken) if broken else loop.body)]
         if not broken:
             return [loop, *orelse]

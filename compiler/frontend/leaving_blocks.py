@@ -15,7 +15,8 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from .names import has_jump
+from .names import of_text
+from .syntax import walk
 
 _SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS: Final = (ast.For, ast.While)
@@ -25,7 +26,7 @@ _RETURN, _BREAK, _CONTINUE = 1, 2, 3
 def without_jumps(node: "ast.With | ast.Try | ast.Match", number: int) -> "list[ast.stmt] | None":
     """The statements that replace a block; None if no jump in it depends on a test. `number` makes variables unique."""
     blocks = _blocks_of(node)
-    if not any(map(_may_be_left, blocks)) or (isinstance(node, ast.Try) and has_jump(node.finalbody)):
+    if not any(map(_may_be_left, blocks)) or (isinstance(node, ast.Try) and of_text(*node.finalbody).jumps):
         return None
     how, value = f"_how_{number}", f"_value_{number}"
     leaving = _Leaving(how, value)
@@ -34,7 +35,7 @@ def without_jumps(node: "ast.With | ast.Try | ast.Match", number: int) -> "list[
     if isinstance(node, ast.With):
         node.body = leaving.once(node.body)
     elif isinstance(node, ast.Try):
-        is_left = has_jump(node.body)
+        is_left = of_text(*node.body).jumps
         node.body = leaving.once(node.body)
         for handler in node.handlers:
             handler.body = leaving.once(handler.body)
@@ -61,7 +62,7 @@ def _blocks_of(node: "ast.With | ast.Try | ast.Match") -> list[list[ast.stmt]]:
 
 def _may_be_left(block: Iterable[ast.stmt]) -> bool:
     """Whether a jump out of a block depends on a test in it."""
-    return any(isinstance(n, ast.If | ast.For | ast.While) and has_jump([n]) for n in _own_nodes(block))
+    return any(isinstance(n, ast.If | ast.For | ast.While) and of_text(n).jumps for n in _own_nodes(block))
 
 
 def _own_nodes(block: Iterable[ast.AST]) -> Iterable[ast.AST]:
@@ -80,7 +81,7 @@ class _Leaving:
 
     def once(self, block: list[ast.stmt]) -> list[ast.stmt]:
         """A block as a loop of one iteration, which jumps leave; the block itself if it has no jumps."""
-        if not has_jump(block):
+        if not of_text(*block).jumps:
             return block
         target: ast.expr = ast.Name(f"{self._how}_iteration", ast.Store())
         only = ast.Tuple([ast.Constant(None)], ast.Load())
@@ -95,7 +96,7 @@ class _Leaving:
             return [at(_set(self._value, value), node), *self._jump(_RETURN, node)]
         if isinstance(node, ast.Break | ast.Continue) and not in_loop:
             return self._jump(_BREAK if isinstance(node, ast.Break) else _CONTINUE, node)
-        if isinstance(node, _SCOPES) or not has_jump([node]):
+        if isinstance(node, _SCOPES) or not of_text(node).jumps:
             return [node]
         is_loop = isinstance(node, _LOOPS)
         self._within(node, lambda block: self._replaced(block, in_loop=in_loop or is_loop))
@@ -126,7 +127,7 @@ def _is(name: str, kind: int) -> ast.expr:
 
 def at(new: Any, old: ast.AST) -> Any:
     """Give a new node and its parts the place of an old one."""
-    for node in ast.walk(new):
+    for node in walk(new):
         if "lineno" in node._attributes and not hasattr(node, "lineno"):
             ast.copy_location(node, old)
     return new

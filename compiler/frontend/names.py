@@ -1,64 +1,196 @@
-"""The names that part of a function reads and binds, and its own variables."""
+"""`Facts`: the names that part of a function reads and binds, and which jumps it has, found for all parts at once."""
 
 import ast
-from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+from .syntax import FIELDS, children, walk
 
 Names: TypeAlias = frozenset[str]
 
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_SCOPES: Final = (*FUNCTIONS, ast.ClassDef)
-_COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_COMPREHENSIONS: Final = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
+_STATEMENTS: Final = (ast.stmt, ast.ExceptHandler, ast.match_case)
+_COMPOUND: Final = (ast.If, ast.With, ast.Try, ast.TryStar, ast.Match, ast.ExceptHandler, ast.match_case)
+_NAMED: Final = frozenset({ast.alias, ast.MatchAs, ast.MatchStar, ast.MatchMapping})
+_PLACE_MATTERS: Final = frozenset({ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await})
+_RETURNS, _BREAKS, _CONTINUES, _SUSPENDS, _BOUND_TO_PLACE = (1 << place for place in range(5))
+_NONE: Names = frozenset()
 
 
-def used(node: ast.AST) -> Names:
-    """The names that are read or deleted anywhere in part of a function."""
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
-    updates = [n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign)]
-    return frozenset(names | {target.id for target in updates if isinstance(target, ast.Name)})
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What statements or expressions contain, however deep."""
+
+    used: Names = _NONE
+    """The names that are read or deleted, including those in inner functions."""
+    assigned: Names = _NONE
+    """The names that are assigned, including those in inner functions."""
+    bound: Names = _NONE
+    """The variables that the function itself binds or deletes."""
+    declared: Names = _NONE
+    """The names that the function declares as global or nonlocal."""
+    functions: tuple[Any, ...] = ()
+    """The inner functions, and those in them."""
+    kinds: int = 0
+    """The bits that are set say which statements and expressions it contains."""
+
+    @property
+    def returns(self) -> bool:
+        """Whether it may return from its function."""
+        return bool(self.kinds & _RETURNS)
+
+    @property
+    def breaks(self) -> bool:
+        """Whether it has a `break` that leaves an enclosing loop."""
+        return bool(self.kinds & _BREAKS)
+
+    @property
+    def jumps(self) -> bool:
+        """Whether it may return, or leave an enclosing loop or its iteration."""
+        return bool(self.kinds & (_RETURNS | _BREAKS | _CONTINUES))
+
+    @property
+    def suspends(self) -> bool:
+        """Whether it makes its function a generator or a coroutine."""
+        return bool(self.kinds & _SUSPENDS)
+
+    @property
+    def is_bound_to_place(self) -> bool:
+        """Whether an expression in it binds a name or waits, so that it must stay in its function."""
+        return bool(self.kinds & _BOUND_TO_PLACE)
+
+    @property
+    def mentioned(self) -> Names:
+        """All names in it, including those in inner functions."""
+        return self.used | self.assigned | self.bound
 
 
-def assigned(node: ast.AST) -> Names:
-    """The names that are bound anywhere in part of a function."""
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+class FactsByNode(dict[ast.AST, Facts]):
+    """The facts of the nodes of a tree that no longer changes. Each statement is read once.
 
-
-def mentioned(block: Iterable[ast.AST]) -> Names:
-    """All names in statements or expressions, including those in inner functions."""
-    return frozenset(n.id for node in block for n in ast.walk(node) if isinstance(n, ast.Name)) | bound(block)
-
-
-def bound(block: Iterable[ast.AST]) -> Names:
-    """The variables that statements bind or delete in their own function.
-
-    >>> sorted(bound(ast.parse("import a.b\\nfor i in x:\\n  def f(): y = 1\\n  z = [w for w in x if (v := w)]").body))
-    ['a', 'f', 'i', 'v', 'z']
+    >>> function = ast.parse("def f(x):\\n for i in x:\\n  if i: break\\n return [w for w in x if (v := w)]").body[0]
+    >>> facts = FactsByNode()
+    >>> sorted(facts.of(function.body).bound), facts.of(function.body).breaks, facts[function.body[0].body[0]].breaks
+    (['i', 'v'], False, True)
     """
-    return frozenset(name for node in block for name in _bound(node))
+
+    def __missing__(self, node: ast.AST) -> Facts:
+        found = self[node] = self._found(node)
+        return found
+
+    def of(self, block: Iterable[ast.AST]) -> Facts:
+        """The facts of several statements or expressions together."""
+        return _together([self[node] for node in block])
+
+    def _found(self, node: ast.AST) -> Facts:  # noqa: PLR0911 (a line for each kind of statement)
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                inner = self._parts(node)
+                return Facts(
+                    inner.used,
+                    inner.assigned,
+                    frozenset({name}),
+                    functions=inner.functions if isinstance(node, ast.ClassDef) else (node, *inner.functions),
+                    kinds=inner.kinds & _BOUND_TO_PLACE,
+                )
+            case ast.For(body=body) | ast.AsyncFor(body=body) | ast.While(body=body):
+                head = self.of([node.test] if isinstance(node, ast.While) else [node.target, node.iter])
+                once, orelse = self.of(body), self.of(node.orelse)
+                kinds = head.kinds | (once.kinds & ~(_BREAKS | _CONTINUES)) | orelse.kinds
+                kinds |= _SUSPENDS if isinstance(node, ast.AsyncFor) else 0
+                return replace(_together([head, once, orelse]), kinds=kinds)
+            case ast.AsyncWith():
+                found = self._parts(node)
+                return replace(found, kinds=found.kinds | _SUSPENDS)
+            case ast.ExceptHandler(name=str(name)):
+                found = self._parts(node)
+                return replace(found, bound=found.bound | {name})
+            case ast.AugAssign(target=ast.Name(id=name)):
+                found = _of_expressions([node])
+                return replace(found, used=found.used | {name})
+            case ast.Return():
+                found = _of_expressions([node])
+                return replace(found, kinds=found.kinds | _RETURNS)
+            case ast.Break():
+                return Facts(kinds=_BREAKS)
+            case ast.Continue():
+                return Facts(kinds=_CONTINUES)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                return Facts(declared=frozenset(names))
+            case _:
+                return self._parts(node) if isinstance(node, _COMPOUND) else _of_expressions([node])
+
+    def _parts(self, node: ast.AST) -> Facts:
+        """The facts of all children of a node together."""
+        parts = children(node)
+        expressions = [one for one in parts if not isinstance(one, _STATEMENTS)]
+        return _together(
+            [_of_expressions(expressions), *[self[one] for one in parts if isinstance(one, _STATEMENTS)]]
+        )
 
 
-def _bound(node: ast.AST) -> Iterator[str]:
-    match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            yield name
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.alias(name=name, asname=other):
-            yield other or name.partition(".")[0]
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            yield name
-        case ast.MatchMapping(rest=str(name)):
-            yield name
-        case _:
-            pass
-    if isinstance(node, _SCOPES):
-        return
-    if isinstance(node, _COMPREHENSIONS):
-        walrus = [n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
-        yield from walrus
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from _bound(child)
+def _together(parts: Sequence[Facts]) -> Facts:
+    if len(parts) == 1:
+        return parts[0]
+    used, assigned, bound = set[str](), set[str](), set[str]()
+    declared, functions, kinds = _NONE, list[Any](), 0
+    for one in parts:
+        used |= one.used
+        assigned |= one.assigned
+        bound |= one.bound
+        declared |= one.declared
+        functions += one.functions
+        kinds |= one.kinds
+    return Facts(frozenset(used), frozenset(assigned), frozenset(bound), declared, tuple(functions), kinds)
+
+
+def _of_expressions(nodes: Sequence[Any]) -> Facts:
+    """The facts of expressions, and of statements without statements in them."""
+    used, assigned, bound = set[str](), set[str](), set[str]()
+    functions: list[Any] = []
+    kinds = 0
+    found = [*nodes]
+    for node in found:  # which grows
+        kind = node.__class__
+        if kind is ast.Name:
+            context = node.ctx.__class__
+            if context is not ast.Load:
+                bound.add(node.id)
+            (assigned if context is ast.Store else used).add(node.id)
+            continue
+        if kind is ast.Lambda or kind in _COMPREHENSIONS:
+            inner = _of_expressions(children(node))
+            used |= inner.used
+            assigned |= inner.assigned
+            functions += inner.functions
+            kinds |= inner.kinds & (_BOUND_TO_PLACE if kind is ast.Lambda else ~0)
+            if kind is ast.Lambda:
+                functions.append(node)
+                continue
+            if inner.is_bound_to_place:
+                bound |= {one.target.id for one in walk(node) if isinstance(one, ast.NamedExpr)}
+            continue
+        if kind in _PLACE_MATTERS:
+            kinds |= _BOUND_TO_PLACE if kind is ast.NamedExpr else _BOUND_TO_PLACE | _SUSPENDS
+        elif kind in _NAMED and (name := _bound_name(node)):
+            bound.add(name)
+        for field in FIELDS[kind]:
+            value = getattr(node, field, None)
+            if value.__class__ is list:
+                found += filter(None, value)
+            elif value is not None:
+                found.append(value)
+    return Facts(frozenset(used), frozenset(assigned), frozenset(bound), _NONE, tuple(functions), kinds)
+
+
+def _bound_name(node: Any) -> "str | None":
+    """The name that an import or a pattern binds."""
+    if isinstance(node, ast.alias):
+        return node.asname or node.name.partition(".")[0]
+    name: str | None = node.rest if isinstance(node, ast.MatchMapping) else node.name
+    return name
 
 
 def parameters(function: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") -> Names:
@@ -68,61 +200,6 @@ def parameters(function: "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda") 
     return frozenset(one.arg for one in (*named, given.vararg, given.kwarg) if one is not None)
 
 
-def declared(block: Iterable[ast.stmt]) -> Names:
-    """The names that a function declares as global or nonlocal."""
-    return frozenset(
-        name
-        for node in block
-        for n in _own_nodes(node)
-        if isinstance(n, ast.Global | ast.Nonlocal)
-        for name in n.names
-    )
-
-
-def is_suspended(function: ast.AST) -> bool:
-    """Whether a function is a generator or a coroutine."""
-    kinds = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
-    return isinstance(function, ast.AsyncFunctionDef) or any(
-        isinstance(n, kinds) for child in ast.iter_child_nodes(function) for n in _own_nodes(child)
-    )
-
-
-def has_jump(block: Iterable[ast.stmt]) -> bool:
-    """Whether a block may return, or leave an enclosing loop or its iteration."""
-    return any(_jumps(node, in_loop=False) for node in block)
-
-
-def has_return(block: Iterable[ast.stmt]) -> bool:
-    """Whether a block may return from its function."""
-    return any(isinstance(n, ast.Return) for node in block for n in _own_nodes(node))
-
-
-def has_break(body: Iterable[ast.stmt]) -> bool:
-    """Whether the body of a loop has a `break` that leaves the loop."""
-    return any(_breaks(node) for node in body)
-
-
-def _breaks(node: ast.AST) -> bool:
-    if isinstance(node, ast.For | ast.AsyncFor | ast.While):
-        return any(map(_breaks, node.orelse))
-    inner = ast.iter_child_nodes(node) if not isinstance(node, (*_SCOPES, *_COMPREHENSIONS)) else ()
-    return isinstance(node, ast.Break) or any(map(_breaks, inner))
-
-
-def _jumps(node: ast.AST, *, in_loop: bool) -> bool:
-    if isinstance(node, ast.Return) or (isinstance(node, ast.Break | ast.Continue) and not in_loop):
-        return True
-    if isinstance(node, (*_SCOPES, *_COMPREHENSIONS)):
-        return False
-    if isinstance(node, ast.For | ast.AsyncFor | ast.While):
-        inner = any(_jumps(one, in_loop=True) for one in node.body)
-        return inner or any(_jumps(one, in_loop=in_loop) for one in node.orelse)
-    return any(_jumps(child, in_loop=in_loop) for child in ast.iter_child_nodes(node))
-
-
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and the nodes in it that belong to the same function."""
-    yield node
-    if not isinstance(node, _SCOPES):
-        for child in ast.iter_child_nodes(node):
-            yield from _own_nodes(child)
+def of_text(*nodes: ast.AST) -> Facts:
+    """The facts of nodes of a tree that may still change."""
+    return FactsByNode().of(nodes)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from .rewriting import COMPARISONS, Rewriter, assign, delayed, hook, named
+from .syntax import placed
 
 _BINARY: Final[dict[type[ast.operator], str]] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
@@ -27,7 +28,7 @@ class OperatorRewriter(Rewriter):
 
     def tested(self, test: ast.expr) -> ast.expr:
         """The expression of a test."""
-        return ast.copy_location(hook("truth", self.expression(test)), test)
+        return placed(hook("truth", self.expression(test)), test)
 
     def statement(self, node: ast.stmt, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
         """Rewrite a statement; `rest` are the statements after it in the region."""
@@ -50,9 +51,9 @@ class OperatorRewriter(Rewriter):
             case ast.With():
                 return [self._with(node)]
             case ast.Assign(targets=targets) if any(isinstance(one, ast.Tuple | ast.List) for one in targets):
-                value = ast.copy_location(hook("iterated", self.expression(node.value)), node.value)
+                value = placed(hook("iterated", self.expression(node.value)), node.value)
                 given = self.unit.temporary()
-                later = ast.copy_location(ast.Assign(targets, named(given)), node)
+                later = placed(ast.Assign(targets, named(given)), node)
                 return [assign(given, value), *super().statement(later, rest)]
             case _:
                 return super().statement(node, rest)
@@ -63,11 +64,11 @@ class OperatorRewriter(Rewriter):
 
     def _updated(self, old: ast.expr, node: ast.AugAssign) -> ast.expr:
         given = ast.Constant(_BINARY[type(node.op)]), old, self.expression(node.value)
-        return ast.copy_location(hook("update", *given), node)
+        return placed(hook("update", *given), node)
 
     def _set_attribute(self, target: ast.Attribute, of: ast.expr, value: ast.expr) -> ast.stmt:
         name = ast.Constant(self.attribute_name(target))
-        return ast.Expr(ast.copy_location(hook("set_attribute", value, of, name), target))
+        return ast.Expr(placed(hook("set_attribute", value, of, name), target))
 
     def _with(self, node: ast.With) -> ast.stmt:
         items = [
@@ -116,7 +117,7 @@ class OperatorRewriter(Rewriter):
     def comprehension(self, node: ast.comprehension) -> ast.comprehension:
         """A `for` of a comprehension."""
         new = super().comprehension(node)
-        new.iter = ast.copy_location(hook("iterated", new.iter), new.iter)
+        new.iter = placed(hook("iterated", new.iter), new.iter)
         return new
 
     _EXPRESSIONS: ClassVar[dict[type[ast.AST], Callable[..., ast.expr]]] = {

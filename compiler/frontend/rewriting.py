@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from ..callers.user_code import HOOKS
 from .cells import cells_of
-from .liveness import liveness
-from .names import bound, has_jump, has_return, used
+from .names import Facts
 from .sites import Block, Region, Site, Unit
 from .source import ITEM, Scope
+from .syntax import FIELDS, placed, shallow, walk
 
-N = TypeVar("N")
+N = TypeVar("N", bound=ast.AST)
 
 COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
@@ -72,10 +72,10 @@ class Rewriter:
             case ast.FunctionDef():
                 return [self._function(node)]
             case ast.Raise(exc=ast.expr() as error) if not self.is_undelayed([error]):
-                made = ast.copy_location(hook("raised", delayed(self.expression(error))), error)
+                made = placed(hook("raised", delayed(self.expression(error))), error)
                 return [ast.Raise(made, None if node.cause is None else self.expression(node.cause))]
             case ast.Expr(value=ast.Call(func=ast.Name(id="print")) as call) if not self.is_undelayed([call]):
-                return [ast.copy_location(ast.Expr(self._printed(call)), node)]
+                return [placed(ast.Expr(self._printed(call)), node)]
             case ast.Assign() if any(isinstance(n, ast.Subscript) for t in node.targets for n in _parts(t)):
                 return self._assign_items(node)
             case ast.AugAssign(target=ast.Subscript()):
@@ -107,7 +107,7 @@ class Rewriter:
     def _if(self, node: ast.If, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
         test = self.unit.temporary()
         staged: list[ast.stmt]
-        if has_jump([*node.body, *node.orelse]):
+        if self._facts_of(node.body, node.orelse).jumps:
             staged = self._leave(node, test, rest)
         else:
             names = self._state(node, [*node.body, *node.orelse])
@@ -118,7 +118,7 @@ class Rewriter:
         plain = ast.If(named(test), self.block(node.body, rest), self.block(node.orelse, rest))
         return [
             assign(test, self.tested(node.test)),
-            ast.If(hook("is_staged", named(test)), staged, [ast.copy_location(plain, node)]),
+            ast.If(hook("is_staged", named(test)), staged, [placed(plain, node)]),
         ]
 
     def _leave(self, node: ast.If, test: str, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
@@ -127,7 +127,9 @@ class Rewriter:
             return [ast.Expr(hook("refuse_jump", ast.Constant(node.lineno)))]
         region = self._rest_region
         names = (
-            tuple(sorted((bound([*node.body, *node.orelse, *rest]) & self.kept) - self.scope.shared))
+            tuple(
+                sorted((self._facts_of(node.body, node.orelse, rest).bound & self.kept) - self.scope.shared)
+            )
             if region is Region.ITERATION
             else ()
         )
@@ -156,12 +158,12 @@ class Rewriter:
         goes_on = ast.BoolOp(
             ast.And(), [ast.UnaryOp(ast.Not(), ast.NamedExpr(stored(is_staged), asked)), named(test)]
         )
-        condition = self._part([ast.copy_location(ast.Return(node.test), node.test)], Region.VALUE)
+        condition = self._part([placed(ast.Return(node.test), node.test)], Region.VALUE)
         names, site = self._loop_parts(node, rest, node.body, (condition,))
         staged = self._after_loop(node, rest, names, hook("while_", site, _variables()))
         plain = ast.While(goes_on, self._in_python(node.body, names, left), [])
         found: list[ast.stmt] = [plain, ast.If(named(is_staged), staged, [])]
-        if not has_jump(node.body):
+        if not self._facts_of(node.body).jumps:
             return found
         whole = self.unit.temporary()
         resumed = self._after_loop(node, rest, names, hook("resumed", site, named(left)))
@@ -173,12 +175,12 @@ class Rewriter:
 
     def _for(self, node: ast.For, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
         over, found, left = (self.unit.temporary() for _ in range(3))
-        item = ast.copy_location(ast.Assign([node.target], named(ITEM)), node.target)
+        item = placed(ast.Assign([node.target], named(ITEM)), node.target)
         names, site = self._loop_parts(node, rest, [item, *node.body])
         body = self._in_python(node.body, names, left)
         iterations, target = hook("iterations", named(over)), self.rebuilt(node.target)
         plain: list[ast.stmt] = [ast.For(target, iterations, body, [])]
-        if has_jump(node.body):
+        if self._facts_of(node.body).jumps:
             remaining = self.unit.temporary()
             resumed = self._after_loop(
                 node, rest, names, hook("resumed", site, named(left), named(remaining))
@@ -202,11 +204,11 @@ class Rewriter:
         body: Sequence[ast.stmt],
         blocks: tuple[Block, ...] = (),
     ) -> tuple[tuple[str, ...], ast.expr]:
-        live = liveness(self.scope.node)
-        kept = (bound(body) & (live.head[node] | live.after[node])) - self.scope.shared
+        live, facts = self.scope.liveness, self._facts_of(body)
+        kept = (facts.bound & (live.head[node] | live.after[node])) - self.scope.shared
         kept = frozenset(name for name in kept if not name.startswith(HOOKS))
         names = tuple(sorted(kept))
-        returns = has_return(body)
+        returns = facts.returns
         refusal = self._refusal(node)
         if returns and rest is None:
             refusal = "it has a `return`, and stands in a `with` or `try` block that runs in Python"
@@ -222,7 +224,7 @@ class Rewriter:
         names: tuple[str, ...],
         found: ast.expr,
     ) -> list[ast.stmt]:
-        if has_return(node.body) and rest is not None:
+        if self._facts_of(node.body).returns and rest is not None:
             return self._outcome(found)
         return _assign_state(names, found)
 
@@ -245,8 +247,8 @@ class Rewriter:
 
     def _cells(self, scope: Scope, node: ast.FunctionDef) -> list[ast.stmt]:
         """The statements that get the cells of the variables that a function shares."""
-        found = ast.parse(cells_of(scope.shared)).body
-        return [ast.copy_location(n, node) for one in found for n in [one]] if found else []
+        found = ast.parse(cells_of(scope.shared)).body if scope.shared else []
+        return [placed(one, node) for one in found]
 
     def _assign_items(self, node: ast.Assign) -> list[ast.stmt]:
         """``a[i], b = value``: entries are stored by a hook, in the order of the targets."""
@@ -309,13 +311,17 @@ class Rewriter:
     def _part(self, statements: "Sequence[ast.stmt]", region: Region) -> Block:
         return Block(self.unit, self.scope, tuple(statements), region, self.kept)
 
+    def _facts_of(self, *blocks: Iterable[ast.stmt]) -> Facts:
+        return self.scope.facts.of([statement for block in blocks for statement in block])
+
     def _state(self, node: ast.stmt, body: Iterable[ast.stmt]) -> tuple[str, ...]:
-        return tuple(sorted((bound(body) & liveness(self.scope.node).after[node]) - self.scope.shared))
+        live = self.scope.liveness.after[node]
+        return tuple(sorted((self._facts_of(body).bound & live) - self.scope.shared))
 
     def _refusal(self, node: ast.stmt) -> str:
         """Why a statement cannot be traced, as far as its source shows; empty if it can."""
         declared = self.scope.declared - self.scope.shared
-        shared = bound([node]) & declared if declared else declared
+        shared = self.scope.facts[node].bound & declared if declared else declared
         return (
             f"it sets `{min(shared)}`, a variable of the module or of an enclosing function" if shared else ""
         )
@@ -324,27 +330,30 @@ class Rewriter:
 
     def expression(self, node: Any) -> Any:
         """Rewrite an expression, or a part of one."""
-        rule = self._EXPRESSIONS.get(type(node))
-        return self.rebuilt(node) if rule is None else ast.copy_location(rule(self, node), node)
+        rule = self._EXPRESSIONS.get(node.__class__)
+        return self.rebuilt(node) if rule is None else placed(rule(self, node), node)
 
     def rebuilt(self, node: N) -> N:
-        """A node of the same kind with rewritten parts."""
-        if not isinstance(node, ast.AST):
-            return node
-        if isinstance(node, ast.expr_context | ast.operator | ast.cmpop):
-            return node
+        """A node of the same kind with rewritten parts; the same one if it has none."""
         if isinstance(node, ast.comprehension):
             tests: N = self.comprehension(node)  # type: ignore[assignment]
             return tests
-        fields = {name: self._field(value) for name, value in ast.iter_fields(node)}
-        new: N = ast.copy_location(type(node)(**fields), node)
+        fields = FIELDS[node.__class__]
+        if not fields:
+            return node
+        new = shallow(node)
+        for name in fields:
+            value = getattr(node, name, None)
+            if value.__class__ is not list:
+                if value is not None:
+                    setattr(new, name, self._part_of(value))
+            elif value and isinstance(value[0], ast.stmt):
+                setattr(new, name, self.block(value, None))
+            else:
+                setattr(new, name, [None if one is None else self._part_of(one) for one in value])
         return new
 
-    def _field(self, value: Any) -> Any:
-        if isinstance(value, list):
-            if value and isinstance(value[0], ast.stmt):
-                return self.block(value, None)
-            return [self._field(one) for one in value]
+    def _part_of(self, value: ast.AST) -> Any:
         return self.expression(value) if isinstance(value, ast.expr) else self.rebuilt(value)
 
     def _call(self, node: ast.Call) -> ast.expr:
@@ -352,7 +361,7 @@ class Rewriter:
             case ast.Call(
                 func=ast.Name(id=name),
                 args=[(ast.GeneratorExp() | ast.ListComp()) as entries, *rest],
-            ) if name in _FOLDS and entries.generators[-1].ifs and not _has_walrus(entries):
+            ) if name in _FOLDS and entries.generators[-1].ifs and not self.is_undelayed([entries]):
                 return self._fold(node, entries, rest)
             case _:
                 pass
@@ -370,7 +379,7 @@ class Rewriter:
         loop = ast.comprehension(self.rebuilt(last.target), self.expression(last.iter), [], last.is_async)
         pairs = ast.GeneratorExp(pair, [*map(self.rebuilt, before), loop])
         is_list = ast.Constant(isinstance(entries, ast.ListComp))
-        given = [self.expression(node.func), ast.copy_location(pairs, entries), is_list]
+        given = [self.expression(node.func), placed(pairs, entries), is_list]
         fold = ast.Attribute(named(HOOKS), "fold", ast.Load())
         return ast.Call(
             fold, [*given, *map(self.expression, rest)], [self.rebuilt(one) for one in node.keywords]
@@ -395,12 +404,11 @@ class Rewriter:
         ]
         options = ast.Dict(names, [self.expression(one.value) for one in node.keywords])
         given = delayed(ast.Tuple([args, options], ast.Load()))
-        return ast.copy_location(hook("printed", self.expression(node.func), given), node)
+        return placed(hook("printed", self.expression(node.func), given), node)
 
     def is_undelayed(self, parts: Sequence[ast.expr]) -> bool:
         """Whether parts of an expression bind names or contain `yield` or `await`, so that they cannot be delayed."""
-        waits = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
-        return any(isinstance(n, waits) for one in parts for n in ast.walk(one))
+        return self.scope.may_be_bound_to_place and self.scope.facts.of(parts).is_bound_to_place
 
     def _not(self, node: ast.UnaryOp) -> ast.expr:
         if not isinstance(node.op, ast.Not):
@@ -439,9 +447,9 @@ class Rewriter:
                 ast.Constant(None) if part is None else self.expression(part)
                 for part in (node.lower, node.upper, node.step)
             ]
-            return ast.copy_location(hook("slice", *parts), node)
+            return placed(hook("slice", *parts), node)
         if isinstance(node, ast.Tuple):
-            return ast.copy_location(ast.Tuple([self.index(one) for one in node.elts], ast.Load()), node)
+            return placed(ast.Tuple([self.index(one) for one in node.elts], ast.Load()), node)
         found: ast.expr = self.expression(node)
         return found
 
@@ -521,7 +529,7 @@ def _is_not_none(name: str) -> ast.expr:
 
 def delayed(value: ast.expr) -> ast.expr:
     nothing = ast.arguments([], [], None, [], [], None, [])
-    return ast.copy_location(ast.Lambda(nothing, value), value)
+    return placed(ast.Lambda(nothing, value), value)
 
 
 def _assign_state(names: Sequence[str], found: ast.expr) -> list[ast.stmt]:
@@ -551,18 +559,12 @@ def _parts(target: ast.expr) -> list[ast.expr]:
 def _waits(node: ast.AST) -> bool:
     """Whether a branch of a generator yields an item, or leaves a loop or the generator."""
     waits = (ast.Yield, ast.YieldFrom, ast.Await, ast.Return, ast.Break, ast.Continue)
-    return any(isinstance(n, waits) for n in ast.walk(node))
-
-
-def _has_walrus(node: ast.expr) -> bool:
-    return any(isinstance(one, ast.NamedExpr) for one in ast.walk(node))
+    return any(isinstance(n, waits) for n in walk(node))
 
 
 def is_constant(index: ast.expr) -> bool:
     """Whether nothing in brackets can be traced."""
-    return not used(index) and not any(
-        isinstance(n, ast.Call | ast.Attribute | ast.NamedExpr) for n in ast.walk(index)
-    )
+    return not any(isinstance(n, ast.Name | ast.Call | ast.Attribute) for n in walk(index))
 
 
 def comparison(name: str) -> Callable[[Any, Any], Any]:

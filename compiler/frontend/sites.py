@@ -9,8 +9,9 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ..callers.user_code import HOOKS
-from .names import has_break, has_jump, mentioned
+from .names import FactsByNode
 from .source import Scope
+from .syntax import walk
 
 
 class Unit:
@@ -135,12 +136,16 @@ class Site:
     def mentioned(self) -> frozenset[str]:
         """All names in the statement and in its blocks."""
         parts = [*self.blocks, *([self.rest] if self.rest else [])]
-        return mentioned([self.node, *(statement for part in parts for statement in part.statements)])
+        return self._facts.of([self.node, *(one for part in parts for one in part.statements)]).mentioned
+
+    @property
+    def _facts(self) -> FactsByNode:
+        return self.blocks[0].scope.facts
 
     @cached_property
     def weight(self) -> int:
         """How much an iteration adds to the program if the loop is unrolled; loops and branches add more."""
-        nodes = [n for n in ast.walk(self.node) if n is not self.node]
+        nodes = walk(self.node)[1:]
         loops = sum(isinstance(n, ast.For | ast.While) for n in nodes)
         return 1 + 8 * loops + 4 * sum(isinstance(n, ast.If | ast.IfExp) for n in nodes)
 
@@ -158,7 +163,7 @@ class Site:
                 isinstance(n, ast.Name | ast.Attribute)
                 and (n.id if isinstance(n, ast.Name) else n.attr).startswith("__")
             )
-            for n in ast.walk(self.node)
+            for n in walk(self.node)
         )
 
     @cached_property
@@ -166,11 +171,11 @@ class Site:
         """Whether it is a ``while True`` without `break`."""
         match self.node:
             case ast.While(test=ast.Constant(value=value), body=body):
-                return bool(value) and not has_break(body)
+                return bool(value) and not self._facts.of(body).breaks
             case _:
                 return False
 
     @cached_property
     def has_jump(self) -> bool:
         """Whether a jump in the body of a loop may leave the loop or an iteration."""
-        return isinstance(self.node, ast.For | ast.While) and has_jump(self.node.body)
+        return isinstance(self.node, ast.For | ast.While) and self._facts.of(self.node.body).jumps

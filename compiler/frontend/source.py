@@ -3,15 +3,17 @@
 import ast
 import linecache
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import CodeType, FunctionType
 from typing import TypeAlias
 
-from ..callers.source_text import tree_of
+from ..callers.source_text import tree_around
 from ..callers.user_code import HOOKS
 from .cells import shared_variables
 from .desugaring import desugared, unset_in
-from .names import FUNCTIONS, bound, declared, is_suspended, mentioned, parameters
+from .liveness import Liveness
+from .names import FUNCTIONS, FactsByNode, Names, parameters
+from .syntax import children, statements, walk
 
 FunctionNode: TypeAlias = "ast.FunctionDef | ast.Lambda"
 
@@ -30,11 +32,23 @@ class Scope:
     """Its own variables."""
     outer: frozenset[str]
     """The variables of enclosing functions."""
+    facts: FactsByNode
+    """The facts of its nodes, shared with the functions around it."""
 
     @cached_property
     def is_suspended(self) -> bool:
         """Whether it is a generator. Python runs its statements, and only expressions get hooks."""
-        return is_suspended(self.node)
+        return self.facts.of(children(self.node)).suspends
+
+    @cached_property
+    def may_be_bound_to_place(self) -> bool:
+        """Whether it contains expressions that bind a name or wait."""
+        return self.facts[self.node].is_bound_to_place
+
+    @cached_property
+    def liveness(self) -> Liveness:
+        """The variables that may be read after each statement."""
+        return Liveness(self.node, self.facts)
 
     @property
     def name(self) -> str:
@@ -48,23 +62,24 @@ class Scope:
     @cached_property
     def declared(self) -> frozenset[str]:
         """The variables that it declares as global or nonlocal."""
-        return frozenset() if isinstance(self.node, ast.Lambda) else declared(self.node.body)
+        return frozenset() if isinstance(self.node, ast.Lambda) else self.facts.of(self.node.body).declared
 
     @cached_property
     def shared(self) -> frozenset[str]:
         """The variables that inner functions set or read while its blocks run."""
-        return shared_variables(self.node, self.own, self.outer)
+        return shared_variables(self.node, self.own, self.outer, self.facts)
 
     def inner(self, node: FunctionNode) -> "Scope":
         """The scope of an inner function."""
-        return Scope(node, own_variables(node), self.own | self.outer)
+        return Scope(node, own_variables(node, self.facts), self.own | self.outer, self.facts)
 
 
-def own_variables(node: FunctionNode) -> frozenset[str]:
+def own_variables(node: FunctionNode, facts: FactsByNode) -> Names:
     """The local variables of a function."""
     if isinstance(node, ast.Lambda):
-        return parameters(node) | bound([node.body])
-    return (parameters(node) | bound(node.body)) - declared(node.body)
+        return parameters(node) | facts[node.body].bound
+    body = facts.of(node.body)
+    return (parameters(node) | body.bound) - body.declared
 
 
 def source_of(function: FunctionType, *, is_wanted: bool) -> "Scope | str":
@@ -76,8 +91,7 @@ def source_of(function: FunctionType, *, is_wanted: bool) -> "Scope | str":
         return "it belongs to a library"
     if seen := _SEES_VARIABLES & {*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}:
         return f"it uses {min(seen)}, which sees the variables of the function as they are"
-    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    tree = tree_of(code, text) if text else None
+    tree = tree_around(code, linecache.getlines(code.co_filename, function.__globals__))
     if tree is None:
         return "its source is not there, has changed since it was imported, or is not what runs"
     return _scope_of(_node_of(tree, code), code)
@@ -88,23 +102,24 @@ def _scope_of(found: "FunctionNode | ast.AsyncFunctionDef | None", code: CodeTyp
         return "it cannot be told apart from others in its source"
     if isinstance(found, ast.AsyncFunctionDef):
         return "it is a coroutine"
-    if any(name.startswith(HOOKS) for name in mentioned([found])):
+    facts = FactsByNode()
+    names = facts[found].mentioned
+    private = [name for name in names if name.startswith("_")]
+    if any(name.startswith(HOOKS) for name in private):
         return f"it has names that begin with {HOOKS}"
-    if any(name.startswith("__") and not name.endswith("__") for name in mentioned([found])):
+    if any(name.startswith("__") and not name.endswith("__") for name in private):
         return "it has private names, which Python changes in a class"
-    found = desugared(found)
-    return Scope(found, own_variables(found), frozenset(code.co_freevars))
+    written, found = found, desugared(found, names)
+    if found is not written:
+        facts = FactsByNode()
+    return Scope(found, own_variables(found, facts), frozenset(code.co_freevars), facts)
 
 
 def _node_of(tree: ast.Module, code: CodeType) -> "FunctionNode | ast.AsyncFunctionDef | None":
     """The function in a tree that code was compiled from: by name and first line; a lambda by the place of its body."""
-    found = [node for node in _functions(tree) if _is_made_of(code, node)]
+    nodes = walk(tree) if code.co_name == "<lambda>" else statements(tree)
+    found = [node for node in nodes if isinstance(node, FUNCTIONS) and _is_made_of(code, node)]
     return found[0] if len(found) == 1 else None
-
-
-@lru_cache(16)
-def _functions(tree: ast.Module) -> "tuple[FunctionNode | ast.AsyncFunctionDef, ...]":
-    return tuple(node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
 
 
 def _is_made_of(code: CodeType, node: "FunctionNode | ast.AsyncFunctionDef") -> bool:

@@ -7,11 +7,13 @@ import fractions
 import heapq
 import inspect
 import random
+import runpy
 import statistics
 import textwrap
 import threading
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -218,6 +220,72 @@ def test_every_function_of_these_modules_converts() -> None:
                     assert "generator" in found or "it uses" in found, (name, found)
                 else:
                     ast.parse(found.text)
+
+
+# ---- the source of a function ----------------------------------------------------------------------------
+
+
+IN_A_FILE = '''
+import math
+from os.path import (
+    join,
+    split,
+)
+TEXT = """
+def inner(x): return x
+"""
+def decorator(value):
+    return lambda function: function
+@decorator(
+    1
+)
+@decorator(2)
+def decorated(x):
+    # a comment
+# at the left
+    return math.sin(x) + math.floor(x)
+if TEXT:
+    def under_if(x): return x if x > 0 else 1
+else:
+    def under_else(x): return x
+try:
+    import cmath
+except ImportError:
+    cmath = None
+class Held:
+    def method(self, x):
+        return join("a", x), split(x), cmath.sqrt(x)
+pair = (lambda x: x + 1,
+        lambda x: -x)
+def quoted(x):
+    """
+at the left, too
+"""
+    return x
+'''
+
+
+def test_the_source_of_a_function_is_found_wherever_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "functions_in_a_file.py"
+    path.write_text(IN_A_FILE)
+    module = runpy.run_path(str(path))
+    found = [module[name] for name in ("decorated", "under_if", "quoted")]
+    for function in (*found, module["Held"].method, *module["pair"]):
+        assert not isinstance(conversion_of(function), str), function
+
+
+def test_a_function_whose_file_has_changed_is_not_converted(tmp_path: Path) -> None:
+    path = tmp_path / "changed.py"
+    path.write_text(IN_A_FILE)
+    module = runpy.run_path(str(path))
+    path.write_text(
+        IN_A_FILE.replace("return math.sin(x) + ", "return math.cos(x) + ").replace("x + 1", "x + 2")
+    )
+    for function in (module["decorated"], module["pair"][0]):
+        reason = conversion_of(function)
+        assert isinstance(reason, str)
+        assert "has changed" in reason
+    assert not isinstance(conversion_of(module["quoted"]), str)
 
 
 # ---- nothing changes for others --------------------------------------------------------------------------
