@@ -4,7 +4,6 @@ Nothing in the text is executed, so it may come from anyone. Lines, nesting and 
 against the ops' type rules, and large constants against their digests.
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -13,31 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dtypes import Array, DType, dtype_named, dtype_names
-from ..errors import DimSpecError, InternalError, ParseError, TransformTypeError, UndecidedDimError
-from ..ir import ArrayType, Call, Constant, Dim, Graph, Location, Param, Shape, Value, called
+from ..dtypes import Array, dtype_named
+from ..errors import DimSpecError, ParseError, TransformTypeError, UndecidedDimError
+from ..ir import ArrayType, Call, Constant, Graph, Location, Param, Value, called
 from ..nesting import shown
 from ..op import all_ops
-from ..verifier import LONGEST_INT, MOST_AXES, MOST_ELEMENTS, output_types, shape_problem
+from ..verifier import output_types
 from .lexer import Line, lines
-from .literals import LONGEST_NUMBER, read_numbers
-from .naming import INLINE_SIZE, RESERVED
+from .naming import RESERVED
+from .number_reader import read_array, read_number, read_scalar, read_string
 from .param_types import param_problem
 from .printer import HEADER, INDENT, LONGEST_COMMENT
+from .type_reader import DTYPES, declared_sizes, read_return_types, read_size, read_type
 
 if TYPE_CHECKING:
     from ..shapes.reading import Sizes
 
 DEEPEST = 32  # nested definitions, and nested tuples
-LONGEST_DIM_DIGITS = 15
 LONGEST_REASON = 600  # characters of the message of an op's rule
 MOST_CALLS = 1 << 20  # calls of a text; nested graphs count as often as they are called
 
 _COMMENT = re.compile(r"# (.+?):([0-9]{1,9})(?:  (.*))?")
-_DECLARATION = r"\s*[A-Za-z_]\w*\s+(?:in\s+[0-9]+\.\.[0-9]*|%\s+[0-9]+\s+==\s+0)\s*"
-_DECLARATIONS = re.compile(rf"#{_DECLARATION}(?:,{_DECLARATION})*", re.ASCII)
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "inf": math.inf, "nan": math.nan}
-_DTYPES = frozenset(dtype_names())
 
 
 def parse(
@@ -56,30 +52,11 @@ def parse(
     ...     sin_1: f32[3] = sin(x)
     ...     return sin_1''')
     """
-    reader = _Reader(text, constants or {}, functions or {})
+    reader = Reader(text, constants or {}, functions or {})
     try:
         return reader.read()
     except (DimSpecError, UndecidedDimError) as error:
         raise ParseError(f"line {reader.last}: {error.message}") from error
-
-
-class UnknownConstant(Constant):
-    """An array of which only type and digest are known. It uses no memory, and its numbers are meaningless."""
-
-    __slots__ = ()
-
-    def __init__(self, type: ArrayType, digest: str) -> None:
-        Value.__init__(self, type)
-        self.array = np.broadcast_to(np.zeros((), type.dtype), type.shape)
-        self._digest = digest
-
-
-def parse_to_show(text: str) -> Graph:
-    """Like `parse`, but only for inspection: the result cannot run if the text names arrays or Python functions.
-
-    Arrays are `UnknownConstant`; their contents are not known.
-    """
-    return _Shown(text).read()
 
 
 # ---- the grammar -----------------------------------------------------------------------------------
@@ -102,7 +79,7 @@ class _Scope:
         self.values[name] = value
 
 
-class _Reader:
+class Reader:
     """Reads definitions from the lines of a text."""
 
     def __init__(
@@ -150,18 +127,18 @@ class _Reader:
             raise line.error(f"definitions are nested more than {DEEPEST} deep")
         scope = _Scope()
         if not depth:
-            self.sizes = _declared(line)
+            self.sizes = declared_sizes(line)
         line.expect("def")
         name = line.take_identifier("the name of the graph")
         line.expect("(")
         while not line.accept(")"):
             input_name = line.take_identifier("the name of an input, or ')'")
             line.expect(":")
-            scope.define(input_name, Value(_type(line, self.sizes)), line)
+            scope.define(input_name, Value(read_type(line, self.sizes)), line)
             if not line.at(")"):
                 line.expect(",")
         line.expect("->")
-        returned = _return_types(line, self.sizes)
+        returned = read_return_types(line, self.sizes)
         line.expect(":")
         _end(line)
         inputs = dict(scope.values)
@@ -209,11 +186,11 @@ class _Reader:
         if not line.at("("):
             names.append(op)
             line.expect(":")
-            types.append(_type(line, self.sizes))
+            types.append(read_type(line, self.sizes))
             while line.accept(","):
                 names.append(line.take_identifier("a name"))
                 line.expect(":")
-                types.append(_type(line, self.sizes))
+                types.append(read_type(line, self.sizes))
             line.expect("=")
             op = line.take_identifier("an op")
         if op == "constant" and len(types) == 1:
@@ -259,19 +236,19 @@ class _Reader:
         if depth > DEEPEST:
             raise line.error(f"tuples are nested more than {DEEPEST} deep")
         if line.at_size(self.sizes):
-            return _size(line, self.sizes)
+            return read_size(line, self.sizes)
         if line.accept("("):
             return self.tuple(line, scope, depth)
         kind, text = line.tokens[line.position]
         if kind == "number":
             line.position += 1
-            return _number(line, text)
+            return read_number(line, text)
         if kind == "string":
-            return _string(line)
+            return read_string(line)
         name = line.take("name", "the value of a parameter")
         if name in _WORDS:
             return _WORDS[name]  # type: ignore[no-any-return]
-        if name in _DTYPES:
+        if name in DTYPES:
             return dtype_named(name)
         if name == "callable":
             return self.function(line)
@@ -290,7 +267,7 @@ class _Reader:
 
     def function(self, line: Line) -> Callable[..., Any]:
         line.expect("(")
-        name = _string(line)
+        name = read_string(line)
         line.expect(")")
         if name not in self.functions:
             raise line.error(f"expected the Python function {name[:200]!r} in functions=")
@@ -304,13 +281,13 @@ class _Reader:
         if line.tokens[line.position][0] == "string":
             constant = self.given_constant(line, type)
         else:
-            constant = Constant(_array(line, type))
+            constant = Constant(read_array(line, type))
         line.expect(")")
         _end(line)
         return constant
 
     def given_constant(self, line: Line, type: ArrayType) -> Constant:
-        digest = _string(line)
+        digest = read_string(line)
         if digest not in self.constants:
             raise line.error(f"expected the array {digest[:80]!r} in constants=")
         given = self.given.get(digest, self.constants[digest])
@@ -323,191 +300,20 @@ class _Reader:
         return constant
 
 
-class _Shown(_Reader):
-    """Reads texts without their arrays and Python functions."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text, {}, {})
-        self.known: dict[str, Callable[..., Any]] = {}
-
-    def given_constant(self, line: Line, type: ArrayType) -> Constant:
-        if type.nbytes >= MOST_ELEMENTS:
-            raise line.error(f"expected an array of fewer than 2**56 bytes, found {type}")
-        return UnknownConstant(type, _string(line))
-
-    def function(self, line: Line) -> Callable[..., Any]:
-        line.expect("(")
-        name = _string(line)
-        line.expect(")")
-        return self.known.setdefault(name, _stand_in(name))
-
-
-def _stand_in(name: str) -> Callable[..., Any]:
-    """Stands for a Python function of this name."""
-
-    def function(*_args: Any) -> Any:
-        raise InternalError(f"{name} is called, of which only the name is there")
-
-    function.__module__, _, function.__qualname__ = name.partition(":")
-    return function
-
-
-# ---- the leaves of the grammar -----------------------------------------------------------------------
-
-
 def _end(line: Line) -> None:
     if line.tokens[line.position][0] != "end":
         raise line.expected("the end of the line")
 
 
-def _declared(line: Line) -> "Sizes":
-    """The dims whose limits are in the comment of the first definition; other comments have none."""
-    if not _DECLARATIONS.fullmatch(line.comment):
-        return {}
-    from ..shapes.reading import read_declarations
-
-    return read_declarations(line.comment.removeprefix("#").split(","))[0]
-
-
-def _type(line: Line, sizes: "Sizes") -> ArrayType:
-    """``f32[2, 3]``, ``f32[N, 2*K + 1]``."""
-    dtype = _dtype(line)
-    line.expect("[")
-    shape: list[Dim] = []
-    while not line.accept("]"):
-        shape.append(_dim(line, sizes))
-        if not line.at("]"):
-            line.expect(",")
-    if problem := shape_problem(tuple(shape)):
-        raise line.error(problem)
-    return ArrayType(dtype, tuple(shape))
-
-
-def _dim(line: Line, sizes: "Sizes") -> Dim:
-    """A number, or an expression of sizes up to the comma or bracket that ends it."""
-    kind, dim = line.tokens[line.position]
-    if kind == "number" and line.tokens[line.position + 1][1] in (",", "]"):
-        line.position += 1
-        if not dim.isdecimal() or len(dim) > LONGEST_DIM_DIGITS:
-            raise line.error(f"expected a dimension from 0 to 2**48 − 1, found {dim[:40]}")
-        return int(dim)
-    return _size(line, sizes)
-
-
-def _size(line: Line, sizes: "Sizes") -> Dim:
-    """An expression of sizes."""
-    words = line.take_size()
-    if not words:
-        raise line.expected("a dimension, or ']'")
-    from ..shapes.reading import read_dim
-
-    found: Any = read_dim(" ".join(words), sizes)
-    return found  # type: ignore[no-any-return]
-
-
-def _dtype(line: Line) -> DType:
-    name = line.take("name", "a dtype")
-    if name not in _DTYPES:
-        line.position -= 1
-        raise line.expected(f"a dtype ({', '.join(dtype_names())})")
-    return dtype_named(name)
-
-
-def _return_types(line: Line, sizes: "Sizes") -> tuple[ArrayType, ...]:
-    if not line.accept("("):
-        return (_type(line, sizes),)
-    types: list[ArrayType] = []
-    while not line.accept(")"):
-        types.append(_type(line, sizes))
-        if not line.at(")"):
-            line.expect(",")
-    return tuple(types)
-
-
 def _value(line: Line, scope: _Scope) -> Value:
     """The name of a value, or a number: ``f32(0.5)``."""
     name = line.take("name", "a value")
-    if name in _DTYPES and line.accept("("):
-        dtype = dtype_named(name)
-        texts = _entry(line, dtype)
-        line.expect(")")
-        return Constant(_read(line, texts, dtype).reshape(()))
+    if name in DTYPES and line.accept("("):
+        return Constant(read_scalar(line, dtype_named(name)))
     if name not in scope.values:
         line.position -= 1
         raise line.expected("a value that is made before")
     return scope.values[name]
-
-
-def _entry(line: Line, dtype: DType) -> list[str]:
-    """The texts of one number: two, separated by a comma, for a complex number."""
-    texts = [_number_text(line)]
-    if dtype.kind == "c":
-        line.expect(",")
-        texts.append(_number_text(line))
-    return texts
-
-
-def _number_text(line: Line) -> str:
-    kind, text = line.tokens[line.position]
-    if kind != "number" and text not in ("True", "False", "inf", "nan"):
-        raise line.expected("a number")
-    line.position += 1
-    return text
-
-
-def _read(line: Line, texts: list[str], dtype: DType) -> Array:
-    try:
-        return read_numbers(texts, dtype)
-    except ValueError as error:
-        raise line.error(f"expected numbers of the dtype {dtype}: {error}") from error
-
-
-def _array(line: Line, type: ArrayType) -> Array:
-    """The nested lists of a small constant of this type."""
-    if type.size > INLINE_SIZE:
-        raise line.expected(f"a digest, as more than {INLINE_SIZE} elements have one")
-    if type.size == 0:
-        line.expect("[")
-        line.expect("]")
-        return np.zeros(type.shape, type.dtype)
-    return _read(line, _entries(line, type.dtype, type.shape), type.dtype).reshape(type.shape)
-
-
-def _entries(line: Line, dtype: DType, shape: Shape) -> list[str]:
-    assert len(shape) <= MOST_AXES  # limits the recursion
-    if not shape:
-        in_pair = dtype.kind == "c"
-        if in_pair:
-            line.expect("(")
-        texts = _entry(line, dtype)
-        if in_pair:
-            line.expect(")")
-        return texts
-    texts = []
-    for index in range(shape[0]):
-        line.expect("," if index else "[")
-        texts += _entries(line, dtype, shape[1:])
-    line.expect("]")
-    return texts
-
-
-def _number(line: Line, text: str) -> int | float:
-    """A number among parameters."""
-    if len(text) > LONGEST_NUMBER or text.startswith(("0x", "-0x")):
-        raise line.error(f"expected a decimal number of at most {LONGEST_NUMBER} digits, found {text[:40]}")
-    number = int(text) if text.removeprefix("-").isdecimal() else float(text)
-    if isinstance(number, int) and number.bit_length() > LONGEST_INT:
-        raise line.error(f"expected an integer of at most {LONGEST_INT} bits, found {text[:40]}…")
-    return number
-
-
-def _string(line: Line) -> str:
-    text = line.take("string", "a string")
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise line.error(f"expected a string as in JSON: {error}") from error
-    return str(found)
 
 
 def _location(comment: str) -> Location | None:

@@ -14,7 +14,7 @@ from ...compiler.dtypes import is_inexact
 from ...compiler.errors import ParseError
 from ...compiler.frontend.traced_program import ArrayOutput, path_names
 from ...compiler.ir import Constant, Graph, Param
-from ...compiler.text.parser import UnknownConstant, parse_to_show
+from ...compiler.text.incomplete_text import UnknownConstant, parse_to_show
 from ...compiler.text.printer import HEADER, graph_constants, graph_functions
 from ...compiler.text.units import show_bytes
 from ...runtime.artifact.artifact import Artifact
