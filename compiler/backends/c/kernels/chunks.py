@@ -16,7 +16,9 @@ from ....symbolic_size import SymbolicSize, is_known, min_expr, quotient
 from ..parameters import STACK
 from ..sizes import factor_text, place_text, size_parameters, size_text, size_variable
 from ..types import c_type, element_type
-from .loops import Writer, most, rows_in, variables
+from .accumulators import most
+from .expressions import variables
+from .loops import Writer, rows_in
 from .reductions import Gathering, gathering
 
 

@@ -1,98 +1,45 @@
-"""Loop nests as C: statements, vectorised loops, and the variables of reductions."""
+"""`Writer`: loop nests as C: statements, and loops on vectors."""
 
-from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ....affine import Affine, Variable, of
-from ....dtypes import DType, is_inexact, kind, real_dtype
-from ....ir import Call, Location
-from ....loops.building import MOST_COLUMNS, PART
+from ....dtypes import DType, is_inexact, real_dtype
 from ....loops.nest import (
     Accumulate,
     Accumulator,
     Apply,
     Begin,
-    Between,
     Block,
     Choose,
-    Clamped,
-    Condition,
     Expression,
-    Fold,
     Let,
-    Literal,
     Load,
     Local,
     Loop,
-    Position,
-    Result,
     Row,
     Statement,
     Store,
 )
 from ....loops.walk import accumulated, at_value, statements, used
-from ....symbolic_size import SymbolicSize, is_known, is_one, typical
-from ....text.printer import location_text
-from ..expression import expression as elementwise
-from ..expression import functions_in
-from ..layout import bare, comment_line
-from ..literals import c_literal
-from ..sizes import factor_text, place_text, size_text
+from ....symbolic_size import SymbolicSize, is_known, is_one
+from ..layout import bare
+from ..sizes import place_text, size_text
 from ..types import c_type, element_type
-from .reductions import (
-    Gathering,
-    added,
-    equals,
-    folded,
-    gathering,
-    is_search,
-    longest,
-    merged,
-    replaces,
-    result,
-)
-
-INDENT = "    "
-
-SHORT = 64
-"""A short inner loop with fewer iterations than this runs on narrow vectors, if the widest would leave a remainder:
-the remainder runs one by one and would take longer than everything else."""
-
-LANES = 4
-"""The iterations that a narrow vector computes at once."""
+from .accumulators import AccumulatorWriter, most
+from .expressions import condition_text, variables
+from .reductions import equals, gathering, is_search, longest, replaces
+from .vectors import LANES, SHORT, may_be_short, runs_on_vectors, widest
 
 
 @dataclass(slots=True)
-class Writer:
+class Writer(AccumulatorWriter):
     """Writes the statements of one function."""
 
-    lines: list[str] = field(default_factory=list[str])
-    needs: set[str] = field(default_factory=set[str])
-    """The C functions that are called."""
-    depth: int = 1
-    shown: Location | None = None
-    blocks: set[Accumulator] = field(default_factory=set[Accumulator])
-    """The accumulators that currently add to the variables of a block."""
-    searched: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
-    """Where the numbers of a block are stored that are searched for the extreme one."""
-    gathers: dict[Accumulator, Gathering] = field(default_factory=dict[Accumulator, Gathering])
-    """How accumulators are kept of which a chunk has a part."""
     is_repeated: bool = False
     """Whether the current statements are in a loop."""
     narrowed: set[str] = field(default_factory=set[str])
     """The locals that a conversion has rounded to fewer bits."""
-
-    def line(self, text: str) -> None:
-        self.lines.append(f"{INDENT * self.depth}{text}" if text else "")
-
-    @contextmanager
-    def braces(self, head: str) -> Generator[None]:
-        self.line(f"{head} {{".lstrip())
-        self.depth += 1
-        yield
-        self.depth -= 1
-        self.line("}")
 
     def rows(self, outermost: Statement) -> None:
         """Memory for values that the loops in an outermost statement store for later ones."""
@@ -121,54 +68,6 @@ class Writer:
                 self.accumulate(statement)
             case Loop():
                 self.loop(statement)
-
-    def comment(self, call: Call | None) -> None:
-        """The user's line, if it changes."""
-        if call is not None and call.location is not None and call.location != self.shown:
-            self.shown = call.location
-            self.line(comment_line(location_text(call.location)))
-
-    # ---- expressions -----------------------------------------------------------------------------------
-
-    def text(self, expression: Expression) -> str:
-        match expression:
-            case Local():
-                return expression.name
-            case Literal():
-                return c_literal(expression.constant.array)
-            case Position():
-                return self.position(expression)
-            case Load():
-                return f"{expression.buffer.name}[{place_text(expression.place)}]"
-            case Apply():
-                found = elementwise(expression.call, [self.text(operand) for operand in expression.operands])
-                self.needs |= found.needs
-                return found.text
-            case Clamped():
-                return self.clamped(expression)
-            case Fold():
-                return self.called(
-                    folded(expression.op, expression.dtype, [self.text(x) for x in expression.operands])
-                )
-            case Result():
-                how = gathering(expression.accumulator)
-                names = variables(expression.accumulator, how, "", expression.place)
-                return self.called(result(expression.accumulator, how, names, expression.dtype))
-
-    def called(self, text: str) -> str:
-        self.needs |= functions_in(text)
-        return text
-
-    def position(self, expression: Position) -> str:
-        place = place_text(expression.place)
-        return f"({c_type(expression.dtype)}){place if place.isidentifier() else f'({place})'}"
-
-    def clamped(self, expression: Clamped) -> str:
-        number, last = self.text(expression.number), size_text(expression.last)
-        if kind(expression.number.dtype) == "u":
-            most = f"(uint64_t)({last})" if isinstance(expression.last, SymbolicSize) else f"{last}u"
-            return f"{number} > {most} ? {last} : (int64_t){number}"
-        return f"{number} < 0 ? 0 : {number} > {last} ? {last} : {number}"
 
     # ---- numbers with a name ---------------------------------------------------------------------------
 
@@ -204,73 +103,6 @@ class Writer:
             self.statements(choice.else_body)
             self.line(f"{name} = {bare(self.text(choice.otherwise))};")
 
-    # ---- reductions ------------------------------------------------------------------------------------
-
-    def begin(self, accumulator: Accumulator) -> None:
-        self.declare(accumulator, gathering(accumulator), "")
-
-    def declare(self, accumulator: Accumulator, how: Gathering, suffix: str) -> None:
-        """Declares variables of empty accumulators."""
-        for name, part in zip(variables(accumulator, how, suffix), how.parts, strict=True):
-            if accumulator.size is None:
-                self.line(f"{c_type(part.dtype)} {name} = {part.initial};")
-            else:
-                self.line(f"{element_type(part.dtype)} {name}[{most(accumulator.size)}];")
-        self.fill(accumulator, how, suffix)
-
-    def part_begins(self, accumulator: Accumulator, how: Gathering) -> None:
-        """Like `declare`, but many results are accumulated where the caller says."""
-        if accumulator.size is None:
-            self.declare(accumulator, how, "")
-            return
-        for name, part in zip(variables(accumulator, how), how.parts, strict=True):
-            self.line(f"{element_type(part.dtype)} *restrict {name} = {name}_part;")
-        self.fill(accumulator, how, "")
-
-    def fill(self, accumulator: Accumulator, how: Gathering, suffix: str) -> None:
-        if accumulator.size is None:
-            return
-        with self.each(accumulator):
-            for name, part in zip(variables(accumulator, how, suffix), how.parts, strict=True):
-                self.line(f"{name}[c] = {part.initial};")
-
-    def each(self, accumulator: Accumulator) -> AbstractContextManager[None]:
-        """A loop over the places c of an accumulator with many results; none for an accumulator with one."""
-        if accumulator.size is None:
-            return nullcontext()
-        return self.braces(f"for (long c = 0; c < {size_text(accumulator.size)}; c++)")
-
-    def accumulate(self, statement: Accumulate) -> None:
-        accumulator, value = statement.accumulator, self.text(statement.expression)
-        self.comment(accumulator.call)
-        how, suffix = self.now(accumulator)
-        at = "" if statement.at is None else place_text(statement.at)
-        if not isinstance(statement.expression, Local) and how.clause != "+":
-            name = f"{accumulator.name}_next"
-            self.line(f"const {c_type(accumulator.dtype)} {name} = {bare(value)};")
-            value = name
-        if accumulator in self.blocks and accumulator in self.searched:
-            self.line(f"{self.searched[accumulator]} = {value};")
-        for line in added(accumulator, how, variables(accumulator, how, suffix, statement.place), value, at):
-            self.line(self.called(line))
-
-    def now(self, accumulator: Accumulator) -> tuple[Gathering, str]:
-        """How an accumulator is kept at the moment, and the suffix of its variables."""
-        how = self.gathers.get(accumulator) or gathering(accumulator)
-        if accumulator in self.blocks:
-            assert how.blocks is not None
-            return how.blocks, "_block"
-        return how, ""
-
-    def merge(self, accumulator: Accumulator, how: Gathering, other: Gathering, suffix: str) -> None:
-        """Add the contents of other variables."""
-        place = None if accumulator.size is None else "c"
-        names = variables(accumulator, how, "", place)
-        with self.each(accumulator):
-            others = variables(accumulator, other, suffix, None if "[" in suffix else place)
-            for line in merged(accumulator, how, names, others):
-                self.line(self.called(line))
-
     # ---- loops -----------------------------------------------------------------------------------------
 
     def loop(self, loop: Loop, bounds: tuple[str, str] | None = None) -> None:
@@ -281,7 +113,7 @@ class Writer:
         low, end = bounds or (size_text(loop.variable.low), size_text(loop.variable.high + 1))
         if loop.is_unrolled:
             self.line(f"#pragma GCC unroll {loop.variable.extent}")
-            self.turns(loop, low, end, None)
+            self.iterations(loop, low, end, None)
             return
         vectors = runs_on_vectors(loop)
         if vectors:
@@ -296,7 +128,7 @@ class Writer:
             gathered = [a for a in accumulated(loop.body) if a.size is not None and a not in inner]
         in_blocks = [a for a in gathered if self.now(a)[0].blocks is not None]
         if not in_blocks:
-            self.turns(loop, low, end, gathered if vectors else None, is_any=bounds is None)
+            self.iterations(loop, low, end, gathered if vectors else None, is_any=bounds is None)
         elif bounds is None and is_known(loop.variable.extent <= min(map(longest, in_blocks))):
             with self.braces(""):
                 self.block(loop, low, end, gathered if vectors else None, in_blocks, is_any=True)
@@ -354,7 +186,7 @@ class Writer:
         for search in searches:
             self.keep(search, loop, low, min(map(longest, in_blocks)))
         self.blocks |= set(in_blocks)
-        self.turns(loop, low, end, gathered, is_any=is_any)
+        self.iterations(loop, low, end, gathered, is_any=is_any)
         self.blocks -= set(in_blocks)
         for accumulator in in_blocks:
             if is_search(accumulator):
@@ -395,7 +227,7 @@ class Writer:
             assert search.at is not None
             self.line(f"{at} = {place_text(search.at.at(variable, of(first)))};")
 
-    def turns(
+    def iterations(
         self,
         loop: Loop,
         low: str,
@@ -409,20 +241,20 @@ class Writer:
         With `is_any` there are as many as the symbolic extent of the loop, or as remain of it.
         """
         if gathered is None:
-            self.each_turn(loop, low, end)
+            self.each_iteration(loop, low, end)
             return
         if is_any and self.is_repeated and may_be_short(loop):
             length = operand(end) if low == "0" else f"({end} - {operand(low)})"
             with self.braces(f"if ({length} < {SHORT} && {length} % {widest(loop)} >= {LANES})"):
                 self.line(f"#pragma omp simd simdlen({LANES}){self.clauses(gathered)}")
-                self.each_turn(loop, low, end)
+                self.each_iteration(loop, low, end)
             with self.braces("else"):
-                self.turns(loop, low, end, gathered)
+                self.iterations(loop, low, end, gathered)
             return
         self.line(f"#pragma omp simd{self.clauses(gathered)}")
-        self.each_turn(loop, low, end)
+        self.each_iteration(loop, low, end)
 
-    def each_turn(self, loop: Loop, low: str, end: str) -> None:
+    def each_iteration(self, loop: Loop, low: str, end: str) -> None:
         before, self.is_repeated = self.is_repeated, True
         with self.braces(f"for (long {loop.variable} = {low}; {loop.variable} < {end}; {loop.variable}++)"):
             self.statements(loop.body)
@@ -442,32 +274,6 @@ def rows_in(outermost: Statement) -> list[Row]:
     return [buffer for buffer in used((outermost,)).buffers if isinstance(buffer, Row)]
 
 
-def most(size: int | None) -> int | None:
-    """The entries of an array on the stack, for an unknown size the maximum; None if there may be too many."""
-    if not isinstance(size, SymbolicSize):
-        return size
-    return next((limit for limit in (PART, MOST_COLUMNS) if is_known(size <= limit)), None)
-
-
-def variables(
-    accumulator: Accumulator, how: Gathering, suffix: str = "", place: Affine | str | None = None
-) -> list[str]:
-    """The names of the variables of an accumulator; for one with many results, the elements at a place."""
-    at = "" if place is None else f"[{place_text(place) if isinstance(place, Affine) else place}]"
-    return [f"{accumulator.name}{part.suffix}{suffix}{at}" for part in how.parts]
-
-
-def condition_text(condition: Condition) -> str:
-    """A condition as C."""
-    place = place_text(condition.place)
-    if not isinstance(condition, Between):
-        return f"({place}) % {factor_text(condition.step)} == 0"
-    low, high = condition.low, condition.high
-    above = [] if is_known(condition.place.low >= low) else [f"{place} >= {size_text(low)}"]
-    below = [] if is_known(condition.place.high < high) else [f"{place} < {size_text(high)}"]
-    return " && ".join([*above, *below])
-
-
 def operand(text: str) -> str:
     """An expression that can follow any operator."""
     return text if text.isidentifier() or text.isdigit() else f"({text})"
@@ -485,32 +291,3 @@ def can_load_again(expression: Expression, loop: Loop) -> bool:
         return False
     computed = {s.local.name for s in statements(loop.body) if isinstance(s, Let | Choose)}
     return not any(variable.name in computed for variable in expression.place.variables)
-
-
-def may_be_short(loop: Loop) -> bool:
-    """Whether a loop has few iterations for typical sizes and an unknown number otherwise."""
-    extent = loop.variable.extent
-    return isinstance(extent, SymbolicSize) and typical(extent) < SHORT
-
-
-def widest(loop: Loop) -> int:
-    """The number of iterations that the widest vectors of processors compute at once."""
-    inner = list(statements(loop.body))
-    dtypes = [a.dtype for a in accumulated(loop.body)]
-    dtypes += [s.local.dtype for s in inner if isinstance(s, Let | Choose)]
-    dtypes += [s.buffer.dtype for s in inner if isinstance(s, Store)]
-    return max(64 // max(real_dtype(dtype).itemsize for dtype in dtypes), 2 * LANES)
-
-
-def runs_on_vectors(loop: Loop) -> bool:
-    """Whether several iterations of a loop may run at once: none depends on another, except for sums and the like."""
-    inner = list(statements(loop.body))
-    if is_known(loop.variable.extent <= 2) or any(isinstance(s, Loop) and not s.is_unrolled for s in inner):
-        return False
-    if any(isinstance(s, Begin) and any(a.size is not None for a in s.accumulators) for s in inner):
-        return False
-    for accumulator in accumulated(loop.body):
-        how = gathering(accumulator)
-        if accumulator.size is None and (how.blocks or how).clause is None:
-            return False
-    return True
