@@ -58,6 +58,7 @@ class ValueRanges:
         self._producer, self._noted = producer, noted
         self._depth = 0
         self._found: dict[Value, Interval | None] = {}
+        self._worst: dict[Value, Interval] = {}
 
     def of(self, value: Value) -> Interval | None:
         """Bounds of all entries, if the `facts` hold; None if nothing is known."""
@@ -66,6 +67,27 @@ class ValueRanges:
             self._found[value] = self._of(value) if self._depth < _DEEPEST else None
             self._depth -= 1
         return self._found[value]
+
+    def at_most(self, value: Value) -> Any:
+        """The greatest entry at most, if the `facts` hold; None if nothing is known."""
+        high = self._at_worst(value)[1]
+        return None if _may_overflow(high) else high
+
+    def _at_worst(self, value: Value) -> Interval:
+        """Bounds of all entries, those of the dtype if nothing else is known: for what compares them."""
+        found = self.of(value) or self._worst.get(value)
+        if found is not None:
+            return found
+        call = self._producer(value)
+        limits = np.iinfo(value.dtype)
+        found = int(limits.min), int(limits.max)
+        if call is not None and call.op in _CHOICES and self._depth < _DEEPEST:
+            self._depth += 1
+            low, high = map(self._at_worst, call.inputs)
+            found = _least(low, high) if call.op == "minimum" else _greatest(low, high)
+            self._depth -= 1
+        self._worst[value] = found
+        return found
 
     def _of(self, value: Value) -> Interval | None:
         if isinstance(value, Constant):
@@ -103,22 +125,11 @@ class ValueRanges:
             return self.of(call.inputs[0])
         if op not in _ARITHMETIC or not is_integer(value.dtype):
             return None
+        if op in _CHOICES:
+            return _ARITHMETIC[op](*map(self._at_worst, call.inputs))
         inputs = [self.of(one) for one in call.inputs]
         needed = inputs[1:] if op in _LIMITS else inputs
-        if any(one is None for one in needed):
-            return self._between(call, inputs) if op == "minimum" else None
-        return _ARITHMETIC[op](*inputs)
-
-    def _between(self, call: Call, inputs: Sequence[Interval | None]) -> Interval | None:
-        """Of ``minimum(maximum(x, low), high)``, where nothing is known about ``x``."""
-        for inner, high in zip(call.inputs, reversed(inputs), strict=True):
-            made = self._producer(inner)
-            if high is None or made is None or made.op != "maximum":
-                continue
-            low = next((found for found in map(self.of, made.inputs) if found is not None), None)
-            if low is not None:
-                return _clipped(None, low, high)
-        return None
+        return None if any(one is None for one in needed) else _ARITHMETIC[op](*inputs)
 
     def _total(self, call: Call) -> Interval | None:
         """Of sums: of all entries along axes, or of the first ones along an axis."""
@@ -224,6 +235,8 @@ _OWN: Final[Mapping[str, Callable[[Call], Interval]]] = {
     "size": lambda call: (int_param(call, "of"), int_param(call, "of")),
 }
 """The bounds do not depend on those of operands."""
+_CHOICES: Final = frozenset({"maximum", "minimum"})
+"""They give one of their operands."""
 _LIMITS: Final = frozenset({"clip", "remainder"})
 """These need no bounds of their first operand."""
 _ARITHMETIC: Final[Mapping[str, Callable[..., Interval | None]]] = {

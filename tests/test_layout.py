@@ -73,6 +73,7 @@ FOLDERS = """
     passes
     passes/sparsity
     passes/lowering
+    passes/padding
     passes/rerolling
     passes/simplifications
     passes/simplification

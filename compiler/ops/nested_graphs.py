@@ -5,6 +5,8 @@ from typing import TypeVar
 
 from ..builder import Builder, current_builder, recording
 from ..dtypes import is_inexact
+from ..errors import DataDependentShapeError
+from ..free_sizes import names_bound_in, sizes_in_param
 from ..interpreter import depends_on
 from ..ir import ArrayType, Call, Constant, Graph, Value
 from ..op import has_effect
@@ -32,6 +34,17 @@ def rearranged(graph: Graph, inputs: Sequence[int | ArrayType], outputs: Sequenc
     values = tuple(graph.inputs[i] if isinstance(i, int) else Value(i) for i in inputs)
     names = tuple(graph.input_names[i] if isinstance(i, int) else "unused" for i in inputs)
     return Graph(graph.name, values, graph.calls, tuple(graph.outputs[i] for i in outputs), names)
+
+
+def refuse_own_lengths(forward: Graph, kept: Sequence[Value]) -> None:
+    """`DataDependentShapeError` if what a graph keeps for its derivative is as long as each run of it finds out."""
+    own = names_bound_in(forward)
+    for value in kept if own else ():
+        if own & {str(one) for size in sizes_in_param(value.shape) for one in size.sizes}:
+            raise DataDependentShapeError(
+                f"the derivative of a loop or a branch keeps arrays {value.type}, each of another length: use "
+                "np.where(mask, x, 0) in it, which keeps the shape, or forward mode"
+            )
 
 
 def needed_calls(

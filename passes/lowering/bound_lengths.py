@@ -57,11 +57,11 @@ def _in_param(param: Param, known: Mapping[str, Any], names: set[str]) -> Param:
 def _maximum(count: Value, maker: Callable[[Value], Call | None], known: Mapping[str, Any]) -> Any:
     """The most that a number is, without the names of lengths that the program finds out; None if that is unknown."""
     ranges = ValueRanges(lambda value: None if isinstance(value, Constant) else maker(value))
-    found = ranges.of(count)
+    found = ranges.at_most(count)
     if found is None or not all(map(is_known, ranges.facts)):
         return None
     try:
-        high = largest(found[1], known)
+        high = largest(found, known)
     except ValueError:
         return None
     return min_expr(high, 0) if is_known(high <= 0) else high

@@ -1,20 +1,23 @@
 """Compute with masks what only looks at the elements that a mask selects."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from ...compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise, reduced_axes
 from ...compiler.builder import bind, bind_all
-from ...compiler.dtypes import DType
-from ...compiler.free_sizes import bound_size, bound_sizes, names_bound_in
-from ...compiler.ir import Call, Constant, Graph, Param, Value, called
+from ...compiler.dtypes import DType, is_inexact
+from ...compiler.free_sizes import bound_size, bound_sizes
+from ...compiler.ir import Call, Constant, Graph, Param, Value
 from ...compiler.params import ints_param
 from ...compiler.symbolic_size import is_known, is_one, same_shape
-from ...compiler.value_ops import add, broadcast_to, constant, gather, moveaxis, reshape, where
+from ...compiler.value_ops import add, broadcast_to, constant, moveaxis, reshape, where
+from ..padding.neutral_elements import NEUTRAL
 from ..rewrite import Rewriter
+from .lengths_in_nested import in_nested
 from .remove_dead_code import remove_dead_code
 
 
@@ -39,9 +42,9 @@ def mask_selections(graph: Graph, *, is_differentiated: bool = False) -> Graph:
     array remains, as of ``x[m]`` that is returned, stays as it is.
 
     What a function is at elements that are not selected does not matter. It may be infinite there: where derivatives
-    may be asked for later, as `is_differentiated` says, another element stands in their place.
+    may be asked for later, as `is_differentiated` says, a number without derivative stands in their place.
     """
-    graph = mask_in_nested(graph, is_differentiated=is_differentiated)
+    graph = in_nested(graph, partial(mask_selections, is_differentiated=is_differentiated))
     kept: set[str] = set()
     while True:
         sizes = {str(size) for size in bound_sizes(graph)} - kept
@@ -52,25 +55,6 @@ def mask_selections(graph: Graph, *, is_differentiated: bool = False) -> Graph:
         if not left:
             return masked
         kept |= left
-
-
-def mask_in_nested(graph: Graph, *, is_differentiated: bool = False) -> Graph:
-    """The graph with `mask_selections` of the graphs that its calls hold, such as the bodies of loops."""
-    if not any(map(names_bound_in, called(graph.calls))):
-        return graph
-
-    def masked(param: Param) -> Param:
-        if isinstance(param, Graph):
-            return mask_selections(param, is_differentiated=is_differentiated)
-        return tuple(map(masked, param)) if isinstance(param, tuple) else param
-
-    calls = (
-        replace(call, params={name: masked(param) for name, param in call.params.items()})
-        if any(map(names_bound_in, called((call,))))
-        else call
-        for call in graph.calls
-    )
-    return replace(graph, calls=tuple(calls))
 
 
 @dataclass(frozen=True)
@@ -173,14 +157,23 @@ class _Masker(Rewriter):
             made = moveaxis(call.inputs[0], axis, 0)
         else:
             inputs = [self.whole.get(value, value) for value in call.inputs]
+            if is_elementwise(call):
+                entering = [value not in self.mask for value in call.inputs]
+                inputs = [
+                    self._sheltered(value, mask, call.outputs[0].ndim) if enters else value
+                    for value, enters in zip(inputs, entering, strict=True)
+                ]
             params = dict(call.params)
             if call.op in ("broadcast_to", "reshape"):
                 params["shape"] = (mask.value.type.size, *call.outputs[0].shape[1:])
             (made,) = bind_all(call.op, *inputs, **params)
-        if call.op == "gather" and self.is_differentiated:
-            first = gather(made, [bind("argmax", mask.value, axis=0)], (0,))
-            return where(_beside(mask.value, made), made, broadcast_to(first, made.shape))
-        return made
+        return self._sheltered(made, mask, made.ndim) if call.op in ("broadcast_to", "gather") else made
+
+    def _sheltered(self, value: Value, mask: _Mask, ndim: int) -> Value:
+        """What enters, with a number in place of what is not selected, where derivatives may be asked for later."""
+        if not self.is_differentiated or not is_inexact(value.dtype) or isinstance(value, Constant):
+            return value
+        return where(reshape(mask.value, (*mask.value.shape, *(1,) * (ndim - 1))), value, 1)
 
 
 def _beside(mask: Value, value: Value) -> Value:
@@ -201,14 +194,6 @@ def _reduced(neutral: Callable[[DType], Any], op: str) -> Callable[..., Value | 
         return bind(op, chosen, **params)
 
     return rule
-
-
-def _lowest(dtype: DType) -> Any:
-    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min if dtype.kind in "iu" else False
-
-
-def _highest(dtype: DType) -> Any:
-    return np.inf if dtype.kind == "f" else np.iinfo(dtype).max if dtype.kind in "iu" else True
 
 
 def _written(masker: _Masker, inputs: Sequence[Value], params: Mapping[str, Any]) -> Value | None:
@@ -233,11 +218,6 @@ def _are_positions(masker: _Masker, places: Value, x: Value) -> bool:
 
 
 _RULES: Final[Mapping[str, Callable[..., Value | None]]] = {
-    "all": _reduced(lambda dtype: True, "all"),
-    "any": _reduced(lambda dtype: False, "any"),
-    "max": _reduced(_lowest, "max"),
-    "min": _reduced(_highest, "min"),
-    "prod": _reduced(lambda dtype: 1, "prod"),
     "scatter": _written,
-    "sum": _reduced(lambda dtype: 0, "sum"),
+    **{op: _reduced(neutral, op) for op, neutral in NEUTRAL.items()},
 }

@@ -2,17 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from ...compiler.builder import Builder, as_tuple, recording
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import InternalError, TracemillError
+from ...compiler.free_sizes import size_names
 from ...compiler.ir import Call, Graph, Value
 from ...compiler.op import DifferentiateGraph, Rebuilt, lookup
 from ...compiler.value_ops import zeros_like
 from ..lowering.decompose import decompose_without
 from ..nested import rule_params
-from ..simplification.mask_selections import mask_in_nested
+from ..simplification.lengths_in_nested import in_nested
+from ..simplification.mask_selections import mask_selections
+from ..simplification.pad_lengths import pad_lengths
 from .squared_lengths import squared_length_tangent
 
 
@@ -37,7 +41,10 @@ def jvp(
             multiply_1: f64[] = multiply(dx, cos_1)
             return sin_1, multiply_1
     """
-    graph = mask_in_nested(decompose_without(graph, lambda op: op.jvp), is_differentiated=True)
+    graph = in_nested(
+        decompose_without(graph, lambda op: op.jvp), partial(_with_one_length, recurse is not None)
+    )
+    graph = pad_lengths(graph, names=_scanned_lengths(graph), is_differentiated=True)
     marked = [is_inexact(v.dtype) for v in graph.inputs] if wrt is None else list(wrt)
     tangent_of: dict[Value, Value] = {
         v: Value(v.type) for v, m in zip(graph.inputs, marked, strict=True) if m
@@ -79,6 +86,25 @@ def jvp(
         pushed = [v for v, is_wanted in zip(primals_out, wanted, strict=True) if is_wanted]
         tangents_out = tuple(tangent_of[v] if v in tangent_of else zeros_like(v) for v in pushed)
     return Graph(f"{graph.name}_jvp", inputs, tuple(builder.calls), (*primals_out, *tangents_out), names)
+
+
+def _with_one_length(keeps: bool, graph: Graph) -> Graph:
+    """The body of a loop, or a branch, without the lengths that it finds out itself.
+
+    Those of whole selections always, and all if the derivative `keeps` what each iteration computes.
+    """
+    graph = mask_selections(graph, is_differentiated=True)
+    return pad_lengths(graph, is_differentiated=True) if keeps else graph
+
+
+_SCANS: Final = frozenset({"cumlogsumexp", "cummax", "cummin", "cumprod"})
+"""Their derivatives take a number of steps that follows from the length."""
+
+
+def _scanned_lengths(graph: Graph) -> set[str]:
+    """The names of the sizes of arrays along which a length must be bounded for the derivative."""
+    scans = (call for call in graph.calls if call.op in _SCANS)
+    return set[str]().union(*(size_names(call) for call in scans))
 
 
 def _jointly(graph: Graph, wrt: Sequence[bool], of: Sequence[bool]) -> tuple[Graph, None]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ...compiler.builder import bind
 from ...compiler.dtypes import is_complex, is_inexact
-from ...compiler.ir import Call, Constant, Value
+from ...compiler.ir import Call, Constant, Param, Value, exact
 from ...compiler.op import lookup
 from ...compiler.value_ops import (
     add,
@@ -65,11 +65,17 @@ def _are_alike(x: Value, y: Value, producers: Mapping[Value, Call], depth: int) 
         and a is not None
         and b is not None
         and a.op == b.op
-        and a.params == b.params
+        and _same_params(a.params, b.params)
         and lookup(a.op).effect is None
         and len(a.inputs) == len(b.inputs)
         and all(_are_alike(v, w, producers, depth - 1) for v, w in zip(a.inputs, b.inputs, strict=True))
     )
+
+
+def _same_params(a: Mapping[str, Param], b: Mapping[str, Param]) -> bool:
+    """Whether parameters are the same. Of sizes that may be equal, nothing is asked."""
+    keys = [{(name, exact(param)) for name, param in params.items()} for params in (a, b)]
+    return keys[0] == keys[1]
 
 
 def _tangent_of_hypot(

@@ -11,6 +11,7 @@ from ...compiler.value_ops import broadcast_to, moveaxis
 from ..lowering.decompose import decompose_without
 from ..nested import rule_params
 from ..simplification.mask_selections import mask_selections
+from ..simplification.pad_lengths import differing_lengths, pad_lengths
 
 
 def vmap(
@@ -35,6 +36,8 @@ def vmap(
             return multiply_1
     """
     graph = mask_selections(decompose_without(graph, lambda op: op.batch), is_differentiated=True)
+    names = differing_lengths(graph, [axis is not None for axis in in_axes])
+    graph = pad_lengths(graph, names=names, is_differentiated=True)
     recurse = partial(vmap, is_part=True) if is_part else vmap
     inputs = tuple(
         Value(_physical(v.type, axis, size)) for v, axis in zip(graph.inputs, in_axes, strict=True)

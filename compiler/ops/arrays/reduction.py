@@ -12,7 +12,7 @@ from ...dtypes import BOOL, INT64, DType, kind
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
 from ...op import JvpRule, Meaning, Op, TransposeRule, by_decomposition, not_linear, register, zero_derivative
-from ...symbolic_size import has_no_entries, min_expr
+from ...symbolic_size import has_no_entries, is_known, is_none, min_expr
 from ...value_ops import (
     broadcast_to,
     concatenate,
@@ -90,11 +90,15 @@ _reduction(
 def product_of_others(x: Value, axis: int) -> Value:
     """For each entry the product of all others along `axis`: of those before times those after, without division."""
     length = x.shape[axis]
-    if length == 0:
+    if is_none(length):
         return x
     one = full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), 1, x.dtype)
-    shifted_up = concatenate([one, slice_axis(x, 0, length - 1, axis)], axis)
-    shifted_down = concatenate([slice_axis(x, 1, length, axis), one], axis)
+    if is_known(length >= 1):
+        shifted_up = concatenate([one, slice_axis(x, 0, length - 1, axis)], axis)
+        shifted_down = concatenate([slice_axis(x, 1, length, axis), one], axis)
+    else:
+        shifted_up = slice_axis(concatenate([one, x], axis), 0, length, axis)
+        shifted_down = slice_axis(concatenate([x, one], axis), 1, length + 1, axis)
     before = bind("cumprod", shifted_up, axis=axis, reverse=False)
     return multiply(before, bind("cumprod", shifted_down, axis=axis, reverse=True))
 

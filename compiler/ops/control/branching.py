@@ -9,9 +9,10 @@ from ...errors import DTypeError, ShapeError
 from ...interpreter import depends_on, evaluate
 from ...ir import ArrayType, Graph, Value
 from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
+from ...symbolic_size import same_shape
 from ...value_ops import convert, equal, full, logical_not, maximum, minimum
 from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_examples
-from ..nested_graphs import graph_of, spread
+from ..nested_graphs import graph_of, refuse_own_lengths, spread
 
 FAMILY = "branching"
 
@@ -70,6 +71,8 @@ def _switch_jvp(
         results = bind_all("switch", *inputs, *given, branches=tuple(joint for joint, _ in parts))
         pushed = results[len(outputs) :]
     else:
+        for forward, _ in split:
+            refuse_own_lengths(forward, forward.outputs[len(outputs) :])
         forwards, linears, shared = _with_shared_residuals(split, len(outputs))
         results = bind_all("switch", *inputs, branches=forwards)
         known = [*(operands[place] for place in shared), *results[len(outputs) :]]
@@ -96,7 +99,7 @@ def _with_shared_residuals(
             if residual in places:
                 direct[places[residual]] = inner
                 continue
-            free = (i for i, slot in enumerate(slots) if slot == residual.type and i not in mine)
+            free = (i for i, slot in enumerate(slots) if _is_same(slot, residual.type) and i not in mine)
             slot = next(free, len(slots))
             if slot == len(slots):
                 slots.append(residual.type)
@@ -113,6 +116,11 @@ def _with_shared_residuals(
         inputs += linear.inputs[len(forward.outputs) - count :]
         linears.append(Graph(linear.name, tuple(inputs), linear.calls, linear.outputs))
     return tuple(forwards), tuple(linears), shared
+
+
+def _is_same(one: ArrayType, other: ArrayType) -> bool:
+    """Whether two types are the same for all sizes."""
+    return one.dtype == other.dtype and same_shape(one.shape, other.shape)
 
 
 def _filling(forward: Graph, count: int, slots: Sequence[ArrayType], mine: dict[int, Value]) -> Graph:

@@ -13,13 +13,12 @@ from ...batching import leading
 from ...builder import bind_all, inline, not_recording
 from ...dtypes import is_inexact
 from ...error_state import quiet_unless_strict
-from ...errors import DataDependentShapeError, ShapeError
-from ...free_sizes import names_bound_in, sizes_in_param
+from ...errors import ShapeError
 from ...interpreter import Interpreter, depends_on
 from ...ir import ArrayType, Graph, Value
 from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...value_ops import add, broadcast_to, moveaxis, zeros_like
-from ..nested_graphs import graph_of, needed_calls, rearranged, spread, spreading
+from ..nested_graphs import graph_of, needed_calls, rearranged, refuse_own_lengths, spread, spreading
 
 FAMILY = "scan"
 
@@ -138,17 +137,6 @@ def _joint(
     return [by_place[i] for i in range(count)], [by_place[i] for i in range(count, len(joint.outputs))]
 
 
-def _refuse_own_lengths(forward: Graph, stacked: Sequence[Value]) -> None:
-    """`DataDependentShapeError` if what the steps keep for the derivative is as long as each step finds out."""
-    own = names_bound_in(forward)
-    for value in stacked if own else ():
-        if own & {str(one) for size in sizes_in_param(value.shape) for one in size.sizes}:
-            raise DataDependentShapeError(
-                f"the derivative of a loop keeps arrays {value.type} of its iterations, each of another length: use "
-                "np.where(mask, x, 0) in the loop, which keeps the shape, or forward mode"
-            )
-
-
 def _split(
     inputs: Sequence[Value],
     given: Sequence[Value],
@@ -167,7 +155,7 @@ def _split(
     # Values that are stacked or sliced anyway need not be stacked again for the derivative.
     known = dict(zip(forward.inputs[consts + carried :], inputs[consts + carried :], strict=True))
     stacked = [value for value in residuals if value in varying and value not in known]
-    _refuse_own_lengths(forward, stacked)
+    refuse_own_lengths(forward, stacked)
     ys = forward.outputs[carried:count]
     new = [value for value in stacked if value not in ys]
     step = Graph(

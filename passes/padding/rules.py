@@ -1,0 +1,10 @@
+"""`RULES`: what a call computes of arrays of which only the first entries count, by op."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from . import computing, indexing, moving
+from .padded_lengths import Rule
+
+RULES: Final[Mapping[str, Rule]] = {**computing.RULES, **indexing.RULES, **moving.RULES}
+"""A call without a rule keeps the lengths as they are."""

@@ -1,0 +1,26 @@
+"""`in_nested`: what becomes of the graphs in a graph, such as the bodies of loops, that find out lengths."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...compiler.free_sizes import names_bound_in
+from ...compiler.ir import Graph, Param, called
+
+
+def in_nested(graph: Graph, transform: Callable[[Graph], Graph]) -> Graph:
+    """The graph with `transform` of the graphs that its calls hold, as far as they find out lengths."""
+    if not any(map(names_bound_in, called(graph.calls))):
+        return graph
+
+    def transformed(param: Param) -> Param:
+        if isinstance(param, Graph):
+            return transform(param)
+        return tuple(map(transformed, param)) if isinstance(param, tuple) else param
+
+    calls = (
+        replace(call, params={name: transformed(param) for name, param in call.params.items()})
+        if any(map(names_bound_in, called((call,))))
+        else call
+        for call in graph.calls
+    )
+    return replace(graph, calls=tuple(calls))

@@ -1,0 +1,171 @@
+"""Batches, and derivatives of loops, of what is computed with arrays whose lengths depend on values."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.errors import DataDependentShapeError
+
+X = np.random.default_rng(0).normal(size=(4, 7))
+Y = X[::-1] * 2
+ANY = np.array([0, 3, 9, -2])
+INSIDE = np.array([1, 3, 6, -2])
+
+Case = tuple[Callable[..., Any], tuple[Any, ...]]
+
+REDUCED: dict[str, Case] = {
+    "sum": (lambda x, k: x[:k].sum(), (X, ANY)),
+    "mean": (lambda x, k: x[k:].mean(), (X, INSIDE)),
+    "std": (lambda x, k: x[:k].std(), (X, INSIDE)),
+    "max": (lambda x, i, j: np.max(x[i:j]), (X, np.array([1, 3, 2, 0]), np.array([4, 4, 7, 2]))),
+    "argmax": (lambda x, k: x[np.argmax(np.abs(x[k:])) + k % 7] ** 2, (X, INSIDE)),
+    "dot": (lambda x, y, k: np.dot(x[:k], y[:k]), (X, Y, ANY)),
+    "outer": (lambda x, y, k: (np.outer(x[:k], y[k:]) ** 2).sum(), (X, Y, ANY)),
+    "prod": (lambda x: np.prod(x[x > 0]), (X,)),
+    "smallest": (lambda x: np.sort(x[x > 0])[0], (X,)),
+    "descending": (lambda x: (np.sort(x[x > 0])[::-1] * np.arange(np.count_nonzero(x > 0))).sum(), (X,)),
+    "last": (lambda x: x[x > 0][-1], (X,)),
+    "differences": (lambda x: (np.diff(x[x > 0]) ** 2).sum(), (X,)),
+    "joined": (lambda x: (np.cumsum(np.concatenate([x[x > 0], x[x < 0.5]])) ** 2).sum(), (X,)),
+    "with_steps": (lambda x, k: (np.cumsum(x[k::2]) ** 2).sum(), (X, ANY)),
+    "backwards": (lambda x, k: (np.cumsum(x[k::-1]) ** 2).sum(), (X, ANY)),
+    "logarithm": (lambda x, k: np.log(x[:k] ** 2).sum() * x[0], (X, ANY)),
+    "raveled": (lambda x, k: (np.cumsum(np.outer(x[:k], x[k:]).ravel()) ** 2).sum(), (X, ANY)),
+    "mask_of_selected": (lambda x: (x[x > -0.5][x[x > -0.5] < 0.5] ** 2).sum(), (X,)),
+    "length": (lambda x: len(x[x > 0]) * x[0], (X,)),
+}
+
+
+def differences(function: Callable[..., Any], x: Any, *others: Any) -> Any:
+    step = 1e-6
+    ends = [[function(x + sign * step * one, *others) for sign in (1, -1)] for one in np.eye(len(x))]
+    return [(high - low) / (2 * step) for high, low in ends]
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_a_batch_is_the_loop(name: str) -> None:
+    function, batch = REDUCED[name]
+    np.testing.assert_allclose(
+        tm.vmap(function)(*batch), [function(*one) for one in zip(*batch, strict=True)]
+    )
+
+
+@pytest.mark.parametrize("name", ["sum", "argmax", "logarithm", "joined", "prod"])
+def test_a_batch_of_derivatives_is_the_loop(name: str) -> None:
+    function, batch = REDUCED[name]
+    wanted = [differences(function, *one) for one in zip(*batch, strict=True)]
+    np.testing.assert_allclose(tm.vmap(tm.grad(function))(*batch), wanted, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("name", REDUCED)
+def test_a_compiled_batch_and_its_derivatives_are_the_loop(name: str, backend: str) -> None:
+    function, batch = REDUCED[name]
+    examples = list(zip(*batch, strict=True))
+    batched = tm.compile(tm.vmap(function), backend=backend)
+    np.testing.assert_allclose(batched(*batch), [function(*one) for one in examples])
+    wanted = [differences(function, *one) for one in examples]
+    gradients = tm.compile(tm.vmap(tm.grad(function)), backend=backend)
+    np.testing.assert_allclose(gradients(*batch), wanted, rtol=1e-5, atol=1e-7)
+    total = tm.compile(tm.grad(lambda *batch: tm.vmap(function)(*batch).sum()), backend=backend)
+    np.testing.assert_allclose(total(*batch), wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_new_arrays_of_bounded_length_have_batches() -> None:
+    def both(k: Any) -> Any:
+        k = np.minimum(k, 6)
+        return np.arange(k).sum() + np.ones(k).sum()
+
+    np.testing.assert_array_equal(tm.vmap(both)(np.arange(9)), [both(k) for k in range(9)])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.zeros(np.argmax(x) * 10**12).sum(),
+        lambda x: x[x > 0] * 2,
+        np.unique,
+    ],
+)
+def test_what_differs_in_length_or_has_no_bound_is_refused_with_the_line(
+    function: Callable[..., Any],
+) -> None:
+    with pytest.raises(
+        DataDependentShapeError, match=r"another length(.|\n)*test_batches_of_computed_lengths"
+    ):
+        tm.vmap(function)(X)
+
+
+# ---- loops and branches --------------------------------------------------------------------------------
+
+
+def eliminated(x: Any) -> Any:
+    """Each iteration has a slice of another length."""
+    y = np.outer(x, x) + 3 * np.eye(len(x))
+    k = np.argmin(x) * 0
+    while k < len(x) - 1:
+        y[k + 1 :, k:] -= np.outer(y[k + 1 :, k] / y[k, k], y[k, k:])
+        k = k + 1
+    return np.prod(np.diag(y))
+
+
+def in_a_branch(x: Any) -> Any:
+    if x[0] > 0:
+        return (x[x > 0] ** 2).sum()
+    return np.cumsum(x[np.argmax(x) :]).sum()
+
+
+@pytest.mark.parametrize(
+    ("backend", "function"),
+    [
+        ("numpy", eliminated),
+        ("numpy", in_a_branch),
+        pytest.param("c", eliminated, marks=pytest.mark.slow),
+        pytest.param("c", in_a_branch, marks=pytest.mark.slow),
+    ],
+)
+def test_loops_and_branches_have_batches_and_derivatives(
+    function: Callable[[Any], Any], backend: str
+) -> None:
+    batch = X[:3, :4]
+    np.testing.assert_allclose(tm.vmap(function)(batch), [function(x) for x in batch])
+    wanted = [differences(function, x) for x in batch]
+    of_one = tm.compile(tm.grad(function), backend=backend)
+    np.testing.assert_allclose(of_one(batch[0]), wanted[0], rtol=1e-5, atol=1e-7)
+    of_each = tm.compile(tm.vmap(tm.grad(function)), backend=backend)
+    np.testing.assert_allclose(of_each(batch), wanted, rtol=1e-5, atol=1e-7)
+    of_all = tm.compile(tm.grad(lambda rows: tm.vmap(function)(rows).sum()), backend=backend)
+    np.testing.assert_allclose(of_all(batch), wanted, rtol=1e-5, atol=1e-7)
+
+
+# ---- entries that do not count -------------------------------------------------------------------------
+
+NOTHING_THERE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "logarithm": lambda x, w, k: np.sum(np.log(x[:k]) * w),
+    "reciprocal": lambda x, w, k: np.sum(w / x[:k]),
+    "of_selected": lambda x, w, k: np.sum(np.log(x[x > 0]) / w) * k,
+    "product": lambda x, w, k: np.sum(np.log(np.outer(x, x)[:k] @ (w * x))),
+    "cumulative": lambda x, w, k: np.sum(np.log(np.cumprod(x[:k] * w))),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_THERE)
+def test_an_infinite_derivative_of_what_does_not_count_reaches_nothing(name: str) -> None:
+    """Beyond `k` there are zeros, whose logarithm has no derivative; an example may have nothing else."""
+    function = NOTHING_THERE[name]
+    batch = (
+        np.array([[2.0, 3.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]),
+        np.array([1.5, 1.5, 1.5]),
+        np.array([2, 0, 1]),
+    )
+    wanted = [tm.grad(function, (0, 1))(*one) for one in zip(*batch, strict=True)]
+    assert all(np.isfinite(part).all() for one in wanted for part in one)
+    found = tm.vmap(tm.grad(function, (0, 1)))(*batch)
+    total = tm.grad(lambda *batch: tm.vmap(function)(*batch).sum(), (0, 1))(*batch)
+    for ours in (found, total):
+        for part in (0, 1):
+            np.testing.assert_allclose(ours[part], [one[part] for one in wanted])
