@@ -74,7 +74,9 @@ class Rewriter:
             case ast.Raise(exc=ast.expr() as error) if not self.is_undelayed([error]):
                 made = placed(hook("raised", delayed(self.expression(error))), error)
                 return [ast.Raise(made, None if node.cause is None else self.expression(node.cause))]
-            case ast.Expr(value=ast.Call(func=ast.Name(id="print")) as call) if not self.is_undelayed([call]):
+            case ast.Expr(value=ast.Call(func=function) as call) if _says(function) and not self.is_undelayed(
+                [call]
+            ):
                 return [placed(ast.Expr(self._printed(call)), node)]
             case ast.Assign() if any(isinstance(n, ast.Subscript) for t in node.targets for n in _parts(t)):
                 return self._assign_items(node)
@@ -397,7 +399,7 @@ class Rewriter:
         return hook("and_" if isinstance(node.op, ast.And) else "or_", first, *map(delayed, others))
 
     def _printed(self, node: ast.Call) -> ast.expr:
-        """A call of `print`. The hook gets its arguments, because lines may show values that only the program knows."""
+        """A call that prints or logs. The hook gets its arguments: they may show values that only the program knows."""
         args = ast.Tuple([self.expression(one) for one in node.args], ast.Load())
         names: list[ast.expr | None] = [
             None if one.arg is None else ast.Constant(one.arg) for one in node.keywords
@@ -583,3 +585,16 @@ def _is_environment(node: ast.expr) -> bool:
     """Whether this may be ``os.environ``, whose items are compared before each call."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return name == "environ"
+
+
+_SAYING: Final = frozenset("critical debug error exception fatal info log print warn warning".split())
+"""Names of functions, and of methods of loggers, that say something."""
+
+
+def _says(function: ast.expr) -> bool:
+    """Whether a function may be `print`, or one of `logging` or `warnings`."""
+    match function:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in _SAYING
+        case _:
+            return False

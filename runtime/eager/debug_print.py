@@ -39,6 +39,11 @@ def debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:
     x = 1.0, twice that 2.0
     array([0.        , 0.84147098])
     """
+    say(fmt, args, kwargs)
+
+
+def say(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any], **to: Any) -> None:
+    """The same for a line that goes elsewhere, such as to a logger: `to` is a parameter of the op."""
     template = _Template(args, kwargs)
     try:
         text = template.text(fmt)
@@ -51,7 +56,7 @@ def debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:
     inputs = [Value(leaf_type(x, "debug_print")) for x in template.arrays]
     with recording(Builder()) as builder:
         builder.location = user_location()
-        bind_all("debug_print", *inputs, text=text)
+        bind_all("debug_print", *inputs, text=text, **to)
     run(Graph("debug_print", tuple(inputs), tuple(builder.calls), ()), template.arrays)
 
 

@@ -1,15 +1,19 @@
 """`raised` and `printed`: error messages and printed lines with values that are known only when the program runs."""
 
+import logging
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ...compiler.callers.user_code import user_location
+from ...compiler.callers.user_code import is_library, user_location, users_frame
 from ...compiler.errors import ConcretizationError
-from ...compiler.told_values import MARK, TELLING, Told
+from ...compiler.frontend.reached import note_read
+from ...compiler.told_values import MARK, TELLING, Told, percent
 from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.traced_array import is_traced
 from ...compiler.users_errors import tell
-from ..eager.debug_print import debug_print
+from ..eager.debug_print import say
 from .python_functions import callee
 
 Given = tuple[Sequence[Any], Mapping[str, Any]]
@@ -33,16 +37,34 @@ def raised(make: Callable[[], Any]) -> Any:
 
 
 def printed(function: Any, given: Callable[[], Given]) -> Any:
-    """``print(*args, **options)`` as a statement of a traced function. Any other function is called."""
-    if function is not print or current_trace() is None:
+    """A call of `print`, of a logger, or of `warnings.warn`, as a statement of a traced function.
+
+    Any other function is called.
+    """
+    if current_trace() is None or not (say := _SAYING.get(_name_of(function))):
         args, options = given()
         return callee(function)(*args, **options)
     told = Told()
     token = TELLING.set(told)
     try:
         args, options = given()
+        return say(function, told, args, options)
     finally:
         TELLING.reset(token)
+
+
+def _name_of(function: Any) -> str:
+    """``print``, ``warn``, or the name of a method of loggers; empty for other functions."""
+    if function is print or function is warnings.warn:
+        return str(function.__name__)
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__name__", "")
+    if isinstance(owner, logging.Logger) and name in {*_LEVELS, "log"}:
+        return "log" if function.__func__ is getattr(logging.Logger, name, None) else ""
+    return "log" if name in {*_LEVELS, "log"} and function is getattr(logging, name, None) else ""
+
+
+def _print(function: Any, told: Told, args: Sequence[Any], options: Mapping[str, Any]) -> None:
     if (
         not options.keys() <= _LINE_OPTIONS
         or options.get("end") not in (None, "\n")
@@ -56,8 +78,101 @@ def printed(function: Any, given: Callable[[], Given]) -> Any:
     values: list[Any] = []
     fields = [_field(one, told, values) for one in args]
     sep = options.get("sep")
-    debug_print(_literal(" " if sep is None else sep).join(fields), *values)
-    return None
+    say(_literal(" " if sep is None else sep).join(fields), tuple(values), {})
+
+
+def _log(function: Any, told: Told, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """A record of a logger with the user's line. Where the logger is not enabled, the program has none.
+
+    Whether it is enabled is compared before each call.
+    """
+    logger = getattr(function, "__self__", None) or logging.getLogger()
+    if not isinstance(getattr(function, "__self__", None), logging.Logger) and not logger.handlers:
+        logging.basicConfig()  # as the functions of `logging` do
+    name = function.__name__
+    level, *rest = args if name == "log" else (_LEVELS[name], *args)
+    if not rest or is_traced(level) or (options.keys() - {"stacklevel"} and any(options.values())):
+        raise ConcretizationError(
+            f"{name}() of a logger cannot be part of a program with {', '.join(options) or 'these arguments'}: pass a "
+            "level, a message and its values",
+            user_location(),
+        )
+    registered = logging.getLogger(None if logger is logging.root else logger.name)
+    if registered is not logger:
+        raise ConcretizationError(
+            f"the logger {logger.name!r} cannot be part of a program, which finds it by its name: make it with "
+            "logging.getLogger()",
+            user_location(),
+        )
+    if not note_read("whether what is logged is seen by", _is_enabled, logger, level):
+        return
+    message, *given = rest
+    values: list[Any] = []
+    text = _field(percent(str(message), _as_given(given)) if given else message, told, values)
+    file, line, function_name, _ = _line_of(options.get("stacklevel", 1))
+    target = "" if logger is logging.root else logger.name
+    say(text, tuple(values), {}, to=("log", target, int(level), file, line, function_name))
+
+
+def _is_enabled(logger: logging.Logger, level: int) -> bool:
+    """As `isEnabledFor`, which stores the answer in the logger."""
+    return not logger.disabled and level >= max(logger.manager.disable + 1, logger.getEffectiveLevel())
+
+
+def _as_given(given: Sequence[Any]) -> Any:
+    """The values of a message, as `logging` takes them: a dict alone has names."""
+    return given[0] if len(given) == 1 and isinstance(given[0], Mapping) else tuple(given)
+
+
+def _warn(function: Any, told: Told, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """A warning with the user's line, at each call."""
+    names = ("message", "category", "stacklevel", "source")
+    found = dict(zip(names, args, strict=False)) | dict(options)
+    message, category = found.pop("message", ""), found.pop("category", None)
+    if isinstance(message, Warning):
+        category, message = type(message), str(message)
+    category = UserWarning if category is None else category
+    file, line, _, module = _line_of(found.pop("stacklevel", 1))
+    if any(one is not None and one != () for one in found.values()):
+        raise ConcretizationError(
+            f"warnings.warn({', '.join(found)}=…) cannot be part of a program: pass a message, a category and a "
+            "stacklevel",
+            user_location(),
+        )
+    values: list[Any] = []
+    text = _field(message, told, values)
+    kind = f"{category.__module__}.{category.__qualname__}"
+    say(text, tuple(values), {}, to=("warn", kind, file, line, module))
+
+
+def _line_of(stacklevel: int) -> tuple[str, int, str, str]:
+    """The file, the line, the function and the module of the user's frame that is this many levels out."""
+    frame = users_frame()
+    for _ in range(stacklevel - 1):
+        outer = None if frame is None else frame.f_back
+        while outer is not None and is_library(outer.f_code.co_filename):
+            outer = outer.f_back
+        frame = frame if outer is None else outer
+    if frame is None:
+        return "sys", 1, "", "sys"
+    code = frame.f_code
+    return code.co_filename, frame.f_lineno, code.co_name, str(frame.f_globals.get("__name__", "sys"))
+
+
+_LEVELS: Final = {
+    "critical": logging.CRITICAL,
+    "debug": logging.DEBUG,
+    "error": logging.ERROR,
+    "fatal": logging.CRITICAL,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "warning": logging.WARNING,
+}
+_SAYING: Final[Mapping[str, Callable[[Any, Told, Sequence[Any], Mapping[str, Any]], None]]] = {
+    "log": _log,
+    "print": _print,
+    "warn": _warn,
+}
 
 
 def _field(one: Any, told: Told, values: list[Any]) -> str:

@@ -21,7 +21,16 @@ Loops: TypeAlias = tuple[tuple[int, tuple[bool, ...]], ...]
 """Per loop around the call, outermost first: its length, and the inputs over which it runs."""
 
 
-def _type(*inputs: ArrayType, text: str, loops: Loops = ()) -> tuple[ArrayType, ...]:
+Target: TypeAlias = tuple[str | int, ...]
+"""Where a line goes: to standard output if it is empty. ``("log", logger, level, file, line, function)`` is a record of
+a logger, and ``("warn", class, file, line, module)`` a warning of a class ``module.Name``."""
+
+_TARGETS: Final = {"log": (str, str, int, str, int, str), "warn": (str, str, str, int, str)}
+
+
+def _type(*inputs: ArrayType, text: str, loops: Loops = (), to: Target = ()) -> tuple[ArrayType, ...]:
+    if to and tuple(map(type, to)) != _TARGETS.get(str(to[0])):
+        raise ArgumentValueError(f"debug_print: {shown(to, 80)} is no place for a line")
     examples = []
     for place, x in enumerate(inputs):
         over = tuple(length for length, mapped in loops if mapped[place])
@@ -54,21 +63,43 @@ def _check_fields(text: str) -> None:
             )
 
 
-def _print(*inputs: Any, text: str, loops: Any = ()) -> Any:
+def _print(*inputs: Any, text: str, loops: Any = (), to: Any = ()) -> Any:
+    logging, sys, warnings = map(
+        __import__, ("logging", "sys", "warnings")
+    )  # a definition refers to np alone
     for index in np.ndindex(*[length for length, _ in loops]):
         own = [
             x[tuple(at for at, (_, mapped) in zip(index, loops, strict=True) if mapped[place])]
             for place, x in enumerate(inputs)
         ]
-        print(text.format(*own))
+        said = text.format(*own)
+        if not to:
+            print(said)
+        elif to[0] == "log":
+            _, name, level, file, line, function = to
+            logger = logging.getLogger(name)
+            if logger.isEnabledFor(level):
+                logger.handle(logger.makeRecord(logger.name, level, file, line, said, (), None, function))
+        else:
+            _, kind, file, line, module = to
+            place, _, name = kind.rpartition(".")
+            found = getattr(sys.modules.get(place), name, None)
+            if not (isinstance(found, type) and issubclass(found, Warning)):
+                found = UserWarning
+            seen = (
+                vars(sys.modules[module]).setdefault("__warningregistry__", {})
+                if module in sys.modules
+                else {}
+            )
+            warnings.warn_explicit(said, found, file, line, module, seen)
     return ()
 
 
 def _batch(
-    inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, *, text: str, loops: Loops = ()
+    inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, *, text: str, loops: Loops = (), **to: Any
 ) -> tuple[Value, ...]:
     """One line per example."""
-    return bind_all("debug_print", *inputs, text=text, loops=((size, tuple(mapped)), *loops))
+    return bind_all("debug_print", *inputs, text=text, loops=((size, tuple(mapped)), *loops), **to)
 
 
 register(
@@ -83,6 +114,6 @@ register(
         spelling=None,
         effect=PRINTS,
         doc="Nothing. Prints ``text.format(*inputs)``, once per entry of each of `loops` (length, which inputs have it "
-        "as an axis in front).",
+        "as an axis in front). `to` names a logger or a class of warnings instead.",
     )
 )

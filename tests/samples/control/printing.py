@@ -17,6 +17,9 @@ SAMPLES: tuple[Sample, ...] = (
            {"text": "{1}, {0}", "loops": ((2, (True, False)),)}, reference=_nothing),
 )  # fmt: skip
 FAILURES: tuple[Failure, ...] = (
+    Failure(
+        "debug_print", ((),), "f64", ArgumentValueError, "is no place for a line", {"text": "{0}", "to": ("file", "x")}
+    ),
     Failure("debug_print", ((2,),), "f64", ArgumentValueError, "cannot be filled with f64", {"text": "{0:.3f}"}),
     Failure("debug_print", ((2,),), "f64", ArgumentValueError, "Replacement index 1", {"text": "{0} {1}"}),
     Failure("debug_print", ((2,),), "f64", ShapeError, "loops run over",
