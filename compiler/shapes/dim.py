@@ -72,6 +72,8 @@ class Answers(Protocol):
 
     def is_shown(self, dim: "Dim") -> bool: ...
 
+    def is_left_to_program(self, comparison: "Comparison") -> bool: ...
+
     def adding(self, *facts: "Comparison | bool") -> "Answers": ...
 
 
@@ -478,6 +480,11 @@ class Comparison(SymbolicFact):
     def is_known(self) -> bool:
         return (ANSWERS.get() or Dim.answers).decide(self) is True
 
+    def as_traced(self) -> Any:
+        """What the program finds, as a traced bool."""
+        size: Any = of_terms(self.terms)
+        return {"==": operator.eq, "!=": operator.ne, ">=": operator.ge}[self.relation](size.as_number(), 0)
+
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Whether it holds for these values of the named sizes. `KeyError` names a missing one."""
         value = evaluated(self.terms, sizes)
@@ -682,7 +689,9 @@ def _compared_with(sign: Sign, dim: Dim, given: object) -> Any:
 
 def _as_users(found: Any, code: CodeType) -> Any:
     """The truth value of a comparison as a bool, for traced user code, which may add it or look it up."""
-    return bool(found) if isinstance(found, Comparison) and _is_traced(code) else found
+    if not isinstance(found, Comparison) or not _is_traced(code):
+        return found
+    return found.as_traced() if (ANSWERS.get() or Dim.answers).is_left_to_program(found) else bool(found)
 
 
 def _compared_with_float(sign: Sign, dim: Dim, given: float) -> bool | Comparison:

@@ -85,6 +85,9 @@ class Declared:
         """Nothing is known of it either way: an undecided question is an error."""
         return True
 
+    def is_left_to_program(self, comparison: Comparison) -> bool:
+        return False
+
     def typical(self, dim: Dim) -> int:
         return evaluated(dim.terms, {size.text: usual(size) for size in sizes_in(dim.terms)})
 
@@ -211,8 +214,7 @@ class Observed:
         return found
 
     def _sizes_by_values(self, terms: Terms, what: str) -> dict[str, int]:
-        unseen = sorted({size.text for size in sizes_in(terms)} - self.hints.keys())
-        found = None if self.lengths is None else self.lengths.lengths(unseen)
+        found = self._found_lengths(terms)
         if found is None:
             raise UndecidedDimError(
                 f"{what} depends on values: an array is as long as the program finds out when it runs. Ask it of "
@@ -220,6 +222,11 @@ class Observed:
                 self.where(),
             )
         return self.hints | found
+
+    def _found_lengths(self, terms: Terms) -> dict[str, int] | None:
+        """The lengths in it that the program finds out, in the call at hand; None if one is not known."""
+        unseen = sorted({size.text for size in sizes_in(terms)} - self.hints.keys())
+        return None if self.lengths is None else self.lengths.lengths(unseen)
 
     def _guard(self, comparison: Comparison, because: str = "") -> None:
         if len(self._guards) >= MOST_GUARDS or nesting(comparison.terms) > DEEPEST_GUARD:
@@ -262,6 +269,14 @@ class Observed:
 
     def is_shown(self, dim: Dim) -> bool:
         return self._is_seen(dim.terms)
+
+    def is_left_to_program(self, comparison: Comparison) -> bool:
+        """Whether it is about lengths that the program finds out, as for an example of a batch."""
+        return (
+            self.decide(comparison) is None
+            and not self._is_seen(comparison.terms)
+            and self._found_lengths(comparison.terms) is None
+        )
 
     def typical(self, dim: Dim) -> int:
         try:

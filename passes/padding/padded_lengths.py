@@ -43,6 +43,18 @@ class PaddedLengths:
         name = str(size)
         self._sizes[name], self._counts[name], self._most[name] = size, count, max_expr(self.most_of(most), 0)
 
+    def inside(self, counts: dict[str, Value]) -> "PaddedLengths":
+        """The same in a graph that a call holds, in which these are the numbers of entries that count."""
+        inner = PaddedLengths(set(counts), self.is_differentiated)
+        inner._sizes, inner._most, inner._counts = self._sizes, self._most, counts
+        return inner
+
+    def found(self, name: str) -> Value:
+        """The number of entries that count along axes of a length."""
+        if name not in self._counts:
+            raise CannotPadError({name})
+        return self._counts[name]
+
     def is_padded(self, size: Any) -> bool:
         """Whether a size of the graph is, or follows from, a length that is replaced."""
         return isinstance(size, SymbolicSize) and any(str(one) in self.names for one in size.sizes)

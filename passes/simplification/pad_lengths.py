@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from ...compiler.builder import Builder, as_tuple, recording
+from ...compiler.dtypes import INT64
 from ...compiler.errors import ShapeError, UndecidedDimError
 from ...compiler.free_sizes import bound_size, bound_sizes, size_names
-from ...compiler.ir import Call, Graph, Value
+from ...compiler.ir import ArrayType, Call, Graph, Value
 from ...compiler.symbolic_size import SymbolicSize, is_known, same_shape
 from ...compiler.value_ranges import ValueRanges
 from ..lowering.decompose import decompose_composites
+from ..padding.nested import NESTED_RULES, Nested
 from ..padding.padded_lengths import CannotPadError, PaddedLengths, names_in
 from ..padding.rules import RULES
 from .remove_dead_code import remove_dead_code
@@ -121,19 +123,44 @@ class _Padder(Builder):
 
     def _padded(self, call: Call, inputs: tuple[Value, ...], names: set[str]) -> tuple[Value, ...]:
         """What stands for the outputs of a call on arrays of these lengths."""
-        rule = RULES.get(call.op)
-        if rule is None:
-            raise CannotPadError(names)
+        rule, nested_rule = RULES.get(call.op), NESTED_RULES.get(call.op)
         try:
-            outputs = as_tuple(rule(self.lengths, call, inputs))
+            if rule is not None:
+                outputs = as_tuple(rule(self.lengths, call, inputs))
+            elif nested_rule is not None:
+                outputs = nested_rule(self.lengths, call, inputs, self._nested(sorted(names)))
+            else:
+                raise CannotPadError(names)
         except CannotPadError as error:
             raise CannotPadError(error.names or names) from None
-        except (
-            ShapeError,
-            UndecidedDimError,
-        ):  # lengths that the program finds equal may have different bounds
-            raise CannotPadError(names) from None
+        except (ShapeError, UndecidedDimError):
+            raise CannotPadError(
+                names
+            ) from None  # lengths that turn out to be equal may have different bounds
         for old, new in zip(call.outputs, outputs, strict=True):
             if not same_shape(new.shape, self.lengths.padded(old.shape)):
                 raise CannotPadError(names)
         return outputs
+
+    def _nested(self, names: Sequence[str]) -> Nested:
+        """How the graphs of a call become graphs on arrays of these lengths."""
+
+        def padded(graph: Graph, place: int) -> Graph:
+            counts = tuple(Value(ArrayType(INT64, ())) for _ in names)
+            padder = _Padder(graph, self.lengths.inside(dict(zip(names, counts, strict=True))))
+            for value in graph.inputs:
+                shape = padder.lengths.padded(value.shape)
+                if not same_shape(shape, value.shape):
+                    padder.now[value] = Value(ArrayType(value.dtype, shape))
+            made = padder.run()
+            inputs = tuple(padder.now.get(value, value) for value in graph.inputs)
+            labels = (
+                *graph.input_names[:place],
+                *(f"count_of_{name}" for name in names),
+                *graph.input_names[place:],
+            )
+            return Graph(
+                made.name, (*inputs[:place], *counts, *inputs[place:]), made.calls, made.outputs, labels
+            )
+
+        return Nested([self.lengths.found(name) for name in names], padded)

@@ -12,6 +12,7 @@ from ...compiler.frontend.rewriting import comparison
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import is_traced
+from ..branching.asked_lengths import answered
 from ..branching.branches import guarded, value_of
 from ..branching.effects import watching
 from ..branching.one_of import OneOf, is_one_of
@@ -26,6 +27,7 @@ from .python_functions import callee
 def and_(first: Any, *others: Callable[[], Any]) -> Any:
     """``first and …``"""
     for other in others:
+        first = answered(first)
         if is_unknown(first):
             first = _joined(np.logical_and, first, other, first_if=False)
         elif not first:
@@ -38,6 +40,7 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
 def or_(first: Any, *others: Callable[[], Any]) -> Any:
     """``first or …``"""
     for other in others:
+        first = answered(first)
         if is_unknown(first):
             first = _joined(np.logical_or, first, other, first_if=True)
         elif first:
@@ -73,11 +76,13 @@ def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) 
 
 def not_(x: Any) -> Any:
     """``not x``"""
+    x = answered(x)
     return np.logical_not(x) if is_unknown(x) else not x
 
 
 def choose(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
     """``body if test else orelse``"""
+    test = answered(test)
     if not is_unknown(test):
         return body() if test else orelse()
     return value_of("if … else", test, body, orelse)
@@ -95,6 +100,7 @@ def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> An
         with _running_if(result):
             right = other()
             found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
+        found = answered(found)
         if is_unknown(result):
             result = np.logical_and(result, found)
         elif number == len(names) or not (is_unknown(found) or found):

@@ -23,6 +23,7 @@ from ...compiler.told_values import percent
 from ...compiler.tracing.at_hand import guarded_value
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
+from ..branching.asked_lengths import answered, is_staged
 from ..branching.branches import branch_on
 from ..branching.effects import Watch, is_watched, watching
 from ..branching.one_of import entries_of, is_one_of, place_of
@@ -60,7 +61,7 @@ class Hooks:
     store = staticmethod(stored)
     iterations = staticmethod(lambda iterated: with_adopted(plainly(iterated)))
     iterator = staticmethod(lambda iterated: iter(with_adopted(plainly(iterated))))
-    is_staged = staticmethod(is_unknown)
+    is_staged = staticmethod(is_staged)
     percent = staticmethod(percent)
     raised = staticmethod(raised)
     printed = staticmethod(printed)
@@ -119,7 +120,7 @@ class Hooks:
 
     def _chosen(self, site: Site, test: Any, names: Mapping[str, Any]) -> Outcome:
         self._check(site, "if")
-        where = self._where(site, "if")
+        where, test = self._where(site, "if"), answered(test)
         orelse, body = (self._runner(block, names) for block in site.blocks)
         try:
             return self._choice(site, where, np.reshape(test, ()), orelse, body, site.names, names)
@@ -180,7 +181,7 @@ class Hooks:
         names: Mapping[str, Any],
     ) -> Outcome:
         """A loop whose first iteration, if it runs, raises an error."""
-        without = Outcome(FELL, UNSET, names)
+        without, test = Outcome(FELL, UNSET, names), answered(test)
         if not is_unknown(test):
             return iteration(names) if test else without
         return self._choice(
@@ -206,7 +207,7 @@ class Hooks:
             return self._staged_while(site, left.names)
         except TracemillError as failure:
             while left.kind == FELL:
-                holds = test.run(self, self._module, left.names)
+                holds = answered(test.run(self, self._module, left.names))
                 if is_unknown(holds):
                     holds = guarded_value(
                         holds._trace, holds.value, "the test of a `while` that a program cannot hold"

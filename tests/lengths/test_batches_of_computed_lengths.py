@@ -16,6 +16,36 @@ INSIDE = np.array([1, 3, 6, -2])
 
 Case = tuple[Callable[..., Any], tuple[Any, ...]]
 
+
+def mean_or_zero(x: Any) -> Any:
+    chosen = x[x > 1]
+    if len(chosen) == 0:
+        return 0.0
+    return chosen.mean()
+
+
+def of_more(x: Any) -> Any:
+    above, below = x[x > 0], x[x < 0]
+    if len(above) > len(below):
+        return (above**2).sum()
+    return np.cumsum(below).sum()
+
+
+def row_by_row(x: Any) -> Any:
+    total = 0.0
+    for one in x[x > 0]:
+        total = total * 0.5 + one**2
+    return total
+
+
+def while_there_are_more(x: Any) -> Any:
+    chosen, total, place = x[x > 0], 0.0, 0
+    while place < len(chosen) and total < 2:
+        total += chosen[place] ** 2
+        place += 1
+    return total
+
+
 REDUCED: dict[str, Case] = {
     "sum": (lambda x, k: x[:k].sum(), (X, ANY)),
     "mean": (lambda x, k: x[k:].mean(), (X, INSIDE)),
@@ -36,6 +66,14 @@ REDUCED: dict[str, Case] = {
     "raveled": (lambda x, k: (np.cumsum(np.outer(x[:k], x[k:]).ravel()) ** 2).sum(), (X, ANY)),
     "mask_of_selected": (lambda x: (x[x > -0.5][x[x > -0.5] < 0.5] ** 2).sum(), (X,)),
     "length": (lambda x: len(x[x > 0]) * x[0], (X,)),
+    "median": (lambda x: np.median(x[x > 0]), (X,)),
+    "median_of_slice": (lambda x, k: np.median(x[k:]) + np.quantile(x[k:], 0.3), (X, INSIDE)),
+    "different_values": (lambda x: np.unique(np.round(x)).size + x[0], (X,)),
+    "mean_or_zero": (mean_or_zero, (X,)),
+    "largest_or_not": (lambda x: x[x > 1].max() if x[x > 1].size else -x[0], (X,)),
+    "of_more": (of_more, (X,)),
+    "row_by_row": (row_by_row, (X,)),
+    "while_there_are_more": (while_there_are_more, (X,)),
 }
 
 
@@ -53,7 +91,9 @@ def test_a_batch_is_the_loop(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["sum", "argmax", "logarithm", "joined", "prod"])
+@pytest.mark.parametrize(
+    "name", ["sum", "argmax", "logarithm", "joined", "prod", "median", "of_more", "row_by_row"]
+)
 def test_a_batch_of_derivatives_is_the_loop(name: str) -> None:
     function, batch = REDUCED[name]
     wanted = [differences(function, *one) for one in zip(*batch, strict=True)]

@@ -304,3 +304,12 @@ def test_a_batch_of_different_lengths_is_refused_with_the_line(function: Callabl
         DataDependentShapeError, match=r"another length(.|\n)*test_functions_of_computed_lengths\.py"
     ):
         tm.vmap(function)(np.stack([X, -X]))
+
+
+def test_one_program_gives_the_medians_of_all_lengths() -> None:
+    middle = tm.compile(lambda x: (np.median(x[x > 0]), np.quantile(x[x > 0], 0.3)))
+    for x in (X, X[:3], X + 3, X * np.nan, np.where(X > 2, np.nan, X)):
+        chosen = x[x > 0]
+        wanted = (np.median(chosen), np.quantile(chosen, 0.3)) if len(chosen) else (np.nan, np.nan)
+        np.testing.assert_allclose(middle(x), wanted, rtol=1e-15)
+    assert len(middle.signatures()) == 2, "one for each length of x"

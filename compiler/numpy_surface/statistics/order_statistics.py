@@ -12,13 +12,14 @@ import numpy as np
 
 from ...arguments.axes import axes_or_all
 from ...builder import bind_all
-from ...dtypes import is_inexact
+from ...dtypes import FLOAT64, INT64, is_inexact
 from ...errors import ArgumentTypeError, ArgumentValueError
 from ...ir import Value
 from ...nesting import shown
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, contains_traced, is_traced, wrap
-from ...value_ops import gather
+from ...tracing.value_lengths import depends_on_values
+from ...value_ops import concatenate, convert, full, gather, number
 from ..arrays.constructors import new_array
 from ..ufuncs.reductions import Axes, deliver, in_one_axis, keeps_axes
 from ..ufuncs.ufunc_calls import as_array
@@ -93,12 +94,22 @@ def _present(x: Value) -> Any:
     return np.sum(~np.isnan(wrap(x)), axis=-1)
 
 
-def _or_nan(result: Any, ordered: Value) -> Any:
+def _or_nan(result: Any, ordered: Value, length: Any) -> Any:
     """NaN for the lines that contain one."""
     if not is_inexact(ordered.dtype):
         return result
-    last = wrap(ordered)[..., -1]
+    if depends_on_values(length):
+        count: Any = wrap(number(length, INT64))
+        last = _entries(ordered, count - 1)
+    else:
+        last = wrap(ordered)[..., -1]
     return np.where(np.isnan(last), last, result)
+
+
+def _with_nan_behind(ordered: Value) -> Value:
+    """Lines of a length that the program finds out, which may be 0: then the first entry is this NaN."""
+    behind = full((*ordered.shape[:-1], 1), math.nan, ordered.dtype)
+    return concatenate([ordered, behind], ordered.ndim - 1)
 
 
 # ---- quantiles ---------------------------------------------------------------------------------------
@@ -108,14 +119,16 @@ def _interpolated(line: Value, q: Any, method: str, weak: bool) -> Any:
     """Quantiles along the last axis, which is removed; the axes of q come first."""
     length = line.shape[-1]
     ordered = sorted_lines(line)
+    if depends_on_values(length) and is_inexact(line.dtype):
+        ordered = _with_nan_behind(ordered)
     place = as_known_or_traced(_PLACES[method](length, q))
     if _is_integer(method, place):
-        return _or_nan(_entries(ordered, place), ordered)
+        return _or_nan(_entries(ordered, place), ordered, length)
     below, above = _neighbours(place, length - 1)
     share = as_known_or_traced(_share(method, place, below))
     if not weak:
         share = np.reshape(share, (*np.shape(share), *(1,) * (line.ndim - 1)))
-    return _or_nan(_lerp(_entries(ordered, below), _entries(ordered, above), share, weak), ordered)
+    return _or_nan(_lerp(_entries(ordered, below), _entries(ordered, above), share, weak), ordered, length)
 
 
 def _interpolated_present(line: Value, q: Any, method: str, weak: bool) -> Any:
@@ -191,7 +204,7 @@ def _weighted(line: Value, weights: Value, q: Any, ignore_nan: bool) -> Any:
             if is_inexact(line.dtype)
             else result
         )
-    return _or_nan(result, x.value)
+    return _or_nan(result, x.value, line.shape[-1])
 
 
 def _fractions(q: Any, scale: int) -> Any:
@@ -234,7 +247,7 @@ def _quantile(name: str, scale: int, *, ignore_nan: bool) -> None:
                 raise ArgumentValueError(f"only method 'inverted_cdf' supports weights, not {shown(method)}")
             w: Any = np.broadcast_to(matching_weights(wrap(x), as_array(weights), axis), x.shape)
             result = _weighted(line, in_one_axis(w.value, axes), fractions, ignore_nan)
-        elif not line.shape[-1]:
+        elif not (depends_on_values(line.shape[-1]) and is_inexact(line.dtype)) and not line.shape[-1]:
             dtype = line.dtype if is_inexact(line.dtype) else np.dtype(np.float64)
             result = as_array(np.full((*np.shape(q), *line.shape[:-1]), np.nan, dtype))
         elif ignore_nan and is_inexact(x.dtype):
@@ -279,12 +292,27 @@ def median(
     axes = axes_or_all(axis, x.ndim)
     line = in_one_axis(x, axes)
     length = line.shape[-1]
-    ordered = sorted_lines(line)
-    middle = wrap(ordered)[..., max((length - 1) // 2, 0) : length // 2 + 1]
-    result: Any = np.mean(middle, axis=-1)
-    if length:
-        result = _or_nan(result, ordered)
+    result: Any
+    if depends_on_values(length):
+        result = _median_of_found(line)
+    else:
+        ordered = sorted_lines(line)
+        middle = wrap(ordered)[..., max((length - 1) // 2, 0) : length // 2 + 1]
+        result = np.mean(middle, axis=-1)
+        if length:
+            result = _or_nan(result, ordered, length)
     return _with_kept_axes(result, 0, x, axes, out, keepdims)
+
+
+def _median_of_found(line: Value) -> Any:
+    """The same where the program finds the length out."""
+    length = line.shape[-1]
+    ordered = sorted_lines(line if is_inexact(line.dtype) else convert(line, FLOAT64))
+    ordered = _with_nan_behind(ordered)
+    count: Any = wrap(number(length, INT64))
+    lower, upper = _entries(ordered, (count - 1) // 2), _entries(ordered, count // 2)
+    result = np.where(count % 2 == 1, lower, np.mean(np.stack([lower, upper]), axis=0))
+    return _or_nan(result, ordered, length)
 
 
 @implements(np.nanmedian)

@@ -40,8 +40,9 @@ def _no_length_for_each_example(
     inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
 ) -> Any:
     raise DataDependentShapeError(
-        "under vmap each example would have an array of another length: reduce it in the same expression, as in "
-        "x[mask].sum(), or keep the shape, as in np.where(mask, x, 0)",
+        "under vmap each example would have an array of another length: reduce it before it is returned, as in "
+        "x[mask].sum(), keep the shape, as in np.where(mask, x, 0), or bound a length that may be anything, as in "
+        "np.arange(np.minimum(k, 100))",
         _line_at_work(),
     )
 

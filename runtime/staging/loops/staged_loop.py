@@ -19,6 +19,7 @@ from ....compiler.tracing.adoption import as_adopted
 from ....compiler.tracing.trace import require_trace
 from ....compiler.tracing.traced_array import is_traced
 from ...branching.alternatives import alternatives, as_one_of, distinct, index_of, require_operators
+from ...branching.asked_lengths import answered
 from ...branching.effects import Watch
 from ...branching.outcomes import FELL, UNSET, Outcome
 from ...branching.slots import Slot
@@ -193,6 +194,7 @@ class StagedLoop:
             holds, left = self.watch.run(lambda: test(given), slots)
             if any(left[slot] is not slots.get(slot) for slot in left):
                 raise SideEffectError(f"{self.where}: its test changes `{next(iter(left))}`", user_location())
+            holds = answered(holds)
             holds = holds if np.ndim(holds) == 0 else np.reshape(holds, ())
             return holds if kind is None else np.logical_and(kind == FELL, holds)
 

@@ -1,0 +1,29 @@
+"""Questions about lengths that only the program can answer, such as ``len(x[mask]) == 0`` for an example of a batch."""
+
+from typing import Any
+
+from ...compiler.shapes.dim import ANSWERS, Comparison, Dim, of_terms
+from ...compiler.symbolic_size import SymbolicFact, SymbolicSize
+from ...compiler.tracing.lengths_at_hand import LengthsAtHand
+from ...compiler.tracing.value_lengths import depends_on_values
+from .python_numbers import is_unknown
+
+
+def answered(test: Any) -> Any:
+    """A test of such a length as a traced bool; any other test unchanged.
+
+    Where the call at hand knows the length, the program is made for the answer instead.
+    """
+    if not isinstance(test, SymbolicFact | SymbolicSize):
+        return test
+    asked = test != 0 if isinstance(test, Dim) else test
+    if not isinstance(asked, Comparison) or (ANSWERS.get() or Dim.answers).decide(asked) is not None:
+        return test
+    size: Any = of_terms(asked.terms)
+    own = [str(one) for one in size.sizes if depends_on_values(one)]
+    return asked.as_traced() if own and LengthsAtHand().lengths(own) is None else test
+
+
+def is_staged(test: Any) -> bool:
+    """Whether the program decides a test."""
+    return is_unknown(test) or is_unknown(answered(test))
