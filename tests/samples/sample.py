@@ -177,6 +177,8 @@ class Sample:
     one alone, does not hold then; tests/compiler/ops/test_collectives.py says what does."""
     single: bool = False
     """It is for one example: a batch rule refuses by name, since each example would have a length of its own."""
+    found: Mapping[str, int] = field(default_factory=dict)
+    """The lengths that it finds out, by name."""
     label: str = ""
     """Tells apart samples that look the same otherwise."""
 

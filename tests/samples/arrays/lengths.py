@@ -25,11 +25,12 @@ _MASK = Points((1, 0, 0, 1, 1))
 _SIZE = {"dim": Dim("n_1")}
 
 SAMPLES: tuple[Sample, ...] = (
-    Sample("length", ((),), "i64", _SIZE, Points((3,)), reference=_zeros, single=True),
-    Sample("length", ((),), "i64", _SIZE, Points((0,)), reference=_zeros, single=True, label="none"),
+    Sample("length", ((),), "i64", _SIZE, Points((3,)), reference=_zeros, single=True, found={"n_1": 3}),
+    Sample("length", ((),), "i64", _SIZE, Points((0,)), reference=_zeros, single=True, found={"n_1": 0}, label="none"),
     Sample("flatnonzero", ((5,), (3,)), "bool", {}, (_MASK, _MASK), reference=_positions, single=True),
     Sample("flatnonzero", ((6,), (0,)), "bool", {}, Points((0,)), reference=_positions, single=True),
     Sample("expect", ((), ()), "i64", {"what": "int(x)"}, Points((7,)), reference=_nothing, single=True),
+    Sample("expect", ((3,), (3,)), "i64", {"what": "x"}, Points((7,)), reference=_nothing, single=True),
     Sample("expect_size", (), (), {"dim": 3, "relation": ">="}, (), reference=_nothing, single=True),
 )  # fmt: skip
 FAILURES: tuple[Failure, ...] = (
