@@ -85,8 +85,10 @@ def collect_checks(graph: Graph) -> Graph:
     count = len(graph.outputs)
     with recording(Builder()) as builder:
         lengths = [number(site.length, INT64) for site in sites if isinstance(site.length, SymbolicSize)]
-        parts = [reshape(value, (1,)) for value in (*inner.outputs[count:], *lengths)]
-        found = concatenate(parts, 0)
+        values = [*inner.outputs[count:], *lengths]
+        parts = [reshape(value, (1,)) for value in values]
+        # One alone stays a number, which a kernel computes beside what reads the same arrays.
+        found = concatenate(parts, 0) if len(parts) > 1 else values[0]
     calls = (*inner.calls, *builder.calls)
     return Graph(inner.name, inner.inputs, calls, (*inner.outputs[:count], found), inner.input_names)
 

@@ -17,14 +17,16 @@ Function = Callable[..., tuple[Any, ...]]
 
 def raising(function: Function, sites: Sequence[Site]) -> Function:
     """A program without its last output, which has the findings of the checks: it raises their error instead."""
-    count = len(sites)
+    nothing = np.full(len(sites), NOTHING).tobytes()  # a comparison of bytes costs a tenth of one of arrays
 
     def run(*inputs: Any) -> tuple[Any, ...]:
-        *outputs, last = function(*inputs)
+        results = function(*inputs)
+        last = results[-1]
         found = last.numpy() if isinstance(last, DeviceArray) else last
-        if found[:count].max() != NOTHING:
-            raise _error(sites, found)
-        return tuple(outputs)
+        records = found.tobytes()
+        if records != nothing and records[: len(nothing)] != nothing:
+            raise _error(sites, np.reshape(found, -1))
+        return results[:-1]
 
     return run
 

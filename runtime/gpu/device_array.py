@@ -78,6 +78,10 @@ class DeviceArray(ForeignArray):
         """A copy on the host, after all queued work."""
         return self.device.copy_out(self.pointer, self.shape, self.dtype)
 
+    def tobytes(self) -> bytes:
+        """The bytes of such a copy, in C order."""
+        return self.numpy().tobytes()
+
     def copy(self) -> Any:
         """A copy on the same GPU; in a traced function, a copy in each call."""
         if trace_of_a_function() is not None:

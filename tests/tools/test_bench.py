@@ -13,6 +13,7 @@ import tracemill as tm
 from tracemill.tools.bench import artifacts, bounds, compilation, conversion, transforms
 from tracemill.tools.bench.loops import against_numba
 from tracemill.tools.bench.loops.cases import ELEMENTS, NUMBERS, Case
+from tracemill.tools.bench.suite import checks
 from tracemill.tools.bench.timing import ratio_in_turn, seconds_in_turn
 
 from .terminal import Terminal
@@ -87,6 +88,17 @@ def test_the_cost_of_checking_bounds_is_reported(monkeypatch: pytest.MonkeyPatch
         f"{function.__name__} ({backend})" for function in bounds.cases(100) for backend in bounds.BACKENDS
     ]
     assert [row["case"] for row in rows] == names
+
+
+@pytest.mark.slow
+def test_the_cost_of_checks_and_guards_is_reported(
+    monkeypatch: pytest.MonkeyPatch, terminal: Terminal, c_toolchain: object
+) -> None:
+    monkeypatch.setattr(checks, "SIZE", 2000)
+    ran = terminal.run("bench", "own", "checks", "--rounds", "1", "--json", "found.json")
+    assert (ran.status, ran.err) == (0, "")
+    rows = json.loads(Path("found.json").read_text())["measurements"]
+    assert [row["unit"] for row in rows] == ["x"] * 12 + ["µs"] * 4
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from ...runtime.files.output_file import write_output
 from ..bench import artifacts, bounds, compilation, conversion, overhead, training_step, transforms
 from ..bench.loops import against_numba
 from ..bench.machine import machine_text
-from ..bench.suite import sizes
+from ..bench.suite import checks, sizes
 from ..bench.timing import Measurement
 from ..terminal.output_path import FORCE, to_file
 from ..terminal.wide_console import wide_console
@@ -38,6 +38,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "artifacts": artifacts,
     "sizes": sizes,
     "bounds": bounds,
+    "checks": checks,
     "loops": against_numba,
 }
 

@@ -83,7 +83,8 @@ def gathering(accumulator: Accumulator, count: int | None = None) -> Gathering:
         return Gathering(parts, None, extreme if accumulator.size is None else None)
     if kind(dtype) == "b":
         op = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(op, op)
-        return Gathering((Part("", dtype, "1" if op == "all" else "0"),), "&" if op == "all" else "|")
+        byte = np.dtype(np.uint8)  # gcc runs no loop on vectors whose variable is a bool
+        return Gathering((Part("", byte, "1" if op == "all" else "0"),), "&" if op == "all" else "|")
     if op in ("max", "min"):
         return Gathering((Part("", dtype, _extreme(dtype, op)),), f"tm_{op}" if kind(dtype) == "f" else op)
     initial = c_literal(np.asarray(op == "prod").astype(dtype))

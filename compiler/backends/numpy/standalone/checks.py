@@ -36,7 +36,7 @@ def fact(text, holds, **sizes):
     "raised": '''\
 def raised(records, *errors):
     """Raise the first exception that a check of the program found."""
-    for record, (kind, text, place) in zip(records, errors):
+    for record, (kind, text, place) in zip(np.ravel(records), errors):
         if record != np.iinfo(np.int64).min:
             error = kind(text) if text else kind()
             error.add_note(f"raised at {place}")
