@@ -18,6 +18,7 @@ from .errors import (
     TransformArgumentError,
     TransformTypeError,
 )
+from .errors.tracemill_error import text_of
 from .free_sizes import bound_size
 from .ir import Call, Constant, Graph, Value
 from .op import EXPECTS, has_effect, lookup
@@ -142,12 +143,12 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
         raise
     except Exception as error:
         if call.op == "check_index":
-            raise OutOfBoundsError(str(error), call.location) from None
+            raise OutOfBoundsError(text_of(error), call.location) from None
         if call.op == "raise_if":
             told = told_at_first(inputs[0], inputs[1:])
-            raise error_at(str(error), call.location, told) from None
+            raise error_at(text_of(error), call.location, told) from None
         if has_effect(call, EXPECTS):
-            raise OtherValues(call, str(error)) from None
+            raise OtherValues(call, text_of(error)) from None
         error.add_note(f"while running {call.op} at {call.location}")
         raise
     if _current.watch is not None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from .dtypes import is_supported
 from .errors import InvalidGraphError
+from .errors.tracemill_error import text_of
 from .free_sizes import bound_size, bound_sizes, size_names
 from .ir import ArrayType, Call, Constant, Graph, Location, Param, Value, called
 from .nesting import shown
@@ -87,7 +88,9 @@ class _Checker:
         try:
             return output_types(call.op, call.inputs, call.params)
         except Exception as error:
-            raise InvalidGraphError(f"{self.place}: the type rule refuses: {error}", self.location) from error
+            raise InvalidGraphError(
+                f"{self.place}: the type rule refuses: {text_of(error)}", self.location
+            ) from error
 
     def use(self, values: tuple[Value, ...]) -> None:
         for index, value in enumerate(values):

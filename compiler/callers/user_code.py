@@ -17,8 +17,9 @@ PACKAGE = dirname(dirname(dirname(__file__)))
 """The folder of this library."""
 OPTREE = join(dirname(dirname(np.__file__)), "optree", "")
 """The folder of the library that looks for keys in the user's dicts."""
+_OWN = tuple(join(PACKAGE, layer, "") for layer in ("compiler", "passes", "runtime"))
 _INTERNAL = (
-    *(join(PACKAGE, layer, "") for layer in ("compiler", "passes", "runtime")),
+    *_OWN,
     join(dirname(np.__file__), ""),
     join(dirname(dirname(np.__file__)), "scipy", ""),
     OPTREE,
@@ -29,6 +30,16 @@ _INTERNAL = (
 
 HOOKS = "_tm"
 """The variable of a converted function that holds the hooks. Other generated names start the same way."""
+
+
+def is_own(file: str) -> bool:
+    """Whether a file belongs to Tracemill."""
+    return file.startswith(_OWN)
+
+
+def is_generated(file: str) -> bool:
+    """Whether a file name is that of a compiled program, which exists in memory only."""
+    return file.startswith("<tracemill ")
 
 
 def is_library(file: str) -> bool:
@@ -55,6 +66,15 @@ def users_frame() -> FrameType | None:
     while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
         frame = frame.f_back
     return frame
+
+
+def users_level() -> int:
+    """The ``stacklevel`` with which a warning of the caller names the user's line."""
+    level, frame = 1, sys._getframe(1)
+    above: FrameType | None = frame
+    while above is not None and above.f_code.co_filename.startswith(_INTERNAL):
+        above, level = above.f_back, level + 1
+    return level
 
 
 def user_location() -> Location | None:

@@ -28,7 +28,7 @@ class ArgumentSpecError(TracemillError, ValueError):
     >>> import numpy as np, tracemill as tm
     >>> tm.export(np.sin, "float32[3]")
     Traceback (most recent call last):
-    tracemill.compiler.errors.artifacts.ArgumentSpecError: in 'float32[3]': there is no dtype 'float32': write f32
+    tracemill.compiler.errors.artifacts.ArgumentSpecError: in 'float32[3]': there is no dtype 'float32': write f32...
 
     Fix: describe each argument of the function as ``"f32[4, 784]"``, ``"x: f32[4, 784]"``, ``"n: int"`` or
     ``"axis = -1"``, or pass an array as an example.
@@ -81,7 +81,7 @@ class StepLimitError(TracemillError, RuntimeError):
     >>> path = tm.export(forever, "x: i64[]").save("forever.tmill")
     >>> tm.load(path, max_steps=1000)(np.int64(1))
     Traceback (most recent call last):
-    tracemill.compiler.errors.artifacts.StepLimitError: forever: a while loop exceeds max_steps=1000 steps
+    tracemill.compiler.errors.artifacts.StepLimitError: forever: a while loop exceeds max_steps=1000 steps...
 
     Fix: if the function needs more steps, allow them with ``tm.load(path, max_steps=10**6)``.
     """
@@ -118,7 +118,7 @@ class OutputFileError(TracemillError, OSError):
     >>> Path("models").mkdir()
     >>> tm.export(np.sin, "f32[3]").save("models")
     Traceback (most recent call last):
-    tracemill.compiler.errors.artifacts.OutputFileError: models is a folder, which is never replaced: name a file
+    tracemill.compiler.errors.artifacts.OutputFileError: models is a folder, which is never replaced: name a file...
 
     Fix: name a file, such as ``models/sin.tmill``.
     """

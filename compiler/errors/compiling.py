@@ -54,7 +54,7 @@ class DonationError(TracemillError, TypeError):
     >>> import tracemill as tm
     >>> tm.compile(lambda x: x + 1, donate_argnums=1)
     Traceback (most recent call last):
-    tracemill.compiler.errors.compiling.DonationError: donate_argnums has 1, but ... has no such parameter: it has x
+    tracemill.compiler.errors.compiling.DonationError: donate_argnums has 1, but ... has no such parameter: it has x...
 
     Fix: pass the positions, counted from 0, of arguments that are arrays or containers of arrays.
     """
@@ -72,7 +72,7 @@ class RecompileError(TracemillError, RuntimeError):
     Traceback (most recent call last):
     tracemill.compiler.errors.compiling.RecompileError: sin would be compiled again because
       args[0]: f64[3] became f32[3]
-    fix: convert arguments to one dtype before the call, x.astype(...)
+    fix: convert arguments to one dtype before the call, x.astype(...)...
 
     Fix: the message says what changed since the last call, and how to avoid it.
     """

@@ -42,7 +42,7 @@ class DimSpecError(TracemillError, ValueError):
     >>> import tracemill as tm
     >>> tm.Dim("B", min=1, max=15, multiple_of=16)
     Traceback (most recent call last):
-    tracemill.compiler.errors.sizes.DimSpecError: dim B: there is no size from 1 to 15 that is a multiple of 16
+    tracemill.compiler.errors.sizes.DimSpecError: dim B: there is no size from 1 to 15 that is a multiple of 16...
 
     Fix: write a dim as ``"2*K + 1"``, and a constraint as ``"B in 1..4096"``, ``"B % 16 == 0"`` or ``"A <= B"``.
     """
@@ -57,7 +57,7 @@ class DimMismatchError(ShapeError):
     >>> from tracemill.compiler.shapes.solving import SizeReader
     >>> SizeReader(["x"], [(2 * tm.Dim("K") + 1,)]).read([(784,)])
     Traceback (most recent call last):
-    tracemill.compiler.errors.sizes.DimMismatchError: axis 0 of x is 784, which is not of the form 2*K + 1
+    tracemill.compiler.errors.sizes.DimMismatchError: axis 0 of x is 784, which is not of the form 2*K + 1...
 
     Fix: pass arrays of the declared shapes, or declare the dim so that it includes these sizes.
     """
@@ -87,7 +87,7 @@ class DimArithmeticError(TracemillError, TypeError):
     >>> import tracemill as tm
     >>> tm.Dim("B") / 2
     Traceback (most recent call last):
-    tracemill.compiler.errors.sizes.DimArithmeticError: B has no value outside a traced function
+    tracemill.compiler.errors.sizes.DimArithmeticError: B has no value outside a traced function...
 
     Fix: compute only with ints and ``+ - * // %``, which give dims, or compute inside the function with the
     ``x.shape`` of its arguments.

@@ -3,6 +3,11 @@
 from typing import Any
 
 
+def text_of(error: BaseException) -> str:
+    """What an error says, as part of another message: without the code that ends the message of Tracemill's errors."""
+    return error.text if isinstance(error, TracemillError) else str(error)
+
+
 class TracemillError(Exception):
     """The base class of all errors that Tracemill raises.
 
@@ -13,7 +18,8 @@ class TracemillError(Exception):
     ...     print(error.code)
     E0302
 
-    Fix: catch this class to catch all of them. ``error.location`` is the line of your program, if it is known.
+    Fix: catch this class to catch all of them. ``error.location`` is the line of your program, if it is known. A
+    traceback shows the frames of your program; ``TRACEMILL_DEBUG=1`` shows those of Tracemill, too.
     """
 
     code = "E0000"
@@ -25,6 +31,11 @@ class TracemillError(Exception):
         """The line of the user's program, once it is known."""
 
     def __str__(self) -> str:
+        return f"{self.text}\n    [{self.code}: tracemill explain {self.code}]"
+
+    @property
+    def text(self) -> str:
+        """The message and the line of the user's program, as part of another message."""
         return self.message if self.location is None else f"{self.message}\n    at {self.location}"
 
     def locate(self, location: Any) -> None:

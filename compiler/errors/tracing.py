@@ -82,7 +82,7 @@ class ArgumentTypeError(TracemillError, TypeError):
     >>> import numpy as np, tracemill as tm
     >>> tm.grad(lambda x: x)("one")
     Traceback (most recent call last):
-    tracemill.compiler.errors.tracing.ArgumentTypeError: grad(<lambda>): args[0] is str, not an array or a number
+    tracemill.compiler.errors.tracing.ArgumentTypeError: grad(<lambda>): args[0] is str, not an array or a number...
 
     Fix: pass arrays and numbers, and make every other argument static with ``static_argnums``.
     """

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..dtypes import Array, dtype_named
 from ..errors import DimSpecError, ParseError, TransformTypeError, UndecidedDimError
+from ..errors.tracemill_error import text_of
 from ..ir import ArrayType, Call, Constant, Graph, Location, Param, Value, called
 from ..nesting import shown
 from ..op import all_ops
@@ -332,7 +333,7 @@ def _check_types(line: Line, call: Call) -> None:
         types = output_types(call.op, call.inputs, call.params)
     except Exception as error:  # a rule may fail on parameters that the op does not have
         reason = re.sub(
-            r"^\S+\(\) ", "", str(error)
+            r"^\S+\(\) ", "", text_of(error)
         )  # Python's message starts with the name of the rule's function
         if len(reason) > LONGEST_REASON:
             reason = f"{reason[:LONGEST_REASON]}…"

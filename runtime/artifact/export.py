@@ -15,6 +15,7 @@ import optree
 
 from ...compiler.arguments.option_checks import flag
 from ...compiler.errors import ArgumentSpecError, DimSpecError, ExportError, TransformTypeError
+from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.traced_program import (
     ArrayOutput,
     Program,
@@ -41,6 +42,7 @@ from ..compilation.compile import CompiledFunction, Options
 from ..eager.numpy_generators import refusing_draws
 from ..gpu.device_array import DeviceArray
 from ..machine.target import target_of
+from ..tracebacks import with_users_frames
 from ..trees import changed_leaves
 from ..variants.argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
 from ..variants.donation import donated_inputs
@@ -61,6 +63,7 @@ from .lost_rules import without_rules
 _USUAL = Options("auto", False, (), (), 1)
 
 
+@with_users_frames
 def export(
     function: Callable[..., Any],
     /,
@@ -346,7 +349,7 @@ def _readable(name: str, interface: Interface) -> Interface:
     try:
         return interface_from(interface_document(interface))
     except ValueError as error:
-        raise ExportError(f"{name[:60]} cannot be exported: {error}") from None
+        raise ExportError(f"{name[:60]} cannot be exported: {text_of(error)}") from None
 
 
 def _check_kept(name: str, signature: Signature, program: Program) -> None:
@@ -367,6 +370,6 @@ def _check_kept(name: str, signature: Signature, program: Program) -> None:
             tree_document(tree, leaf)
         except ValueError as error:
             raise ExportError(
-                f"{name} cannot be exported: it {what} {error}, which a file cannot store. Bind such a setting before,"
-                " with functools.partial, and use tuples, lists, dicts, named tuples, or registered classes"
+                f"{name} cannot be exported: it {what} {text_of(error)}, which a file cannot store. Bind such a setting"
+                " before, with functools.partial, and use tuples, lists, dicts, named tuples, or registered classes"
             ) from None

@@ -41,6 +41,7 @@ from ..compilation.compile import CompiledFunction, Options
 from ..eager.run import is_array, overwrite, run
 from ..eager.tape import joined
 from ..gpu.device_array import DeviceArray
+from ..tracebacks import with_users_frames
 from ..trees import show, structure
 from ..variants.dynamic_shapes import Dynamic
 from ..variants.signature import ArraySpec, Signature, StaticLeaf, StaticSpec, identity_of, sign
@@ -82,8 +83,12 @@ class LoadedFunction(CompiledFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            args, kwargs = self.artifact.interface.bound(args, kwargs)
+            args, kwargs = self._bound(args, kwargs)
         return super().__call__(*args, **kwargs)
+
+    @with_users_frames
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return self.artifact.interface.bound(args, kwargs)
 
     def __repr__(self) -> str:
         return f"<loaded {self.artifact}>"

@@ -15,6 +15,7 @@ from ..bundle.damage import DamageError
 from ..bundle.manifest import MANIFEST
 from ..files.input_file import opened, path_of
 from ..machine.target import check_backend
+from ..tracebacks import with_users_frames
 from .artifact import Artifact
 from .loaded_function import LoadedFunction
 from .reading import artifact_in
@@ -33,6 +34,7 @@ class Reading:
 USUAL: Final = Reading()
 
 
+@with_users_frames
 def load(
     path: str | os.PathLike[str],
     *,

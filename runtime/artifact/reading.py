@@ -7,6 +7,7 @@ import numpy as np
 
 from ...compiler.dtypes import Array, dtype_named, dtype_names
 from ...compiler.errors import InvalidGraphError, ParseError
+from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.traced_program import ArrayOutput, Program, Static, flatten_arguments
 from ...compiler.ir import ArrayType, Constant, Graph, Shape, called
 from ...compiler.nesting import shown
@@ -71,9 +72,9 @@ def artifact_in(archive: Archive, types: Iterable[type[Any]] = ()) -> Artifact:
     except KeyError as error:
         raise DamageError(MANIFEST, f"there is no {error}") from error
     except MissingClassError as error:
-        raise DamageError(MANIFEST, str(error), error.remedy) from error
+        raise DamageError(MANIFEST, text_of(error), error.remedy) from error
     except (ValueError, OverflowError) as error:
-        raise DamageError(MANIFEST, str(error)) from error
+        raise DamageError(MANIFEST, text_of(error)) from error
     code = _code(members, graph)
     members.check_rest()
     return Artifact(interface, signature, program, settings, code)
@@ -186,7 +187,7 @@ def _code(members: _Members, graph: Graph) -> dict[str, dict[str, bytes]]:
         except ParseError as error:
             raise DamageError(place, error.message) from error
         except ValueError as error:
-            raise DamageError(MANIFEST, str(error)) from error
+            raise DamageError(MANIFEST, text_of(error)) from error
         code[target] = files
     return code
 
@@ -218,7 +219,7 @@ def _constants(members: _Members) -> Mapping[str, Array]:
         try:
             arrays[digest] = array_in(members.read(name), type)
         except ValueError as error:
-            raise DamageError(name, str(error)) from error
+            raise DamageError(name, text_of(error)) from error
     return arrays
 
 

@@ -28,6 +28,7 @@ from ...compiler.tracing.traced_array import as_value, is_traced, wrap
 from ..derivatives.masked_nan import warn_of_masked_nan
 from ..eager.grad_mode import enable_grad, no_grad
 from ..eager.tape import Leaf, Recorded, Tape, array_of, is_recorded, joined, on_tape, tape_of_this_thread
+from ..tracebacks import with_users_frames
 from .grad_outputs import cotangents
 from .recorded_graph import Arithmetic, OnArrays, OnValues, Producer, Pullback, history
 
@@ -64,6 +65,7 @@ def gradient_edge(x: Any) -> GradientEdge:
     return GradientEdge(_value(x, "gradient_edge: x", is_input=False))
 
 
+@with_users_frames
 def grad(
     outputs: Any,
     inputs: Any,
@@ -140,6 +142,7 @@ def grad(
     return tuple(found) if tree is None else optree.tree_unflatten(tree, found)
 
 
+@with_users_frames
 def backward(
     tensors: Any,
     grad_tensors: Any = None,

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import optree
 
+from ...compiler.callers.user_code import users_level
 from ...compiler.dtypes import Array, dtype_name, is_complex, is_inexact, real_dtype
 from ...compiler.errors import GradcheckError, LowPrecisionWarning, TransformArgumentError
 from ...compiler.frontend.traced_program import (
@@ -23,6 +24,7 @@ from ...compiler.tracing.traced_array import is_traced
 from ..batching.vmap import vmap
 from ..derivatives.jvp_vjp import jvp, vjp
 from ..eager.run import require_function
+from ..tracebacks import with_users_frames
 from ..trees import flatten
 from .variable import detach
 
@@ -30,6 +32,7 @@ _MOST: Final = float(np.finfo(np.float64).max)
 """The differences are computed in double precision."""
 
 
+@with_users_frames
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -75,6 +78,7 @@ def gradcheck(
     return check.passes(_Options(eps, atol, rtol, raise_exception, check_forward, check_batched, fast))
 
 
+@with_users_frames
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -168,7 +172,7 @@ class _Check:
                     f"{self.where}: {path} has dtype {dtype_name(array.dtype)}: its derivative has few digits. "
                     "Check in double precision",
                     LowPrecisionWarning,
-                    stacklevel=3,
+                    stacklevel=users_level(),
                 )
 
     def passes(self, options: _Options) -> bool:

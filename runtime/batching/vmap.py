@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.arguments.option_checks import is_choice
+from ...compiler.callers.user_code import users_level
 from ...compiler.errors import CallbackLoopWarning, TransformArgumentError
 from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.traced_program import ArrayOutput, Program, describe, path_names, trace
@@ -20,10 +21,12 @@ from ..eager.mapped_axes import RANDOMNESS, MappedAxis, all_indices, mapping
 from ..eager.mapped_graph import Dim, MappedGraph
 from ..eager.numpy_generators import refusing_draws
 from ..eager.run import inputs_of, is_array, like_function, overwrite
+from ..tracebacks import with_users_frames
 from .batch_arguments import BatchArguments, spread_dims
 from .chunk_size import Chunking, chunking, positive
 
 
+@with_users_frames
 def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,
@@ -83,6 +86,7 @@ def vmap(
     return _mapped(func, where, in_dims, out_dims, randomness, kw_dims or {}, axis_size, chunks, axis_name)
 
 
+@with_users_frames
 def chunk_vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,
@@ -183,7 +187,7 @@ class _Mapping:
                 f"{self.where}: {describe(call.params['function'])}{at} is opaque Python code, which has no "
                 f"batch: it will run {batch.size} times, once per example",
                 CallbackLoopWarning,
-                stacklevel=3,
+                stacklevel=users_level(),
             )
         mapped = MappedGraph(self.graph, self.in_axes, out_axes, batch.size)
         outputs = chunks.run(self.where, mapped, self.inputs)

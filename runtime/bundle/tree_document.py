@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import optree
 
+from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.traced_program import NAMESPACE
 from ...compiler.nesting import shown
 from ...compiler.numpy_surface.linalg.factorizations import EighResult, EigResult, QRResult, SVDResult
@@ -141,7 +142,7 @@ class TreeReader:
         try:
             return UNFLATTEN[cls](literal_of(metadata), children)
         except Exception as error:  # the class is the user's, and its arguments come from the file
-            raise ValueError(f"{name} cannot be made of what is stored: {error}") from error
+            raise ValueError(f"{name} cannot be made of what is stored: {text_of(error)}") from error
 
     def _class(self, name: str) -> type[Any]:
         if name == _GENERATOR:

@@ -15,6 +15,7 @@ import optree
 
 from ...compiler.arguments.option_checks import flag
 from ...compiler.builder import current_builder, not_recording
+from ...compiler.callers.user_code import users_level
 from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import ConcretizationError, RecompileError, RecompileWarning, TransformTypeError
 from ...compiler.frontend.traced_program import (
@@ -39,6 +40,7 @@ from ..gpu.arguments import entered
 from ..inspection.observed_compilation import observed
 from ..log import logger
 from ..machine.target import check_backend, takes_symbolic_sizes, target_of
+from ..tracebacks import hide_own_frames, with_users_frames
 from ..variants.compile_spec import CompileSpec
 from ..variants.donation import check_donated
 from ..variants.dynamic_shapes import Dynamic, Given, check_arguments, read_dynamic
@@ -137,19 +139,23 @@ class CompiledFunction:
         update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if is_idle():
-            if error_state() is DEFAULT or not is_strict():  # otherwise `Variant.run` runs op by op
-                try:
-                    result = self._entry(args, kwargs)
-                except OtherValues:
-                    result = MISS
-                if result is not MISS:
-                    return result
-            return self._call_general(args, kwargs)
-        if current_builder() is not None and is_interrupted():
-            with not_recording():
-                return self(*args, **kwargs)
-        return self._call_traced(args, kwargs)
+        try:
+            if is_idle():
+                if error_state() is DEFAULT or not is_strict():  # otherwise `Variant.run` runs op by op
+                    try:
+                        result = self._entry(args, kwargs)
+                    except OtherValues:
+                        result = MISS
+                    if result is not MISS:
+                        return result
+                return self._call_general(args, kwargs)
+            if current_builder() is not None and is_interrupted():
+                with not_recording():
+                    return self(*args, **kwargs)
+            return self._call_traced(args, kwargs)
+        except Exception as error:
+            hide_own_frames(error)
+            raise
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: the instance is the first argument, and static."""
@@ -408,7 +414,7 @@ class CompiledFunction:
             warnings.warn(
                 f"{why.name} {what}. {why.text()}\non_recompile='ignore' silences this",
                 RecompileWarning,
-                stacklevel=6,
+                stacklevel=users_level(),
             )
 
     def _warn_of_values(self, found: OtherValues) -> None:
@@ -420,7 +426,7 @@ class CompiledFunction:
                 f"{why.name} has max_variants={self._options.max_variants} programs for values, and runs uncompiled "
                 f"for others: {why.line}\nfix: {why.fix}\non_recompile='ignore' silences this",
                 RecompileWarning,
-                stacklevel=5,
+                stacklevel=users_level(),
             )
 
     @property
@@ -500,6 +506,7 @@ class CompiledFunction:
         """An HTML page of a call with these arguments: every stage, and why the function was compiled again."""
         return self.lower(*args, **kwargs).html(self.explain_recompile())
 
+    @with_users_frames
     def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
         """The stages of a call with these arguments: traced graph, passes, generated source.
 
@@ -585,6 +592,7 @@ def compile(
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 
 
+@with_users_frames
 def compile(
     function: Callable[..., Any] | None = None,
     /,

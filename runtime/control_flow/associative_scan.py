@@ -19,10 +19,12 @@ from ...compiler.ops.parallel_prefix import prefix_strides
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.traced_array import located
 from ..eager.run import require_function
+from ..tracebacks import with_users_frames
 from ..trees import flatten, show
 from ..whole_numbers import joint_length, whole_number
 
 
+@with_users_frames
 def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = False, axis: int = 0) -> Any:
     """``[x0, f(x0, x1), f(f(x0, x1), x2), …]`` for the slices of `xs`; `f` must be associative, because calls are
     regrouped.

@@ -26,9 +26,11 @@ from ...compiler.tracing.traced_array import is_traced, located
 from ...compiler.value_ops import convert, minimum, nonzero_mask
 from ..eager.nested_function import NestedFunction, Result
 from ..eager.run import as_argument, overwrite, require_function, run, zero_of
+from ..tracebacks import with_users_frames
 from ..trees import show
 
 
+@with_users_frames
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """``true_fun(*operands) if pred else false_fun(*operands)``, also if `pred` is traced.
 
@@ -64,6 +66,7 @@ def _cond(pred: Any, true_fun: Any, false_fun: Any, operands: tuple[Any, ...]) -
     return _choose("cond", nonzero_mask, pred, (false_fun, true_fun), operands)
 
 
+@with_users_frames
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
     """``branches[index](*operands)``, also if `index` is traced; an index beyond an end chooses the last function
     there.

@@ -17,12 +17,14 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced, located
 from ..eager.nested_function import NestedFunction
 from ..eager.run import require_function
+from ..tracebacks import with_users_frames
 from ..trees import structure
 from .carry import Carry
 from .scan import Slices, run_loop
 from .while_loop import run_while
 
 
+@with_users_frames
 def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     """A loop that runs ``carry = body(i, carry)`` for i in ``range(lo, hi)``.
 

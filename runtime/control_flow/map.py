@@ -12,11 +12,13 @@ from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import is_traced, located
 from ..batching.vmap import vmap
 from ..eager.run import like_function, require_function
+from ..tracebacks import with_users_frames
 from ..trees import changed_leaves
 from ..whole_numbers import whole_number
 from .scan import scan, slices_of
 
 
+@with_users_frames
 def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
     """``f(x)`` for the slices x of `xs` along their first axis, stacked: a loop, so it needs little memory.
 

@@ -28,12 +28,14 @@ from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.value_ops import add, number
 from ..eager.nested_function import Captures, NestedFunction
 from ..eager.run import overwrite, require_function, run
+from ..tracebacks import with_users_frames
 from ..trees import flatten, show, structure
 from ..whole_numbers import joint_length, whole_number, whole_size
 from .carry import Carry
 from .checkpointed_scan import scan_in_blocks
 
 
+@with_users_frames
 def scan(
     f: Callable[..., Any],
     init: Any,

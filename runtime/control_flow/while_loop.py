@@ -14,11 +14,13 @@ from ...compiler.tracing.traced_array import located
 from ...compiler.value_ops import nonzero_mask
 from ..eager.nested_function import Captures, NestedFunction
 from ..eager.run import overwrite, require_function, run
+from ..tracebacks import with_users_frames
 from ..trees import show, structure
 from ..whole_numbers import whole_number
 from .carry import Carry
 
 
+@with_users_frames
 def while_loop(
     cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, max_steps: int | None = None
 ) -> Any:

@@ -20,9 +20,11 @@ from ..eager.run import (
     run,
 )
 from ..eager.tape import is_recording
+from ..tracebacks import with_users_frames
 from .checkpoint_policies import Policy, nothing
 
 
+@with_users_frames
 def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callable[..., Any]:
     """`func`, whose derivative stores only the arguments and recomputes the rest when it needs it.
 

@@ -12,6 +12,7 @@ from ...compiler.nesting import shown
 from ...compiler.value_ops import constant
 from ..eager.converting import Convert, converting
 from ..eager.run import like_function, run, zeros
+from ..tracebacks import with_users_frames
 from ..trees import show
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall
@@ -20,6 +21,7 @@ Numbers: TypeAlias = int | Sequence[int] | None
 Names: TypeAlias = str | Sequence[str] | None
 
 
+@with_users_frames
 def grad(
     func: Callable[..., Any],
     argnums: Numbers = None,
@@ -71,6 +73,7 @@ def grad(
     return gradient
 
 
+@with_users_frames
 def grad_and_value(
     func: Callable[..., Any],
     argnums: Numbers = None,
@@ -98,6 +101,7 @@ def grad_and_value(
     return gradient_and_value
 
 
+@with_users_frames
 def value_and_grad(
     func: Callable[..., Any],
     argnums: Numbers = None,

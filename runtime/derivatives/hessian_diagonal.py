@@ -8,6 +8,7 @@ import numpy as np
 from ...compiler.dtypes import Array
 from ..eager.converting import Convert, converting
 from ..eager.run import like_function
+from ..tracebacks import with_users_frames
 from .argnums import Argnums
 from .coloured_derivatives import SparseCall, has_scipy
 from .grad import Names, Numbers
@@ -15,6 +16,7 @@ from .jacobian_options import JacobianOptions, jacobian_options
 from .sparse_jacobians import gradient_call
 
 
+@with_users_frames
 def hessian_diag(
     func: Callable[..., Any],
     argnums: Numbers = None,
@@ -52,6 +54,7 @@ def hessian_diag(
     return diagonal
 
 
+@with_users_frames
 def laplacian(
     func: Callable[..., Any],
     argnums: Numbers = None,

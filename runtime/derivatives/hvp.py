@@ -8,11 +8,13 @@ from ...compiler.frontend.traced_program import describe
 from ..batching.vmap import vmap
 from ..eager.converting import Convert, converting
 from ..eager.run import like_function, require_function
+from ..tracebacks import with_users_frames
 from .grad import Numbers, grad
 from .jacobian_options import jacobian_options
 from .jvp_vjp import jvp, linearize
 
 
+@with_users_frames
 def hvp(
     func: Callable[..., Any],
     primals: Sequence[Any],

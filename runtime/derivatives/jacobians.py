@@ -12,6 +12,7 @@ from ...compiler.frontend.traced_program import describe
 from ...compiler.nesting import shown
 from ..eager.converting import Convert, converting
 from ..eager.run import like_function
+from ..tracebacks import with_users_frames
 from .argnums import Argnums
 from .coloured_derivatives import Sparsity
 from .differentiated_call import DifferentiatedCall
@@ -23,6 +24,7 @@ from .sparse_jacobians import require_sparse_option, sparse_blocks, sparse_hessi
 MODES: dict[str, BlocksOf] = {"auto": shorter, "forward": columns, "reverse": rows}
 
 
+@with_users_frames
 def jacrev(
     func: Callable[..., Any],
     argnums: Numbers = None,
@@ -66,6 +68,7 @@ def jacrev(
     )
 
 
+@with_users_frames
 def jacfwd(
     func: Callable[..., Any],
     argnums: Numbers = None,
@@ -94,6 +97,7 @@ def jacfwd(
     )
 
 
+@with_users_frames
 def jacobian(
     func: Callable[..., Any],
     argnums: Numbers = None,
@@ -139,6 +143,7 @@ def jacobian(
     )
 
 
+@with_users_frames
 def hessian(
     func: Callable[..., Any],
     argnums: Numbers = None,

@@ -14,11 +14,13 @@ from ...passes.transforms.vmap import vmap as vmap_graph
 from ..batching.batch_size import batch_size
 from ..eager.converting import Convert, converting
 from ..eager.run import require_function, run, transformed, zeros
+from ..tracebacks import with_users_frames
 from ..trees import check_same_structure, spread, structure
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall, fitting
 
 
+@with_users_frames
 def jvp(
     func: Callable[..., Any],
     primals: Sequence[Any],
@@ -73,6 +75,7 @@ def jvp(
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
+@with_users_frames
 def linearize(
     func: Callable[..., Any],
     *primals: Any,
@@ -103,12 +106,14 @@ def linearize(
     tree = structure(primals)
     del primals, outputs
 
+    @with_users_frames
     def jvp_fn(*tangents: Any) -> Any:
         return call.tangent_tree(leaves, run(linear, [*residuals, *call.directions(tangents, tree)]))
 
     return (value, jvp_fn, aux) if has_aux else (value, jvp_fn)
 
 
+@with_users_frames
 def vjp(
     func: Callable[..., Any],
     *primals: Any,
@@ -143,6 +148,7 @@ def vjp(
     call.forget_arrays()
     pullback = _Pullback(call, leaves, backward, residuals, structure(primals))
 
+    @with_users_frames
     def vjp_fn(cotangents: Any, *, batched: bool = False) -> Any:
         return pullback.pull(cotangents, batched=batched)
 

@@ -1,14 +1,12 @@
 """A warning if a derivative is NaN because of a branch that a `where` does not choose."""
 
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from ...compiler.callers.user_code import is_library
+from ...compiler.callers.user_code import users_level
 from ...compiler.errors import MaskedNaNWarning
 from ...compiler.ir import Graph, called
 from ...compiler.tracing.trace import current_trace
@@ -32,7 +30,7 @@ def warn_of_masked_nan(
             f"{' or at '.join(lines)}: 0 from there times an infinite slope. Pass safe_where=True to mask "
             "the slope instead",
             MaskedNaNWarning,
-            stacklevel=_users_level(),
+            stacklevel=users_level(),
         )
 
 
@@ -47,12 +45,3 @@ def _choices(graph: Graph) -> Iterable[str]:
             yield str(call.location)
         for nested in called((call,)):
             yield from _choices(nested)
-
-
-def _users_level() -> int:
-    """How many frames up the user's line is, for `warnings.warn` in the caller."""
-    level, frame = 1, sys._getframe(1)
-    above: FrameType | None = frame
-    while above is not None and is_library(above.f_code.co_filename):
-        above, level = above.f_back, level + 1
-    return level

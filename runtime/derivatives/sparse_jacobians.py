@@ -13,6 +13,7 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
 from ..batching.chunk_size import Chunking
 from ..eager.run import like_function
+from ..tracebacks import with_users_frames
 from .argnums import Argnums, Chosen
 from .coloured_derivatives import SparseCall, Sparsity, count_of, require_scipy
 from .differentiated_call import DifferentiatedCall
@@ -23,6 +24,7 @@ Matrix: TypeAlias = Any
 """A `scipy.sparse.csr_array`."""
 
 
+@with_users_frames
 def sparsity(
     func: Callable[..., Any], argnums: Numbers = None, *, argnames: Names = None, randomness: str = "error"
 ) -> Callable[..., Sparsity]:

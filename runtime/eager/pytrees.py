@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import optree
 
 from ...compiler.errors import TransformArgumentError, TransformTypeError
+from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.traced_program import NAMESPACE
 from ...compiler.nesting import shown
 from .run import require_function
@@ -111,5 +112,5 @@ def _register(cls: type[Any], flatten: Any, unflatten: Any, **options: Any) -> N
     try:
         optree.register_pytree_node(cls, flatten, unflatten, namespace=NAMESPACE, **options)
     except ValueError as error:
-        raise TransformArgumentError(f"{cls.__name__} cannot be registered: {error}") from error
+        raise TransformArgumentError(f"{cls.__name__} cannot be registered: {text_of(error)}") from error
     UNFLATTEN[cls] = unflatten

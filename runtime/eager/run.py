@@ -28,6 +28,7 @@ from ...compiler.value_ops import constant, full
 from ...passes.pipeline import Made, apply
 from ..environment import checking
 from ..gpu.device_array import DeviceArray
+from ..tracebacks import with_users_frames
 from ..trees import changed_leaves
 from .tape import is_recording, joined
 from .transform_log import record_for
@@ -43,8 +44,9 @@ def like_function(func: Callable[..., Any]) -> Callable[[Wrapper], Wrapper]:
     require_function("a transform", func)
 
     def name(wrapper: Wrapper) -> Wrapper:
-        wrapper.__name__ = wrapper.__qualname__ = function_name(func)
-        return update_wrapper(wrapper, func, updated=())
+        shown = with_users_frames(wrapper)
+        shown.__name__ = shown.__qualname__ = function_name(func)
+        return update_wrapper(shown, func, updated=())
 
     return name
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import ForeignArrayError
+from ...compiler.errors.tracemill_error import text_of
 from . import dlpack
 from .device import Device, gpu
 from .device_array import DeviceArray
@@ -78,7 +79,7 @@ def _asked(method: Callable[[], Any], name: str) -> Any:
     try:
         return method()
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise ForeignArrayError(f"{name} does not give its memory by DLPack: {error}") from error
+        raise ForeignArrayError(f"{name} does not give its memory by DLPack: {text_of(error)}") from error
 
 
 def _by_interface(x: object, interface: dict[str, Any]) -> DeviceArray:

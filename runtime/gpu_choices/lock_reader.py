@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 from ...compiler.backends.triton.choice import Choice, choice_of
 from ...compiler.backends.triton.kernels.kernel_key import DIGITS, key_of_text
 from ...compiler.errors import ArgumentValueError, LockFileError
+from ...compiler.errors.tracemill_error import text_of
 from ...compiler.nesting import shown
 from .lock_entry import Entries, LockEntry, Measured
 from .lock_text import FORMAT
@@ -161,7 +162,7 @@ class _Table:
         try:
             return choice_of(self.fields)
         except ArgumentValueError as error:
-            self.reader.refuse(self.line, f"{self.what}: {error}")
+            self.reader.refuse(self.line, f"{self.what}: {text_of(error)}")
 
     def end(self) -> None:
         if self.fields:

@@ -15,6 +15,7 @@ from ...compiler.backends.triton.planning.plan_document import arrays_of, docume
 from ...compiler.backends.triton.planning.program import TritonProgram
 from ...compiler.dtypes import Array, dtype_name, dtype_named, dtype_names
 from ...compiler.errors import CubinError, InternalError, ParseError
+from ...compiler.errors.tracemill_error import text_of
 from ...compiler.nesting import shown
 from ..gpu.device import Device
 from ..gpu.kernel import LoadedKernel
@@ -126,7 +127,9 @@ def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> S
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         if isinstance(error, ParseError):
             raise
-        raise ParseError(f"this is not a program for a GPU: {type(error).__name__}: {error}") from error
+        raise ParseError(
+            f"this is not a program for a GPU: {type(error).__name__}: {text_of(error)}"
+        ) from error
     _check_launches(plan, kernels)
     if not plan.is_symbolic and plan.arena_bytes > _LARGEST:
         raise ParseError(f"a plan works in {plan.arena_bytes} bytes, more than there are")

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ...compiler.errors.tracemill_error import text_of
 from ...compiler.ir import called
 from ..eager.transform_log import SeenTransform, seen_transforms
 from ..log import complain_once, is_asked, logger
@@ -39,7 +40,7 @@ def observed(
             _show(lowered, times, folder)
     except Exception as error:  # observing must not make a computation fail
         complain_once(
-            f"cannot show how {variant.program.graph.name} is compiled: {type(error).__name__}: {error}"
+            f"cannot show how {variant.program.graph.name} is compiled: {type(error).__name__}: {text_of(error)}"
         )
     return variant
 

@@ -11,15 +11,18 @@ from ...compiler.arguments.option_checks import is_choice
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import DTypeError, ShapeError, TransformArgumentError, TransformTypeError
+from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.traced_program import describe, leaf_type, path_names
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.ops.control.control import METHODS
 from ...compiler.symbolic_size import SymbolicSize
 from ..eager.run import require_function, run
+from ..tracebacks import with_users_frames
 from ..trees import check_same_structure, flatten
 
 
+@with_users_frames
 def pure_callback(
     function: Callable[..., Any], result_spec: Any, *args: Any, vmap_method: str = "sequential"
 ) -> Any:
@@ -119,7 +122,7 @@ def _spec_type(spec: Any, where: str) -> ArrayType:
         sizes = () if is_dtype else spec.shape
         shape: Any = tuple(size if isinstance(size, SymbolicSize) else index(size) for size in sizes)
     except TypeError as error:
-        raise TransformTypeError(f"{where} has no shape and dtype of an array: {error}") from error
+        raise TransformTypeError(f"{where} has no shape and dtype of an array: {text_of(error)}") from error
     if not is_supported(dtype):
         raise DTypeError(f"{where}: there are no traced arrays of dtype {dtype}")
     if any(size < 0 for size in shape):

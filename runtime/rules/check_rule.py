@@ -13,12 +13,14 @@ from ...compiler.frontend.traced_program import describe, is_array_like, path_na
 from ..batching.vmap import vmap
 from ..derivatives.jvp_vjp import jvp, vjp
 from ..eager.run import require_function
+from ..tracebacks import with_users_frames
 from ..trees import flatten
 
 EXAMPLES = 3
 STEP = 1e-6
 
 
+@with_users_frames
 def check_rule(function: Callable[..., Any], *args: Any, rtol: float = 1e-4, atol: float = 1e-6) -> None:
     """Verify the rules of a function at `args`; meant for tests.
 

@@ -27,6 +27,7 @@ from ...compiler.tracing.traced_array import as_value, wrap
 from ..derivatives.stop_gradient import stop_gradient
 from ..eager.run import as_argument, inputs_of, is_array, require_function
 from ..eager.tape import is_recording, joined
+from ..tracebacks import with_users_frames
 from .rule_graphs import MAKERS
 from .rule_site import Returned, RuleSite, line_of, named
 
@@ -112,6 +113,7 @@ class CustomRule:
 
     # ---- calling -------------------------------------------------------------------------------------
 
+    @with_users_frames
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._rules or not is_recording(flatten_arguments(args, kwargs)[0]):
             return self._function(*args, **kwargs)

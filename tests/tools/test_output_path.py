@@ -61,7 +61,8 @@ def test_a_pipe_stays(name: str, terminal: Terminal) -> None:
     os.mkfifo(path)
     ran = terminal.run(*WRITERS[name], str(path), "--force")
     assert (ran.status, ran.out) == (1, "")
-    assert ran.err == f"tracemill: OutputFileError: {path} is a pipe, which is never replaced: name a file\n"
+    reason = f"{path} is a pipe, which is never replaced: name a file [E0711: tracemill explain E0711]"
+    assert ran.err == f"tracemill: OutputFileError: {reason}\n"
     assert path.is_fifo()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ...compiler.errors.tracemill_error import text_of
 from ...runtime.batching.vmap import vmap
 from ...runtime.derivatives.grad import grad, grad_and_value, value_and_grad
 from ...runtime.derivatives.jacobians import hessian, jacfwd, jacrev
@@ -52,7 +53,7 @@ def _apply(tree: ast.expr, function: Callable[..., Any], text: str) -> Callable[
     try:
         return transform(inner, **options)
     except TypeError as error:
-        raise click.UsageError(f"in the transform {text!r}: {error}") from error
+        raise click.UsageError(f"in the transform {text!r}: {text_of(error)}") from error
 
 
 def _transform(name: ast.Name, text: str) -> Callable[..., Callable[..., Any]]:

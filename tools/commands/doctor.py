@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...compiler.errors import TracemillError
+from ...compiler.errors.tracemill_error import text_of
 from ...runtime.cache.disk_cache import default_cache
 from ...runtime.compilation.compile import compile
 from ...runtime.environment import usual_backend
@@ -187,7 +188,7 @@ def _check(backend: str) -> Finding:
     try:
         difference = np.max(np.abs(compile(_sample, backend=backend)(x) - _sample(x)))
     except Exception as error:  # any error is the answer
-        return Finding("check", backend, f"{type(error).__name__}: {error}", ok=False)
+        return Finding("check", backend, f"{type(error).__name__}: {text_of(error)}", ok=False)
     note = "" if is_auto else f"; TRACEMILL_BACKEND={usual_backend()} asks for another"
     ok = bool(difference < 1e-12)
     return Finding(

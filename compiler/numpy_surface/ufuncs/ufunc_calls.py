@@ -9,6 +9,7 @@ import numpy as np
 from ...builder import bind
 from ...dtypes import BOOL, DType, is_supported
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
+from ...errors.tracemill_error import text_of
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...op import all_ops
@@ -256,7 +257,7 @@ def loop_dtypes(
     try:
         dtypes = ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout), casting=casting, **wanted)
     except TypeError as error:
-        raise DTypeError(f"{ufunc.__name__} is not defined for ({names}): {error}") from None
+        raise DTypeError(f"{ufunc.__name__} is not defined for ({names}): {text_of(error)}") from None
     if not all(map(is_supported, dtypes)):
         raise DTypeError(
             f"{ufunc.__name__} of ({names}) needs {dtypes[-1]}, which cannot be traced: convert first"

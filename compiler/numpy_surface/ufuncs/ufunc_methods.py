@@ -10,6 +10,7 @@ from ...arguments.axes import normalize_axis
 from ...builder import bind
 from ...dtypes import BOOL, INT64, Array, DType, is_complex, is_inexact
 from ...errors import ArgumentValueError, DTypeError, OutOfBoundsError, UnsupportedFunctionError
+from ...errors.tracemill_error import text_of
 from ...ir import Value
 from ...ops.parallel_prefix import prefix_strides
 from ...symbolic_size import is_known, is_symbolic_shape
@@ -84,7 +85,7 @@ def _reduced_dtype(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
     try:
         dtypes = ufunc.resolve_dtypes((target, given, None), reduction=True, casting="unsafe", **wanted)
     except TypeError as error:
-        raise DTypeError(f"{ufunc.__name__}.reduce is not defined for {given}: {error}") from None
+        raise DTypeError(f"{ufunc.__name__}.reduce is not defined for {given}: {text_of(error)}") from None
     chosen: DType = dtypes[1]
     if dtypes[0] != chosen:
         raise DTypeError(

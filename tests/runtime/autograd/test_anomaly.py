@@ -33,7 +33,7 @@ def test_a_derivative_that_becomes_nan_names_op_and_line(wrap: Any, dtype: Any) 
     assert (
         "multiply(0.0, inf) is NaN: the derivative of this line, in 1 of 2 elements, first at (1,)" in message
     )
-    assert message.endswith("y = np.sqrt(x)")
+    assert "  y = np.sqrt(x)\n" in message
     assert "test_anomaly.py:" in message
 
 
@@ -42,7 +42,7 @@ def test_a_derivative_that_becomes_nan_names_op_and_line(wrap: Any, dtype: Any) 
 def test_a_value_that_becomes_nan_names_op_and_line(wrap: Any, dtype: Any) -> None:
     message = caught(wrap(root), np.array([1.0, -4.0], dtype))
     assert "sqrt(-4.0) is NaN: the value of this line, in 1 of 2 elements, first at (1,)" in message
-    assert message.endswith("y = np.sqrt(x)")
+    assert "  y = np.sqrt(x)\n" in message
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, tm.compile])
@@ -104,7 +104,7 @@ def test_variables_are_looked_at_forward_and_backward() -> None:
     y = root(x)
     message = caught(y.backward)
     assert "multiply(0.0, inf) is NaN: the derivative of this line" in message
-    assert message.endswith("y = np.sqrt(x)")
+    assert "  y = np.sqrt(x)\n" in message
 
 
 def test_nan_that_comes_in_is_nobodys_fault() -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....compiler.errors import MissingPackageError, TracemillError
+from ....compiler.errors.tracemill_error import text_of
 from ....runtime.compilation.compile import compile
 from ....runtime.machine.loaded_library import LoadedLibrary
 from ....runtime.machine.toolchain import toolchain
@@ -54,7 +55,7 @@ def _beside_numba(case: Case, rounds: int) -> Measurement:
     try:
         found = ours(*arguments)
     except (TracemillError, RecursionError) as error:
-        reason = " ".join(str(error).split())
+        reason = " ".join(text_of(error).split())
         return Measurement("loops", case.name, 0.0, "x", f"does not compile: {reason:.100}")
     first = time.perf_counter() - start
     for one, other in zip(_leaves(found), _leaves(theirs(*arguments)), strict=True):

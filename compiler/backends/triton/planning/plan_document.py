@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ....dtypes import dtype_name, dtype_named
 from ....errors import DimSpecError, ParseError, TracemillError
+from ....errors.tracemill_error import text_of
 from ....ir import ArrayType, Constant, Graph
 from ....nesting import shown
 from ....shapes.dim import Dim, Extent, of_terms
@@ -83,7 +84,9 @@ def plan_of(given: Any, arrays: Mapping[str, Any], depth: int = 0) -> Plan:
     except TracemillError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ParseError(f"this is not the plan of a program: {type(error).__name__}: {error}") from error
+        raise ParseError(
+            f"this is not the plan of a program: {type(error).__name__}: {text_of(error)}"
+        ) from error
     return plan
 
 
