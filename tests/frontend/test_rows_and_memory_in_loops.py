@@ -179,9 +179,10 @@ PROGRAMS = (
 )  # fmt: skip
 
 
-@pytest.mark.sampled("entries_of_a_table-False-numpy", every=7)
-@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.sampled("entries_of_a_table-numpy-False", every=7)
+@pytest.mark.parametrize(
+    ("backend", "is_dynamic"), [("numpy", False), pytest.param("c", True, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_long_loops_do_what_python_does(program: Callable[..., Any], is_dynamic: bool, backend: str) -> None:
     compiled = tm.compile(program, dynamic=is_dynamic, backend=backend, on_recompile="ignore")

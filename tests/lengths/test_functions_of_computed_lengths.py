@@ -1,6 +1,6 @@
 """NumPy's functions whose results have lengths that depend on values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -209,8 +209,16 @@ def check(function: Callable[..., Any], inputs: tuple[tuple[Any, ...], ...], bac
             assert np.asarray(ours).dtype == np.asarray(theirs).dtype
 
 
-@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", CASES)
+def on_both_backends(names: Iterable[str]) -> list[Any]:
+    """The names on NumPy, of which every second is quick, and every third on C."""
+    slow = [pytest.mark.slow]
+    return [
+        *(pytest.param(name, "numpy", marks=slow if n % 2 else []) for n, name in enumerate(names)),
+        *(pytest.param(name, "c", marks=slow) for name in list(names)[::3]),
+    ]
+
+
+@pytest.mark.parametrize(("name", "backend"), on_both_backends(CASES))
 def test_a_compiled_function_gives_what_numpy_gives(name: str, backend: str) -> None:
     check(*CASES[name], backend)
 
@@ -236,8 +244,7 @@ REDUCED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", REDUCED)
+@pytest.mark.parametrize(("name", "backend"), on_both_backends(REDUCED))
 def test_a_compiled_derivative_is_that_of_the_entries(name: str, backend: str) -> None:
     function, step, x = REDUCED[name], 1e-6, X + 0.25 + np.arange(7) / 100
     differences = [

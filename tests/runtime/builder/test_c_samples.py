@@ -16,8 +16,8 @@ from tracemill.compiler.op import lookup
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 
-QUICK, SLOW = 12, 4
-"""Every 12th sample of an op is tested always, and every 4th in the slow run."""
+QUICK, SLOW = 16, 8
+"""Every 16th sample of an op is tested always, and every 8th in the slow run."""
 
 MOST_QUICK, MOST = 60, 120
 """Samples in one program."""

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 from zlib import crc32
@@ -109,16 +109,19 @@ def assert_close(found: Sequence[Any], expected: Sequence[Any]) -> None:
 
 
 SOFTMAX, COLUMNS = KERNELS["softmax"], KERNELS["column_statistics"]
-few_and_all_sizes = pytest.mark.parametrize(
-    "count", [pytest.param(2, id="few"), pytest.param(99, id="all", marks=pytest.mark.slow)]
-)
-"""The interpreter takes long for each of them."""
+
+
+def with_sizes(names: Iterable[str]) -> list[Any]:
+    """The names with a few sizes, and every third with all: the interpreter takes long for each."""
+    return [
+        *(pytest.param(name, 2, id=f"{name}-few") for name in names),
+        *(pytest.param(name, 99, id=f"{name}-all", marks=pytest.mark.slow) for name in list(names)[::3]),
+    ]
 
 
 @pytest.mark.sampled("side_by_side_flat alone-few", "sums-few", every=5)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@few_and_all_sizes
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "count"), with_sizes(CASES))
 def test_one_program_gives_what_it_means_for_each_size_that_it_is_for(
     name: str, count: int, card: StubGpu
 ) -> None:
@@ -134,12 +137,11 @@ def test_one_program_gives_what_it_means_for_each_size_that_it_is_for(
 
 
 @pytest.mark.sampled(
-    "gradient_of_attention-False-few", "counted-False-few", "convolution_with_long_kernels-False-few", every=8
+    "False-gradient_of_attention-few", "False-counted-few", "False-convolution_with_long_kernels-few", every=8
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@few_and_all_sizes
+@pytest.mark.parametrize(("name", "count"), with_sizes(STEPS))
 @pytest.mark.parametrize("is_whole", [False, True])
-@pytest.mark.parametrize("name", STEPS)
 def test_a_step_is_one_program_for_sizes_at_the_ends_of_its_blocks(
     name: str, is_whole: bool, count: int, card: StubGpu
 ) -> None:
