@@ -30,13 +30,18 @@ def while_loop(
     most: int | None = None,
     has_iterations: bool = False,
     only_if_left: bool = False,
+    settled: StagedLoop | None = None,
 ) -> Outcome:
     """A loop that runs while a test is true, for at most `most` iterations.
+
+    If its body has been traced as that of another loop, it carries what that one has `settled` on.
 
     Raises:
         RunsInPythonError: with `only_if_left`, if no jump out of the loop depends on values.
     """
     loop = StagedLoop(where, site, names, watch, has_iterations=has_iterations)
+    if settled is not None:
+        loop.carry_as(settled)
     step = loop.traced(iteration)
     if only_if_left and not loop.is_left_by_values(step):
         raise RunsInPythonError("no value ends it")
@@ -82,6 +87,7 @@ def known_loop(
             watch,
             most=iterations.length if are_sizes_known else None,
             has_iterations=has_iterations,
+            settled=loop,
         )
     if not (is_long(site, iterations.length) or has_jumped()):
         raise RunsInPythonError("it is short")

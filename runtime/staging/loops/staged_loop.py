@@ -151,6 +151,20 @@ class StagedLoop:
         for key, one in before.items():
             self._add(key, one)
 
+    def carry_as(self, settled: "StagedLoop") -> None:
+        """Carry what another loop with the same body has settled on, so that the body is traced once more only."""
+        before, self.held, self.carry = self.held, {}, Carry(self.where, "carried", [])
+        for key, one in (before | settled.held).items():
+            self._add(key, one)
+        self.fixed = {name: one for name, one in self.fixed.items() if name in settled.fixed}
+        self.names = {**settled.names, **{name: self.names[name] for name in self.names.keys() & {NUMBER}}}
+        known = dict(
+            zip(settled.carry.paths, zip(settled.carry.types, settled.carry.weak, strict=True), strict=True)
+        )
+        for place, path in enumerate(self.carry.paths):
+            if path in known:
+                self.carry.types[place], self.carry.weak[place] = known[path]
+
     def traced(self, iteration: Iteration, counted: Sequence[Argument] = ()) -> NestedFunction:
         """The traced iteration, whose carried types are the same before and after it. It may get a number and rows."""
 
