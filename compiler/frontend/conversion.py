@@ -17,7 +17,7 @@ from ..callers.source_text import future_flags
 from ..callers.user_code import CONVERTS, HOOKS, is_users
 from .cells import CELL, cells_of, in_cells
 from .operators import OperatorRewriter
-from .reached import note_reached, objects_among
+from .reached import note_as_written, note_reached, objects_among
 from .rewriting import Rewriter
 from .sites import Block, Region, Unit
 from .source import ITEM, Scope, source_of
@@ -93,10 +93,12 @@ def converted(function: Any) -> Any:
     """`function` with hooks, if it is the user's and its source is available; otherwise `function` itself."""
     note_reached(function)
     if Conversion.hooks is None or not CONVERTS.get():
+        note_as_written(function)
         return function
     if isinstance(function, FunctionType):
         found = conversion_of(function)
         if isinstance(found, str):
+            note_as_written(function)
             return function
         if (met := MET.get()) is not None:
             met[found] = None

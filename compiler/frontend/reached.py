@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import islice
 from operator import attrgetter
 from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, Final
@@ -19,13 +20,19 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..callers.user_code import HOOKS, is_users
-from ..dtypes import Array
+from ..dtypes import Array, is_supported
 from ..nesting import shown
+from ..tracing.reach import Place, Reach
 from ..tracing.trace import content_of
 from ..tracing.traced_array import is_traced
+from .mentioned import Mentioned
 
 _ABSENT: Final = object()
+_CHANGING: Final = object()
+"""The value of what is another one in each call."""
 _DEEPEST: Final = 24
+_MOST_ENTRIES: Final = 1000
+"""How many entries and attributes are compared before each call."""
 _VALUES: Final = (bool, int, float, complex, str, bytes, np.generic)
 """Types that are compared by value. Other objects are compared by identity."""
 _content = attrgetter("cell_contents")
@@ -60,6 +67,8 @@ class Reached:
     @property
     def change(self) -> str:
         """A line that explains how the value has changed; empty if it has not."""
+        if self.value is _CHANGING:
+            return f"the function changes {self.text} whenever it runs, and computes with it"
         now = self.now()
         if _is_same(self.value, now):
             return ""
@@ -79,6 +88,10 @@ class ReachedNames:
         """The names that a function reads and sets, as with ``global``, with their values from before."""
         self.defaults: dict[int, Array] = {}
         """The arrays among the defaults of parameters, by id."""
+        self.codes: set[CodeType] = set()
+        """The code of the user's functions that have run."""
+        self.runs_as_written = False
+        """Whether one of them has run without hooks, so that the functions that it calls are not noted."""
         self._made: set[int] = set()
 
     def note_made(self, new: Any) -> None:
@@ -94,6 +107,14 @@ def note_made(new: Any) -> None:
     """Note an object that the traced function has made."""
     if (found := REACHED.get()) is not None:
         found.note_made(new)
+
+
+def note_as_written(function: Any) -> None:
+    """Note that a function runs without hooks."""
+    found = REACHED.get()
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if found is not None and (not isinstance(code, CodeType) or is_users(code.co_filename)):
+        found.runs_as_written = True
 
 
 def have_changed(names: Iterable[Reached]) -> bool:
@@ -112,6 +133,7 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
         function = function.__func__
     if not isinstance(function, FunctionType) or not is_users(function.__code__.co_filename):
         return
+    found.codes.add(function.__code__)
     defaults = _arrays_in([function.__defaults__ or (), function.__kwdefaults__ or {}])
     found.defaults.update((id(x), x) for x in defaults)
     found.rebound += _names(function, {}, is_set=True)
@@ -154,6 +176,11 @@ def unchanged(names: Iterable[Reached]) -> tuple[Reached, ...]:
     return tuple(one for one in names if not one.change)
 
 
+def changed_by_itself(what: str) -> Reached:
+    """What a function changes outside whenever it runs, and computes with: each call traces it again."""
+    return Reached(what, lambda _: None, None, _CHANGING)
+
+
 @dataclass(frozen=True, slots=True)
 class ReadArray:
     """An array from outside that NumPy may have read while the function was traced, without the trace."""
@@ -168,9 +195,53 @@ class ReadArray:
         return self.content is not None and array is not None and content_of(array) != self.content
 
 
+def entries_read(reach: Reach, found: ReachedNames) -> Iterator[Reached]:
+    """Entries of lists and dicts and attributes of objects that the functions of a trace may have read, and lengths."""
+    mentioned = _mentioned(reach, found)
+    logs = set[int]()
+    for path, x, length, way in reach.ways.values():
+        if mentioned.only_appends(path):
+            logs.add(id(x))
+        elif not isinstance(x, np.ndarray) and mentioned.leads(way):
+            yield Reached(f"len({path})", len, x, length)
+    places = (place for place in reach.slots if _is_compared(place, found) and mentioned.leads(place.way))
+    for place in islice((place for place in places if id(place.holder) not in logs), _MOST_ENTRIES):
+        yield Reached(place.path, *_reader(place), place.value)
+
+
+def asks_identity(reach: Reach | None, found: ReachedNames) -> bool:
+    """Whether the functions of a trace ask if two objects are the same."""
+    return reach is not None and _mentioned(reach, found).asks_identity
+
+
+def _mentioned(reach: Reach, found: ReachedNames) -> Mentioned:
+    """What the functions of a trace mention; all that they could reach if some may have run unnoticed."""
+    return Mentioned(found.codes | reach.implicit | (reach.codes if found.runs_as_written else set()))
+
+
+def _is_compared(place: Place, found: ReachedNames) -> bool:
+    """Whether a place is not compared as a name already, and may be rebound between calls."""
+    if isinstance(place.holder, type) and hasattr(type(place.value), "__get__"):
+        return False  # a method
+    is_variable = isinstance(place.holder, CellType) or (
+        isinstance(place.holder, dict) and "__builtins__" in place.holder
+    )
+    return found.runs_as_written or not is_variable
+
+
+def _reader(place: Place) -> tuple[Callable[[Any], Any], Any]:
+    """What reads a place, and what it is given."""
+    if isinstance(place.holder, CellType):
+        return _content, place.holder
+    if isinstance(place.holder, (dict, list, deque, np.ndarray)):
+        return place.holder.__getitem__, place.key
+    return partial(getattr, place.holder), place.key
+
+
 def arrays_read(
     function: Any,
     found: ReachedNames,
+    reach: Reach | None,
     captured: Iterable[Any],
     lent: Iterable[Array],
     seen: Mapping[tuple[int, int], bool],
@@ -182,6 +253,10 @@ def arrays_read(
     NumPy may have computed a captured array from it. NumPy reads no array that was `lent` as a traced one.
     """
     met = {id(x): x for one in found.names.values() for x in _arrays_in(one.value)} | found.defaults
+    if reach is not None:
+        mentioned = _mentioned(reach, found)
+        ways = ((x, way) for _, x, _, way in reach.ways.values() if isinstance(x, np.ndarray))
+        met |= {id(x): x for x, way in ways if is_supported(x.dtype) and mentioned.leads(way)}
     if isinstance(function, partial):
         met |= {id(x): x for x in _arrays_in([*function.args, function.keywords])}
     inputs = {byte_bounds(x): x.flags.writeable for x in captured if type(x) is np.ndarray}

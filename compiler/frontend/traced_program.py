@@ -4,7 +4,8 @@ import inspect
 import operator
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
 from types import CodeType, ModuleType
@@ -23,6 +24,7 @@ from ..errors import (
     ConcretizationError,
     DataDependentShapeError,
     DTypeError,
+    EscapedTracerError,
     SideEffectError,
 )
 from ..free_sizes import names_bound_in, sizes_in_param
@@ -37,12 +39,23 @@ from ..tracing.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_insid
 from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
 from ..tracing.outside import Outside, Written
+from ..tracing.reach import Reach
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, ExampleIndex, Known, Storage, Trace, array_type
 from ..tracing.traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
 from ..users_errors import noted, told_by
 from ..value_ops import constant, inverse_permutation, transpose
 from .conversion import MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
-from .reached import REACHED, Reached, ReachedNames, ReadArray, arrays_read, unchanged
+from .reached import (
+    REACHED,
+    Reached,
+    ReachedNames,
+    ReadArray,
+    arrays_read,
+    asks_identity,
+    changed_by_itself,
+    entries_read,
+    unchanged,
+)
 
 PythonType: TypeAlias = type[Any]
 _MANY_CALLS: Final = 10
@@ -119,6 +132,10 @@ class Program:
     """Arrays from outside that NumPy may have read without the trace. The program is valid while they are unchanged."""
     reshaped: tuple[tuple[int, Shape], ...] = ()
     """The arguments that have another shape afterwards, by number, because the function has assigned to ``x.shape``."""
+    changes_itself: bool = False
+    """Whether the function, when it is traced, changes what it computes with the next time, as a counter."""
+    asks_identity: bool = False
+    """Whether the function asks if two objects are the same. In a trace, two arguments never are."""
     conversions: tuple[Conversion, ...] = ()
     """The user's functions that were converted while it was traced."""
 
@@ -266,6 +283,11 @@ def _traced(
                 break
             varying |= misjudged
             is_again = is_late or is_again
+        own = writes.changed() if program is not None and is_kept and record is outermost else ""
+        if own and writes.can_be_undone:
+            record = Trace(function_name(function), is_kept=is_kept, check_bounds=check_bounds)
+            with writes.undone():
+                own = "" if _is_alike(program, record, function, tree, leaves, roots, writes.lent) else own
     finally:
         if meeting is not None:
             MET.reset(meeting)
@@ -278,9 +300,16 @@ def _traced(
             program,
             lent=writes.lent,
             conversions=tuple(conversions),
-            reached=unchanged(reached.names.values()),
+            reached=(
+                *unchanged(writes.names_read(reached) if is_kept else reached.names.values()),
+                *([changed_by_itself(own)] if own else []),
+            ),
+            changes_itself=bool(own),
+            asks_identity=is_kept and asks_identity(writes.reach, reached),
             read=(
-                arrays_read(function, reached, program.captured, writes.lent, by_numpy, writes.holds)
+                arrays_read(
+                    function, reached, writes.reach, program.captured, writes.lent, by_numpy, writes.holds
+                )
                 if is_kept
                 else ()
             ),
@@ -289,6 +318,32 @@ def _traced(
     if isinstance(error, ValueError) and isinstance(error.__cause__, ConcretizationError):
         raise error.__cause__ from None  # ``w[0] = x``: NumPy wraps our error in its own
     raise error
+
+
+def _is_alike(
+    program: Program | None,
+    record: Trace,
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: Sequence["Argument | Static"],
+    roots: Sequence[Any],
+    lent: Sequence[Array],
+) -> bool:
+    """Whether a function, traced once more, gives the same program."""
+    try:
+        again = _recorded(record, function, tree, leaves, roots, lent)
+    except EscapedTracerError:  # it has kept traced arrays outside, and no other trace can read these
+        return True
+    except Exception:  # it depends on what it changed
+        return False
+    finally:
+        record.close()
+    return (
+        program is not None
+        and str(again.graph) == str(program.graph)
+        and repr(again.out_leaves) == repr(program.out_leaves)
+        and all(map(operator.is_, again.captured, program.captured))
+    )
 
 
 def _refuse_own_lengths(program: Program, function: Callable[..., Any]) -> None:
@@ -312,10 +367,44 @@ class _Writes:
         self.lent = lent
         """The arrays that the function sees as traced arrays from the beginning."""
         self._outside: Outside | None = None
+        self._roots: tuple[Any, ...] = ()
 
     def watch(self, roots: Iterable[Any]) -> None:
         """Note the arrays that the function can reach before it runs."""
-        self._outside = Outside(roots)
+        self._roots = tuple(roots)
+        self._outside = Outside(self._roots)
+
+    @property
+    def reach(self) -> Reach | None:
+        """What the function could reach before it ran."""
+        return None if self._outside is None else self._outside.reach
+
+    def names_read(self, found: ReachedNames) -> Iterator[Reached]:
+        """The names, entries and attributes that the function has read."""
+        yield from found.names.values()
+        if self.reach is not None:
+            yield from entries_read(self.reach, found)
+
+    def changed(self) -> str:
+        """What the function has changed outside, other than arrays; empty if nothing."""
+        return "" if self._outside is None else self._outside.used_up or self._outside.changed
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether what the function changes outside can be restored: not what it took from an iterator."""
+        return self._outside is not None and not self._outside.used_up
+
+    @contextmanager
+    def undone(self) -> Generator[None]:
+        """Undo what the block changes outside."""
+        before = Outside(self._roots)
+        try:
+            yield
+        finally:
+            for one in before.written():
+                if one.can_be_restored:
+                    one.restore()
+            before.restore()
 
     def holds(self, first: int, last: int) -> bool:
         """Whether the function can reach the memory between two addresses without having made it."""

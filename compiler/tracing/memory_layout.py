@@ -287,12 +287,15 @@ def magnitudes(layout: Layout) -> list[int]:
 
 
 def _at_most(stride: int, other: int) -> bool:
-    """Whether a stride is at most another: for all sizes if that is known, otherwise for typical sizes."""
+    """Whether a stride is at most another: for all sizes if that is known, otherwise for typical sizes.
+
+    A stride that is never smaller is larger, but for the sizes at which an axis has a single entry.
+    """
     if not (isinstance(stride, SymbolicSize) or isinstance(other, SymbolicSize)):
         return stride <= other
     if is_known(stride <= other):
         return True
-    return not is_known(stride > other) and typical(stride) <= typical(other)
+    return not is_known(stride >= other) and typical(stride) <= typical(other)
 
 
 def _aligned(layout: Layout, ndim: int) -> list[int | None]:

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from random import Random
+from types import GeneratorType
 from typing import Any, Final
 
 import numpy as np
@@ -39,7 +41,10 @@ class Outside:
                 if known is None or not known[1].flags.writeable:
                     memory[byte_bounds(x)] = path, x
         self._before = [Written(path, x, _content(x)) for path, x in memory.values()]
+        self.reach = reach
+        """What the function could reach before it ran."""
         self._slots = reach.slots
+        self._sources = [(path, x, _state(x)) for path, x in reach.sources]
         self._containers = [(x, _copy(x)) for x in reach.containers if len(x) <= _LONGEST]
 
     def holds(self, array: Array) -> bool:
@@ -61,6 +66,11 @@ class Outside:
                 first < high and low < last for low, high in [byte_bounds(one.array)] for first, last in seen
             )
         ]
+
+    @property
+    def used_up(self) -> str:
+        """An iterator or a random generator that has gone on since; empty if none has."""
+        return next((f"`{path}`" for path, x, before in self._sources if _state(x) != before), "")
 
     @property
     def changed(self) -> str:
@@ -101,6 +111,23 @@ class Written:
     def restore(self) -> None:
         """Restore the contents of the array."""
         self.array[...] = np.frombuffer(self.before, self.array.dtype).reshape(self.array.shape)
+
+
+def _state(x: Any) -> Any:
+    """What changes when something is taken from an iterator or a random generator."""
+    if isinstance(x, Random):
+        return x.getstate()
+    if isinstance(x, GeneratorType):
+        local = {} if x.gi_frame is None else x.gi_frame.f_locals
+        plain = {name: one for name, one in local.items() if isinstance(one, (int, float, str))}
+        return None if x.gi_frame is None else (x.gi_frame.f_lasti, plain)
+    try:
+        parts = x.__reduce__()
+    except (TypeError, AttributeError):  # it says nothing of its state
+        return None
+    return repr(
+        [one for part in parts for one in (part if isinstance(part, tuple) else (part,)) if type(one) is int]
+    )
 
 
 def _copy(x: Any) -> Any:

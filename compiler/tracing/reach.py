@@ -4,12 +4,13 @@ An object that cannot change, such as a tuple, is rebuilt, and the new one repla
 """
 
 import gc
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from random import Random
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -21,7 +22,7 @@ from types import (
     MethodWrapperType,
     ModuleType,
 )
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -48,6 +49,11 @@ _PLAIN: Final = (
 )
 
 
+Way: TypeAlias = str | CodeType | None
+"""What code must mention to come to a value: the attribute that leads there, or a variable of the function with that
+code. None if the value is the function itself or an argument."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A place that holds a value: a key of a dict, a list or an object array, an attribute, or a cell."""
@@ -58,6 +64,7 @@ class Place:
     """The value when the walk came to it."""
     path: str
     """How the function reaches it: ``COUNT[0]``."""
+    way: "Way" = None
 
     def now(self) -> Any:
         """The current value; LookupError, AttributeError or ValueError if there is none."""
@@ -101,6 +108,16 @@ class Reach:
     """All places found."""
     containers: list[Any] = field(default_factory=list)
     """The lists, dicts and sets found, and the attributes of objects."""
+    ways: dict[int, tuple[str, Any, int, Way]] = field(default_factory=dict)
+    """By id of an array, a list, a dict that holds no attributes, or a set: the path, it, its length, and the way."""
+    sources: list[tuple[str, Any]] = field(default_factory=list)
+    """The iterators and random generators found, with the path to each."""
+    codes: set[CodeType] = field(default_factory=set)
+    """The code of the user's functions that were found."""
+    implicit: set[CodeType] = field(default_factory=set)
+    """The code of properties and special methods, which run without being mentioned."""
+    _way: Way = None
+    _noted: set[type] = field(default_factory=set)
     _met: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     """For each id, the object, which is kept alive so that its id stays unique, and its replacement."""
 
@@ -117,7 +134,7 @@ class Reach:
         self._met[id(x)] = x, found
         return found
 
-    def _of(self, x: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR0912 (a line for each kind)
+    def _of(self, x: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR0912, PLR0915 (a line for each kind)
         match x:
             case np.ndarray():
                 return self._array(x, path, depth)
@@ -142,21 +159,25 @@ class Reach:
                     self._slots(vars(x), vars(x), path, depth)
             case type():
                 if is_users_class(x):
+                    self._note_code(x)
                     attributes = {k: v for k, v in vars(x).items() if not k.startswith("__")}
                     self._slots(x, attributes, path, depth)
             case dict():
                 self._entries(x, path, depth)
             case set():
                 self.containers.append(x)
+                self.ways[id(x)] = path, x, len(x), self._way
             case list() | deque():
                 self.containers.append(x)
+                self.ways[id(x)] = path, x, len(x), self._way
                 for place, one in enumerate(x):
                     self._slot(x, place, one, f"{path}[{place}]", depth)
             case CellType():
                 with suppress(ValueError):  # it is unset
                     self._slot(x, "cell_contents", x.cell_contents, path, depth)
             case partial():
-                self._slots(x, {"func": x.func, "args": x.args}, path, depth)
+                for name, one in (("func", x.func), ("args", x.args)):
+                    self._slot(x, name, one, f"{path}.{name}", depth)
                 self._entries(x.keywords, path, depth)
             case MappingProxyType():
                 for one in gc.get_referents(x):
@@ -170,6 +191,7 @@ class Reach:
             case ContextVar():
                 self._sealed([x.get(None)], path, depth)
             case GeneratorType():
+                self.sources.append((path, x))
                 if x.gi_frame is not None and not x.gi_running:
                     self._sealed(x.gi_frame.f_locals.values(), path, depth)
             case _:
@@ -182,6 +204,7 @@ class Reach:
                 self._slot(x, place, x[place], f"{path}[{', '.join(map(str, place))}]", depth)
             return x
         self.arrays[id(x)] = path, x
+        self.ways[id(x)] = path, x, x.size, self._way
         return self.replacement(x)
 
     def _tuple(self, x: Any, path: str, depth: int) -> Any:
@@ -198,12 +221,17 @@ class Reach:
                     self._wrapped([cell.cell_contents], depth)
             self._wrapped([vars(x).get("__wrapped__")], depth)
             return
-        self._slot(x, "__defaults__", x.__defaults__, f"{name}.__defaults__", depth)
-        self._entries(x.__kwdefaults__ or {}, f"{name}.__kwdefaults__", depth)
+        before, self._way = self._way, x.__code__
+        self.codes.add(x.__code__)
+        if x.__defaults__:
+            self._slot(x, "__defaults__", x.__defaults__, f"{name}.__defaults__", depth)
+        if x.__kwdefaults__:
+            self._entries(x.__kwdefaults__, f"{name}.__kwdefaults__", depth)
         self._entries(vars(x), name + ".", depth, as_attributes=True)
         for variable, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
             self.of(cell, variable, depth)
         self.named(x.__code__, x.__globals__, depth)
+        self._way = before
 
     def named(self, code: CodeType, module: dict[str, Any], depth: int = 0) -> None:
         """The global variables that code or an inner function mentions."""
@@ -229,22 +257,52 @@ class Reach:
             elif callable(x):
                 self._wrapped(_of_object(x).values(), depth)
             return
+        if isinstance(x, property):
+            self._sealed((one for one in (x.fget, x.fset) if one is not None), path, depth)
+            return
+        if isinstance(x, Random):
+            self.sources.append((path, x))
+            return
         if hasattr(type(x), "__next__"):
+            if type(x).__module__ in ("builtins", "itertools"):
+                self.sources.append((path, x))
             self._sealed(gc.get_referents(x), path, depth)
             return
         if isinstance(attributes, dict):
             self._entries(attributes, path + ".", depth, as_attributes=True)
         self._slots(x, _of_slots(x), path, depth)
+        for kind in type(x).__mro__:
+            self._note_code(kind)
         if is_users_class(type(x)):
             self.of(type(x), type(x).__name__, depth)
         elif hasattr(x, "__wrapped__"):
             self._cached(x, path, depth)
 
+    def _note_code(self, kind: type) -> None:
+        """Note the code of the methods and the properties of a class."""
+        if kind in self._noted or kind.__module__ == "builtins":
+            return
+        self._noted.add(kind)
+        for name, one in vars(kind).items():
+            getter = (
+                one.fget
+                if isinstance(one, property)
+                else one.func
+                if isinstance(one, cached_property)
+                else None
+            )
+            function = one if getter is None else getter
+            if isinstance(function, FunctionType) and is_users(function.__code__.co_filename):
+                self.codes.add(function.__code__)
+                if getter is not None or name.startswith("__"):
+                    self.implicit.add(function.__code__)
+
     def _cached(self, x: Any, path: str, depth: int) -> None:
         """The cached results of a function with `functools.lru_cache`."""
         for one in gc.get_referents(x):
-            if isinstance(one, dict):
-                self._entries(one, path, depth)
+            if isinstance(one, dict):  # not a container to be restored: its order is kept elsewhere
+                for key, result in list(one.items()):
+                    self._slot(one, key, result, path, depth)
             elif isinstance(one, (np.ndarray, tuple, list)):
                 self._sealed([one], path, depth)
 
@@ -255,16 +313,26 @@ class Reach:
                 self.stuck.append((path, one))
 
     def _slots(self, holder: Any, attributes: Mapping[str, Any], path: str, depth: int) -> None:
+        before = self._way
         for name, one in list(attributes.items()):
+            self._way = name
             self._slot(holder, name, one, f"{path}.{name}", depth)
+        self._way = before
 
     def _entries(self, x: dict[Any, Any], path: str, depth: int, *, as_attributes: bool = False) -> None:
         self.containers.append(x)
+        if isinstance(x, defaultdict):
+            self._sealed([x.default_factory], path, depth)
+        if not as_attributes:
+            self.ways[id(x)] = path, x, len(x), self._way
+        before = self._way
         for key, one in list(x.items()):
+            self._way = key if as_attributes else before
             self._slot(x, key, one, f"{path}{key}" if as_attributes else f"{path}[{shown(key, 20)}]", depth)
+        self._way = before
 
     def _slot(self, holder: Any, key: Any, value: Any, path: str, depth: int) -> None:
-        place = Place(holder, key, value, path)
+        place = Place(holder, key, value, path, self._way)
         self.slots.append(place)
         found = self.of(value, path, depth)
         if found is not value:

@@ -324,6 +324,8 @@ class CompiledFunction:
         variant, why = self._made(called, symbolic, why)
         if stale is not None:
             self._variants.remove(stale)
+            if stale.program.changes_itself and variant.program.changes_itself:
+                self._warn("is traced again in each call", why)
         self._variants.add(variant)
         self._last = why
         if log is not None:

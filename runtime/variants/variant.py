@@ -1,6 +1,6 @@
 """A function compiled for one signature, or for all calls that differ only in named sizes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
@@ -119,6 +119,8 @@ class Variant:
             arrays = tuple(one for one in self.program.read if one.content is not None)
             if (self.program.reached or arrays) and self.entry is not always_miss:
                 self.entry = _while_unchanged(self.entry, self.program.reached, arrays)
+            if self.program.asks_identity and self.entry is not always_miss:
+                self.entry = _unless_repeated(self.entry, self._arrays_from_outside)
 
     def sizes(self, called: Signature) -> dict[str, int] | None:
         """The values of named sizes in a call of the same family; None if it does not serve the call."""
@@ -150,6 +152,8 @@ class Variant:
             for leaf, spec in zip(leaves, self.signature.specs, strict=True)
             if spec.is_traced
         ]
+        if self.program.asks_identity and _are_repeated([*arrays, *self._arrays_from_outside]):
+            return self.function(*args, **kwargs)
         given = list(arrays)
         for number, order in self._entering.items():
             arrays[number] = arrays[number].transpose(order)
@@ -180,6 +184,12 @@ class Variant:
         if any(isinstance(leaf, Static) and isinstance(leaf.value, Dim) for leaf in program.out_leaves):
             program = _with_sizes(program, self._sizes(_shapes(leaves, self.signature)) or {})
         return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
+
+    @property
+    def _arrays_from_outside(self) -> list[Any]:
+        """The arrays that the function captures, or that names stand for, once each."""
+        outside = [*self.program.captured, *(one.value for one in self.program.reached)]
+        return list({id(x): x for x in outside}.values())
 
     def _has_read(self, written: Any) -> bool:
         """Whether the function itself, while it was traced, may have read what a call now writes to."""
@@ -225,6 +235,22 @@ class Variant:
         """What has changed since of what the trace relied on, a line for each."""
         names = tuple(filter(None, (one.change for one in self.program.reached)))
         return names or ("an array that it closes over has changed",)
+
+
+def _are_repeated(values: Iterable[Any]) -> bool:
+    """Whether an array is among the values twice."""
+    arrays = [id(x) for x in values if isinstance(x, np.ndarray)]
+    return len(set(arrays)) < len(arrays)
+
+
+def _unless_repeated(entry: Callable[..., Any], outside: Sequence[Any]) -> Callable[..., Any]:
+    """The entry for calls in which no argument is another one, or an array from outside."""
+
+    def checked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        is_plain = not kwargs and all(isinstance(x, (np.ndarray, np.generic, float, int)) for x in args)
+        return entry(args, kwargs) if is_plain and not _are_repeated([*args, *outside]) else MISS
+
+    return checked
 
 
 def _while_unchanged(

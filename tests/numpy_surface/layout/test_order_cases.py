@@ -188,3 +188,22 @@ def test_writes_through_a_row_of_a_view_are_seen_at_all_sizes(step: int) -> None
         expected, found = (np.arange(float(np.prod(shape))).reshape(shape)[::step] for _ in range(2))
         np.testing.assert_array_equal(compiled(found), written(expected))
         np.testing.assert_array_equal(found, expected)
+
+
+COLUMNS: dict[str, Program] = {
+    "a new last axis": lambda x: np.delete(np.exp2(x, order="F"), 0, axis=0)[..., None],
+    "a new middle axis": lambda x: (np.asfortranarray(x)[1:] * 2)[:, None],
+    "a copy": lambda x: np.copy(np.asfortranarray(x)[1:], order="K")[None],
+}
+
+
+@pytest.mark.parametrize("program", COLUMNS.values(), ids=COLUMNS)
+def test_new_axes_of_columns_that_a_first_call_leaves_short_are_in_order_at_all_sizes(
+    program: Program,
+) -> None:
+    compiled = tm.compile(program, backend="numpy", dynamic=True)
+    for shape in ((3, 3), (5, 5), (4, 6)):
+        x = np.arange(float(np.prod(shape))).reshape(shape)
+        expected, found = program(x), compiled(x)
+        longer = [axis for axis, length in enumerate(expected.shape) if length > 1]
+        assert [found.strides[axis] for axis in longer] == [expected.strides[axis] for axis in longer]

@@ -1,0 +1,216 @@
+"""What a function changes outside, and computes with, is another number in each call, as in Python."""
+
+import itertools
+import random
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+
+Function = Callable[[Any], Any]
+
+
+def in_a_list() -> Function:
+    count = [0]
+
+    def function(x: Any) -> Any:
+        count[0] += 1
+        return x * count[0]
+
+    return function
+
+
+def in_a_dict() -> Function:
+    count: dict[str, int] = {}
+
+    def function(x: Any) -> Any:
+        count["calls"] = count.get("calls", 0) + 1
+        return x * count["calls"]
+
+    return function
+
+
+def in_a_counter() -> Function:
+    count = Counter[str]()
+
+    def function(x: Any) -> Any:
+        count["calls"] += 1
+        return x * count["calls"]
+
+    return function
+
+
+def in_an_attribute() -> Function:
+    class Object:
+        count = 0
+
+        def __call__(self, x: Any) -> Any:
+            self.count += 1
+            return x * self.count
+
+    return Object()
+
+
+def in_a_variable() -> Function:
+    count = 0
+
+    def function(x: Any) -> Any:
+        nonlocal count
+        count += 1
+        return x * count
+
+    return function
+
+
+def in_a_default() -> Function:
+    def function(x: Any, count: list[int] = [0]) -> Any:  # noqa: B006
+        count[0] += 1
+        return x * count[0]
+
+    return function
+
+
+def in_another_function() -> Function:
+    count = [0]
+
+    def following() -> int:
+        count[0] += 1
+        return count[0]
+
+    return lambda x: x * following()
+
+
+def in_a_property() -> Function:
+    count = [0]
+
+    class Object:
+        @property
+        def following(self) -> int:
+            count[0] += 1
+            return count[0]
+
+    counted = Object()
+    return lambda x: x * counted.following
+
+
+def as_the_length_of_a_list() -> Function:
+    calls: list[str] = []
+
+    def function(x: Any) -> Any:
+        calls.append("called")
+        return x * len(calls)
+
+    return function
+
+
+def after_it_was_read() -> Function:
+    state = [1.0]
+
+    def function(x: Any) -> Any:
+        result = x * state[0]
+        state[0] = state[0] + 1
+        return result
+
+    return function
+
+
+def a_stack() -> Function:
+    stack = [1.0, 2.0, 3.0, 4.0]
+    return lambda x: x * stack.pop()
+
+
+def a_ring() -> Function:
+    ring = deque([1.0, 2.0, 3.0])
+
+    def function(x: Any) -> Any:
+        ring.rotate(1)
+        return x * ring[0]
+
+    return function
+
+
+def an_iterator() -> Function:
+    numbers = itertools.count(1)
+    return lambda x: x * next(numbers)
+
+
+def a_generator() -> Function:
+    numbers = (number**2 for number in range(9))
+    return lambda x: x * next(numbers)
+
+
+def an_iterator_of_an_array() -> Function:
+    numbers = iter(np.arange(5.0))
+    return lambda x: x * next(numbers)
+
+
+def a_part_of_an_iterator() -> Function:
+    numbers = itertools.cycle([1, 2, 3])
+    return lambda x: sum(x * number for number in itertools.islice(numbers, 2))
+
+
+def a_factory() -> Function:
+    made = defaultdict[int, float](random.Random(3).random)
+    return lambda x: x * made[len(made)]
+
+
+IMPURE = [
+    in_a_list, in_a_dict, in_a_counter, in_an_attribute, in_a_variable, in_a_default, in_another_function,
+    in_a_property, as_the_length_of_a_list, after_it_was_read, a_stack, a_ring, an_iterator, a_generator,
+    an_iterator_of_an_array, a_part_of_an_iterator, a_factory,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("convert", [True, False])
+@pytest.mark.parametrize("made", IMPURE)
+def test_each_call_counts(made: Callable[[], Function], convert: bool) -> None:
+    in_python, compiled = made(), tm.compile(made(), convert=convert, on_recompile="ignore")
+    for _ in range(3):
+        assert compiled(np.float64(2.0)) == in_python(np.float64(2.0))
+
+
+def test_a_function_that_is_traced_in_each_call_warns_with_the_cause() -> None:
+    compiled = tm.compile(in_a_list())
+    compiled(np.float64(2.0))
+    cause = r"is traced again in each call(.|\n)*changes `count\[0\]` whenever it runs"
+    with pytest.warns(tm.errors.RecompileWarning, match=cause):
+        compiled(np.float64(2.0))
+
+
+def test_what_is_made_at_the_first_call_is_not_made_again() -> None:
+    class Filter:
+        def __init__(self) -> None:
+            self.window: Any = None
+            self.traces: list[str] = []
+
+        def __call__(self, x: Any) -> Any:
+            self.traces.append("traced")
+            if self.window is None:
+                self.window = np.hanning(3)
+            return x * self.window
+
+    plain, smooth = Filter(), Filter()
+    compiled = tm.compile(smooth)
+    for _ in range(4):
+        np.testing.assert_array_equal(compiled(np.ones(3)), plain(np.ones(3)))
+    assert len(smooth.traces) <= 2
+
+
+def test_what_a_function_only_writes_down_causes_no_new_trace() -> None:
+    calls: list[str] = []
+    seen: dict[str, int] = {}
+
+    def function(x: Any) -> Any:
+        calls.append("traced")
+        seen["traced"] = seen.get("traced", 0) + 1
+        return 2 * x
+
+    compiled = tm.compile(function)
+    for _ in range(3):
+        compiled(np.ones(2))
+    assert calls == ["traced"]
+    assert seen == {"traced": 1}
