@@ -176,7 +176,7 @@ class _Plan:
             self._take(0, 0, 1)
             return
         if step > 0:
-            start, stop = _within(index.start, 0, dim, 0, dim), _within(index.stop, dim, dim, 0, dim)
+            start, stop = _first(index.start, dim), _within(index.stop, dim, dim, 0, dim)
             if not assume(start <= stop):
                 start, stop, step = (
                     (0, 0, 1) if assume(stop < start) else (start, max_expr(start, stop), step)
@@ -410,6 +410,14 @@ def _is_always_empty(index: slice, step: int) -> bool:
     if low is None or high is None or not is_known(high <= low):
         return False
     return is_known(high >= 0) or is_known(low < 0)
+
+
+def _first(start: Any, dim: Any) -> Any:
+    """Where a slice begins, from the front. Of lengths that the program finds out, what is left has the shortest form:
+    ``max(n - 1, 0)`` for ``x[1:]``, as for ``x[:-1]``."""
+    if type(start) is int and start > 0 and depends_on_values(dim) and not is_known(dim >= start):
+        return dim - max_expr(dim - start, 0)
+    return _within(start, 0, dim, 0, dim)
 
 
 def _within(end: Any, default: Any, dim: Any, low: Any, high: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ...compiler.builder import Builder, as_tuple, recording
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import InternalError, TracemillError
-from ...compiler.free_sizes import size_names
+from ...compiler.free_sizes import bound_sizes, size_names
 from ...compiler.ir import Call, Graph, Value
 from ...compiler.op import DifferentiateGraph, Rebuilt, lookup
 from ...compiler.value_ops import zeros_like
@@ -102,9 +102,9 @@ _SCANS: Final = frozenset({"cumlogsumexp", "cummax", "cummin", "cumprod"})
 
 
 def _scanned_lengths(graph: Graph) -> set[str]:
-    """The names of the sizes of arrays along which a length must be bounded for the derivative."""
-    scans = (call for call in graph.calls if call.op in _SCANS)
-    return set[str]().union(*(size_names(call) for call in scans))
+    """The names of the lengths that the program finds out, if the derivative must know a bound of one of them."""
+    bound = {str(size) for size in bound_sizes(graph)}
+    return bound if any(call.op in _SCANS and size_names(call) & bound for call in graph.calls) else set()
 
 
 def _jointly(graph: Graph, wrt: Sequence[bool], of: Sequence[bool]) -> tuple[Graph, None]:
