@@ -40,6 +40,7 @@ from ..bundle.targets import CPU_C, check_targets, code_for
 from ..bundle.tree_document import tree_document
 from ..compilation.compile import CompiledFunction, Options
 from ..eager.numpy_generators import refusing_draws
+from ..eager.one_call import is_for_user, line_at_work
 from ..gpu.device_array import DeviceArray
 from ..machine.target import target_of
 from ..tracebacks import with_users_frames
@@ -56,7 +57,7 @@ from ..variants.signature import (
     arguments_for,
     sign,
 )
-from ..variants.symbolic_call import SymbolicCall, is_for_user, line_at_work
+from ..variants.symbolic_call import SymbolicCall
 from .artifact import Artifact
 from .lost_rules import without_rules
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from ...compiler.frontend.traced_program import ArrayOutput, Program, describe, 
 from ...compiler.ir import Call, Graph, Value, called
 from ...compiler.nesting import shown
 from ...compiler.ops.collective_calls import mapped_values
+from ...compiler.shapes.dim import ANSWERS
 from ...compiler.tracing.trace import ExampleIndex, require_trace
 from ...compiler.tracing.traced_array import is_numpy_array
 from ..eager.converting import Convert, converting
 from ..eager.mapped_axes import RANDOMNESS, MappedAxis, all_indices, mapping
 from ..eager.mapped_graph import Dim, MappedGraph
 from ..eager.numpy_generators import refusing_draws
+from ..eager.one_call import answering_for_one_call
 from ..eager.run import inputs_of, is_array, like_function, overwrite
 from ..tracebacks import with_users_frames
 from .batch_arguments import BatchArguments, spread_dims
@@ -153,7 +156,8 @@ class _Mapping:
                 return converted(func)(*args, **kwargs)
 
         entering = batch.arguments()
-        with refusing_draws(func, batch.tree, entering, clocks=False):
+        answers = answering_for_one_call() if ANSWERS.get() is None else nullcontext()
+        with answers, refusing_draws(func, batch.tree, entering, clocks=False):
             self.program: Program = trace(example, batch.tree, entering)
         self.graph = self.program.graph
         arrays = [place for place, leaf in enumerate(batch.leaves) if is_array(leaf)]

@@ -18,6 +18,7 @@ from ...compiler.substitution import Substitution
 from ...passes.fusion.report import Report
 from ...passes.optimizations.fuse import fusion_report
 from ..builder.build import why_cached
+from ..eager.one_call import answering_for_one_call
 from ..eager.transform_log import SeenTransform, seen_transforms
 from ..machine.measurements import Machine, measured_machine
 from ..programs.canonicalize import inline_user_rules
@@ -27,7 +28,7 @@ from ..variants.compile_spec import CompileSpec
 from ..variants.donation import donated_inputs
 from ..variants.layout_guards import entering_orders, layout_guards
 from ..variants.signature import Signature, arguments_for, gpu_of
-from ..variants.symbolic_call import SymbolicCall, answering_for_one_call
+from ..variants.symbolic_call import SymbolicCall
 from .cost import Cost, cost_of
 from .lowered_kernel import Kernel, check_for_gpus, kernels_of
 

@@ -17,6 +17,7 @@ from ...compiler.tracing.traced_array import is_traced
 from ...passes.lowering.fix_sizes import fix_sizes
 from ..builder.build import build
 from ..eager.numpy_generators import refusing_draws
+from ..eager.one_call import answering_for_one_call
 from ..eager.run import inputs_of, overwrite, run
 from ..gpu.device_array import DeviceArray
 from ..machine.target import Target, takes_symbolic_sizes
@@ -26,7 +27,7 @@ from .donation import donated_inputs, to_overwrite
 from .generated_entry import MISS, always_miss, generate_entry, generate_size_reader
 from .layout_guards import entering_orders, layout_guards
 from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
-from .symbolic_call import SymbolicCall, answering_for_one_call
+from .symbolic_call import SymbolicCall
 
 SizeReading: TypeAlias = Callable[[Sequence[Shape]], dict[str, int] | None]
 """The sizes of dims from the shapes of all arrays of a call of the family; None for a call that does not fit."""
