@@ -13,6 +13,7 @@ import numpy as np
 from ..arguments.axes import normalize_axis
 from ..dtypes import is_inexact
 from ..ir import Shape
+from ..symbolic_size import is_known
 from ..tracing.memory_layout import (
     Layout,
     Order,
@@ -71,7 +72,7 @@ def _ordered(function: Any, rule: Rule) -> Callable[..., Any]:
         def laid_out(one: Any) -> Any:
             if not is_traced(one) or one.ndim < 2 or id(one._storage) in memory:
                 return one
-            if all(layout.is_row_major for layout in operands):
+            if all(layout.is_row_major for layout in operands) and rule not in _IN_C_ORDER_TOO:
                 layout: Layout | None = row_major(one.shape, joint_questions(operands))
             else:
                 layout = rule(parameters.bind(*args, **kwargs).arguments, operands, one.shape)
@@ -109,6 +110,33 @@ def _orders(rule: Rule, names: str) -> None:
 def elementwise(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """As for a ufunc of all arrays."""
     return elementwise_layout(shape, operands)
+
+
+def elementwise_steps(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As for a ufunc of the result of one."""
+    first = elementwise_layout(shape, operands)
+    return first and direct_layout(shape, [first])
+
+
+def direct(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As for a ufunc of one array."""
+    return direct_layout(shape, operands)
+
+
+def angle(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As for a ufunc of real numbers, or of the parts of complex ones, which have gaps."""
+    rule = elementwise if as_value(named["z"]).dtype.kind == "c" else direct
+    return rule(named, operands, shape)
+
+
+def polynomial(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As for products of the points with a sum, which begins as a copy of them."""
+    points = operands[-1]
+    if len(points.shape) != len(shape):
+        return elementwise_layout(shape, operands)
+    copy = dense(shape, copied_order(points, "K"), points.questions)
+    product = direct_layout(shape, [copy, points])
+    return product and direct_layout(shape, [product])
 
 
 def close(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -183,6 +211,31 @@ def reduced_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape
     return reduced(named, [dense(first.shape, copied_order(first, "K"), first.questions)], shape)
 
 
+def reduced_to_new_axes(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """The same; the axes that are kept are new ones, whose strides are 0."""
+    first = operands[0]
+    axes = some_axes(named.get("axis"), len(first.shape))
+    if len(shape) != len(first.shape) or not axes:
+        return reduced_copy(named, operands, shape)
+    rest = tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
+    copy = dense(first.shape, copied_order(first, "K"), first.questions)
+    strides = iter((reduced_layout(copy, axes, rest) or row_major(rest)).strides or ())
+    kept = tuple(0 if axis in axes else next(strides) for axis in range(len(shape)))
+    return Layout(shape, kept, first.questions)
+
+
+def nanmedian(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """The same; NumPy takes the mean of an empty array."""
+    is_mean = any(is_known(dim == 0) for dim in operands[0].shape)
+    if is_mean and all(layout.is_row_major for layout in operands):
+        return row_major(shape, joint_questions(operands))
+    return (reduced if is_mean else reduced_to_new_axes)(named, operands, shape)
+
+
+_IN_C_ORDER_TOO: frozenset[Rule] = frozenset({reduced_to_new_axes, nanmedian})
+"""The rules that results of arrays in C order follow, too."""
+
+
 def counted(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """NumPy makes a copy in bool."""
     rule = reduced if as_value(named["a"]).dtype.kind == "b" else reduced_copy
@@ -192,7 +245,8 @@ def counted(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> 
 def norm(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """NumPy makes a copy in float64 of numbers that are not inexact."""
     rule = reduced if is_inexact(as_value(named["x"]).dtype) else reduced_copy
-    return rule(named, operands, shape)
+    squares = rule(named, operands, shape)
+    return squares and direct_layout(shape, [squares])
 
 
 def reduced_without_nan(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -292,9 +346,13 @@ _orders(rounded, "round around")
 _orders(
     elementwise,
     """
-    where angle sinc i0 fix real_if_close isneginf isposinf isreal polyval
+    where real_if_close
     """,
 )
+_orders(direct, "fix isneginf isposinf")
+_orders(angle, "angle")
+_orders(elementwise_steps, "sinc i0 isreal")
+_orders(polynomial, "polyval")
 _orders(
     like_first,
     """
@@ -304,14 +362,15 @@ _orders(
 _orders(
     reduced,
     """
-    sum prod max min any all mean var std nanmax nanmin nanmedian trapezoid
+    sum prod max min any all mean var std nanmax nanmin trapezoid
     """,
 )
 _orders(spread, "ptp")
 _orders(cumulated, "cumulative_sum cumulative_prod")
 _orders(close, "isclose")
 _orders(clipped, "clip")
-_orders(reduced_copy, "median")
+_orders(reduced_to_new_axes, "median")
+_orders(nanmedian, "nanmedian")
 _orders(counted, "count_nonzero")
 _orders(norm, "linalg.norm")
 _orders(reduced_without_nan, "nansum nanprod nanmean nanvar nanstd")

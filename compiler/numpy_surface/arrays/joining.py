@@ -11,7 +11,7 @@ from ...errors import ArgumentTypeError, DTypeError, ShapeError
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...tracing.registry import implements
-from ...tracing.traced_array import TracedArray, as_value, weak_or_dtype
+from ...tracing.traced_array import TracedArray, as_value, weak_or_dtype, wrap
 from ...value_ops import concatenate as concatenate_values
 from ...value_ops import convert
 from ...value_ops import expand_dims as expand_value
@@ -118,7 +118,11 @@ def block(arrays: Any) -> TracedArray:
     ndim = max(depth, *(leaf.ndim for leaf in leaves))
     dtype = np.result_type(*[leaf.dtype for leaf in leaves])
     whole = _joined_blocks(arrays, depth, ndim)
-    return copied(convert(whole.value, dtype), whole, _order_of_blocks(leaves, depth, whole.size))
+    order = _order_of_blocks(leaves, depth, whole.size)
+    joined = convert(whole.value, dtype)
+    return (
+        wrap(joined, is_scalar=False, layout=whole.layout) if order == "K" else copied(joined, whole, order)
+    )
 
 
 def _order_of_blocks(leaves: Sequence[TracedArray], depth: int, size: int) -> str:

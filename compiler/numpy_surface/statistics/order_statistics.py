@@ -254,15 +254,23 @@ def _quantile(name: str, scale: int, *, ignore_nan: bool) -> None:
             result = _interpolated_present(line, fractions, method, weak)
         else:
             result = _interpolated(line, fractions, method, weak)
-        delivered = _with_kept_axes(result, fractions.ndim, x, axes, out, keepdims, "same_kind")
+        if out is not None or not keeps_axes(keepdims):
+            delivered = _with_kept_axes(result, fractions.ndim, x, axes, out, keepdims, "same_kind")
+        else:
+            delivered = deliver(as_value(result), None)
         if out is None and ignore_nan and weights is None and axis is not None:
-            return _quantiles_last(delivered, np.ndim(q))
-        return delivered
+            delivered = _quantiles_last(delivered, np.ndim(q))
+        return _with_new_axes(delivered, x, axes) if out is None and keeps_axes(keepdims) else delivered
 
 
 def _quantiles_last(result: TracedArray, quantile_axes: int) -> TracedArray:
     """In the memory order of NumPy, which computes all quantiles of a line together and then moves their axes."""
     return new_array(result.value, [*range(quantile_axes, result.ndim), *range(quantile_axes)])
+
+
+def _with_new_axes(result: Any, x: Value, axes: Axes) -> Any:
+    """The reduced axes as new ones, as in NumPy, which gives these strides of 0."""
+    return result[(..., *(None if axis in axes else slice(None) for axis in range(x.ndim)))]
 
 
 def _with_kept_axes(

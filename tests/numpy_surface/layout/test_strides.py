@@ -59,6 +59,22 @@ SINGLE: dict[str, tuple[Array, Use]] = {
             np.diff(x), np.diff(x, axis=0), np.diff(x, 2, axis=0), np.diff(np.broadcast_to(x[:, :1], x.shape), axis=1)
         ],
     ),
+    "functions of several steps": (
+        in_columns(3, 1, 2),
+        lambda x: [
+            np.sinc(x), np.i0(x), np.fix(x), np.angle(x), np.angle(x + 1j), np.isneginf(x), np.isposinf(x),
+            np.isreal(x), np.polyval([1.0, 2.0], x), np.linalg.norm(x, axis=0, keepdims=True), np.block([x, x])
+        ],
+    ),
+    "medians and quantiles that keep axes": (
+        in_columns(3, 1, 2),
+        lambda x: [
+            np.median(x, axis=0, keepdims=True), np.nanmedian(x, axis=0, keepdims=True),
+            np.median(x.copy("C"), axis=-1, keepdims=True), np.quantile(x, 0.5, axis=0, keepdims=True),
+            np.quantile(x, [0.5, 0.2], axis=0, keepdims=True), np.nanquantile(x, 0.5, axis=1, keepdims=True),
+            np.median(x, keepdims=True)
+        ],
+    ),
     "index arrays": (in_columns(3, 4, 5), lambda x: [x[[1, 0], None], x[:, None, [1]], x[[1, 0], :1], x[:1, :, [0]]]),
     "new axes in front": (
         in_columns(3, 4),
