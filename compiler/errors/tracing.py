@@ -231,21 +231,24 @@ class SideEffectError(ConcretizationError):
     Tracing runs the body of a loop once, for any number of iterations, and runs every branch, taken or not. So a change
     made there would happen at the wrong time. Tracemill has undone it.
 
-    >>> import tracemill as tm
+    >>> import numpy as np, tracemill as tm
     >>> def halve(x):
     ...     found = []
     ...     while x > 1:
     ...         found.append(x)
     ...         x = x / 2
     ...     return found
-    >>> tm.compile(halve)(8.0)
+    >>> tm.vmap(halve)(np.array([8.0, 3.0]))
     Traceback (most recent call last):
     tracemill.compiler.errors.tracing.SideEffectError: `while` at ... depends on values...
 
-    Fix: write to an array that the function makes (``np.zeros(…)``), or assign to a variable.
+    Fix: write to an array that the function makes (``np.zeros(…)``), or assign to a variable. A compiled function that
+    appends to a list of its own in a ``while`` is compiled for the values of the call.
     """
 
     code = "E0214"
+    lists: tuple[str, ...] = ()
+    """The lists that are longer or shorter afterwards, if nothing else is in the way."""
 
 
 class ClockError(TracemillError, RuntimeError):

@@ -66,17 +66,21 @@ class Watch:
             SideEffectError: something else has changed, such as the length of a list.
         """
         found: dict[Slot, Any] = {}
-        refused = ""
+        refused: list[str] = []
+        lists: list[str] = []
         for path, x, state in self.before:
             if _is_state(x, state):
                 continue
             slots = changed_slots(path, x, state, may_grow=may_grow)
             if slots is None:
-                refused = refused or f"`{path}`, a {_kind(x)}"
+                refused.append(f"`{path}`, a {_kind(x)}")
+                lists += [path] * (type(x) is list)
             found.update((slot, slot.value) for slot in slots or ())
             _restore(x, state)
         if refused:
-            raise self.refusal(refused)
+            error = self.refusal(refused[0])
+            error.lists = tuple(lists) if len(lists) == len(refused) else ()
+            raise error
         return found
 
     def refusal(self, changed: str) -> SideEffectError:

@@ -7,13 +7,19 @@ import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import count
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ...compiler.callers.user_code import location_at
-from ...compiler.errors import ConcretizationError, SideEffectError, TracemillError
+from ...compiler.errors import (
+    CarryMismatchError,
+    ConcretizationError,
+    SideEffectError,
+    TracemillError,
+)
 from ...compiler.frontend.conversion import Conversion
 from ...compiler.frontend.sites import Block, Site, Unit
 from ...compiler.frontend.source import ITEM
@@ -136,7 +142,14 @@ class Hooks:
         """A ``while`` whose test is traced."""
         site = self._unit.sites[number]
         self._check(site, "while")
-        return self._after(site, self._staged_while(site, names), names)
+        try:
+            found = self._staged_while(site, names)
+        except (CarryMismatchError, SideEffectError) as failure:
+            if isinstance(failure, SideEffectError) and not set(failure.lists or [""]) <= names.keys():
+                raise
+            found = self._written_out(site, Outcome(FELL, UNSET, names), failure)
+            return self._after(site, found, {**names, **found.names})
+        return self._after(site, found, names)
 
     def tried_while(self, number: int, names: Mapping[str, Any]) -> Any:
         """A ``while`` with jumps, if one of them depends on values; None if Python should run it."""
@@ -202,25 +215,36 @@ class Hooks:
 
     def _rest_of_while(self, site: Site, left: Outcome) -> Outcome:
         """The further iterations of a loop, as one loop. If that is not possible, it is unrolled for these values."""
-        test, body = site.blocks
         try:
             return self._staged_while(site, left.names)
         except TracemillError as failure:
-            while left.kind == FELL:
-                holds = answered(test.run(self, self._module, left.names))
-                if is_unknown(holds):
-                    holds = guarded_value(
-                        holds._trace, holds.value, "the test of a `while` that a program cannot hold"
-                    )
-                    if holds is None:
-                        raise failure from None
-                if not holds:
-                    break
-                found = body.run(self, self._module, left.names)
-                if is_traced(found.kind):
+            return self._written_out(site, left, failure)
+
+    def _written_out(self, site: Site, left: Outcome, failure: TracemillError) -> Outcome:
+        """The further iterations, one by one, in a program that is made for calls with as many of them.
+
+        If that is not possible either, `failure` is raised.
+        """
+        test, body = site.blocks
+        for number in count():
+            if left.kind != FELL:
+                break
+            asked = holds = answered(test.run(self, self._module, left.names))
+            if is_unknown(asked):
+                holds = guarded_value(
+                    asked._trace, asked.value, "the test of a `while` that a program cannot hold"
+                )
+                if holds is None and asked._trace.numbers_behind(asked.value):
+                    _ask_for_value(asked, wanted=True)
+                if holds is None or number == _MOST_GUARDED:
                     raise failure from None
-                left = Outcome(found.kind, found.value, {**left.names, **found.names})
-            return left
+            if not holds:
+                break
+            found = body.run(self, self._module, left.names)
+            if is_traced(found.kind):
+                raise failure from None
+            left = Outcome(found.kind, found.value, {**left.names, **found.names})
+        return left
 
     def _iterations(self, site: Site, left: Outcome, remaining: "Iterator[Any]") -> Outcome:
         """The outcome of further iterations. Each runs unless an earlier one has left the loop."""
@@ -415,6 +439,9 @@ class Hooks:
                 self._line(site),
             )
 
+
+_MOST_GUARDED: Final = 1000
+"""The most iterations of a loop that are written out for the values of a call."""
 
 _ITERATED = (range, StagedRange, Zipped, np.ndarray)
 

@@ -101,7 +101,8 @@ def test_a_loop_that_changes_a_form_in_each_turn_names_it() -> None:
         return y
 
     with pytest.raises(CarryMismatchError, match=r"`y` is .* before an iteration and .* after it"):
-        tm.compile(nested)(np.ones(2))
+        tm.vmap(nested)(np.ones((3, 2)))
+    assert tm.compile(nested)(2 * np.ones(2)) == ((1.0, 2.0), 2.0)
 
 
 def test_branches_of_different_shapes_are_a_named_error_with_the_line_in_a_batch() -> None:
@@ -323,7 +324,7 @@ def test_what_a_branch_on_values_changes_in_python_is_undone_and_refused() -> No
     with pytest.raises(
         SideEffectError, match=r"`while` at test_staging.py:\d+ depends.*changes `out`, a list"
     ):
-        tm.compile(appends)(8.0)
+        tm.compile(tm.vmap(appends))(np.array([8.0, 4.0]))
     with pytest.raises(SideEffectError, match=r"changes `KEPT`, a list"):
         tm.compile(appends_elsewhere)(8.0)
     assert KEPT == []
@@ -363,7 +364,26 @@ def test_writing_to_what_may_be_several_arrays_is_refused() -> None:
     check(alone, (np.ones(2),), (-np.ones(2),))
 
 
-def test_a_loop_that_changes_a_shape_or_sets_a_variable_alone_is_refused() -> None:
+def test_a_loop_that_grows_a_list_is_written_out_for_the_values_of_a_call() -> None:
+    def halves(x: Any, least: float) -> Any:
+        out: list[Any] = []
+        while x.max() > least:
+            out.append(x.sum())
+            x = x / 2
+        return np.array(out), len(out)
+
+    def stops(x: Any, step: float) -> Any:
+        times, t = [], 0.0
+        while t < 1.0:
+            times.append(t)
+            t += step
+        return tuple(x * t for t in times)
+
+    check(halves, (np.ones(3) * 8, 0.5), (np.ones(3) * 60, 0.5), (np.zeros(3), 0.5), programs=3)
+    check(stops, (np.ones(2), 0.25), (np.ones(2), 0.5), programs=2)
+
+
+def test_a_loop_that_changes_a_shape_or_sets_a_variable_alone_is_for_the_values_of_a_call() -> None:
     def grows(x: Any) -> Any:
         while x.sum() < 10:
             x = np.concatenate([x, x])
@@ -378,8 +398,10 @@ def test_a_loop_that_changes_a_shape_or_sets_a_variable_alone_is_refused() -> No
     with pytest.raises(
         CarryMismatchError, match=r"`x` is f64\[2\] before an iteration and f64\[4\] after it"
     ):
-        tm.compile(grows)(np.ones(2))
+        tm.compile(tm.vmap(grows))(np.ones((3, 2)))
     with pytest.raises(
         CarryMismatchError, match=r"`last` is set only in the loop.*set `last` before the loop"
     ):
-        tm.compile(sets)(8.0)
+        tm.compile(tm.vmap(sets))(np.array([8.0, 2.0]))
+    check(grows, (np.ones(2),), (np.ones(3) * 4,), (np.ones(2) * 9,), programs=2)
+    check(sets, (np.ones(1) * 8.0,), (np.ones(1) * 1.5,), programs=2)

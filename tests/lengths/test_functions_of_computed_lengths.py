@@ -104,6 +104,26 @@ def edited(x: Any, at: Any) -> Any:
     return np.delete(x, at), np.insert(x, at, 9.5), np.insert(x, at, x[:1])
 
 
+SAMPLES = tuple(
+    (x,)
+    for x in (
+        np.random.default_rng(0).normal(size=60),
+        np.random.default_rng(1).exponential(size=37),
+        np.random.default_rng(2).integers(0, 20, 50),
+        np.ones(5),
+        X[:1],
+        NOTHING,
+        GRID,
+    )
+)
+BINNED: dict[str, Case] = {
+    f"histogram_{name}": (
+        lambda x, name=name: (*np.histogram(x, bins=name), np.histogram_bin_edges(x, name)),
+        SAMPLES,
+    )
+    for name in ("auto", "doane", "fd", "rice", "scott", "sqrt", "sturges")
+}
+
 EDITED: dict[str, Case] = {
     "places": (
         edited,
@@ -188,7 +208,7 @@ RANGES: dict[str, Case] = {
     "grid": (lambda a: np.mgrid[a : a + 2.5], ((np.float64(3.0),),)),
 }
 
-CASES = POSITIONS | SETS | EDITED | COUNTS | RANGES
+CASES = POSITIONS | SETS | EDITED | BINNED | COUNTS | RANGES
 
 
 def flat(result: Any) -> tuple[Any, ...]:

@@ -17,9 +17,21 @@ from ...symbolic_size import is_known
 from ...tracing.registry import implements
 from ...tracing.traced_array import as_value, is_traced, wrap
 from ...tracing.value_lengths import depends_on_values, length_of
-from ...value_ops import convert, full, less, logical_and, maximum, nonzero_mask, reshape, scatter, where
+from ...value_ops import (
+    convert,
+    full,
+    iota,
+    less,
+    logical_and,
+    maximum,
+    nonzero_mask,
+    reshape,
+    scatter,
+    where,
+)
 from ..ufuncs.ufunc_calls import as_array
 from ..ufuncs.value_checks import refuse_values
+from .bin_widths import number_of_bins
 
 
 @implements(np.bincount)
@@ -89,9 +101,7 @@ def _edges(x: Any, bins: Any, limits: Any, *, like_range: bool = False) -> Any:
     if isinstance(bins, str):
         known = x.concrete()
         if known is None:
-            raise ConcretizationError(
-                f"bins={shown(bins)} gives a number of bins that depends on values: give a number"
-            )
+            return _edges_as_computed(np.ravel(x), bins, limits)
         return as_array(np.histogram_bin_edges(known, bins, limits))
     if np.ndim(bins) == 1:
         edges: Any = as_array(bins)
@@ -110,6 +120,26 @@ def _edges(x: Any, bins: Any, limits: Any, *, like_range: bool = False) -> Any:
     message = f"Too many bins for data range. Cannot create {count} finite-sized bins."
     refuse_values(edges[:-1] >= edges[1:], message)
     return edges
+
+
+def _edges_as_computed(x: Any, bins: str, limits: Any) -> Any:
+    """Edges of as many bins as the entries decide: the program finds out the length."""
+    if limits is not None:
+        raise ConcretizationError(
+            f"bins={shown(bins)} with a range estimates the number of bins from the entries within it: select them "
+            "before, x = x[(x >= low) & (x <= high)], or give a number of bins"
+        )
+    x = x.astype(np.uint8) if x.dtype.kind == "b" else x
+    low, high = _outer_edges(x, None)
+    if is_known(x.size == 0):
+        return np.linspace(low, high, 2)
+    count = number_of_bins(x, bins, low, high)
+    dtype = np.result_type(low, high, x.dtype)
+    steps: Any = wrap(iota(length_of((count + 1).value, may_be_negative=False), INT64))
+    inner = steps * ((high - low) / count) + low
+    edges = np.where(steps == count, high, inner)
+    refuse_values(edges[:-1] >= edges[1:], "Too many bins for data range. Cannot create finite-sized bins.")
+    return edges.astype(dtype if dtype.kind in "fc" else np.dtype(float))
 
 
 def _outer_edges(x: Any, limits: Any) -> tuple[Any, Any]:
