@@ -56,7 +56,7 @@ def value_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array
 def size_at_hand(trace: Trace, name: str, sizes: Mapping[str, int]) -> int | None:
     """The size of this name in the call that is being traced."""
     while True:
-        call = _binding(trace, name)
+        call = binding(trace, name)
         if call is not None:
             count = value_at_hand(trace, call.inputs[0], sizes)
             return None if count is None else int(count)
@@ -65,7 +65,8 @@ def size_at_hand(trace: Trace, name: str, sizes: Mapping[str, int]) -> int | Non
         trace = trace.parent
 
 
-def _binding(trace: Trace, name: str) -> Call | None:
+def binding(trace: Trace, name: str) -> Call | None:
+    """The call of a trace that gives a length its value."""
     return next((call for call in trace.calls if str(bound_size(call)) == name), None)
 
 
@@ -118,9 +119,9 @@ def _needed_calls(trace: Trace, value: Value, sizes: Mapping[str, int]) -> list[
         calls[call] = None
         stack += call.inputs
         for name in size_names(call) - sizes.keys():
-            binding = _binding(trace, name)
-            if binding is not None and binding is not call:
-                stack += binding.outputs
+            length = binding(trace, name)
+            if length is not None and length is not call:
+                stack += length.outputs
     order = {call: number for number, call in enumerate(trace.calls)}
     return sorted(calls, key=order.__getitem__)
 

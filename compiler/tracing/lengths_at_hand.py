@@ -1,15 +1,17 @@
-"""`LengthsAtHand`: the computed lengths of a program, in the call that is being traced."""
+"""`LengthsAtHand`: the computed lengths of a program in the call that is being traced. And lengths as its numbers."""
 
-from collections.abc import Iterable
-from typing import Final, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
 
 import numpy as np
 
-from ..builder import bind
+from ..builder import bind, recording
 from ..dtypes import INT64
-from ..shapes.dim import Comparison, Dim, of_terms
-from ..value_ops import constant
-from .at_hand import expect, record_in, size_at_hand, sizes_of_arguments
+from ..ir import Value
+from ..shapes.dim import Comparison, Dim, of_size, of_terms, terms_of
+from ..shapes.terms import Atom, Size, Terms
+from ..value_ops import add, constant, elementwise, maximum, minimum, multiply
+from .at_hand import binding, expect, record_in, size_at_hand, sizes_of_arguments
 from .trace import current_trace, require_trace
 
 _OPS: Final = {"==": "equal", "!=": "not_equal", ">=": "greater_equal"}
@@ -37,6 +39,48 @@ class LengthsAtHand:
                 outermost, trace.where(), "expect_size", dim=cast("int", size), relation=comparison.relation
             )
             return
-        left, right = bind("size", of=cast("int", size)), constant(0, INT64)
-        holds = bind(_OPS[comparison.relation], left, right)
-        expect(trace, holds, np.asarray(True), repr(comparison))
+        owner = next(one for one in trace.enclosing() if any(name in one.bound_sizes for name in names))
+        counts = {name: call.inputs[0] for name in names if (call := binding(owner, name)) is not None}
+        with recording(owner):  # of the numbers: what is assumed of the lengths must not decide it
+            holds = bind(_OPS[comparison.relation], computed_size(size, counts), constant(0, INT64))
+        expect(owner, holds, np.asarray(True), repr(comparison))
+
+
+def computed_size(size: Any, counts: Mapping[str, Value]) -> Value:
+    """The value i64[] of a size, with these values i64[] of some named sizes; the program knows the others.
+
+    A divisor of 0 counts as 1.
+    """
+    return _sum(terms_of(size), counts)
+
+
+def _sum(terms: Terms, counts: Mapping[str, Value]) -> Value:
+    total: Value | None = None
+    for atoms, factor in terms:
+        product: Value | None = None
+        for atom in atoms:
+            one = _atom(atom, counts)
+            product = one if product is None else multiply(product, one)
+            if isinstance(atom, Size) and atom.multiple_of != 1:
+                product = elementwise("floor_divide", product, atom.multiple_of)
+        if product is None:
+            product = constant(factor, INT64)
+        elif factor != 1:
+            product = multiply(product, factor)
+        total = product if total is None else add(total, product)
+    return constant(0, INT64) if total is None else total
+
+
+def _atom(atom: Atom, counts: Mapping[str, Value]) -> Value:
+    if isinstance(atom, Size):
+        return counts[atom.text] if atom.text in counts else bind("size", of=of_size(atom))  # type: ignore[arg-type]
+    first, *others = (_sum(arg, counts) for arg in atom.args)
+    for other in others:
+        if atom.op in ("min", "max"):
+            first = minimum(first, other) if atom.op == "min" else maximum(first, other)
+        else:
+            first = elementwise(_DIVISIONS[atom.op], first, maximum(other, 1))
+    return first
+
+
+_DIVISIONS = {"//": "floor_divide", "%": "remainder"}

@@ -8,8 +8,8 @@ from ...compiler.free_sizes import sizes_in_param
 from ...compiler.ir import Call, Constant, Shape, Value
 from ...compiler.shapes.largest import largest
 from ...compiler.symbolic_size import SymbolicSize, is_known, max_expr
+from ...compiler.tracing.lengths_at_hand import computed_size
 from ...compiler.value_ops import broadcast_to, iota, less, logical_and, number, reshape, slice_axis, where
-from .computed_sizes import computed_size
 
 Inputs: TypeAlias = tuple[Value, ...]
 

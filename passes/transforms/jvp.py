@@ -9,7 +9,7 @@ from ...compiler.builder import Builder, as_tuple, recording
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import InternalError, TracemillError
 from ...compiler.free_sizes import bound_sizes, size_names
-from ...compiler.ir import Call, Graph, Value
+from ...compiler.ir import Call, Graph, Value, called
 from ...compiler.op import DifferentiateGraph, Rebuilt, lookup
 from ...compiler.value_ops import zeros_like
 from ..lowering.decompose import decompose_without
@@ -104,7 +104,16 @@ _SCANS: Final = frozenset({"cumlogsumexp", "cummax", "cummin", "cumprod"})
 def _scanned_lengths(graph: Graph) -> set[str]:
     """The names of the lengths that the program finds out, if the derivative must know a bound of one of them."""
     bound = {str(size) for size in bound_sizes(graph)}
-    return bound if any(call.op in _SCANS and size_names(call) & bound for call in graph.calls) else set()
+    return bound if bound and _scans(graph, bound) else set()
+
+
+def _scans(graph: Graph, bound: set[str]) -> bool:
+    """Whether a call of the graph, or of one that it holds, takes steps along such a length."""
+    return any(
+        (call.op in _SCANS and not bound.isdisjoint(size_names(call)))
+        or any(_scans(inner, bound) for inner in called((call,)))
+        for call in graph.calls
+    )
 
 
 def _jointly(graph: Graph, wrt: Sequence[bool], of: Sequence[bool]) -> tuple[Graph, None]:

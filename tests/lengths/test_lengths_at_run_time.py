@@ -288,6 +288,22 @@ def test_an_array_may_have_another_length_in_each_iteration_or_call(
         np.testing.assert_array_equal(compiled(x), function(x))
 
 
+def squares_or_sum(x: Any, k: Any) -> Any:
+    head = x[:k]
+    if len(head) > 1:
+        return (head**2).sum()
+    return x.sum() * 3
+
+
+def test_a_derivative_is_for_the_answer_to_a_question_about_a_length() -> None:
+    gradient = tm.compile(tm.grad(squares_or_sum))
+    for k in (3, 0, 4, 1):
+        np.testing.assert_array_equal(
+            gradient(X, np.int64(k)), 2 * X * (np.arange(7) < k) if k > 1 else np.full(7, 3.0)
+        )
+    assert len(gradient.signatures()) == 2
+
+
 # ---- looking at it -------------------------------------------------------------------------------------
 
 
