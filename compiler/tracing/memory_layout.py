@@ -497,7 +497,10 @@ def _regrouped(old: Sequence[tuple[int, int]], new: Shape, order: Literal["C", "
 
 
 def _follows(stride: int, extent: int) -> bool:
-    """Whether an axis continues where the next one ends. With a gap of known width, that may need a guard."""
-    if isinstance(extent, SymbolicSize) and not isinstance(stride, SymbolicSize):
+    """Whether an axis continues where the next one ends. With a gap of known width, that may need a guard.
+
+    So it does for neighbours whose distance is 1 only at some sizes, as along the columns of a part with one row.
+    """
+    if isinstance(extent, SymbolicSize) != isinstance(stride, SymbolicSize):
         return bool(extent == stride)
     return is_known(stride == extent)

@@ -74,7 +74,19 @@ def corner_in_a_row(x: Any) -> Any:
     return row.copy()
 
 
-@pytest.mark.parametrize("program", [rows_as_contiguous, corner_in_a_row])
+def rows_of_columns(x: Any) -> Any:
+    rows = np.asfortranarray(x)[1:] * 2
+    np.ascontiguousarray(rows)[...] += 1
+    return rows
+
+
+def chosen_columns(x: Any) -> Any:
+    rows = x[1:, [0]]
+    rows.ravel()[...] += 1
+    return rows
+
+
+@pytest.mark.parametrize("program", [rows_as_contiguous, corner_in_a_row, rows_of_columns, chosen_columns])
 def test_for_many_sizes_a_part_of_length_1_is_shared_and_a_longer_one_copied(program: Program) -> None:
     compiled = tm.compile(program, backend="numpy", dynamic=True)
     for shape in ((2, 5), (6, 5), (3, 2), (2, 2), (7, 4), (2, 5)):
