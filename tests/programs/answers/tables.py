@@ -1,6 +1,7 @@
 """Answers for `programs.tables`."""
 
 import re
+from collections import Counter, deque
 from typing import Any
 
 import numpy as np
@@ -85,3 +86,103 @@ def hash_table(got: Outcome, keys: Any, queries: Any, size: int) -> None:
     assert all(0 <= place < size for place in taken.values())
     first = int(keys[0])  # which found an empty table
     assert taken.get(first, first * 2654435761 % size) == first * 2654435761 % size
+
+
+def a_star(got: Outcome, blocked: Any, start: Any, goal: Any) -> None:
+    distance = {tuple(start.tolist()): 0}
+    queue = deque(distance)
+    while queue:
+        row, column = queue.popleft()
+        for r, c in ((row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)):
+            is_inside = 0 <= r < len(blocked) and 0 <= c < len(blocked[0])
+            if is_inside and not blocked[r, c] and (r, c) not in distance:
+                distance[r, c] = distance[row, column] + 1
+                queue.append((r, c))
+    length, visited = got.result
+    assert length == distance.get(tuple(goal.tolist()), -1)
+    assert 0 < visited <= len(distance)
+
+
+def event_queue(got: Outcome, arrivals: Any, durations: Any, servers: int) -> None:
+    waits, longest = got.result
+    starts = arrivals + waits
+    assert (waits >= 0).all()
+    assert (np.diff(starts) >= 0).all()
+    busy = [np.sum((starts <= t) & (t < starts + durations)) for t in starts]
+    assert max(busy) <= servers
+    assert longest == max(np.sum((arrivals <= t) & (starts > t)) for t in arrivals)
+
+
+def order_book(got: Outcome, prices: Any, quantities: Any) -> None:
+    _, traded, left = got.result
+    assert np.isclose(np.abs(quantities).sum() - 2 * traded.sum(), np.abs(left).sum())
+    assert (left * quantities >= 0).all()
+    buying, selling = prices[left > 0], prices[left < 0]
+    assert not (len(buying) and len(selling)) or buying.max() < selling.min()
+
+
+def words(got: Outcome, text: Any) -> None:
+    starts, ends, longest = got.result
+    letters = "".join(chr(code) if chr(code).isalpha() else " " for code in text)
+    found = [letters[a:b] for a, b in zip(starts, ends, strict=True)]
+    assert found == letters.split()
+    assert longest == max(map(len, found), default=0)
+
+
+def linked_groups(got: Outcome, links: Any, n: int) -> None:
+    groups = {node: {node} for node in range(n)}
+    for a, b in links.tolist():
+        both = groups[a] | groups[b]
+        groups.update(dict.fromkeys(both, both))
+    label, sizes = got.result
+    for a in range(n):
+        assert {b for b in range(n) if label[b] == label[a]} == groups[a]
+        assert sizes[label[a]] == len(groups[a])
+
+
+def merged_intervals(got: Outcome, starts: Any, ends: Any) -> None:
+    first, last = got.result
+    assert (first[1:] > last[:-1]).all()
+    points = np.linspace(-1, 15, 997)[:, None]
+    inside = ((starts <= points) & (points <= ends)).any(axis=1)
+    assert np.array_equal(((first <= points) & (points <= last)).any(axis=1), inside)
+
+
+def joined(got: Outcome, left_keys: Any, right_keys: Any) -> None:
+    pairs = [(i, j) for i, a in enumerate(left_keys) for j, b in enumerate(right_keys) if a == b]
+    assert list(zip(*map(np.ndarray.tolist, got.result), strict=True)) == pairs
+
+
+def best_of_groups(got: Outcome, groups: Any, scores: Any, k: int) -> None:
+    expected: list[int] = []
+    for group in sorted(set(groups.tolist())):
+        members = [i for i in range(len(groups)) if groups[i] == group]
+        expected += sorted(members, key=lambda i: -scores[i])[:k]
+    assert got.result.tolist() == expected
+
+
+def summed_entries(got: Outcome, rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> None:
+    dense, found = np.zeros(shape), np.zeros(shape)
+    np.add.at(dense, (rows, columns), values)
+    total, column, starts = got.result
+    for row in range(shape[0]):
+        part = slice(starts[row], starts[row + 1])
+        found[row, column[part]] = total[part]
+    assert np.allclose(dense, found)
+    assert total.all()
+
+
+def robust_line(got: Outcome, x: Any, y: Any, pairs: Any, reach: float) -> None:
+    slope, intercept, count = got.result
+    assert np.isclose(slope, 2, atol=0.2)
+    assert np.isclose(intercept, 1, atol=1)
+    assert count >= len(x) / 2
+
+
+def peak_of_histogram(got: Outcome, x: Any) -> None:
+    middle, most, bins = got.result
+    edges = np.histogram_bin_edges(x, "auto")
+    places = Counter(np.clip(np.searchsorted(edges, x, "right") - 1, 0, bins - 1).tolist())
+    assert len(edges) == bins + 1
+    assert most == max(places.values())
+    assert x.min() <= middle <= x.max() or bins == 1
