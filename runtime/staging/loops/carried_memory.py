@@ -31,12 +31,15 @@ class CarriedMemory:
         self.returned = returned
         """The places of a value that the iteration returns."""
         self.trace, self.entering, self.leaving = trace, entering, leaving
+        self.exchanged: set[int] = set()
+        """The places of arrays that the loop writes to, and that swap their memory, as in ``old, new = new, old``."""
 
     def check_sharing(self, step: NestedFunction, offset: int) -> None:
         """Refuse writes to memory that another variable shares.
 
         Each iteration gets every carried array as separate memory. That is correct as long as the loop does not write
-        to memory that another variable can see.
+        to memory that another variable can see. Arrays that only swap their memory remain separate: it is enough that
+        nothing else can see the memory of any of them.
         """
         written = {place - offset for place in step.written if type(place) is int}
         places = [
@@ -47,6 +50,8 @@ class CarriedMemory:
         written |= {i for i in places if self.entering[i]._storage.unreadable}
         before = [memory(self.carry.leaves[i]) for i in places]
         groups = self._memory_groups(places)
+        self.exchanged = {i for i in places if groups[i] & written and self._is_exchange(groups[i], places)}
+        written |= self.exchanged
         captured: list[Any] = [*step.captured.values()]
         stale = [array._storage.unreadable for array in captured if is_traced(array)]
         if any(stale):
@@ -65,12 +70,27 @@ class CarriedMemory:
                         self.line,
                     )
             others = groups[i] - {i}
-            if (others & step.written.keys()) or (groups[i] & written and others - {memory(leaf)}):
+            is_written = groups[i] & written and others - {memory(leaf)} and i not in self.exchanged
+            if is_written or (others - set(places)) & step.written.keys():
                 raise SharedMemoryError(
                     f"the {self.where} binds `{name}` to the array of another variable and writes to one of them: bind "
                     f"a copy, {name} = ….copy()",
                     self.line,
                 )
+
+    def _is_exchange(self, group: set[int], places: Sequence[int]) -> bool:
+        """Whether arrays that may have the same memory in some iteration never have the same at once."""
+        own = [i for i in places if i in group]
+        leaving = [self.leaving[i] for i in own]
+        if group - {*own, *(memory(self.carry.leaves[i]) for i in own)} or not all(map(is_traced, leaving)):
+            return False
+        storages = [x._storage for x in (*leaving, *(self.entering[i] for i in own))]
+        is_separate = all(one.trace is self.trace and not one.shared_with for one in storages)
+        return (
+            is_separate
+            and not any(x._views for x in leaving)
+            and len({id(x._storage) for x in leaving}) == len(own)
+        )
 
     def _memory_groups(self, places: Sequence[int]) -> dict[int, set[int]]:
         """For each carried array, the arrays that may have the same memory in some iteration.
@@ -141,10 +161,12 @@ class CarriedMemory:
                 continue
             entering, leaving, name = self.entering[i], self.leaving[i], self.carry.paths[i]
             statement = f"the {self.where}, which binds `{name}`,"
-            if entering._storage.version or entering._storage.unreadable:
+            if entering._storage.version or entering._storage.unreadable or i in self.exchanged:
                 make_unreadable(
                     leaf._storage, f"the {self.where} has written to as `{name}`, which it also rebinds"
                 )
+            if i in self.exchanged:
+                continue
             if not (has_iterations and self._is_made_in_iteration(leaving)):
                 share(leaf._storage, leaves[i]._storage, statement)
             for memory_before in self._from_before(leaving._storage) if i not in self.returned else ():
