@@ -84,8 +84,6 @@ class ReachedNames:
 
     def __init__(self) -> None:
         self.names: dict[tuple[int, str], Reached] = {}
-        self.rebound: list[Reached] = []
-        """The names that a function reads and sets, as with ``global``, with their values from before."""
         self.defaults: dict[int, Array] = {}
         """The arrays among the defaults of parameters, by id."""
         self.codes: set[CodeType] = set()
@@ -136,7 +134,6 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
     found.codes.add(function.__code__)
     defaults = _arrays_in([function.__defaults__ or (), function.__kwdefaults__ or {}])
     found.defaults.update((id(x), x) for x in defaults)
-    found.rebound += _names(function, {}, is_set=True)
     for one in _names(function, objects):
         if not is_traced(one.value):
             found.names.setdefault((id(getattr(one.read, "__self__", one.place)), one.text), one)
@@ -289,11 +286,11 @@ def _arrays_in(x: Any, depth: int = 0) -> Iterator[Array]:
             yield from _arrays_in(one, depth + 1)
 
 
-def _names(function: FunctionType, objects: dict[str, Any], *, is_set: bool = False) -> Iterator[Reached]:
+def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[Reached]:
     code, module = function.__code__, function.__globals__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     first = code.co_varnames[0] if code.co_argcount else ""
-    for root, attributes in _chains(code, is_set):
+    for root, attributes in _chains(code):
         if root in cells and code.co_qualname.startswith(HOOKS):
             continue  # it is defined in a converted function, which was noted
         if root in cells and root not in (HOOKS, "__class__"):
@@ -357,11 +354,8 @@ def _content_of(cell: CellType) -> Any:
 
 
 @lru_cache(4096)
-def _chains(code: CodeType, is_set: bool = False) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The names that code and its inner functions read, each with the attributes that follow.
-
-    With `is_set`, only names that the code also sets; otherwise only names that it does not set.
-    """
+def _chains(code: CodeType) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The names that code and its inner functions read but do not set, each with the attributes that follow."""
     found: dict[tuple[str, tuple[str, ...]], None] = {}
     written: set[str] = set()
     stack = [code]
@@ -380,7 +374,7 @@ def _chains(code: CodeType, is_set: bool = False) -> tuple[tuple[str, tuple[str,
             root, attributes = _root(step, is_outer=one is code), []
         if root:
             found[root, tuple(attributes)] = None
-    return tuple((root, names) for root, names in found if (root in written) == is_set)
+    return tuple((root, names) for root, names in found if root not in written)
 
 
 def _root(step: dis.Instruction, *, is_outer: bool) -> str:

@@ -1,7 +1,6 @@
 """`Trace`: the record of one call of the user's function. `Storage`: the memory that an array and its views share."""
 
 import sys
-import threading
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -136,7 +135,6 @@ class Trace(Builder):
         """Whether the user's unknown indices are checked when the program runs."""
         self.checked: set[tuple[Value, str, int, str]] = set()
         """The indices that have been checked, with their axes, so that ``x[i] += 1`` checks once."""
-        self.thread = threading.get_ident()
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
         self.captured: list[Storage | Array | ForeignMemory | ExampleIndex] = []

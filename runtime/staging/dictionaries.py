@@ -19,8 +19,6 @@ from ..branching.branches import raise_where
 from ..branching.python_numbers import is_unknown, number_of_argument
 from .entries import entry, set_entry
 
-_MISSING: Final = object()
-
 
 def is_unknown_key(key: Any) -> bool:
     """Whether a key is, or is a tuple that holds, a traced number whose value is not known while tracing."""
