@@ -123,12 +123,6 @@ def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def loaded_libraries() -> int:
-    """How many mappings of compiled programs this process has."""
-    lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
-    return sum("program" in line or "memfd" in line for line in lines)
-
-
 def main(module: str, name: str, seed: str, count: int) -> None:
     campaign: type_of_campaign = getattr(import_module(module), name)
     outcomes: Counter[str] = Counter()

@@ -79,16 +79,6 @@ def test_files_may_not_grow(place: Place) -> None:
     assert all(found.startswith(RIGHT) or found == "CompilerError" for found in place.run(small_files, 16))
 
 
-def refused_threads(random: Random, count: int) -> Iterator[str]:
-    """A user other than root may have only as many threads as this process already has."""
-    if os.geteuid() == 0:
-        os.setuid(NOBODY)
-    called(2, size=4)
-    resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
-    for number in range(count):
-        yield called(2, "c", 3_000_000 + number)
-
-
 @contextmanager
 def mounted(folder: Path, options: str) -> Generator[None]:
     """A file system in memory at a folder. Skips where this process may mount none."""

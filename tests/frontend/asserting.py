@@ -1,4 +1,4 @@
-"""Functions with `assert`, in a module in which pytest leaves them as they are."""
+"""Functions with `assert`, in a module whose assertions pytest does not rewrite."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`check`: a compiled function does what Python does."""
+"""`check`: compares a compiled function with Python."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ def check(
     programs: int = 1,
     **options: Any,
 ) -> None:
-    """The compiled function returns and writes what Python does, with the given number of programs."""
+    """Check that the compiled function returns and writes the same as in Python, with the given number of programs."""
     compiled = tm.compile(function, backend=backend, on_recompile="ignore", **options)
     for args in calls:
         ours, theirs = ([x.copy() if isinstance(x, np.ndarray) else x for x in args] for _ in range(2))

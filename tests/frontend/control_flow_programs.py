@@ -1,4 +1,4 @@
-"""Random programs of branches, loops, jumps and writes, as text; and how one compares to Python.
+"""Random programs of branches, loops, jumps and writes, as source text, and their comparison with Python.
 
 ``python tests/frontend/control_flow_programs.py --seed 0 --count 100`` runs them on both backends.
 """
@@ -159,7 +159,7 @@ class ProgramWriter:
         self.otherwise(depth, in_loop)
 
     def otherwise(self, depth: int, in_loop: bool) -> None:
-        """What runs after a loop that nothing breaks."""
+        """The `else` of a loop, which runs unless a `break` ended it."""
         if self.draw.random() < 0.2:
             self.add(depth, "else:")
             self.block(depth + 1, 1, in_loop=in_loop)
@@ -236,7 +236,7 @@ class ProgramWriter:
 
 
 def functions(seeds: "list[int]", *, raises: bool = True) -> dict[int, Callable[..., Any]]:
-    """Functions by seed, from a file of their own, so that their source is there."""
+    """Functions by seed, from files, so that their source is available."""
     folder = Path(tempfile.mkdtemp())
     path = folder / f"control_flow_{seeds[0]}_{len(seeds)}.py"
     path.write_text(
@@ -252,7 +252,7 @@ def functions(seeds: "list[int]", *, raises: bool = True) -> dict[int, Callable[
 
 
 def arguments(seed: int) -> list[tuple[Any, ...]]:
-    """Several calls' arguments, which take several paths."""
+    """The arguments of several calls, which take several paths."""
     rng = np.random.default_rng(seed)
     return [
         (int(i), int(j), float(x), float(y), rng.normal(size=4), rng.normal(size=4))
@@ -267,7 +267,7 @@ def fresh(args: tuple[Any, ...]) -> list[Any]:
 
 
 def _outcome(function: Callable[..., Any], args: list[Any]) -> Any:
-    """What a function returns, or the error of its own that it raises."""
+    """The result of a function, or the error that it raises itself."""
     try:
         return function(*args)
     except TracemillError:
@@ -277,7 +277,7 @@ def _outcome(function: Callable[..., Any], args: list[Any]) -> Any:
 
 
 def difference(function: Callable[..., Any], seed: int, backend: str) -> str:
-    """What is wrong with the compiled function; a text that begins with "refused" for a named error."""
+    """What is wrong with the compiled function. It begins with "refused" for a named error."""
     compiled = tm.compile(function, backend=backend, on_recompile="ignore")
     for args in arguments(seed):
         mine, theirs = fresh(args), fresh(args)

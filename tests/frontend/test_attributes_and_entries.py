@@ -1,4 +1,4 @@
-"""Branches and loops on values set attributes of objects and entries of lists and dicts as Python does."""
+"""Branches and loops on values set attributes of objects and entries of lists and dicts, as in Python."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def test_a_long_loop_carries_attributes_that_a_branch_in_it_sets() -> None:
     check(function, (np.linspace(-3, 3, 40),), (np.linspace(0, 2, 40),), dynamic=False)
 
 
-def test_objects_with_slots_lists_dicts_and_deques_keep_what_was_set() -> None:
+def test_slots_lists_dicts_and_deques_keep_new_values() -> None:
     def function(x: Any) -> Any:
         point, row, table, window = Point(1.0), [1.0, 2.0], {"a": 1.0, "b": 2.0}, deque([1.0, 2.0])
         if x > 0:
@@ -115,7 +115,7 @@ def test_a_row_of_numbers_is_written_to_at_a_traced_place() -> None:
     check(wrapped, (2.0,), (-2.0,), (0.0,))
 
 
-def test_what_has_the_same_entries_again_is_not_changed_for_good() -> None:
+def test_an_entry_that_a_branch_restores_is_not_changed() -> None:
     table = {"n": 1.0}
 
     def function(x: Any) -> Any:
@@ -133,7 +133,7 @@ def test_what_has_the_same_entries_again_is_not_changed_for_good() -> None:
 
 
 @pytest.mark.parametrize("change", ["rows.append(x)", "table['new'] = x", "point.new = x", "kinds.add(1)"])
-def test_what_grows_as_values_decide_is_refused_and_left_as_it_was(change: str, tmp_path: Any) -> None:
+def test_growth_that_depends_on_values_is_refused_and_undone(change: str, tmp_path: Any) -> None:
     text = f"def function(x, rows, table, point, kinds):\n    if x > 0:\n        {change}\n    return x\n"
     path = tmp_path / "growing.py"
     path.write_text(text)
@@ -146,7 +146,7 @@ def test_what_grows_as_values_decide_is_refused_and_left_as_it_was(change: str, 
     assert (rows, table, kinds, hasattr(point, "new")) == ([1.0], {"a": 1.0}, set(), False)
 
 
-def test_a_draw_that_python_may_not_make_is_refused() -> None:
+def test_a_draw_in_a_branch_on_values_is_refused() -> None:
     generator = np.random.default_rng(0)
 
     def function(x: Any) -> Any:
@@ -179,7 +179,7 @@ def test_an_entry_at_a_traced_place_may_hold_several_arrays() -> None:
 
 
 @pytest.mark.parametrize("change", ["rows[k][0] = 9.0", "rows[k] *= 2", "tables[k].append(x[0])"])
-def test_what_is_written_to_an_entry_at_a_traced_place_is_refused_or_seen(change: str, tmp_path: Any) -> None:
+def test_a_write_to_an_entry_at_a_traced_place_is_seen_or_refused(change: str, tmp_path: Any) -> None:
     text = (
         "def function(x):\n    rows, tables = [x + 0, x + 1], [[x[0]], [x[1]]]\n    k = (x[0] > 0) * 1\n"
         f"    {change}\n    return rows[0] + rows[1] + len(tables[0])\n"

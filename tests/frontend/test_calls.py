@@ -1,4 +1,4 @@
-"""What converted code calls sees traced arrays: NumPy's constructors, methods of arrays, functions that call others.
+"""Functions that converted code calls take traced arrays: NumPy's constructors, methods, functions that call others.
 
 Nothing of it is replaced in NumPy, Python or SciPy, while a function is traced or at any other time.
 """
@@ -95,7 +95,7 @@ def of_other_names(x: Any) -> Any:
         of_other_names,
     ],
 )  # fmt: skip
-def test_what_is_called_sees_traced_arrays(function: Callable[[Any], Any], backend: str) -> None:
+def test_functions_of_all_kinds_take_traced_arrays(function: Callable[[Any], Any], backend: str) -> None:
     compiled = tm.compile(function, backend=backend)
     for x in (X, -X):
         found, expected = compiled(x), function(x)
@@ -116,12 +116,12 @@ def test_an_array_from_outside_is_written_to_by_its_methods() -> None:
 
 
 def contents() -> list[tuple[str, int]]:
-    """What all modules hold that a user's function might call, by identity."""
+    """Everything in all modules that the user's function might call, by identity."""
     modules: list[ModuleType] = [np, np.fft, np.linalg, np.random, builtins, math, scipy.special]
     return [(f"{module.__name__}.{name}", id(x)) for module in modules for name, x in vars(module).items()]
 
 
-def test_nothing_of_numpys_or_pythons_is_another_thing_while_a_function_is_traced() -> None:
+def test_tracing_replaces_nothing_in_numpy_or_python() -> None:
     found: list[list[tuple[str, int]]] = []
 
     def traced(x: Any) -> Any:
@@ -135,7 +135,7 @@ def test_nothing_of_numpys_or_pythons_is_another_thing_while_a_function_is_trace
     assert found[:2] == [before, [("code", id(code))]]
 
 
-def test_others_compute_as_ever_while_one_thread_traces() -> None:
+def test_other_threads_are_not_affected_while_one_traces() -> None:
     stop, faults = threading.Event(), list[str]()
 
     def compute() -> None:
@@ -166,7 +166,7 @@ def test_others_compute_as_ever_while_one_thread_traces() -> None:
 TYPED = "def typed(x):\n    made = np.zeros(3)\n    made[0] = x[0]\n    return made.sum()\n"
 
 
-def test_code_without_its_source_says_so_where_it_needs_to_be_converted() -> None:
+def test_an_error_in_unconverted_code_says_that_its_source_is_missing() -> None:
     module: dict[str, Any] = {"np": np}
     exec(TYPED, module)
     with pytest.raises(ConcretizationError, match="source of `typed` is not available"):
@@ -215,7 +215,7 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_a_transform_converts_what_it_is_told_to(transform: str) -> None:
+def test_the_option_convert_selects_what_a_transform_converts(transform: str) -> None:
     run = TRANSFORMS[transform]
     np.testing.assert_array_equal(run(convert=True), run())
     np.testing.assert_array_equal(run(convert=("some_library",)), run())

@@ -1,4 +1,4 @@
-"""Random programs of branches, loops, jumps and writes do compiled what they do in Python, or are refused by name."""
+"""Compiled random programs of branches, loops, jumps and writes match Python, or are refused with a named error."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ def the_functions(more: int, places: slice, *, raises: bool = False) -> dict[int
 
 @quick_and_long
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
-def test_programs_do_what_python_does(backend: str, places: slice, more: int) -> None:
+def test_random_programs_match_python(backend: str, places: slice, more: int) -> None:
     found = {
         seed: difference(function, seed, backend)
         for seed, function in the_functions(more, places, raises=True).items()
@@ -38,7 +38,7 @@ def test_programs_do_what_python_does(backend: str, places: slice, more: int) ->
 
 
 @quick_and_long
-def test_a_batch_of_programs_is_a_loop(places: slice, more: int) -> None:
+def test_random_programs_match_a_loop_in_a_batch(places: slice, more: int) -> None:
     right, programs = 0, the_functions(more, places)
     for seed, function in programs.items():
         calls = [fresh(args) for args in arguments(seed)]
@@ -55,8 +55,8 @@ def test_a_batch_of_programs_is_a_loop(places: slice, more: int) -> None:
 
 
 @pytest.mark.slow
-def test_gradients_of_programs_are_those_that_python_follows(more: int) -> None:
-    """Compiled, all paths are traced; uncompiled, Python takes the path of the values."""
+def test_compiled_gradients_of_random_programs_match_those_of_the_path_taken(more: int) -> None:
+    """Compiled functions trace all paths. Uncompiled, Python takes the path of the values."""
     right = 0
     for seed, function in the_functions(more, slice(LONG, None)).items():
 

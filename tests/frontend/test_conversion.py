@@ -1,4 +1,4 @@
-"""A converted function does in Python what the function does: the same results, exceptions and lines."""
+"""Without a trace, a converted function behaves like the original: the same results, exceptions and lines."""
 
 import ast
 import bisect
@@ -75,7 +75,7 @@ def counted(n: int, log: list[str]) -> str:
 
 
 @pytest.mark.parametrize("n", range(6))
-def test_statements_do_what_they_do(n: int) -> None:
+def test_converted_statements_behave_like_the_original(n: int) -> None:
     ours: list[str] = []
     theirs: list[str] = []
     assert converted(counted)(n, ours) == counted(n, theirs)
@@ -100,7 +100,7 @@ def test_a_traceback_shows_the_lines_of_the_function() -> None:
     assert lines(converted(failing)) == lines(failing)
 
 
-def test_closures_defaults_and_names_are_those_of_the_function() -> None:
+def test_a_converted_function_keeps_its_closure_defaults_and_names() -> None:
     scale = 2.0
 
     def scaled(x: float, by: float = 3.0, *more: float, plus: float = 1.0, **others: float) -> float:
@@ -161,7 +161,7 @@ def of_its_variables(x: int) -> int:
         ((lambda x: x, lambda x: x)[1], None),
     ],
 )
-def test_what_cannot_be_converted_stays_as_it_is(function: Any, reason: str | None) -> None:
+def test_a_function_that_cannot_be_converted_is_unchanged(function: Any, reason: str | None) -> None:
     found = conversion_of(function)
     if reason is None:
         assert not isinstance(found, str)
@@ -185,7 +185,7 @@ def _libraries_are_converted() -> Any:
 
 
 @pytest.mark.usefixtures("_libraries_are_converted")
-def test_functions_of_pythons_library_do_the_same_when_they_are_converted() -> None:
+def test_converted_library_functions_behave_like_the_original() -> None:
     calls: list[tuple[Any, tuple[Any, ...]]] = [
         (statistics.mean, ([1, 2, 3.5, 7],)),
         (statistics.median, ([5, 1, 4],)),
@@ -265,7 +265,7 @@ at the left, too
 '''
 
 
-def test_the_source_of_a_function_is_found_wherever_it_stands(tmp_path: Path) -> None:
+def test_the_source_of_a_function_is_found_in_any_place(tmp_path: Path) -> None:
     path = tmp_path / "functions_in_a_file.py"
     path.write_text(IN_A_FILE)
     module = runpy.run_path(str(path))
@@ -291,7 +291,7 @@ def test_a_function_whose_file_has_changed_is_not_converted(tmp_path: Path) -> N
 # ---- nothing changes for others --------------------------------------------------------------------------
 
 
-def test_the_text_of_a_conversion_can_be_read() -> None:
+def test_a_conversion_shows_its_source() -> None:
     def relu(x: float) -> float:
         if x > 0:
             return x

@@ -14,7 +14,7 @@ BACKENDS = pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=
 
 
 def until_above(draw: Any, limit: Any) -> Any:
-    """Draws until the sum is above a limit: how many, and the last."""
+    """Draws until the sum exceeds a limit. Returns the number of draws and the last one."""
     total, count, last = 0.0, 0, 0.0
     while total < limit:
         last = draw()
@@ -39,7 +39,7 @@ def until_above(draw: Any, limit: Any) -> Any:
         lambda rng: rng.permutation(4)[1] + rng.random(dtype=np.float32) * 1.0,
     ],
 )
-def test_a_loop_draws_what_numpy_draws(backend: str, draw: Any) -> None:
+def test_draws_in_a_loop_match_numpy(backend: str, draw: Any) -> None:
     def function(limit: Any) -> Any:
         rng = np.random.default_rng(3)
         first = draw(rng)
@@ -59,7 +59,7 @@ def test_every_bit_generator_is_carried(bits: Any) -> None:
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])
-def test_old_generators_and_numpys_own_are_carried(backend: str) -> None:
+def test_legacy_and_global_generators_are_carried(backend: str) -> None:
     def made(limit: Any) -> Any:
         rng = np.random.RandomState(5)
         return until_above(lambda: rng.randn() + rng.rand() + rng.randint(3), limit)
@@ -100,7 +100,7 @@ def test_objects_branches_and_calls_draw(backend: str) -> None:
 
 
 @BACKENDS
-def test_what_is_traced_is_shuffled_and_sampled(backend: str) -> None:
+def test_traced_arrays_are_shuffled_and_sampled(backend: str) -> None:
     def function(x: Any, rounds: Any) -> Any:
         rng = np.random.default_rng(0)
         x = x.copy()
@@ -132,7 +132,7 @@ def test_parameters_of_draws_have_derivatives() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_each_example_of_a_batch_draws_as_alone() -> None:
+def test_each_example_of_a_batch_draws_as_if_alone() -> None:
     def function(limit: Any) -> Any:
         rng = np.random.default_rng(4)
         return until_above(rng.random, limit)
@@ -147,7 +147,7 @@ def test_each_example_of_a_batch_draws_as_alone() -> None:
         np.testing.assert_array_equal(found, [function(limit) for limit in limits])
 
 
-def test_threads_draw_apart() -> None:
+def test_threads_draw_independently() -> None:
     def function(limit: Any) -> Any:
         rng = np.random.default_rng(4)
         return until_above(rng.normal, limit)
@@ -158,7 +158,7 @@ def test_threads_draw_apart() -> None:
         assert list(pool.map(compiled, limits)) == [function(limit) for limit in limits]
 
 
-def test_what_has_no_seed_of_the_function_is_refused() -> None:
+def test_draws_from_generators_without_a_seed_are_refused() -> None:
     outside = np.random.default_rng(0)
 
     def closed_over(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Values may end a loop that Python runs, over a list or a generator; `else`, `:=` and variables that some ways set."""
+"""Values may end a loop that Python runs, over a list or a generator; `else`, `:=`, and variables set on some paths."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ def test_a_loop_in_a_loop_returns_from_both() -> None:
     check(function, (ROW, 0.0), (ROW, 2.0), (ROW, 2.5), (ROW, 5.0), (ROW, 50.0))
 
 
-def test_a_loop_after_such_a_loop_goes_on_with_what_it_left() -> None:
+def test_a_later_loop_continues_with_the_variables_of_the_first() -> None:
     def function(x: Any) -> Any:
         done = False
         best = x[0]
@@ -110,7 +110,7 @@ def test_a_test_may_bind_a_name() -> None:
     check(function, (4.5,), (0.0,), (1.0,))
 
 
-def test_a_variable_is_set_on_the_ways_that_read_it() -> None:
+def test_a_variable_is_set_on_every_path_that_reads_it() -> None:
     def function(x: Any) -> Any:
         if x > 0:
             root = np.sqrt(x)
@@ -132,7 +132,7 @@ def test_a_variable_is_set_on_the_ways_that_read_it() -> None:
         tm.compile(function)(4.0)
 
 
-def test_such_a_loop_has_batches_and_derivatives() -> None:
+def test_these_loops_batch_and_differentiate() -> None:
     def function(x: Any) -> Any:
         for power in [1, 2, 3]:
             x = x * power

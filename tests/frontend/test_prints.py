@@ -1,4 +1,4 @@
-"""`print` in a compiled function prints at each call, in order, with the values of then."""
+"""`print` in a compiled function prints in each call, in order, with the values of that call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -49,7 +49,7 @@ def test_a_batch_prints_a_line_for_each_example(capsys: pytest.CaptureFixture[st
     assert printed(tm.vmap(line), np.stack([X, -X]), capsys) == "sum 6.0\nsum -6.0\n"
 
 
-def test_part_of_a_line_is_refused_with_the_way_out() -> None:
+def test_printing_part_of_a_line_is_refused_with_a_fix() -> None:
     def line(x: Any) -> Any:
         print(x, end="")
         return x

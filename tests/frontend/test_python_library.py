@@ -76,12 +76,12 @@ PROGRAMS = [heaps, sorted_places, moments, with_cache, running]
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
-def test_traced_numbers_are_taken(program: Callable[..., Any], backend: str) -> None:
+def test_library_functions_take_traced_numbers(program: Callable[..., Any], backend: str) -> None:
     check(program, (X,), (X[::-1] * 0.7,), backend=backend)
 
 
 @pytest.mark.parametrize("program", [moments, with_cache, running])
-def test_they_batch_and_differentiate(program: Callable[..., Any]) -> None:
+def test_library_functions_batch_and_differentiate(program: Callable[..., Any]) -> None:
     rows = np.stack([X, X[::-1] * 0.7])
     np.testing.assert_allclose(tm.compile(tm.vmap(program))(rows), [program(x) for x in rows], rtol=1e-9)
 
@@ -92,6 +92,6 @@ def test_they_batch_and_differentiate(program: Callable[..., Any]) -> None:
     np.testing.assert_allclose(tm.compile(tm.grad(total))(X), expected, rtol=1e-6, atol=1e-7)
 
 
-def test_what_statistics_refuses_is_refused() -> None:
+def test_statistics_raises_pythons_errors() -> None:
     with pytest.raises(statistics.StatisticsError, match="two data points"):
         tm.compile(lambda v: statistics.stdev([v[0]]))(X)

@@ -1,4 +1,4 @@
-"""`raise` and `assert` on values: the compiled call raises what Python raises, and else computes."""
+"""`raise` and `assert` on values: the compiled call raises Python's error, or computes the result."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
 
 
 class NoRootError(Exception):
-    """An exception of the user's."""
+    """A user's exception."""
 
 
 def root(x: Any) -> Any:
@@ -79,7 +79,7 @@ def test_a_compiled_call_raises_what_python_raises(
     np.testing.assert_allclose(compiled(*right), function(*right))
 
 
-def test_a_loop_in_a_loop_ends_where_an_error_is_to_be_raised() -> None:
+def test_nested_loops_end_at_an_error() -> None:
     def function(x: Any) -> Any:
         if x < 0:
             raise ValueError("negative")
@@ -107,8 +107,8 @@ def test_transforms_raise_for_any_example() -> None:
     assert tm.grad(asserted)(4.0) == 0.25
 
 
-def test_an_error_that_is_caught_where_values_decide_is_raised_all_the_same() -> None:
-    """Python would go on in the handler. A program cannot, and must not do as if there were no error."""
+def test_an_error_on_values_is_raised_although_python_would_catch_it() -> None:
+    """Python would continue in the handler. A program cannot, and must not ignore the error."""
 
     def function(x: Any) -> Any:
         try:
@@ -125,7 +125,7 @@ def test_an_error_that_is_caught_where_values_decide_is_raised_all_the_same() ->
         compiled(-1.0)
 
 
-def test_what_python_raises_in_any_case_is_raised_at_once() -> None:
+def test_an_error_that_does_not_depend_on_values_is_raised_while_tracing() -> None:
     def function(x: Any) -> Any:
         if x > 0:
             raise KeyError("one")
@@ -135,7 +135,7 @@ def test_what_python_raises_in_any_case_is_raised_at_once() -> None:
         tm.compile(function)(1.0)
 
 
-def test_the_first_error_is_raised_of_several() -> None:
+def test_the_first_of_several_errors_is_raised() -> None:
     def function(x: Any) -> Any:
         for _ in range(40):
             if x[0] > 3:
@@ -154,7 +154,7 @@ def test_the_first_error_is_raised_of_several() -> None:
             compiled(x)
 
 
-def test_an_error_comes_before_one_that_the_same_branch_raises_in_any_case() -> None:
+def test_an_error_on_values_comes_before_a_later_unconditional_one() -> None:
     def function(x: Any) -> Any:
         if x > 0:
             if x > 5:
@@ -170,7 +170,7 @@ def test_an_error_comes_before_one_that_the_same_branch_raises_in_any_case() -> 
         compiled(6.0)
 
 
-def test_a_loop_whose_turn_raises_in_any_case_raises_if_it_has_one() -> None:
+def test_a_loop_whose_body_always_raises_does_so_if_it_has_an_iteration() -> None:
     def in_while(x: Any) -> Any:
         while x > 0:
             if x > 5:
@@ -216,7 +216,7 @@ def test_a_message_shows_the_values_of_the_call(backend: str) -> None:
     assert compiled(0.5, 2, calm) == 1.5
 
 
-def test_a_batch_tells_the_values_of_the_first_example_that_raises() -> None:
+def test_a_batch_shows_the_values_of_the_first_example_that_raises() -> None:
     def root(x: Any) -> Any:
         if x < 0:
             raise ValueError(f"negative: {x}")
@@ -244,7 +244,7 @@ def test_an_exported_function_raises() -> None:
         function(np.float64(-1.0))
 
 
-def test_a_loop_that_raises_with_a_text_of_its_counter_is_traced_once() -> None:
+def test_a_loop_that_shows_its_counter_in_an_error_is_traced_once() -> None:
     def checked(x: Any) -> Any:
         total = 0.0
         for i in range(len(x)):

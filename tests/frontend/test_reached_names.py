@@ -1,4 +1,4 @@
-"""What a compiled function reads outside of it may change between calls: the next call sees it, as in Python."""
+"""Names outside a compiled function may change between calls. The next call notices it, as in Python."""
 
 import threading
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ def restored() -> Any:
 @pytest.mark.usefixtures("restored")
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("function", [of_globals, of_settings, of_lambdas])
-def test_globals_and_attributes_that_are_rebound_are_seen(function: Any, backend: str) -> None:
+def test_rebound_globals_and_attributes_are_noticed(function: Any, backend: str) -> None:
     compiled: Any = tm.compile(function, backend=backend)
     new: tuple[dict[str, Any], ...] = (
         {}, {"SCALE": 3.0}, {"SCALE": 3}, {"SCALE": True}, {"WEIGHTS": np.full(3, 5.0)}, {"SCALE": np.float32(0.1)},
@@ -94,7 +94,7 @@ def test_globals_and_attributes_that_are_rebound_are_seen(function: Any, backend
 
 
 @pytest.mark.usefixtures("restored")
-def test_attributes_of_the_object_of_a_method_are_seen() -> None:
+def test_changed_attributes_of_the_object_of_a_method_are_noticed() -> None:
     layer = Layer()
     functions = [tm.compile(layer.step), tm.compile(layer), layer.compiled]
     for name, value in (("factor", 3.0), ("weights", np.zeros(3)), ("factor", 1), ("kind", 4.0)):
@@ -111,7 +111,7 @@ def test_attributes_of_the_object_of_a_method_are_seen() -> None:
         np.testing.assert_array_equal(layer.sized(6), np.full(6, factor))
 
 
-def test_closed_over_numbers_and_slots_are_seen() -> None:
+def test_changed_closure_variables_and_slots_are_noticed() -> None:
     slotted, rate = Slotted(2.0), 1.0
 
     def inner(x: Any) -> Any:
@@ -124,7 +124,7 @@ def test_closed_over_numbers_and_slots_are_seen() -> None:
 
 
 @pytest.mark.usefixtures("restored")
-def test_a_function_that_others_call_compiled_is_seen_to_change() -> None:
+def test_changes_are_noticed_in_a_compiled_function_that_others_call() -> None:
     inner = tm.compile(scaled, backend="numpy")
     outer = tm.compile(lambda x: inner(x) + tm.grad(lambda y: np.sum(scaled(y)))(x), backend="numpy")
     for scale in (2.0, 3.0, 4.0):
@@ -142,7 +142,7 @@ def test_an_explanation_names_what_has_changed() -> None:
     assert len(compiled.signatures()) == 1
 
 
-def test_what_a_function_sets_itself_does_not_make_it_compile_again() -> None:
+def test_a_function_is_not_compiled_again_for_names_that_it_sets() -> None:
     state = SimpleNamespace(calls=0)
 
     def counting(x: Any) -> Any:
@@ -155,7 +155,7 @@ def test_what_a_function_sets_itself_does_not_make_it_compile_again() -> None:
 
 
 @pytest.mark.usefixtures("restored")
-def test_a_name_that_goes_is_missed_as_in_python() -> None:
+def test_a_deleted_name_is_an_error_as_in_python() -> None:
     compiled = tm.compile(scaled, backend="numpy")
     compiled(X)
     del globals()["SCALE"]
@@ -164,7 +164,7 @@ def test_a_name_that_goes_is_missed_as_in_python() -> None:
 
 
 @pytest.mark.usefixtures("restored")
-def test_threads_see_what_changes() -> None:
+def test_threads_notice_changes() -> None:
     compiled = tm.compile(scaled, backend="numpy")
     results: list[bool] = []
 

@@ -1,4 +1,4 @@
-"""What a staged loop runs over is NumPy's memory: rows are views, and variables may be one array from turn to turn."""
+"""Loops over arrays as in NumPy: rows are views, and variables may share an array from one iteration to the next."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ import tracemill as tm
 from tracemill.compiler.errors import SharedMemoryError
 
 LONG = 300
-"""A loop of as many turns is a loop of the program."""
+"""A loop of this many iterations is a loop of the program."""
 TABLE = np.arange(4.0 * LONG).reshape(LONG, 4)
 
 
@@ -184,7 +184,7 @@ PROGRAMS = (
     ("backend", "is_dynamic"), [("numpy", False), pytest.param("c", True, marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_long_loops_do_what_python_does(program: Callable[..., Any], is_dynamic: bool, backend: str) -> None:
+def test_long_loops_match_python(program: Callable[..., Any], is_dynamic: bool, backend: str) -> None:
     compiled = tm.compile(program, dynamic=is_dynamic, backend=backend, on_recompile="ignore")
     for size in (LONG, 5, 4):
         mine = np.random.default_rng(size).uniform(-1, 1, (size, 4))
@@ -195,7 +195,7 @@ def test_long_loops_do_what_python_does(program: Callable[..., Any], is_dynamic:
         np.testing.assert_allclose(mine, numpys, rtol=1e-10)
 
 
-def test_powers_in_a_loop_that_a_value_ends_are_pythons() -> None:
+def test_powers_in_a_loop_that_a_value_ends_match_python() -> None:
     x = np.ones((40, 4)) * 1e4
     assert tm.compile(powers_until, backend="numpy")(x) == pytest.approx(powers_until(x), rel=1e-12)
 
@@ -249,7 +249,7 @@ def test_a_write_to_the_row_that_a_loop_has_chosen_is_refused(program: Callable[
         tm.compile(program, backend="numpy")(np.ones((LONG, 4)))
 
 
-def test_a_write_to_what_two_branches_may_have_left_an_argument_is_refused() -> None:
+def test_a_write_to_an_array_that_branches_may_have_bound_to_an_argument_is_refused() -> None:
     def program(x: Any, b: Any) -> Any:
         if x > 1:
             b = b * 0.5
@@ -262,7 +262,7 @@ def test_a_write_to_what_two_branches_may_have_left_an_argument_is_refused() -> 
         tm.compile(program)(0.5, np.ones(3))
 
 
-def test_a_write_to_what_a_loop_may_have_left_another_argument_is_refused() -> None:
+def test_a_write_to_an_array_that_a_loop_may_have_bound_to_an_argument_is_refused() -> None:
     def program(n: Any, a: Any, b: Any) -> Any:
         for _ in range(n[0]):
             a, b = b, a

@@ -1,4 +1,4 @@
-"""What Python's functions and NumPy's loops make of sequences of traced numbers: sorted, max, sum of a generator, …"""
+"""Functions of Python and NumPy on sequences of traced numbers: sorted, max, sum of a generator, …"""
 
 import bisect
 import functools
@@ -66,13 +66,13 @@ def test_equal_keys_keep_their_order_and_the_first_wins() -> None:
 
 
 @pytest.mark.parametrize("length", [5, 200])
-def test_the_largest_of_many_is_pythons_also_where_some_are_no_numbers(length: int) -> None:
+def test_max_of_many_matches_python_with_nans_among_them(length: int) -> None:
     x = np.random.default_rng(0).normal(size=length)
     x[3] = np.nan
     check(lambda x: (max(x), min(x)), (x,), (np.roll(x, -3),))
 
 
-def test_what_is_sorted_has_derivatives_and_batches() -> None:
+def test_sorting_has_derivatives_and_batches() -> None:
     def function(x: Any) -> Any:
         return sorted(x, reverse=True)[1] * 2.0 + max(x, key=lambda one: -one) ** 2
 
@@ -113,14 +113,14 @@ def test_an_if_of_a_generator_may_depend_on_values(backend: str) -> None:
         (lambda x: next(one for one in x if one > 100), StopIteration),
     ],
 )
-def test_a_generator_that_values_leave_empty_raises_what_python_raises(function: Any, error: Any) -> None:
+def test_a_generator_that_values_leave_empty_raises_pythons_error(function: Any, error: Any) -> None:
     compiled: Any = tm.compile(function)
     with pytest.raises(error):
         compiled(X)
     assert compiled(X * 100) == function(X * 100)
 
 
-def test_an_entry_is_computed_where_its_test_holds() -> None:
+def test_an_entry_of_a_generator_counts_only_if_its_test_holds() -> None:
     table = {1.0: 7.0, 2.0: 9.0}
     check(lambda x: sum(table[one] for one in x if one in table), (X,))
 
@@ -133,7 +133,7 @@ def test_an_entry_is_computed_where_its_test_holds() -> None:
         lambda x: list(itertools.takewhile(lambda one: one > 2, x)),
     ],
 )
-def test_a_list_whose_length_values_decide_is_refused_with_the_fix(function: Any) -> None:
+def test_a_list_whose_length_depends_on_values_is_refused_with_a_fix(function: Any) -> None:
     compiled: Any = tm.compile(function)
     with pytest.raises(
         ConcretizationError, match=r"as many entries as values decide.*np.where\(test, x, 0\)"

@@ -18,7 +18,7 @@ def scaled(x: Any, by: float = 2.0) -> Any:
 
 
 class Handler:
-    """What handlers compute, as functions, methods, partials and with any names for what they are given."""
+    """Handlers as functions, methods and partials, with any names of their parameters."""
 
     def __init__(self) -> None:
         self.results: list[Any] = []
@@ -33,7 +33,7 @@ class Handler:
         self.results.append(scaled(np.arange(3.0), scale))
 
     def tracing(self, number: int, frame: FrameType | None) -> None:
-        """A function that is traced within the handler, and that calls a compiled function on no traced array."""
+        """A function that is traced within the handler and calls a compiled function without traced arrays."""
         self.results.append(
             tm.compile(lambda x: scaled(np.arange(3.0)) + 0 * x, backend="numpy")(np.zeros(3))
         )

@@ -1,4 +1,4 @@
-"""Branches and loops on values, ints as arguments, tables and what a branch must not do: compiled as Python does it."""
+"""Compiled branches and loops on values, int arguments and tables match Python; side effects are refused."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_a_branch_writes_through_views(backend: str) -> None:
     check(rows_in_place, (np.arange(3.0), 2.0), (np.arange(3.0), -2.0), backend=backend)
 
 
-def test_only_the_branch_that_is_taken_runs() -> None:
+def test_only_the_taken_branch_runs() -> None:
     def roots(x: Any) -> Any:
         if x > 0:
             return np.sqrt(x)
@@ -92,7 +92,7 @@ def test_a_recursion_that_values_would_end_is_a_named_error() -> None:
         tm.compile(halved)(8.0)
 
 
-def test_a_loop_that_changes_a_form_in_each_turn_names_it() -> None:
+def test_a_loop_that_changes_the_structure_of_a_variable_names_it() -> None:
     def nested(v: Any) -> Any:
         y: Any = 1.0
         while v[0] > 0:
@@ -243,7 +243,7 @@ def test_products_of_pythons_ints_keep_all_digits_in_loops_of_known_length() -> 
 
 
 @BACKENDS
-def test_a_while_that_jumps_by_values_is_a_loop_and_one_that_python_knows_is_not(backend: str) -> None:
+def test_a_while_with_a_jump_on_values_is_a_loop_and_others_are_unrolled(backend: str) -> None:
     def until(x: Any, limit: Any) -> Any:
         steps = 0
         while True:
@@ -320,7 +320,7 @@ def counts(x: Any, counter: Counter) -> Any:
     return x
 
 
-def test_what_a_branch_on_values_changes_in_python_is_undone_and_refused() -> None:
+def test_side_effects_of_a_branch_on_values_are_undone_and_refused() -> None:
     with pytest.raises(
         SideEffectError, match=r"`while` at test_staging.py:\d+ depends.*changes `out`, a list"
     ):
@@ -334,7 +334,7 @@ def test_what_a_branch_on_values_changes_in_python_is_undone_and_refused() -> No
     assert counter.count == 0
 
 
-def test_a_loop_that_appends_runs_turn_by_turn_if_its_length_is_known() -> None:
+def test_a_loop_of_known_length_that_appends_is_unrolled() -> None:
     def listed(x: Any, n: int) -> Any:
         out = []
         for i in range(n):
@@ -344,7 +344,7 @@ def test_a_loop_that_appends_runs_turn_by_turn_if_its_length_is_known() -> None:
     check(listed, (2.0, 3), (2.0, 30), programs=2)
 
 
-def test_writing_to_what_may_be_several_arrays_is_refused() -> None:
+def test_a_write_to_one_of_several_arrays_is_refused() -> None:
     def either(x: Any) -> Any:
         y = np.zeros(2)
         if x[0] > 0:

@@ -1,4 +1,4 @@
-"""Lists, tuples and dictionaries at places that values decide: read, written, asked, and of functions and objects."""
+"""Lists, tuples and dicts at traced places: reads, writes, methods, and entries that are functions or objects."""
 
 from collections import Counter, defaultdict, deque
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ def tally(places: Any) -> Any:
 
 
 @BACKENDS
-def test_a_dictionary_is_read_at_a_key_that_values_decide(backend: str) -> None:
+def test_a_dictionary_is_read_at_a_traced_key(backend: str) -> None:
     check(bill, (np.array([3, 4, 7, 0]),), (np.array([5, 3, 3, 0]),), backend=backend)
     check(lambda i: SQUARE[i[0], i[1]] + SQUARE.get((i[1], 7), 0.5), (np.array([1, 0]),), backend=backend)
     check(lambda x: {1.5: 2.0, 2.0: 3.0}[x[0]], (np.array([1.5]),), backend=backend)
@@ -57,7 +57,7 @@ def test_a_dictionary_that_has_the_keys_is_written_to(backend: str) -> None:
 
 
 @pytest.mark.parametrize("key", [4, -1])
-def test_a_key_that_is_missing_raises_what_python_raises(key: int) -> None:
+def test_a_missing_key_raises_pythons_error(key: int) -> None:
     with pytest.raises(KeyError):
         tm.compile(lambda keys: PRICES[keys[0]])(np.array([key]))
     with pytest.raises(KeyError):
@@ -85,7 +85,7 @@ def test_values_of_a_dictionary_have_derivatives() -> None:
     np.testing.assert_allclose(found, [2.0, 50.0])
 
 
-def test_a_key_that_is_not_there_is_not_added() -> None:
+def test_a_missing_key_is_not_added() -> None:
     def counted(places: Any) -> Any:
         counts: dict[Any, int] = {0: 0, 1: 0}
         for place in places:
@@ -109,7 +109,7 @@ def test_a_counter_gives_zero_where_a_key_is_missing() -> None:
     check(lambda p: Counter({0: 4, 1: 2})[p[0]], (np.array([1]),), (np.array([2]),))
 
 
-def test_get_without_a_default_is_refused_with_the_fix() -> None:
+def test_get_without_a_default_is_refused_with_a_fix() -> None:
     with pytest.raises(ConcretizationError, match=r"give a number, table.get\(k, 0.0\)"):
         tm.compile(lambda p: PRICES.get(p[0]))(PLACES)
 
@@ -157,7 +157,7 @@ def test_arrays_of_a_list_are_written_to_in_place(backend: str) -> None:
     check(summed, (PLACES[:3], np.array([1.0, 3.0])), backend=backend)
 
 
-def test_what_stands_for_a_row_sees_later_writes() -> None:
+def test_a_chosen_row_sees_later_writes() -> None:
     def aliased(p: Any) -> Any:
         grid = [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
         row = grid[p[0]]
@@ -178,7 +178,7 @@ def test_what_stands_for_a_row_sees_later_writes() -> None:
 
 
 @BACKENDS
-def test_methods_of_lists_take_places_and_numbers_that_values_decide(backend: str) -> None:
+def test_methods_of_lists_take_traced_places_and_numbers(backend: str) -> None:
     def changed(p: Any) -> Any:
         entries = [1.0, 2.0, 3.0, 4.0]
         taken = entries.pop(p[0])
@@ -268,7 +268,7 @@ def test_functions_at_places_have_derivatives_and_batches() -> None:
 # ---- what a program cannot choose ------------------------------------------------------------------------
 
 
-def test_what_a_program_cannot_choose_is_refused_with_the_fix() -> None:
+def test_a_choice_that_a_program_cannot_make_is_refused_with_a_fix() -> None:
     with pytest.raises(
         ConcretizationError, match=r"'a' or 'b', depending on other values, is converted to a string"
     ):

@@ -1,4 +1,4 @@
-"""`return`, `break` and `continue` that values decide about lead out of `with` and `try` blocks."""
+"""`return`, `break` and `continue` that depend on values leave `with` and `try` blocks."""
 
 import math
 from collections.abc import Callable
@@ -87,7 +87,7 @@ PROGRAMS = [out_of_with, out_of_try, in_a_loop, nested, forever]
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
-def test_values_decide_about_leaving_a_block(program: Callable[..., Any], backend: str) -> None:
+def test_a_jump_on_values_leaves_a_block(program: Callable[..., Any], backend: str) -> None:
     check(program, (X,), (-X,), (X[::-1] * 3,), (X * 0.1,), backend=backend)
 
 
@@ -99,7 +99,7 @@ def test_such_programs_batch_and_differentiate(program: Callable[..., Any]) -> N
         np.testing.assert_allclose(tm.compile(tm.grad(program))(x), tm.grad(program)(x), rtol=1e-12)
 
 
-def test_blocks_do_in_python_what_they_do() -> None:
+def test_converted_blocks_behave_like_the_original() -> None:
     log: list[str] = []
 
     @contextmanager

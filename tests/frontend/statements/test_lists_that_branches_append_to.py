@@ -1,4 +1,4 @@
-"""A list to which both ways of a branch append as much: its new entries are chosen like variables."""
+"""A list to which both branches append equally many entries, which are chosen like variables."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def logged(x: Any) -> Any:
 @pytest.mark.sampled("logged-numpy", every=8)
 @BACKENDS
 @pytest.mark.parametrize("function", [kept_or_zero, nested, returned, logged])
-def test_both_ways_of_a_branch_append(function: Any, backend: str) -> None:
+def test_both_branches_append(function: Any, backend: str) -> None:
     check(function, (X,), (X[::-1].copy(),), (-X,), backend=backend)
 
 
@@ -89,7 +89,7 @@ def test_appended_entries_have_derivatives_and_batches() -> None:
 OUTSIDE: list[Any] = []
 
 
-def test_one_way_alone_does_not_append_and_no_list_from_outside_grows() -> None:
+def test_appending_in_one_branch_or_to_a_list_from_outside_is_refused() -> None:
     def alone(x: Any) -> Any:
         out = []
         if x[0] > 1:

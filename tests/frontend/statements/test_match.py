@@ -74,7 +74,7 @@ class Point:
     y: Any = 0
 
 
-def test_a_match_does_in_python_what_it_does() -> None:
+def test_a_converted_match_behaves_like_the_original() -> None:
     def matched(subject: Any) -> Any:
         match subject:
             case None | True:

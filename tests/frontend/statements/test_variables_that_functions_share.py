@@ -109,7 +109,9 @@ PROGRAMS = [
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
-def test_functions_share_variables_where_values_decide(program: Callable[..., Any], backend: str) -> None:
+def test_inner_functions_share_variables_in_branches_on_values(
+    program: Callable[..., Any], backend: str
+) -> None:
     check(program, (X,), (-X,), (X[::-1] * 0.5,), backend=backend)
 
 
@@ -120,7 +122,7 @@ def test_such_programs_batch(program: Callable[..., Any]) -> None:
     np.testing.assert_allclose(np.stack(found, axis=-1) if isinstance(found, tuple) else found, expected)
 
 
-def test_a_variable_from_outside_of_the_function_is_not_set() -> None:
+def test_setting_a_variable_from_outside_is_refused() -> None:
     count = 0
 
     def counting(v: Any) -> Any:

@@ -19,7 +19,6 @@ POLICIES = {
     "named": tm.checkpoint_policies.named("activation"),
 }
 each_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
-each_dtype = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 
 def layer(x: Any, w: Any) -> Any:

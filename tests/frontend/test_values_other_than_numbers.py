@@ -1,4 +1,4 @@
-"""Texts, None, functions and tuples of several lengths among which values choose; objects that answer operators."""
+"""Branches that choose between strings, None, functions and tuples of different lengths; objects with operators."""
 
 import functools
 import math
@@ -82,20 +82,20 @@ def pairs(x: Any) -> Any:
 
 @pytest.mark.parametrize("program", [by_name, by_none, by_function, pairs])
 @pytest.mark.parametrize("backend", ["numpy", "c"])
-def test_values_choose_between_what_is_no_number(program: Callable[..., Any], backend: str) -> None:
+def test_branches_choose_between_strings_none_and_objects(program: Callable[..., Any], backend: str) -> None:
     check(program, (0.7,), (-0.7,), (1.7,), (0.0,), backend=backend)
 
 
 @pytest.mark.parametrize("program", [state_machine, smallest_positive, of_several_lengths])
 @pytest.mark.parametrize("backend", ["numpy", "c"])
-def test_loops_carry_what_is_no_number(program: Callable[..., Any], backend: str) -> None:
+def test_loops_carry_strings_none_and_objects(program: Callable[..., Any], backend: str) -> None:
     check(program, (X,), (-X,), (X[::-1] * 0.1,), backend=backend)
     long = np.sin(np.arange(300.0))
     check(program, (long,), (-long,), backend=backend)
 
 
 @pytest.mark.parametrize("program", [by_name, by_function, smallest_positive, of_several_lengths])
-def test_they_batch_and_differentiate(program: Callable[..., Any]) -> None:
+def test_these_programs_batch_and_differentiate(program: Callable[..., Any]) -> None:
     xs = np.array([0.7, -0.7, 1.7]) if program in (by_name, by_function) else np.stack([X, -X, X * 0.1])
     np.testing.assert_allclose(tm.compile(tm.vmap(program))(xs), [program(x) for x in xs])
     for x in xs:
@@ -104,7 +104,7 @@ def test_they_batch_and_differentiate(program: Callable[..., Any]) -> None:
         )
 
 
-def test_a_result_may_be_a_text_or_none() -> None:
+def test_a_result_may_be_a_string_or_none() -> None:
     @tm.compile
     def told(x: Any) -> Any:
         if x > 1:
@@ -118,7 +118,7 @@ def test_a_result_may_be_a_text_or_none() -> None:
         tm.vmap(told)(np.array([2.0, 0.5]))
 
 
-def test_what_python_needs_to_know_is_refused() -> None:
+def test_uses_that_need_the_value_are_refused() -> None:
     def keyed(x: Any) -> Any:
         return len({"up" if x > 0 else "down", "up"})
 
@@ -126,7 +126,7 @@ def test_what_python_needs_to_know_is_refused() -> None:
         tm.compile(keyed)(1.0)
 
 
-def test_none_in_arithmetic_is_pythons_error_where_it_is_met() -> None:
+def test_none_in_arithmetic_raises_pythons_error_if_it_is_chosen() -> None:
     @tm.compile
     def halved(x: Any) -> Any:
         found = None
@@ -144,7 +144,7 @@ def test_none_in_arithmetic_is_pythons_error_where_it_is_met() -> None:
 
 @dataclass
 class Point:
-    """A point that does all that an object can."""
+    """A point with all special methods."""
 
     x: Any
     y: Any
@@ -207,7 +207,7 @@ def compared(x: Any, y: Any) -> Any:
 
 
 class Scaled:
-    """A context manager, a callable object, and one that makes up attributes."""
+    """A context manager, a callable, and an object with `__getattr__`."""
 
     def __init__(self, scale: Any) -> None:
         self._scale = scale
@@ -260,12 +260,12 @@ CALLS = [(0.5, 0.7), (-0.5, 0.7), (0.5, -0.9), (2.0, 0.1)]
 
 @pytest.mark.parametrize("program", [with_operators, compared, managed, named])
 @pytest.mark.parametrize("backend", ["numpy", "c"])
-def test_methods_of_the_users_run_where_operators_ask_them(program: Callable[..., Any], backend: str) -> None:
+def test_operators_run_the_methods_of_user_classes(program: Callable[..., Any], backend: str) -> None:
     check(program, *CALLS, backend=backend)
 
 
 @pytest.mark.parametrize("program", [with_operators, compared, managed, named])
-def test_such_methods_batch_and_differentiate(program: Callable[..., Any]) -> None:
+def test_methods_of_user_classes_batch_and_differentiate(program: Callable[..., Any]) -> None:
     columns = [np.array(column) for column in zip(*CALLS, strict=True)]
     np.testing.assert_allclose(
         tm.compile(tm.vmap(program))(*columns), [program(*call) for call in CALLS], rtol=1e-12
@@ -274,7 +274,7 @@ def test_such_methods_batch_and_differentiate(program: Callable[..., Any]) -> No
         np.testing.assert_allclose(tm.compile(tm.grad(program))(*call), tm.grad(program)(*call), rtol=1e-12)
 
 
-def test_classes_are_those_of_what_traced_values_stand_for() -> None:
+def test_traced_values_have_the_classes_that_they_have_in_python() -> None:
     def kinds(v: Any, n: Any, x: Any) -> Any:
         found = [
             isinstance(v, np.ndarray),
