@@ -1,1 +1,1 @@
-"""Damaged inputs for everything that is read from files: made by number, read in confined processes."""
+"""Damaged inputs for everything that reads files. A number determines each input, and confined processes read them."""

@@ -1,4 +1,4 @@
-"""Bundles to start from: arguments and results of each kind, arrays, control flow, and texts that want to be code."""
+"""Undamaged bundles: arguments and results of each kind, arrays, control flow, and strings that look like code."""
 
 import io
 import zipfile
@@ -51,6 +51,6 @@ def bundles() -> tuple[bytes, ...]:
 
 @cache
 def members_of(content: bytes) -> dict[str, bytes]:
-    """Name and content of each member."""
+    """The name and content of each member."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}

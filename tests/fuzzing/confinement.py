@@ -1,4 +1,4 @@
-"""Limits on this process, and a hook that sees it do what no reading of a file should do."""
+"""Limits on this process, and an audit hook for everything that reading a file must not do."""
 
 import os
 import resource
@@ -10,11 +10,11 @@ from types import FrameType
 from typing import Any, Final
 
 MOST_MEMORY: Final = 192 << 20
-"""Bytes of memory, by address, that all inputs together may make this process take."""
+"""The address space in bytes that this process may use for all inputs together."""
 MOST_SECONDS: Final = 1.0
-"""Of the processor, for one input."""
+"""Processor seconds for one input."""
 LONGEST_RUN: Final = 600
-"""Seconds of the processor after which the process is ended by the system."""
+"""Processor seconds after which the system ends the process."""
 
 _FORBIDDEN: Final = (
     *(
@@ -36,15 +36,15 @@ _ALLOWED: Final = ("os.listdir", "os.scandir")
 
 
 class ForbiddenError(BaseException):
-    """An input made this process do what it must not. No `except Exception` hides it."""
+    """An input made this process do something forbidden. It is not an `Exception`, so that no handler hides it."""
 
 
 class TooSlowError(BaseException):
-    """An input takes more than its time."""
+    """An input took too long."""
 
 
 _watching: list[str] = []
-"""What happened while it was watched; the first item says that it is."""
+"""The events while the process is watched. The first item says that it is."""
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
@@ -83,7 +83,7 @@ def confine() -> None:
 
 @contextmanager
 def watched() -> Generator[None]:
-    """Nothing may be written, executed, imported or called outside: `ForbiddenError`, even if that is caught inside."""
+    """Within the block, writing, executing and importing raise a `ForbiddenError`, even if the code catches it."""
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
@@ -100,7 +100,7 @@ def watched() -> Generator[None]:
 
 
 def ran_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error is, or hides, that there was no memory left."""
+    """Whether an error is, or was caused by, a lack of memory."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, MemoryError):

@@ -64,7 +64,7 @@ def example(x: Any, others: Any, mode: str) -> Any:
 
 
 def hostile(text: str, names: Sequence[str], *, prints: bool) -> bytes:
-    """A bundle with a text in all places of texts, and with three names in all places of names."""
+    """A bundle with this string in place of every string, and with three names in place of every name."""
     members = dict(members_of(bundle_bytes(tm.export(example, "f64[3]", {"k": "f64[3]"}, "mode = 'up'"))))
     shown = json.dumps(text)
     field = json.dumps(text.replace("{", "{{").replace("}", "}}") + "{0}")
@@ -97,7 +97,7 @@ def {first}({first}: f64[3], {second}: f64[3]) -> (f64[3], f64[3]):
 
 
 def main(folder: Path) -> dict[str, list[str]]:
-    """What was executed, compiled and imported while hostile functions ran, by kind."""
+    """The events of executing, compiling and importing while hostile functions ran, by kind."""
     found: dict[str, list[str]] = {"compile": [], "exec": [], "import": [], "else": []}
     cases: list[tuple[str, Sequence[str]]] = [(text, NAMES[:3]) for text in TEXTS]
     cases += [(EVIL, [*NAMES[number:], *NAMES[:2]][:3]) for number in range(len(NAMES))]

@@ -1,4 +1,4 @@
-"""`Mutator`: small changes of bytes, texts and JSON documents, the same ones for the same random numbers."""
+"""`Mutator`: small random changes of bytes, texts and JSON documents, which the random numbers determine."""
 
 import re
 import struct
@@ -36,11 +36,11 @@ class Mutator:
         return self.random.random() < share
 
     def number(self) -> int:
-        """One that is near a bound of something."""
+        """A number near a limit."""
         return self.random.choice(NUMBERS) + self.random.choice((0, 0, 0, 1, -1))
 
     def bytes(self, content: bytes) -> bytes:
-        """One change, or a few."""
+        """Make one change, or a few."""
         changed = bytearray(content)
         for _ in range(self.random.choice((1, 1, 1, 2, 4, 16))):
             self._bytes(changed)
@@ -70,7 +70,7 @@ class Mutator:
                 content[at : at + length] = content[other : other + length]
 
     def text(self, text: str, words: Sequence[str] = ()) -> str:
-        """A few tokens or lines of a text are changed, moved or removed."""
+        """Change, move or remove a few tokens or lines of a text."""
         tokens = _TOKEN.findall(self.everywhere(text) if self.sometimes(0.2) else text)
         if self.sometimes(0.1):
             return "".join(tokens)
@@ -85,7 +85,7 @@ class Mutator:
         return changed
 
     def everywhere(self, text: str) -> str:
-        """One number, type or name is another one wherever it stands, so that the rest may still fit."""
+        """Replace a number, type or name everywhere in a text, so that it may still be valid."""
         found = re.findall(r"\[[0-9, ]*\]|\b[0-9]+\b|\b[a-z_0-9]+\b", text)
         if not found:
             return text
@@ -134,7 +134,7 @@ class Mutator:
         return self.random.choices(kinds, (8, 8, 2, 2, 1))[0]()
 
     def document(self, document: Any) -> Any:
-        """A copy of what JSON holds with a few other parts."""
+        """A copy of a JSON document with a few parts changed."""
         changed = _copied(document)
         for _ in range(self.random.choice((1, 1, 1, 2, 3))):
             changed = self._document(changed)
@@ -166,7 +166,7 @@ class Mutator:
         return document
 
     def _like(self, found: Any) -> Any:
-        """Another of the same kind."""
+        """Another value of the same kind."""
         if isinstance(found, bool):
             return not found
         if isinstance(found, int):
@@ -189,7 +189,7 @@ def _copied(document: Any) -> Any:
 
 
 def _places(document: Any) -> list[tuple[Any, Any]]:
-    """All parts of a document, as containers and keys."""
+    """All places of a document, as containers and keys."""
     places: list[tuple[Any, Any]] = []
     waiting = [document]
     while waiting:

@@ -18,11 +18,11 @@ TIMES: Final = struct.pack("<HHBL", 0x5455, 5, 1, 0)
 
 @dataclass
 class Entry:
-    """A member, as it is said to be in front of it and in the directory."""
+    """A member, as its local header and the directory describe it."""
 
     name: bytes
     content: bytes
-    """As packed."""
+    """The compressed bytes."""
     directory: dict[str, int] = field(default_factory=dict[str, int])
     local: dict[str, int] = field(default_factory=dict[str, int])
     extra: bytes = b""
@@ -38,7 +38,7 @@ _END: Final = ("disk", "first", "here", "count", "length", "start", "comment_len
 
 
 def entry_of(name: str, content: bytes, *, deflated: bool) -> Entry:
-    """A member that is as it says."""
+    """A correct member."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(content) + packer.flush() if deflated else content
     said = {
@@ -69,14 +69,14 @@ def zip_of(entries: list[Entry], end: Mapping[str, int], comment: bytes = b"", g
 
 
 def _packed(code: str, given: Mapping[str, int], names: tuple[str, ...]) -> bytes:
-    """Numbers by name, each cut to its size. The code has a letter for each."""
+    """Pack numbers by name, each truncated to its size. The code has a letter for each."""
     bits = {"H": 16, "L": 32}
     numbers = (given[name] % (1 << bits[letter]) for name, letter in zip(names, code, strict=True))
     return struct.pack(f"<{code}", *numbers)
 
 
 def odd_zip(members: Mapping[str, bytes], mutator: Mutator) -> bytes:
-    """The members in a file that is odd in one way, or in a few."""
+    """The members in a file with one odd field, or a few."""
     draft = _Draft(members, mutator)
     for _ in range(mutator.random.choice((1, 1, 1, 2, 3))):
         mutator.random.choice(_WAYS)(draft, mutator.random.choice(draft.entries))
@@ -84,7 +84,7 @@ def odd_zip(members: Mapping[str, bytes], mutator: Mutator) -> bytes:
 
 
 class _Draft:
-    """A zip file in the making, and what can be wrong with it."""
+    """A zip file that is being written, and the possible errors in it."""
 
     def __init__(self, members: Mapping[str, bytes], mutator: Mutator) -> None:
         self.mutator, self.random = mutator, mutator.random
@@ -117,16 +117,16 @@ class _Draft:
         entry.directory["offset"] = self.random.randrange(4000)
 
     def be_a_link(self, entry: Entry) -> None:
-        """Or a folder, or a device."""
+        """A link, a folder or a device."""
         entry.directory["external"] = self.random.choice((0o120777, 0o040755, 0o060644)) << 16 | 0x10
 
     def be_huge(self, entry: Entry) -> None:
-        """By fields of zip64."""
+        """Sizes in fields of zip64."""
         entry.extra = self.random.choice((ZIP64, TIMES, ZIP64[:9], b"\1\0\xff\xff"))
         entry.directory[self.random.choice(("packed", "size", "offset"))] = 2**32 - 1
 
     def have_flags(self, entry: Entry) -> None:
-        """Encrypted, in UTF-8, or with a descriptor behind."""
+        """Flags: encrypted, UTF-8, or followed by a descriptor."""
         flags = self.random.choice((1, 8, 0x800, 0x41, 0x2000))
         entry.directory["flags"] = entry.local["flags"] = flags
         said = (entry.local[name] % 2**32 for name in ("crc", "packed", "size"))

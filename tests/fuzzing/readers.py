@@ -1,4 +1,4 @@
-"""`READERS`: all that reads files, with how inputs for it are made, and the errors that it may raise."""
+"""`READERS`: everything that reads files, how inputs for it are made, and the errors that it may raise."""
 
 import hashlib
 import json
@@ -55,26 +55,26 @@ from .odd_zips import odd_zip
 
 @dataclass(frozen=True)
 class Reader:
-    """Something that reads files which anyone may have written."""
+    """A reader of files that anyone may have written."""
 
     make: Callable[[Mutator], Any]
-    """One input, which need not be wrong."""
+    """Makes one input, which may be valid."""
     read: Callable[[Any], Any]
-    """Reads it, and checks what has been read. Nothing but this is watched."""
+    """Reads an input and checks the result. Only this is watched."""
     errors: tuple[type[Exception], ...]
     share: int
-    """How many inputs of a hundred are for this one."""
+    """The share of this reader in a hundred inputs."""
 
 
 def brackets(mutator: Mutator) -> str:
-    """JSON that is brackets in brackets, up to where Python gives up, and beyond."""
+    """JSON of nested brackets, up to and beyond the depth at which Python gives up."""
     depth = mutator.random.choice((5, 70, 300, *range(930, 1000, 3), 5000, 10**5))
     left, right = mutator.random.choice((("[", "]"), ('{"a":', "}")))
     return f"{left * depth}0{right * depth}"
 
 
 def deepened(text: str, brackets: str) -> str:
-    """A text of JSON with these brackets where it says so."""
+    """JSON text with these brackets at the mark."""
     return text.replace(json.dumps(DEEP), brackets)
 
 
@@ -83,24 +83,24 @@ def deepened(text: str, brackets: str) -> str:
 
 @cache
 def undamaged() -> frozenset[bytes]:
-    """What the bundles give when they are read and saved again."""
+    """The bytes of the bundles after reading and saving them."""
     return frozenset(bundle_bytes(artifact_of(content)) for content in bundles())
 
 
 def damaged_zip(mutator: Mutator) -> bytes:
-    """Any bytes are other ones: digests and checksums do not fit."""
+    """Bytes are changed anywhere, so that digests and checksums do not match."""
     undamaged()  # before the reading is watched
     return mutator.bytes(mutator.random.choice(bundles()))
 
 
 def odd_archive(mutator: Mutator) -> bytes:
-    """The members are good ones, but for what the zip file says of them."""
+    """The members are good, but their zip headers are not."""
     undamaged()
     return odd_zip(members_of(mutator.random.choice(bundles())), mutator)
 
 
 def _put_together(members: Mapping[str, bytes], manifest: Any, mutator: Mutator) -> bytes:
-    """A bundle with this manifest, and matching digests where it has a place for them."""
+    """A bundle with this manifest and matching digests, if it has a place for them."""
     others, deep = {name: content for name, content in members.items() if name != MANIFEST}, brackets(mutator)
     said = manifest.get("members") if isinstance(manifest, dict) else None
     for name, content in others.items():
@@ -114,13 +114,13 @@ def _put_together(members: Mapping[str, bytes], manifest: Any, mutator: Mutator)
 
 
 def odd_manifest(mutator: Mutator) -> bytes:
-    """The digests are those of a manifest that says something else."""
+    """The manifest is changed, and its digests match."""
     members = members_of(mutator.random.choice(bundles()))
     return _put_together(members, mutator.document(json.loads(members[MANIFEST])), mutator)
 
 
 def odd_graph(mutator: Mutator) -> bytes:
-    """The digests are those of another text of the graph."""
+    """The text of the graph is changed, and its digests match."""
     members = dict(members_of(mutator.random.choice(bundles())))
     text = mutator.text(members[GRAPH].decode(), words())
     members[GRAPH] = text.encode("utf-8", "surrogatepass")
@@ -128,7 +128,7 @@ def odd_graph(mutator: Mutator) -> bytes:
 
 
 def odd_array(mutator: Mutator) -> bytes:
-    """The digests are those of other arrays."""
+    """Arrays are changed, and their digests match."""
     members = dict(members_of(bundles()[0]))
     name = next(name for name in members if name.startswith("consts/"))
     members[name] = mutator.bytes(members[name])
@@ -136,12 +136,12 @@ def odd_array(mutator: Mutator) -> bytes:
 
 
 def read_undamaged(content: bytes) -> None:
-    """Digests protect all members: what loads is what was saved, or damaged where nothing is read."""
+    """Digests protect all members: what loads equals what was saved, or the damage is where nothing is read."""
     assert bundle_bytes(artifact_of(content)) in undamaged()
 
 
 def read_bundle(content: bytes) -> None:
-    """What loads must load again from what is saved of it, as the same bytes."""
+    """A bundle that loads must save to bytes that load, and save to the same bytes."""
     saved = bundle_bytes(artifact_of(content))
     assert bundle_bytes(artifact_of(saved)) == saved
 
@@ -151,7 +151,7 @@ def read_bundle(content: bytes) -> None:
 
 @cache
 def graphs() -> tuple[Graph, ...]:
-    """A graph of each op that a text can hold, in the order of their samples."""
+    """A graph for each op that has a text, in the order of the samples."""
     return tuple(sample.graph() for sample in SAMPLES)
 
 
@@ -175,7 +175,7 @@ def odd_text(mutator: Mutator) -> tuple[str, Graph]:
 
 
 def read_text(given: tuple[str, Graph]) -> None:
-    """What is read is well formed, and prints as a text that says the same."""
+    """A graph that is read must be valid, and its text must read as the same graph."""
     text, original = given
     constants, functions = graph_constants(original), graph_functions(original)
     graph = parse(text, constants, functions)
@@ -195,7 +195,7 @@ def _folder() -> TemporaryDirectory[str]:
 
 
 def odd_entry(mutator: Mutator) -> Path:
-    """An entry with another manifest or other members; its digests mostly match."""
+    """An entry with a changed manifest or changed members. Its digests mostly match."""
     folder = Path(_folder().name) / KEY
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
@@ -230,7 +230,7 @@ def read_cached(folder: Path) -> None:
 
 @cache
 def programs() -> tuple[dict[str, bytes], ...]:
-    """Files of programs with steps of each kind, with machine code that holds nothing."""
+    """Files of programs with steps of each kind and empty machine code."""
 
     def files(function: Callable[..., Any], *arrays: Any) -> dict[str, bytes]:
         graph = tm.compile(function).lower(*arrays).graph
@@ -268,7 +268,7 @@ def programs() -> tuple[dict[str, bytes], ...]:
 
 
 def odd_program(mutator: Mutator) -> dict[str, bytes]:
-    """Files of something like a program for a GPU."""
+    """Files that resemble a program for a GPU."""
     files = dict(mutator.random.choice(programs()))
     if mutator.sometimes(0.8):
         changed = mutator.document(json.loads(files[PLAN]))
@@ -341,7 +341,7 @@ _LOCK_WORDS: Final = (
 
 
 def odd_lock_file(mutator: Mutator) -> bytes:
-    """A lock file with other words, where the keys of graphs may fit."""
+    """A lock file with words changed, in which the keys of graphs may match."""
     text = mutator.text(lock_file(), _LOCK_WORDS)
     if mutator.sometimes(0.5):
         for part in text.split("graph = '''\n")[1:]:
@@ -372,5 +372,5 @@ READERS: Final[Mapping[str, Reader]] = {
 
 
 def input_of(name: str, number: int) -> Any:
-    """The input of a number: always the same one."""
+    """The input that a number determines."""
     return READERS[name].make(Mutator(Random(f"{name} {number}")))

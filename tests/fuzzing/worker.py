@@ -1,4 +1,4 @@
-"""Reads inputs under limits, and says what happened: ``python -m fuzzing.worker FIRST HUNDREDS [READER …]``.
+"""Reads inputs under limits and reports the outcomes: ``python -m fuzzing.worker FIRST HUNDREDS [READER …]``.
 
 Each number is printed before its input is read, so that the last one is known if this process does not survive it.
 """
@@ -19,7 +19,7 @@ MOST_FAILURES = 20
 
 
 def outcome(name: str, number: int) -> tuple[str, str]:
-    """What becomes of the input of a number: a kind, and more of it if that is none of the kinds that are right."""
+    """The outcome for the input of a number: its kind, with details if it is not an allowed kind."""
     reader = READERS[name]
     given = input_of(name, number)
     try:
@@ -33,7 +33,7 @@ def outcome(name: str, number: int) -> tuple[str, str]:
 
 
 def main(first: int, hundreds: int, names: Sequence[str]) -> dict[str, Any]:
-    """Reads this many hundreds of inputs, shared among all readers or only these readers."""
+    """Read this many hundreds of inputs, distributed over all readers or only these."""
     counts = {name: READERS[name].share * hundreds for name in names or READERS}
     for name in counts:  # all that is imported when it is needed, and filled when it is asked
         for number in range(50):
@@ -61,7 +61,7 @@ def main(first: int, hundreds: int, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _peak() -> int:
-    """Bytes that this process has had in memory at most."""
+    """The peak memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 

@@ -239,7 +239,7 @@ def on_both_backends(names: Iterable[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "backend"), on_both_backends(CASES))
-def test_a_compiled_function_gives_what_numpy_gives(name: str, backend: str) -> None:
+def test_a_compiled_function_matches_numpy(name: str, backend: str) -> None:
     check(*CASES[name], backend)
 
 
@@ -265,7 +265,7 @@ REDUCED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize(("name", "backend"), on_both_backends(REDUCED))
-def test_a_compiled_derivative_is_that_of_the_entries(name: str, backend: str) -> None:
+def test_a_compiled_derivative_matches_that_of_the_entries(name: str, backend: str) -> None:
     function, step, x = REDUCED[name], 1e-6, X + 0.25 + np.arange(7) / 100
     differences = [
         (function(x + step * one) - function(x - step * one)) / (2 * step) for one in np.eye(len(x))
@@ -295,7 +295,7 @@ def test_an_index_beyond_the_end_is_an_error_as_in_numpy() -> None:
                 function(X, places)
 
 
-def test_places_of_computed_number_are_checked() -> None:
+def test_indices_of_a_computed_number_are_checked() -> None:
     taken = tm.compile(lambda x, at: x[at[at > 1]], check_bounds=True)
     for places in (INTS[:4], INTS[:2] * 0):
         np.testing.assert_array_equal(taken(X, places), X[places[places > 1]])

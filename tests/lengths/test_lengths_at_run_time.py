@@ -1,4 +1,4 @@
-"""Arrays whose lengths depend on values: masks, slices with computed ends, and what is made of them."""
+"""Arrays whose lengths depend on values: masks, slices with computed ends, and what is computed from them."""
 
 import warnings
 from collections.abc import Callable
@@ -94,7 +94,7 @@ def flat(result: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_compiled_function_gives_what_numpy_gives(name: str, backend: str) -> None:
+def test_a_compiled_function_matches_numpy(name: str, backend: str) -> None:
     function, arguments = PROGRAMS[name]
     wanted = flat(function(*arguments()))
     found = flat(tm.compile(function, backend=backend)(*arguments()))
@@ -151,7 +151,7 @@ REDUCED: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", REDUCED)
-def test_a_compiled_derivative_is_that_of_the_selected_entries(name: str, backend: str) -> None:
+def test_a_compiled_derivative_matches_that_of_the_selected_entries(name: str, backend: str) -> None:
     function, step, x = REDUCED[name], 1e-6, X + 0.25
     differences = [
         (function(x + step * one) - function(x - step * one)) / (2 * step) for one in np.eye(len(x))
@@ -162,7 +162,7 @@ def test_a_compiled_derivative_is_that_of_the_selected_entries(name: str, backen
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("name", ["sum", "mean", "log", "std"])
-def test_what_is_reduced_again_has_batches_and_their_derivatives(name: str, backend: str) -> None:
+def test_reduced_selections_have_batches_and_derivatives(name: str, backend: str) -> None:
     function, batch = REDUCED[name], np.stack([X, X[::-1] - 1.5, X**2 + 1])
     looped = [function(x) for x in batch]
     np.testing.assert_allclose(tm.compile(tm.vmap(function), backend=backend)(batch), looped)
@@ -251,7 +251,7 @@ def noting(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [of_two_lengths, noting])
-def test_a_branch_that_no_program_can_hold_makes_a_program_for_each_way(
+def test_a_branch_that_no_program_can_hold_makes_a_program_for_each_side(
     function: Callable[[Any], Any],
 ) -> None:
     compiled = tm.compile(function)
@@ -308,7 +308,7 @@ def test_a_derivative_is_for_the_answer_to_a_question_about_a_length() -> None:
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])
-def test_a_program_that_finds_out_a_length_can_be_looked_at(backend: str) -> None:
+def test_a_program_with_a_computed_length_can_be_inspected(backend: str) -> None:
     lowered = tm.compile(lambda x: np.sort(x[x > 0]) * 2, backend=backend).lower(X)
     assert tm.parse(str(lowered.graph)) == lowered.graph
     assert "n_1 = int(" in lowered.source

@@ -1,4 +1,4 @@
-"""Programs for GPUs that find out a length: they run in stages, in Triton's interpreter on a stub of the driver."""
+"""Programs for GPUs with computed lengths run in stages: in Triton's interpreter, on a stub of the driver."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from gpu.stub_gpu import StubGpu
 X = np.array([3.0, -1.0, 2.0, 5.0, -7.0, 0.0, 4.0], np.float32)
 
 
-def test_what_a_mask_selects_is_what_numpy_selects(stub_gpu: StubGpu) -> None:
+def test_a_mask_selects_what_numpy_selects(stub_gpu: StubGpu) -> None:
     with interpreted(stub_gpu):
         selected = tm.compile(lambda x: x[x > 0] * 2, backend="triton")
         for x in (X, -X, X * 3):

@@ -1,1 +1,1 @@
-"""Whole programs in plain NumPy, as people write them: each must compile, batch and differentiate as it stands."""
+"""Whole programs in plain NumPy, as people write them: each must compile, batch and differentiate unchanged."""

@@ -66,26 +66,26 @@ def test_a_program_compiles_as_it_stands(backend: str, program: Program) -> None
 
 @pytest.mark.slow
 @all_of(checks("vmap")[::2])
-def test_a_batched_program_means_the_loop(program: Program) -> None:
+def test_a_batched_program_matches_a_loop(program: Program) -> None:
     """The report runs all of them, as for all tests below."""
     assert_passes("vmap", program)
 
 
 @pytest.mark.slow
 @all_of(checks("grad")[::2])
-def test_the_gradient_of_a_program_means_central_differences(program: Program) -> None:
+def test_the_gradient_of_a_program_matches_central_differences(program: Program) -> None:
     assert_passes("grad", program)
 
 
 @pytest.mark.slow
 @all_of(checks("vmap numpy")[1::6])
-def test_a_batched_program_means_the_loop_compiled(program: Program) -> None:
+def test_a_compiled_batched_program_matches_a_loop(program: Program) -> None:
     assert_passes("vmap numpy", program)
 
 
 @pytest.mark.slow
 @all_of(checks("grad numpy")[1::6])
-def test_the_gradient_of_a_program_means_central_differences_compiled(program: Program) -> None:
+def test_the_compiled_gradient_of_a_program_matches_central_differences(program: Program) -> None:
     assert_passes("grad numpy", program)
 
 
@@ -93,7 +93,7 @@ def test_the_page_of_programs_names_all_of_them() -> None:
     assert (ROOT / "docs" / "programs.md").read_text().partition("\n| ")[2] == rows_of_page()
 
 
-def test_programs_have_names_of_their_own_and_one_line_about_them() -> None:
+def test_programs_have_unique_names_and_a_one_line_description() -> None:
     assert len({program.name for program in PROGRAMS}) == len(PROGRAMS)
     assert [program.name for program in PROGRAMS if not program.doc or "\n" in program.doc] == []
 
@@ -102,7 +102,7 @@ def test_every_feature_is_used_by_a_program_and_no_other_is_named() -> None:
     assert {feature for program in PROGRAMS for feature in program.uses} == FEATURES
 
 
-def test_each_program_has_several_cases_of_which_its_batches_and_gradients_have_some() -> None:
+def test_each_program_has_cases_for_calls_batches_and_gradients() -> None:
     assert [program.name for program in PROGRAMS if len(program.cases()) < 2] == []
     assert [program.name for program in checks("vmap") if len(examples(program)) < 2] == []
     assert [program.name for program in checks("grad") if not smooth_cases(program)] == []
