@@ -6,7 +6,7 @@ from typing import Any
 import optree
 
 from ..compiler.errors import TreeMismatchError
-from ..compiler.frontend.traced_program import NAMESPACE, with_plain_keys
+from ..compiler.frontend.leaves import NAMESPACE, with_plain_keys
 from ..compiler.interpreter import is_idle
 from ..compiler.nesting import refusing_deep
 from ..compiler.tracing.foreign_array import as_seen_inside

@@ -12,7 +12,8 @@ import optree
 from ..builder import not_recording
 from ..dtypes import DType
 from ..errors import InternalError
-from ..frontend.traced_program import Argument, Program, trace
+from ..frontend.program import Argument, Program
+from ..frontend.traced_program import trace
 from ..ir import ArrayType, Call, Constant, Value
 from ..op import all_ops
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..callers.user_code import user_location
 from ..dtypes import dtype_name, is_inexact
 from ..errors import DTypeError, ShapeError
-from ..frontend.traced_program import weak_type
+from ..frontend.leaves import weak_type
 from ..ir import Param
 from ..symbolic_size import joint_shape, same_shape
 from ..tracing.eager_ops import apply_op, as_numbers

@@ -8,7 +8,7 @@ from ...compiler.backends.c.standalone.signature import found_lengths
 from ...compiler.builder import Builder, recording
 from ...compiler.dtypes import INT64
 from ...compiler.free_sizes import bound_sizes
-from ...compiler.frontend.traced_program import Program
+from ...compiler.frontend.program import Program
 from ...compiler.ir import Graph
 from ...compiler.value_ops import number
 from ...passes.lowering.bound_lengths import bound_lengths

@@ -16,14 +16,10 @@ import optree
 from ...compiler.arguments.option_checks import flag
 from ...compiler.errors import ArgumentSpecError, DimSpecError, ExportError, TransformTypeError
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.traced_program import (
-    ArrayOutput,
-    Program,
-    describe,
-    flatten_arguments,
-    function_name,
-    trace,
-)
+from ...compiler.frontend.function_names import describe, function_name
+from ...compiler.frontend.leaves import flatten_arguments
+from ...compiler.frontend.program import ArrayOutput, Program
+from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Constant, Graph, Value, called
 from ...compiler.nesting import shown
 from ...compiler.op import has_effect

@@ -17,15 +17,9 @@ from ...compiler.errors import (
     MissingPackageError,
     TransformTypeError,
 )
-from ...compiler.frontend.traced_program import (
-    NAMESPACE,
-    ArrayOutput,
-    argument_names,
-    describe,
-    is_array_like,
-    leaf_type,
-    users_name,
-)
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import NAMESPACE, argument_names, is_array_like, leaf_type, users_name
+from ...compiler.frontend.program import ArrayOutput
 from ...compiler.interpreter import OtherValues
 from ...compiler.ir import Graph, Shape
 from ...compiler.nesting import shown

@@ -8,7 +8,8 @@ import numpy as np
 from ...compiler.dtypes import Array, dtype_named, dtype_names
 from ...compiler.errors import InvalidGraphError, ParseError
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.traced_program import ArrayOutput, Program, Static, flatten_arguments
+from ...compiler.frontend.leaves import flatten_arguments
+from ...compiler.frontend.program import ArrayOutput, Program, Static
 from ...compiler.ir import ArrayType, Constant, Graph, Shape, called
 from ...compiler.nesting import shown
 from ...compiler.shapes.assumptions import Assumptions

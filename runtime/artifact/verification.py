@@ -9,7 +9,7 @@ import numpy as np
 import optree
 
 from ...compiler.errors import ArtifactError, DimSpecError, TracemillError
-from ...compiler.frontend.traced_program import ArrayOutput
+from ...compiler.frontend.program import ArrayOutput
 from ...compiler.interpreter import evaluate
 from ...compiler.op import has_effect
 from ...compiler.text.units import show_bytes

@@ -20,7 +20,7 @@ from ...compiler.errors import (
     TransformTypeError,
     UnusedInputError,
 )
-from ...compiler.frontend.traced_program import NAMESPACE
+from ...compiler.frontend.leaves import NAMESPACE
 from ...compiler.ir import ArrayType, Constant, Graph, Value
 from ...compiler.nesting import refusing_deep
 from ...compiler.tracing.registry import method

@@ -13,7 +13,7 @@ from ...compiler.errors import (
     TransformArgumentError,
     TransformTypeError,
 )
-from ...compiler.frontend.traced_program import is_array_like
+from ...compiler.frontend.leaves import is_array_like
 from ...compiler.ir import ArrayType, Constant
 from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import PYTHON_NUMBERS

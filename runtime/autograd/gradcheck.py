@@ -12,13 +12,8 @@ import optree
 from ...compiler.callers.user_code import users_level
 from ...compiler.dtypes import Array, dtype_name, is_complex, is_inexact, real_dtype
 from ...compiler.errors import GradcheckError, LowPrecisionWarning, TransformArgumentError
-from ...compiler.frontend.traced_program import (
-    argument_names,
-    describe,
-    flatten_arguments,
-    is_array_like,
-    path_names,
-)
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import argument_names, flatten_arguments, is_array_like, path_names
 from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import is_traced
 from ..batching.vmap import vmap

@@ -8,13 +8,9 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.traced_program import (
-    Static,
-    argument_names,
-    flatten_arguments,
-    is_array_like,
-    trace,
-)
+from ...compiler.frontend.leaves import argument_names, flatten_arguments, is_array_like
+from ...compiler.frontend.program import Static
+from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import evaluate, watching
 from ...compiler.ir import Call, Location
 from ...compiler.tracing.traced_array import is_traced

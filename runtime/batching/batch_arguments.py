@@ -7,15 +7,8 @@ import numpy as np
 import optree
 
 from ...compiler.errors import TransformArgumentError, TreeMismatchError
-from ...compiler.frontend.traced_program import (
-    NAMESPACE,
-    Argument,
-    Static,
-    argument_names,
-    flatten_arguments,
-    leaf_type,
-    remedy_for,
-)
+from ...compiler.frontend.leaves import NAMESPACE, argument_names, flatten_arguments, leaf_type, remedy_for
+from ...compiler.frontend.program import Argument, Static
 from ...compiler.ir import ArrayType
 from ...compiler.nesting import refusing_deep, shown
 from ...compiler.symbolic_size import SymbolicSize

@@ -10,7 +10,7 @@ from ...compiler.arguments.axes import normalize_axis
 from ...compiler.builder import bind
 from ...compiler.dtypes import BOOL, INT64
 from ...compiler.errors import TransformArgumentError, UnboundAxisNameError
-from ...compiler.frontend.traced_program import is_array_like, weak_type
+from ...compiler.frontend.leaves import is_array_like, weak_type
 from ...compiler.ir import Value
 from ...compiler.nesting import shown
 from ...compiler.numpy_surface.statistics.averages import mean_dtypes

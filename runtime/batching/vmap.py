@@ -11,7 +11,10 @@ from ...compiler.arguments.option_checks import is_choice
 from ...compiler.callers.user_code import users_level
 from ...compiler.errors import CallbackLoopWarning, TransformArgumentError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.traced_program import ArrayOutput, Program, describe, path_names, trace
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import path_names
+from ...compiler.frontend.program import ArrayOutput, Program
+from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Call, Graph, Value, called
 from ...compiler.nesting import shown
 from ...compiler.ops.collective_calls import mapped_values

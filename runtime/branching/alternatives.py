@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.frontend.conversion import OPERATORS, OperatorsNeededError
-from ...compiler.frontend.traced_program import leaf_type, weak_type
+from ...compiler.frontend.leaves import leaf_type, weak_type
 from ..eager.run import zeros
 from .one_of import OneOf, entries_of, is_one_of, place_of
 from .variables import Held, held

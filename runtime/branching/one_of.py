@@ -11,7 +11,7 @@ import optree
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError
-from ...compiler.frontend.traced_program import NAMESPACE
+from ...compiler.frontend.leaves import NAMESPACE
 from ...compiler.tracing.traced_array import is_traced
 
 _PLACE: Final = "_place_in_entries"

@@ -9,7 +9,7 @@ import optree
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import BranchMismatchError
-from ...compiler.frontend.traced_program import NAMESPACE, is_array_like, strongest_type
+from ...compiler.frontend.leaves import NAMESPACE, is_array_like, strongest_type
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize, same_shape
 from ...compiler.tracing.foreign_memory import ForeignMemory

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...compiler.errors import ArgumentTypeError
-from ...compiler.frontend.traced_program import ArrayOutput, Program, argument_names, users_name
+from ...compiler.frontend.leaves import argument_names, users_name
+from ...compiler.frontend.program import ArrayOutput, Program
 from ...compiler.ir import Graph
 from ...compiler.shapes.likely_sizes import likely_sizes
 from ..variants.signature import Signature

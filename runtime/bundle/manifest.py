@@ -26,7 +26,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.dtypes import dtype_name
-from ...compiler.frontend.traced_program import ArrayOutput
+from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize
 from ..variants.signature import ArraySpec, NumberSpec

@@ -13,7 +13,7 @@ import optree
 
 from ...compiler.dtypes import Array
 from ...compiler.frontend.conversion import call_converted
-from ...compiler.frontend.traced_program import flatten_arguments
+from ...compiler.frontend.leaves import flatten_arguments
 
 
 def of_sizes(function: Callable[..., Any], places: Iterable[int]) -> Callable[..., Any]:

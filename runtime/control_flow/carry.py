@@ -7,10 +7,7 @@ import numpy as np
 import optree
 
 from ...compiler.errors import CarryMismatchError, TransformTypeError
-from ...compiler.frontend.traced_program import (
-    Argument,
-    PythonType,
-    Static,
+from ...compiler.frontend.leaves import (
     is_array_like,
     leaf_type,
     path_names,
@@ -18,6 +15,7 @@ from ...compiler.frontend.traced_program import (
     strongest_type,
     weak_type,
 )
+from ...compiler.frontend.program import Argument, PythonType, Static
 from ...compiler.ir import ArrayType
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.tracing.traced_array import is_traced

@@ -9,8 +9,7 @@ import optree
 from ...compiler.builder import bind_all
 from ...compiler.dtypes import INT64
 from ...compiler.errors import BranchMismatchError, ShapeError, TransformArgumentError, TransformTypeError
-from ...compiler.frontend.traced_program import (
-    Static,
+from ...compiler.frontend.leaves import (
     argument_names,
     flatten_arguments,
     is_array_like,
@@ -18,6 +17,7 @@ from ...compiler.frontend.traced_program import (
     remedy_for,
     strongest_type,
 )
+from ...compiler.frontend.program import Static
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of

@@ -9,7 +9,9 @@ import optree
 from ...compiler.dtypes import INT64
 from ...compiler.errors import TransformArgumentError, TransformTypeError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.traced_program import Argument, describe, is_array_like, leaf_type
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import is_array_like, leaf_type
+from ...compiler.frontend.program import Argument
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.size_values import size_of_value

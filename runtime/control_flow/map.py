@@ -7,7 +7,8 @@ import numpy as np
 
 from ...compiler.errors import TransformTypeError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.traced_program import describe, is_array_like
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import is_array_like
 from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import is_traced, located
 from ..batching.vmap import vmap

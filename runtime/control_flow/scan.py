@@ -12,14 +12,9 @@ from ...compiler.arguments.option_checks import flag
 from ...compiler.builder import bind_all
 from ...compiler.dtypes import INT64
 from ...compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
-from ...compiler.frontend.traced_program import (
-    Argument,
-    describe,
-    is_array_like,
-    leaf_type,
-    path_names,
-    remedy_for,
-)
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import is_array_like, leaf_type, path_names, remedy_for
+from ...compiler.frontend.program import Argument
 from ...compiler.ir import ArrayType, Value
 from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of

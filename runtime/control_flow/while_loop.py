@@ -7,7 +7,8 @@ import optree
 
 from ...compiler.builder import bind_all
 from ...compiler.errors import TransformArgumentError, TransformTypeError
-from ...compiler.frontend.traced_program import describe, leaf_type
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import leaf_type
 from ...compiler.ir import Value
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.tracing.traced_array import located

@@ -9,7 +9,8 @@ import optree
 
 from ...compiler.dtypes import dtype_name, is_inexact
 from ...compiler.errors import TransformArgumentError, TransformTypeError
-from ...compiler.frontend.traced_program import describe, leaf_type
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import leaf_type
 from ...compiler.nesting import shown
 from ..trees import structure
 

@@ -5,7 +5,10 @@ from typing import Any
 
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.traced_program import Static, argument_names, describe, flatten_arguments, trace
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import argument_names, flatten_arguments
+from ...compiler.frontend.program import Static
+from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.ops.control.checkpoint import require_name

@@ -11,7 +11,7 @@ import numpy as np
 from ...compiler.builder import inline
 from ...compiler.dtypes import Array
 from ...compiler.errors import ArgumentTypeError, MissingPackageError, ShapeError
-from ...compiler.frontend.traced_program import ArrayOutput
+from ...compiler.frontend.program import ArrayOutput
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.nesting import shown

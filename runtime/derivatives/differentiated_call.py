@@ -9,17 +9,9 @@ import optree
 
 from ...compiler.dtypes import dtype_name, is_complex, is_inexact
 from ...compiler.errors import DTypeError, NotDifferentiableError, ShapeError, TreeMismatchError
-from ...compiler.frontend.traced_program import (
-    Argument,
-    ArrayOutput,
-    Static,
-    argument_names,
-    flatten_arguments,
-    leaf_type,
-    path_names,
-    trace,
-    weak_type,
-)
+from ...compiler.frontend.leaves import argument_names, flatten_arguments, leaf_type, path_names, weak_type
+from ...compiler.frontend.program import Argument, ArrayOutput, Static
+from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import ArrayType, Graph
 from ...compiler.tracing.trace import current_trace

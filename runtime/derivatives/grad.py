@@ -7,7 +7,7 @@ import numpy as np
 
 from ...compiler.dtypes import dtype_name, is_complex, is_inexact
 from ...compiler.errors import NonScalarOutputError, NotDifferentiableError
-from ...compiler.frontend.traced_program import ArrayOutput
+from ...compiler.frontend.program import ArrayOutput
 from ...compiler.nesting import shown
 from ...compiler.value_ops import constant
 from ..eager.converting import Convert, converting

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...compiler.builder import inline
 from ...compiler.dtypes import INT64
-from ...compiler.frontend.traced_program import ArrayOutput
+from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.symbolic_size import is_known, typical

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...compiler.errors import TransformArgumentError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.traced_program import describe
+from ...compiler.frontend.function_names import describe
 from ...compiler.nesting import shown
 from ...compiler.tracing.trace import ExampleIndex, require_trace
 from ..batching.chunk_size import Chunking, chunking

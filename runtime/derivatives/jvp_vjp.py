@@ -7,7 +7,9 @@ from typing import Any
 import optree
 
 from ...compiler.errors import TransformArgumentError, TransformTypeError
-from ...compiler.frontend.traced_program import ArrayOutput, describe, is_array_like, path_names
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import is_array_like, path_names
+from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import ArrayType, Graph
 from ...compiler.nesting import shown
 from ...passes.transforms.vmap import vmap as vmap_graph

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...compiler.dtypes import Array
 from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.traced_program import ArrayOutput
+from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import ArrayType
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced

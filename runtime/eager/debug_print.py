@@ -8,7 +8,7 @@ import numpy as np
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.traced_program import leaf_type
+from ...compiler.frontend.leaves import leaf_type
 from ...compiler.ir import Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.tracing.foreign_array import as_seen_inside

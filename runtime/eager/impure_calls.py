@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from ...compiler.callers.user_code import is_library, location_at
 from ...compiler.errors import ClockError, RandomStateError, TracemillError
-from ...compiler.frontend.traced_program import describe
+from ...compiler.frontend.function_names import describe
 from ...compiler.ir import Location
 from .reached_objects import INSTALLED, STANDARD, names_used, reached_objects
 

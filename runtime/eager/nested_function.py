@@ -9,18 +9,10 @@ import numpy as np
 from ...compiler.builder import inline
 from ...compiler.callers.user_code import location_at
 from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.traced_program import (
-    Argument,
-    ArrayOutput,
-    Program,
-    PythonType,
-    Static,
-    describe,
-    leaf_type,
-    path_names,
-    trace,
-    weak_type,
-)
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import leaf_type, path_names, weak_type
+from ...compiler.frontend.program import Argument, ArrayOutput, Program, PythonType, Static
+from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import ArrayType, Value
 from ...compiler.tracing.traced_array import PYTHON_NUMBERS, is_traced, wrap
 from ...compiler.value_ops import constant, convert

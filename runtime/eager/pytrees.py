@@ -8,7 +8,7 @@ import optree
 
 from ...compiler.errors import TransformArgumentError, TransformTypeError
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.traced_program import NAMESPACE
+from ...compiler.frontend.leaves import NAMESPACE
 from ...compiler.nesting import shown
 from .run import require_function
 

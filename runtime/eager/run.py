@@ -9,13 +9,9 @@ import numpy as np
 from ...compiler.builder import bind, inline
 from ...compiler.dtypes import Array
 from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.traced_program import (
-    Argument,
-    Program,
-    function_name,
-    leaf_type,
-    weak_type,
-)
+from ...compiler.frontend.function_names import function_name
+from ...compiler.frontend.leaves import leaf_type, weak_type
+from ...compiler.frontend.program import Argument, Program
 from ...compiler.interpreter import evaluate
 from ...compiler.ir import ArrayType, Constant, Graph, Param, Value
 from ...compiler.nesting import shown

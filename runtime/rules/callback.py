@@ -12,7 +12,8 @@ from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import DTypeError, ShapeError, TransformArgumentError, TransformTypeError
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.traced_program import describe, leaf_type, path_names
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import leaf_type, path_names
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.ops.control.control import METHODS

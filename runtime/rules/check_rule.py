@@ -9,7 +9,8 @@ import optree
 from ...compiler.arguments.option_checks import number
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import NotDifferentiableError, RuleCheckError, TransformTypeError
-from ...compiler.frontend.traced_program import describe, is_array_like, path_names
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import is_array_like, path_names
 from ..batching.vmap import vmap
 from ..derivatives.jvp_vjp import jvp, vjp
 from ..eager.run import require_function

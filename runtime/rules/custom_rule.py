@@ -13,15 +13,10 @@ from ...compiler.builder import bind_all
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import CustomRuleError, TransformArgumentError, TransformTypeError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.traced_program import (
-    Argument,
-    Static,
-    argument_names,
-    describe,
-    flatten_arguments,
-    function_name,
-    trace,
-)
+from ...compiler.frontend.function_names import describe, function_name
+from ...compiler.frontend.leaves import argument_names, flatten_arguments
+from ...compiler.frontend.program import Argument, Static
+from ...compiler.frontend.traced_program import trace
 from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import as_value, wrap
 from ..derivatives.stop_gradient import stop_gradient

@@ -9,7 +9,8 @@ import optree
 
 from ...compiler.builder import Builder, inline, recording
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.traced_program import Argument, Static, is_array_like, leaf_type, weak_type
+from ...compiler.frontend.leaves import is_array_like, leaf_type, weak_type
+from ...compiler.frontend.program import Argument, Static
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import Graph
 from ...compiler.ops.control.custom_rule import Reverse

@@ -13,19 +13,16 @@ from ...compiler.builder import Builder, inline, recording
 from ...compiler.callers.user_code import location_at
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import CustomRuleError, EscapedTracerError
-from ...compiler.frontend.traced_program import (
+from ...compiler.frontend.leaves import (
     NAMESPACE,
-    Argument,
-    ArrayOutput,
-    Program,
-    Static,
     flatten_arguments,
     is_array_like,
     leaf_type,
     path_names,
-    trace,
     weak_type,
 )
+from ...compiler.frontend.program import Argument, ArrayOutput, Program, Static
+from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import ArrayType, Constant, Graph, Location, Value
 from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import as_value, is_traced, wrap

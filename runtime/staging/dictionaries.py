@@ -12,7 +12,7 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, SideEffectError
-from ...compiler.frontend.traced_program import is_array_like
+from ...compiler.frontend.leaves import is_array_like
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.traced_array import is_traced
 from ..branching.branches import raise_where

@@ -16,7 +16,7 @@ import numpy as np
 from ...compiler.builder import bind_all
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import RandomStateError
-from ...compiler.frontend.traced_program import is_array_like
+from ...compiler.frontend.leaves import is_array_like
 from ...compiler.ops.control.control import METHODS
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import as_value, contains_traced, is_traced, wrap

@@ -13,7 +13,7 @@ import optree
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, SideEffectError, TracemillError
-from ...compiler.frontend.traced_program import NAMESPACE, is_array_like, strongest_type, weak_type
+from ...compiler.frontend.leaves import NAMESPACE, is_array_like, strongest_type, weak_type
 from ...compiler.tracing.index_checks import check_index, unchecked
 from ...compiler.tracing.sharing import share_one_way
 from ...compiler.tracing.trace import require_trace

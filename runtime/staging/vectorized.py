@@ -8,7 +8,7 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.traced_program import is_array_like
+from ...compiler.frontend.leaves import is_array_like
 from ...compiler.tracing.traced_array import is_traced
 from ..batching.vmap import vmap
 from ..branching.effects import watching

@@ -13,7 +13,8 @@ import numpy as np
 
 from ...compiler.dtypes import dtype_named, dtype_names
 from ...compiler.errors import ArgumentSpecError, DimSpecError
-from ...compiler.frontend.traced_program import describe, flatten_arguments
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import flatten_arguments
 from ...compiler.ir import Constant
 from ...compiler.shapes.reading import Sizes, read_dim, split_sizes
 from ...compiler.symbolic_size import SymbolicSize

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import DonationError
-from ...compiler.frontend.traced_program import describe
+from ...compiler.frontend.function_names import describe
 from ...compiler.nesting import shown
 from .signature import Signature
 

@@ -15,7 +15,8 @@ from ...compiler.errors import (
     DTypeError,
     TransformTypeError,
 )
-from ...compiler.frontend.traced_program import describe, users_name
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.leaves import users_name
 from ...compiler.ir import Shape
 from ...compiler.nesting import shown
 from ...compiler.shapes.assumptions import Assumptions

@@ -8,7 +8,7 @@ import numpy as np
 import optree
 
 from ...compiler.dtypes import dtype_name
-from ...compiler.frontend.traced_program import ArrayOutput, Program, order_of_keys
+from ...compiler.frontend.program import ArrayOutput, Program, order_of_keys
 from ...compiler.ir import Shape
 from ...compiler.shapes.dim import Dim
 from ...compiler.shapes.spelling import spelled

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...compiler.dtypes import Array
-from ...compiler.frontend.traced_program import Argument, Static
+from ...compiler.frontend.program import Argument, Static
 from ...compiler.tracing.memory_layout import MemoryOrder, Order, memory_order
 from .signature import ArraySpec, Signature
 

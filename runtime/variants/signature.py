@@ -9,15 +9,8 @@ import numpy as np
 
 from ...compiler.dtypes import Array, DType, dtype_name, is_supported
 from ...compiler.errors import StaticArgumentError, WrongDeviceError
-from ...compiler.frontend.traced_program import (
-    Argument,
-    Static,
-    argument_names,
-    is_array_like,
-    leaf_type,
-    remedy_for,
-    weak_type,
-)
+from ...compiler.frontend.leaves import argument_names, is_array_like, leaf_type, remedy_for, weak_type
+from ...compiler.frontend.program import Argument, Static
 from ...compiler.ir import ArrayType, Shape
 from ...compiler.nesting import shown
 from ...compiler.shapes.dim import Dim, of_size

@@ -5,7 +5,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from ...compiler.errors import StaticArgumentError
-from ...compiler.frontend.traced_program import describe
+from ...compiler.frontend.function_names import describe
 from ...compiler.nesting import shown
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

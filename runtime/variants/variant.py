@@ -8,8 +8,11 @@ import numpy as np
 
 from ...compiler.error_state import is_strict
 from ...compiler.errors import ArgumentValueError
+from ...compiler.frontend.function_names import describe
+from ...compiler.frontend.memory_orders import in_memory_order
+from ...compiler.frontend.program import ArrayOutput, Program, Static
 from ...compiler.frontend.reached import Reached, ReadArray, have_changed
-from ...compiler.frontend.traced_program import ArrayOutput, Program, Static, describe, in_memory_order, trace
+from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Shape
 from ...compiler.shapes.dim import Comparison, Dim
 from ...compiler.shapes.guards import Guards

@@ -13,14 +13,9 @@ import optree
 
 from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, DType, dtype_named
-from tracemill.compiler.frontend.traced_program import (
-    NAMESPACE,
-    Argument,
-    ArrayOutput,
-    Program,
-    flatten_arguments,
-    trace,
-)
+from tracemill.compiler.frontend.leaves import NAMESPACE, flatten_arguments
+from tracemill.compiler.frontend.program import Argument, ArrayOutput, Program
+from tracemill.compiler.frontend.traced_program import trace
 from tracemill.compiler.ir import ArrayType, Constant, Graph, Value
 from tracemill.runtime.variants.signature import arguments_for, sign
 

@@ -24,7 +24,9 @@ from tracemill.compiler.errors import (
     TracemillError,
     UndecidedDimError,
 )
-from tracemill.compiler.frontend.traced_program import Argument, Program, flatten_arguments, trace
+from tracemill.compiler.frontend.leaves import flatten_arguments
+from tracemill.compiler.frontend.program import Argument, Program
+from tracemill.compiler.frontend.traced_program import trace
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph
 from tracemill.compiler.shapes import Declared, Observed, answering

@@ -14,7 +14,9 @@ from symbolic.sized_samples import allowed
 from symbolic.transforms import TRANSFORMS
 from tracemill.compiler.callers.user_code import user_location
 from tracemill.compiler.errors import UndecidedDimError
-from tracemill.compiler.frontend.traced_program import Argument, Program, flatten_arguments, trace
+from tracemill.compiler.frontend.leaves import flatten_arguments
+from tracemill.compiler.frontend.program import Argument, Program
+from tracemill.compiler.frontend.traced_program import trace
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType
 from tracemill.compiler.shapes import Declared, Observed, answering

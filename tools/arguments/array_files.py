@@ -15,7 +15,7 @@ import optree
 from numpy.lib.format import MAGIC_PREFIX
 
 from ...compiler.dtypes import Array, is_supported
-from ...compiler.frontend.traced_program import NAMESPACE, path_names
+from ...compiler.frontend.leaves import NAMESPACE, path_names
 from ...runtime.artifact.artifact import Artifact
 from ...runtime.bundle.archive import USUAL_GROWTH, USUAL_TOTAL
 from ...runtime.files.input_file import opened

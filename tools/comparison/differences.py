@@ -12,7 +12,8 @@ import numpy as np
 
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import ParseError
-from ...compiler.frontend.traced_program import ArrayOutput, path_names
+from ...compiler.frontend.leaves import path_names
+from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import Constant, Graph, Param
 from ...compiler.text.incomplete_text import UnknownConstant, parse_to_show
 from ...compiler.text.printer import HEADER, graph_constants, graph_functions

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....compiler.dtypes import INT64
+from ....compiler.frontend.program import Argument
 from ....compiler.frontend.sites import Site
-from ....compiler.frontend.traced_program import Argument
 from ....compiler.ir import ArrayType, Value
 from ....compiler.symbolic_size import SymbolicSize, is_known
 from ...branching.effects import Watch

@@ -11,8 +11,9 @@ import numpy as np
 
 from ....compiler.callers.user_code import line_of_raise, location_at, user_location
 from ....compiler.errors import CarryMismatchError, SideEffectError
+from ....compiler.frontend.leaves import leaf_type, strongest_type, weak_type
+from ....compiler.frontend.program import Argument
 from ....compiler.frontend.sites import Site
-from ....compiler.frontend.traced_program import Argument, leaf_type, strongest_type, weak_type
 from ....compiler.ir import ArrayType, Call, Constant, Value
 from ....compiler.symbolic_size import same_shape
 from ....compiler.tracing.adoption import as_adopted

@@ -10,7 +10,7 @@ from graphs.random_graphs import graphs
 from support.recording import drawn, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.analysis.fusible_ops import is_loop_call
-from tracemill.compiler.backends.c.kernels.loops import runs_on_vectors
+from tracemill.compiler.backends.c.kernels.vectors import runs_on_vectors
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.interpreter import evaluate

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from inspect import cleandoc
 
 from ....errors import InternalError
-from ....frontend.traced_program import Program
+from ....frontend.program import Program
 from ....ir import Call, Graph
 from ..function import CFunction, COptions
 from ..layout import comment_lines

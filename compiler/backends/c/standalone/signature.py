@@ -8,7 +8,8 @@ from typing import Any
 from ....affine import same
 from ....dtypes import INT64
 from ....free_sizes import sizes_in_param
-from ....frontend.traced_program import ArrayOutput, Program, path_names
+from ....frontend.leaves import path_names
+from ....frontend.program import ArrayOutput, Program
 from ....identifiers import unique_identifiers
 from ....ir import ArrayType, Dim
 from ...python_text import Names

@@ -12,7 +12,7 @@ import optree
 
 from ....dtypes import DType
 from ....errors import ExportError
-from ....frontend.traced_program import Argument, ArrayOutput, Program, Static, order_of_keys
+from ....frontend.program import Argument, ArrayOutput, Program, Static, order_of_keys
 from ....identifiers import identifier
 from ....nesting import shown
 from ....shapes.scope import relations

@@ -7,7 +7,7 @@ from inspect import Parameter, Signature
 from typing import Any, TypeAlias
 
 from ....errors import ExportError
-from ....frontend.traced_program import Argument, Static
+from ....frontend.program import Argument, Static
 from ...python_literals import value_text
 
 

@@ -6,7 +6,7 @@ from inspect import Signature
 from typing import Any
 
 from ....errors import InternalError
-from ....frontend.traced_program import Argument, Program, Static
+from ....frontend.program import Argument, Program, Static
 from ....ir import Graph
 from .parameters import Exported, exported_parameters
 

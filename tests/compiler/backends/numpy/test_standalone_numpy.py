@@ -22,7 +22,7 @@ from support.recording import assert_same
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.backends.numpy.standalone.traced_function import TracedFunction
 from tracemill.compiler.errors import ExportError
-from tracemill.compiler.frontend.traced_program import Argument, ArrayOutput, Program
+from tracemill.compiler.frontend.program import Argument, ArrayOutput, Program
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.op import has_effect
 from tracemill.passes.lowering.collect_checks import has_checks

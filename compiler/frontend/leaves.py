@@ -1,0 +1,146 @@
+"""The leaves of arguments and results: flattening, their paths, and their types."""
+
+import inspect
+import operator
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from ..dtypes import is_supported
+from ..errors import (
+    ArgumentTypeError,
+    DTypeError,
+)
+from ..interpreter import is_idle
+from ..ir import ArrayType
+from ..nesting import named, refuse_deep, shown
+from ..symbolic_size import SymbolicSize
+from ..tracing.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_inside
+from ..tracing.trace import array_type
+from ..tracing.traced_array import PYTHON_NUMBERS, TracedArray, is_traced
+
+NAMESPACE = "tracemill"
+
+
+def flatten_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any], is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[Any], Any]:
+    """The leaves and the tree of a call's arguments. `is_leaf` says what is not flattened."""
+    try:
+        call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
+        leaves, tree = optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
+    except RecursionError:
+        refuse_deep(named(args, kwargs))
+        raise
+    return list(map(as_seen_inside, leaves)), tree
+
+
+def argument_names(tree: Any) -> list[str]:
+    """The paths of the leaves of a call's arguments: ``args[0]['w']``, ``kwargs['scale']``."""
+    return [name.replace("[0]", "args", 1) if name.startswith("[0]") else name.replace("[1]", "kwargs", 1)
+            for name in path_names(tree, "")]  # fmt: skip
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def users_name(function: Callable[..., Any], name: str) -> str:
+    """The path of an argument with the function's own parameter: ``weights['w']`` for ``args[0]['w']``.
+
+    >>> users_name(lambda weights, x: x, "args[0]['w']"), users_name(np.sin, "kwargs['where']")
+    ("weights['w']", 'where')
+    """
+    if keyword := re.match(r"kwargs\['(\w+)'\]", name):
+        return keyword[1] + name[keyword.end() :]
+    if position := re.match(r"args\[(\d+)\]", name):
+        try:
+            parameters = list(inspect.signature(function).parameters.values())[: int(position[1]) + 1]
+        except (TypeError, ValueError):  # written in C, without a signature
+            return name
+        if len(parameters) > int(position[1]) and all(p.kind in _POSITIONAL for p in parameters):
+            return parameters[-1].name + name[position.end() :]
+    return name
+
+
+def path_names(tree: Any, root: str) -> list[str]:
+    """The path of each leaf of a tree from `root`, as a Python expression."""
+    return [accessor.codify(root) for accessor in optree.treespec_accessors(tree)]
+
+
+def leaf_type(leaf: Any, path: str) -> ArrayType:
+    """The type of an array or a number. For anything else, an `ArgumentTypeError` names the path."""
+    if isinstance(leaf, TracedArray):
+        return leaf.type
+    if isinstance(leaf, np.ndarray):
+        if type(leaf) not in (np.ndarray, np.memmap):
+            raise ArgumentTypeError(
+                f"{path} is a {type(leaf).__name__}, whose rules differ from a plain array's: pass np.asarray of it"
+            )
+        try:
+            return array_type(leaf)
+        except DTypeError as error:
+            raise DTypeError(f"{path}: {error.message}") from None
+    if isinstance(leaf, (np.generic, *PYTHON_NUMBERS)):
+        number = np.asarray(leaf)
+        if not is_supported(number.dtype):
+            raise DTypeError(
+                f"{path}: the {type(leaf).__name__} {shown(leaf)} fits no dtype that can be traced: pass a float"
+            )
+        return ArrayType(number.dtype, ())
+    raise ArgumentTypeError(f"{path} is {type(leaf).__name__}, not an array or a number{remedy_for(leaf)}")
+
+
+def remedy_for(leaf: Any) -> str:
+    """The end of a message that refuses a leaf: what to do for arrays from outside and for the user's classes."""
+    if isinstance(leaf, ForeignArray):
+        return f": {COMPILE_OR_COPY}"
+    name = type(leaf).__name__
+    if is_dataclass(leaf):
+        return f". Register the class once, tm.register_dataclass({name}), or use a dict"
+    if hasattr(leaf, "__dict__") and not callable(leaf):
+        return (
+            f". Say once which arrays it holds, tm.register_pytree({name}, flatten, unflatten), or use a dict"
+        )
+    return ""
+
+
+def is_array_like(leaf: Any) -> bool:
+    """Whether a leaf is an array or a number, which can be traced."""
+    return isinstance(leaf, (TracedArray, np.ndarray, np.generic, *PYTHON_NUMBERS))
+
+
+def weak_type(leaf: Any) -> "type[Any] | None":
+    """The Python type of a weak number, which takes the dtype of the array that it meets; None for others."""
+    if is_traced(leaf):
+        weak: type[Any] | None = leaf.weak
+        return weak
+    is_number = isinstance(leaf, PYTHON_NUMBERS) and not isinstance(leaf, (bool, np.generic))
+    return next(t for t in (int, float, complex) if isinstance(leaf, t)) if is_number else None
+
+
+def strongest_type(kinds: "Iterable[type[Any] | None]") -> "type[Any]":
+    """The Python type of a number that is computed from numbers of these types.
+
+    >>> strongest_type([int, float])
+    <class 'float'>
+    """
+    known = set(kinds)
+    return next(kind for kind in (complex, float, int) if kind in known)
+
+
+def with_plain_keys(tree: Any) -> Any:
+    """Containers in which symbolic sizes that are keys of dicts are replaced by the numbers that the user put there."""
+    if type(tree) in (dict, OrderedDict):
+        return type(tree)((_plain(key), with_plain_keys(item)) for key, item in tree.items())
+    if type(tree) in (tuple, list):
+        return type(tree)(map(with_plain_keys, tree))
+    return tree
+
+
+def _plain(key: Any) -> Any:
+    return operator.index(key) if isinstance(key, SymbolicSize) else key

@@ -1,0 +1,126 @@
+"""`Program`: a traced function, with its arguments and results."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import optree
+
+from ..dtypes import Array
+from ..ir import ArrayType, Graph, Shape
+from ..tracing.foreign_memory import ForeignMemory
+from ..tracing.memory_layout import Layout, LayoutQuestion, Order
+from ..tracing.trace import ExampleIndex, Known
+from ..tracing.traced_array import TracedArray, is_traced
+from .conversion import Conversion
+from .reached import (
+    Reached,
+    ReadArray,
+)
+
+PythonType: TypeAlias = type[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A leaf of the arguments that becomes an input of the graph."""
+
+    type: ArrayType
+    name: str
+    weak: PythonType | None = None
+    """The Python type of a number."""
+    is_scalar: bool = False
+    known: Known | None = None
+    """Gets the concrete value, if tracing may look at it."""
+    identity: Hashable | None = None
+    """Arguments with the same identity share memory."""
+    layout: Layout | None = None
+    """The memory layout of the NumPy array; None for C order."""
+    flags: LayoutQuestion | None = None
+    """The flags of the array that the function sees; None for those of a new array."""
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A leaf of the arguments that the function gets unchanged."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOutput:
+    """A leaf of the result that is output `index` of the graph."""
+
+    index: int
+    is_scalar: bool
+    """Whether NumPy would return a scalar rather than an array."""
+    weak: "type[Any] | None" = None
+    """The Python type of a number that was computed only from Python numbers."""
+    axes: tuple[int, ...] | None = None
+    """The place of each axis of the result in the output, if the output has another memory order."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A traced function.
+
+    The inputs of `graph` are the traced arguments, then what the function captured. Its outputs are
+    the arrays of the result, then the new values of the inputs that the function wrote to.
+    """
+
+    graph: Graph
+    arguments: tuple[Argument, ...]
+    captured: tuple["Array | ForeignMemory | TracedArray | ExampleIndex", ...]
+    out_tree: Any
+    out_leaves: tuple["ArrayOutput | Static", ...]
+    mutated: tuple[tuple[int, int], ...]
+    """Pairs of (input, output): the input's memory must hold the output afterwards."""
+    in_step: frozenset[int]
+    """The mutated inputs that all examples of a batch update together."""
+    frozen: tuple[tuple[Array, Array], ...]
+    """Captured arrays whose values the trace relied on, with copies."""
+    orders: tuple[Order, ...] = ()
+    """For each array of the result, the order of its axes in memory, as in NumPy; empty if that does not matter."""
+    in_c_order: frozenset[int] = frozenset()
+    """Arguments of a function with writes for which C order decided whether something is a view or a copy."""
+    lent: tuple[Array, ...] = ()
+    """The arrays from outside that the function writes to, if it had to be traced again for them."""
+    reached: tuple[Reached, ...] = ()
+    """The names outside the function that it, or a function that it calls, reads."""
+    read: tuple[ReadArray, ...] = ()
+    """Arrays from outside that NumPy may have read without the trace. The program is valid while they are unchanged."""
+    reshaped: tuple[tuple[int, Shape], ...] = ()
+    """The arguments that have another shape afterwards, by number, because the function has assigned to ``x.shape``."""
+    changes_itself: bool = False
+    """Whether the function, when it is traced, changes what it computes with the next time, as a counter."""
+    asks_identity: bool = False
+    """Whether the function asks if two objects are the same. In a trace, two arguments never are."""
+    conversions: tuple[Conversion, ...] = ()
+    """The user's functions that were converted while it was traced."""
+
+    @property
+    def array_outputs(self) -> tuple[ArrayOutput, ...]:
+        return tuple(leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput))
+
+    def result(self, arrays: Sequence[Any]) -> Any:
+        """The Python result with these arrays as its array leaves."""
+        leaves = [
+            _as_returned(arrays[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
+            for leaf in self.out_leaves
+        ]
+        return optree.tree_unflatten(self.out_tree, leaves)
+
+
+def order_of_keys(tree: Any) -> list[int]:
+    """For each item of a dict, the number of its child in the structure, where children are sorted by key."""
+    return list(tree.one_level().unflatten(range(tree.num_children)).values())
+
+
+def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
+    """`x`, as an array of no axes if the function returned that rather than a scalar."""
+    if leaf.axes is not None:
+        return x.transpose(leaf.axes)
+    if leaf.is_scalar or x.ndim:
+        return x
+    return x.reshape(()) if is_traced(x) else np.asarray(x)
