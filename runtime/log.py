@@ -35,6 +35,11 @@ def is_asked(*topics: str) -> bool:
     return any(logger(topic) is not None for topic in topics)
 
 
+def is_observed() -> bool:
+    """Whether log lines or dumps of compilations are requested."""
+    return bool(os.environ.get("TRACEMILL_DUMP")) or is_asked("fusion", "timing")
+
+
 def _follow(asked: str) -> None:
     """Turn on the loggers that the environment names, on the error stream if there is no other handler."""
     words = {word.strip().lower() for word in asked.split(",")} - {""}

@@ -140,14 +140,19 @@ SLOW = {"click", "filelock", "ml_dtypes", "platformdirs", "rich", "sympy"}  # wo
 SELDOM = {  # a first call with code on disk would take twice as long with these
     "importlib.metadata",
     "tracemill.compiler.backends.numpy.printer",
+    "tracemill.compiler.text.fx_nodes",
+    "tracemill.compiler.text.html",
+    "tracemill.passes.lowering.limit_steps",
     "tracemill.passes.rerolling.rolling",
     "tracemill.runtime.artifact.saving",
     "tracemill.runtime.inspection.dump",
     "tracemill.runtime.inspection.lowered",
+    "tracemill.runtime.inspection.observed_compilation",
     "tracemill.runtime.programs.optimize",
     "tracemill.runtime.programs.print_program",
     "tracemill.runtime.random.generator",
     "tracemill.runtime.staging.loops.recording",
+    "tracemill.runtime.staging.texts",
     "tracemill.runtime.staging.vectorized",
 }
 FOR_FAILURES = {"tracemill.tools.terminal.complaints"}  # help comes without all that a command imports

@@ -1,1 +1,1 @@
-"""What users pass: options, and axes of arrays."""
+"""What users pass: options, amounts of memory, and axes of arrays."""

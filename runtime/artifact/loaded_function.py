@@ -28,7 +28,6 @@ from ...compiler.symbolic_size import SymbolicSize, is_symbolic_shape
 from ...compiler.tracing.foreign_array import as_seen_inside
 from ...compiler.tracing.traced_array import is_numpy_array, is_traced, wrap
 from ...passes.lowering.fix_sizes import fix_sizes
-from ...passes.lowering.limit_steps import limit_steps
 from ..bundle.contents import Contents
 from ..bundle.interface import Interface, StandIn
 from ..compilation.compile import CompiledFunction, Options
@@ -136,7 +135,11 @@ class _Replay(StandIn):
         super().__init__(artifact.interface)
         self.artifact = artifact
         graph, most = artifact.program.graph, artifact.max_steps
-        self._graph = graph if most is None else limit_steps(graph, most)
+        if most is not None:
+            from ...passes.lowering.limit_steps import limit_steps
+
+            graph = limit_steps(graph, most)
+        self._graph = graph
         self.names = [users_name(self, name) for name in argument_names(artifact.signature.tree)]
         arrays = [
             (name, spec.shape)

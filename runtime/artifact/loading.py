@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
+from ...compiler.arguments.byte_counts import parse_bytes
 from ...compiler.arguments.option_checks import flag
 from ...compiler.errors import ArtifactError, DonationError, TransformArgumentError, TransformTypeError
 from ...compiler.nesting import shown
-from ..batching.memory_limit import parse_bytes
 from ..bundle.archive import WHOLE, Archive
 from ..bundle.damage import DamageError
 from ..bundle.manifest import MANIFEST

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.analysis.peak_memory import peak_memory
+from ...compiler.arguments.byte_counts import parse_bytes
 from ...compiler.builder import bind_all
 from ...compiler.errors import TransformArgumentError
 from ...compiler.ir import Graph
@@ -20,7 +21,6 @@ from ...compiler.tracing.traced_array import as_value, wrap
 from ..eager.mapped_graph import MappedGraph
 from ..eager.run import run
 from .chunked_batch import Chunks
-from .memory_limit import parse_bytes
 
 
 @dataclass(frozen=True, slots=True)

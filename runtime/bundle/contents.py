@@ -7,7 +7,6 @@ from ...compiler.errors import ArgumentTypeError
 from ...compiler.frontend.leaves import argument_names, users_name
 from ...compiler.frontend.program import ArrayOutput, Program
 from ...compiler.ir import Graph
-from ...compiler.shapes.likely_sizes import likely_sizes
 from ..variants.signature import Signature
 from .interface import Interface
 from .targets import CPU
@@ -75,6 +74,8 @@ class Contents:
     @property
     def likely_sizes(self) -> Mapping[str, int]:
         """Values of the named sizes with which it can be tried. Raises `DimSpecError` if none are found."""
+        from ...compiler.shapes.likely_sizes import likely_sizes
+
         known = self.signature.sizes
         return likely_sizes(known.dims, known.assumptions.relations)
 

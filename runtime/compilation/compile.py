@@ -33,8 +33,7 @@ from ...compiler.tracing.traced_array import is_traced
 from ..eager.run import as_argument, inputs_of, overwrite, require_function, run
 from ..environment import checking, usual_check_bounds, usual_lock
 from ..gpu.arguments import entered
-from ..inspection.observed_compilation import observed
-from ..log import logger
+from ..log import is_observed, logger
 from ..machine.target import check_backend, takes_symbolic_sizes, target_of
 from ..tracebacks import hide_own_frames, with_users_frames
 from ..variants.compile_spec import CompileSpec
@@ -380,6 +379,10 @@ class CompiledFunction:
         return self._watched(called, None), why.for_one_size(*self._fixed(variant))
 
     def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
+        if not is_observed():
+            return Variant(self._function, called, self._spec, symbolic)
+        from ..inspection.observed_compilation import observed
+
         return observed(
             lambda: Variant(self._function, called, self._spec, symbolic),
             lambda variant, transforms: self._lowered(called, symbolic, variant.program, transforms),

@@ -1,6 +1,6 @@
 """`DeviceArray`: an array in the memory of a GPU."""
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -8,8 +8,9 @@ from ...compiler.dtypes import Array, DType
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, WrongDeviceError
 from ...compiler.ir import ArrayType
 from ...compiler.tracing.foreign_array import ForeignArray, trace_of_a_function
-from . import dlpack
-from .device import LEGACY_STREAM, Device, HasMemory, Memory, gpu
+
+if TYPE_CHECKING:
+    from .device import Device, HasMemory
 
 _SHOWN: Final = 1 << 16
 """An array with up to this many bytes shows its values."""
@@ -42,7 +43,7 @@ class DeviceArray(ForeignArray):
 
     __slots__ = ("__weakref__", "dtype", "memory", "pointer", "shape")
 
-    def __init__(self, memory: HasMemory, shape: tuple[int, ...], dtype: DType, offset: int = 0) -> None:
+    def __init__(self, memory: "HasMemory", shape: tuple[int, ...], dtype: DType, offset: int = 0) -> None:
         if not isinstance(getattr(memory, "pointer", None), int):
             raise ArgumentTypeError(
                 f"DeviceArray: memory must be memory of a GPU, not {type(memory).__name__}: "
@@ -54,7 +55,7 @@ class DeviceArray(ForeignArray):
         self.pointer = memory.pointer + offset
 
     @property
-    def device(self) -> Device:
+    def device(self) -> "Device":
         return self.memory.device
 
     @property
@@ -163,6 +164,8 @@ class DeviceArray(ForeignArray):
     # ---- to other libraries ----------------------------------------------------------------------------
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        from . import dlpack
+
         return dlpack.CUDA, self.device.ordinal
 
     def __dlpack__(
@@ -179,6 +182,9 @@ class DeviceArray(ForeignArray):
             ArgumentValueError: ``copy=False``, but the library wants it on the host.
             WrongDeviceError: the library wants it on another GPU.
         """
+        from . import dlpack
+        from .device import LEGACY_STREAM
+
         del max_version  # a producer may answer in version 0 of the standard
         if dl_device is not None and dl_device[0] == dlpack.HOST:
             if copy is False:
@@ -211,10 +217,14 @@ class DeviceArray(ForeignArray):
 
 def on_device(array: Array, ordinal: int) -> DeviceArray:
     """A host array, copied to a GPU."""
+    from .device import gpu
+
     return DeviceArray(gpu(ordinal).copy_in(np.ascontiguousarray(array)), array.shape, array.dtype)
 
 
-def _shared(memory: HasMemory, stream: int | None) -> None:
+def _shared(memory: "HasMemory", stream: int | None) -> None:
     """Record who may still use the memory when Tracemill is done with it."""
+    from .device import Memory
+
     if isinstance(memory, Memory):
         memory.readers.add(stream)

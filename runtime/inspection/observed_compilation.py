@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...compiler.errors.tracemill_error import text_of
 from ...compiler.ir import called
 from ..eager.transform_log import SeenTransform, seen_transforms
-from ..log import complain_once, is_asked, logger
+from ..log import complain_once, is_observed, logger
 from ..stage_times import StageTimes, measured_stages
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ def observed(
     make: Callable[[], "Variant"], lower: Callable[["Variant", Sequence[SeenTransform]], "LoweredProgram"]
 ) -> "Variant":
     """The result of `make`. If logs or dumps are requested, they are written, with what `lower` finds out about it."""
-    folder = os.environ.get("TRACEMILL_DUMP")
-    if not folder and not is_asked("fusion", "timing"):
+    if not is_observed():
         return make()
+    folder = os.environ.get("TRACEMILL_DUMP")
     with measured_stages() as times, seen_transforms() as transforms:
         variant = make()
     _say_times(variant, times)

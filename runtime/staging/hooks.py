@@ -52,7 +52,6 @@ from .operators import (
 )
 from .python_functions import callee, shown
 from .tables import looked_up, most_iterations, note_range, range_of_known, stored, with_adopted
-from .texts import printed, raised
 
 
 class Hooks:
@@ -69,8 +68,6 @@ class Hooks:
     iterator = staticmethod(lambda iterated: iter(with_adopted(plainly(iterated))))
     is_staged = staticmethod(is_staged)
     percent = staticmethod(percent)
-    raised = staticmethod(raised)
-    printed = staticmethod(printed)
     operate = staticmethod(operate)
     update = staticmethod(update)
     unary = staticmethod(unary)
@@ -92,6 +89,20 @@ class Hooks:
         """The function before conversion. Its blocks use its globals and its closure."""
         self._jumps = 0
         """The number of traced jumps that depend on values."""
+
+    @staticmethod
+    def raised(make: Callable[[], Any]) -> Any:
+        """``raise make()``"""
+        from .texts import raised
+
+        return raised(make)
+
+    @staticmethod
+    def printed(*given: Any) -> Any:
+        """``print(…)`` as a statement."""
+        from .texts import printed
+
+        return printed(*given)
 
     @staticmethod
     def fell(names: Mapping[str, Any]) -> Outcome:

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from ...compiler.arguments.byte_counts import parse_bytes
 from ...compiler.errors import TransformArgumentError
 from ...runtime.artifact.loading import Reading
-from ...runtime.batching.memory_limit import parse_bytes
 from ..arguments.named_function import find_class
 
 

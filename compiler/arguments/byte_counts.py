@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.errors import TransformArgumentError
-from ...compiler.nesting import shown
+from ..errors import TransformArgumentError
+from ..nesting import shown
 
 UNITS = {
     "B": 1,
