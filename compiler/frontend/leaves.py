@@ -12,10 +12,7 @@ import numpy as np
 import optree
 
 from ..dtypes import is_supported
-from ..errors import (
-    ArgumentTypeError,
-    DTypeError,
-)
+from ..errors import ArgumentTypeError, DTypeError
 from ..interpreter import is_idle
 from ..ir import ArrayType
 from ..nesting import named, refuse_deep, shown

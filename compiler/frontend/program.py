@@ -14,10 +14,7 @@ from ..tracing.memory_layout import Layout, LayoutQuestion, Order
 from ..tracing.trace import ExampleIndex, Known
 from ..tracing.traced_array import TracedArray, is_traced
 from .conversion import Conversion
-from .reached import (
-    Reached,
-    ReadArray,
-)
+from .reached import Reached, ReadArray
 
 PythonType: TypeAlias = type[Any]
 

@@ -38,7 +38,7 @@ from .conversion import MET, OPERATORS, Conversion, OperatorsNeededError, call_c
 from .function_names import describe, function_name
 from .leaves import NAMESPACE, remedy_for, users_name, weak_type, with_plain_keys
 from .memory_orders import orders_of, relied_on
-from .numpy_writes import NumpyWrites
+from .outside_changes import OutsideChanges
 from .program import Argument, ArrayOutput, Program, Static
 from .reached import (
     REACHED,
@@ -138,7 +138,7 @@ def _traced(
     reached = ReachedNames()
     reaching = REACHED.set(reached) if REACHED.get() is None else None
     roots = (function, *(leaf.value for leaf in leaves if isinstance(leaf, Static)))
-    writes = NumpyWrites(lent)
+    writes = OutsideChanges(lent)
     is_again = False
     try:
         while True:

@@ -1,4 +1,4 @@
-"""`NumpyWrites`: finds writes of NumPy to arrays from outside, while a function is traced."""
+"""`OutsideChanges`: finds what a function changes outside, without the trace, while it is traced."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -7,22 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import Array
-from ..errors import (
-    SideEffectError,
-)
+from ..errors import SideEffectError
 from ..tracing.outside import Outside, Written
 from ..tracing.reach import Reach
 from ..tracing.trace import array_type
 from .function_names import describe
-from .reached import (
-    Reached,
-    ReachedNames,
-    entries_read,
-)
+from .reached import Reached, ReachedNames, entries_read
 
 
-class NumpyWrites:
-    """Arrays from outside that a function writes to while it is traced. The program must write to them in each call."""
+class OutsideChanges:
+    """Changes of arrays, which the program must make in each call, and of lists, dicts and objects from outside."""
 
     def __init__(self, lent: tuple[Array, ...]) -> None:
         self.lent = lent
@@ -37,7 +31,7 @@ class NumpyWrites:
 
     @property
     def reach(self) -> Reach | None:
-        """What the function could reach before it ran."""
+        """The objects that the function could reach before it ran."""
         return None if self._outside is None else self._outside.reach
 
     def names_read(self, found: ReachedNames) -> Iterator[Reached]:
