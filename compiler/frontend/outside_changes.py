@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..callers.function_names import describe
 from ..dtypes import Array
 from ..errors import SideEffectError
 from ..tracing.outside import Outside, Written
 from ..tracing.reach import Reach
 from ..tracing.trace import array_type
-from .function_names import describe
 from .reached import Reached, ReachedNames, entries_read
 
 

@@ -1,19 +1,22 @@
 """`Program`: a traced function, with its arguments and results."""
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import optree
 
+from ..builder import Builder, inline, recording
 from ..dtypes import Array
-from ..ir import ArrayType, Graph, Shape
+from ..ir import ArrayType, Graph, Shape, Value
 from ..tracing.foreign_memory import ForeignMemory
-from ..tracing.memory_layout import Layout, LayoutQuestion, Order
+from ..tracing.memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
 from ..tracing.trace import ExampleIndex, Known
-from ..tracing.traced_array import TracedArray, is_traced
+from ..tracing.traced_array import TracedArray, is_numpy_array, is_traced
+from ..value_ops import inverse_permutation, transpose
 from .conversion import Conversion
+from .leaves import NAMESPACE, with_plain_keys
 from .reached import Reached, ReadArray
 
 PythonType: TypeAlias = type[Any]
@@ -121,3 +124,65 @@ def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
     if leaf.is_scalar or x.ndim:
         return x
     return x.reshape(()) if is_traced(x) else np.asarray(x)
+
+
+# ---- memory orders -----------------------------------------------------------------------------------
+
+
+def orders_of(result: Any) -> tuple[Order, ...]:
+    """The memory orders of the arrays in the result."""
+    leaves = optree.tree_leaves(with_plain_keys(result), namespace=NAMESPACE)
+    arrays = [x for x in leaves if isinstance(x, (TracedArray, np.ndarray, np.generic, ForeignMemory))]
+    return tuple(
+        copied_order(x.layout, "K")
+        if isinstance(x, TracedArray)
+        else order_of(x)
+        if is_numpy_array(x)
+        else ()
+        for x in arrays
+    )
+
+
+def relied_on(program: Program) -> frozenset[int]:
+    """The arguments whose layouts decide which memory is written to."""
+    layouts = [argument.layout for argument in program.arguments] if program.mutated else []
+    return frozenset(
+        number
+        for number, layout in enumerate(layouts)
+        if layout is not None and any(question.asked_strides for question in layout.questions)
+    )
+
+
+def in_memory_order(program: Program, arguments: Mapping[int, Order]) -> Program:
+    """Adapt a program to the memory orders of its arrays, so that none is copied to C order.
+
+    An argument with an order enters the graph transposed, so that it is in C order there. A result that NumPy has in
+    another order leaves the graph in C order and is transposed afterwards.
+    """
+    arrays = [(place, leaf) for place, leaf in enumerate(program.out_leaves) if isinstance(leaf, ArrayOutput)]
+    moved = [
+        (place, leaf, order)
+        for (place, leaf), order in zip(arrays, program.orders, strict=False)
+        if order != tuple(range(len(order)))
+    ]
+    if not (moved or arguments):
+        return program
+    graph = program.graph
+    inputs = list(graph.inputs)
+    leaves = list(program.out_leaves)
+    calls = Builder()
+    with recording(calls):
+        entering: list[Value] = list(inputs)
+        for number, order in arguments.items():
+            shape = tuple(inputs[number].shape[axis] for axis in order)
+            inputs[number] = Value(ArrayType(inputs[number].dtype, shape))
+            entering[number] = transpose(inputs[number], inverse_permutation(order))
+        outputs = list(inline(graph, entering))
+        for place, leaf, order in moved:
+            outputs[leaf.index] = transpose(outputs[leaf.index], order)
+            leaves[place] = replace(leaf, axes=inverse_permutation(order))
+        for number, output in program.mutated:
+            if number in arguments:
+                outputs[output] = transpose(outputs[output], arguments[number])
+    graph = replace(graph, inputs=tuple(inputs), calls=tuple(calls.calls), outputs=tuple(outputs))
+    return replace(program, graph=graph, out_leaves=tuple(leaves))

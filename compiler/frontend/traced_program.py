@@ -12,6 +12,7 @@ import numpy as np
 import optree
 
 from ..builder import bind_all, recording
+from ..callers.function_names import describe, function_name
 from ..callers.signal_handlers import in_signal_handler
 from ..callers.user_code import CONVERTS, is_users, line_of_raise, location_at
 from ..dtypes import BOOL, Array
@@ -35,11 +36,9 @@ from ..tracing.traced_array import TracedArray, array_on, as_value, is_numpy_arr
 from ..users_errors import noted, told_by
 from ..value_ops import constant
 from .conversion import MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
-from .function_names import describe, function_name
 from .leaves import NAMESPACE, remedy_for, users_name, weak_type, with_plain_keys
-from .memory_orders import orders_of, relied_on
 from .outside_changes import OutsideChanges
-from .program import Argument, ArrayOutput, Program, Static
+from .program import Argument, ArrayOutput, Program, Static, orders_of, relied_on
 from .reached import (
     REACHED,
     ReachedNames,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.callers.function_names import describe
 from ...compiler.errors import (
     ArgumentMismatchError,
     DimMismatchError,
@@ -17,7 +18,6 @@ from ...compiler.errors import (
     MissingPackageError,
     TransformTypeError,
 )
-from ...compiler.frontend.function_names import describe
 from ...compiler.frontend.leaves import NAMESPACE, argument_names, is_array_like, leaf_type, users_name
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.interpreter import OtherValues

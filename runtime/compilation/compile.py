@@ -15,10 +15,10 @@ import optree
 
 from ...compiler.arguments.option_checks import flag
 from ...compiler.builder import current_builder, not_recording
+from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import users_level
 from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import ConcretizationError, RecompileError, RecompileWarning, TransformTypeError
-from ...compiler.frontend.function_names import describe
 from ...compiler.frontend.leaves import argument_names, flatten_arguments
 from ...compiler.frontend.program import Program
 from ...compiler.frontend.traced_program import is_interrupted, trace

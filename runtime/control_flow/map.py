@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformTypeError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.function_names import describe
 from ...compiler.frontend.leaves import is_array_like
 from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import is_traced, located

@@ -6,8 +6,8 @@ from typing import Any
 import optree
 
 from ...compiler.builder import bind_all
+from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformArgumentError, TransformTypeError
-from ...compiler.frontend.function_names import describe
 from ...compiler.frontend.leaves import leaf_type
 from ...compiler.ir import Value
 from ...compiler.ops.nested_graphs import graph_of

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformArgumentError, TransformTypeError
-from ...compiler.frontend.function_names import describe
 from ..batching.vmap import vmap
 from ..eager.converting import Convert, converting
 from ..eager.run import like_function, require_function

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformArgumentError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.function_names import describe
 from ...compiler.nesting import shown
 from ...compiler.tracing.trace import ExampleIndex, require_trace
 from ..batching.chunk_size import Chunking, chunking

@@ -7,8 +7,8 @@ from typing import Any
 import optree
 
 from ...compiler.arguments.option_checks import is_choice
+from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformArgumentError
-from ...compiler.frontend.function_names import describe
 from ...compiler.nesting import shown
 from ..eager.converting import Convert, converting
 from ..eager.run import like_function

@@ -6,8 +6,8 @@ from typing import Any
 
 import optree
 
+from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformArgumentError, TransformTypeError
-from ...compiler.frontend.function_names import describe
 from ...compiler.frontend.leaves import is_array_like, path_names
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import ArrayType, Graph

@@ -18,9 +18,9 @@ from types import (
 )
 from typing import Any, Final
 
+from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import is_library, location_at
 from ...compiler.errors import ClockError, RandomStateError, TracemillError
-from ...compiler.frontend.function_names import describe
 from ...compiler.ir import Location
 from .reached_objects import INSTALLED, STANDARD, names_used, reached_objects
 

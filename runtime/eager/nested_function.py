@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...compiler.builder import inline
+from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import location_at
 from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.function_names import describe
 from ...compiler.frontend.leaves import leaf_type, path_names, weak_type
 from ...compiler.frontend.program import Argument, ArrayOutput, Program, PythonType, Static
 from ...compiler.frontend.traced_program import trace

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...compiler.builder import bind, inline
+from ...compiler.callers.function_names import function_name
 from ...compiler.dtypes import Array
 from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.function_names import function_name
 from ...compiler.frontend.leaves import leaf_type, weak_type
 from ...compiler.frontend.program import Argument, Program
 from ...compiler.interpreter import evaluate

@@ -10,8 +10,7 @@ from ...compiler.analysis.memory_use import MemoryUse
 from ...compiler.backends.c.module.library import PrintFunction
 from ...compiler.errors import BackendError
 from ...compiler.free_sizes import names_bound_in
-from ...compiler.frontend.memory_orders import in_memory_order
-from ...compiler.frontend.program import Program
+from ...compiler.frontend.program import Program, in_memory_order
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Graph
 from ...compiler.shapes.guards import Guards

@@ -9,10 +9,10 @@ import optree
 
 from ...compiler.arguments.option_checks import is_choice
 from ...compiler.builder import Builder, bind_all, recording
+from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import DTypeError, ShapeError, TransformArgumentError, TransformTypeError
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.function_names import describe
 from ...compiler.frontend.leaves import leaf_type, path_names
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.nesting import shown

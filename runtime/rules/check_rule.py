@@ -7,9 +7,9 @@ import numpy as np
 import optree
 
 from ...compiler.arguments.option_checks import number
+from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import NotDifferentiableError, RuleCheckError, TransformTypeError
-from ...compiler.frontend.function_names import describe
 from ...compiler.frontend.leaves import is_array_like, path_names
 from ..batching.vmap import vmap
 from ..derivatives.jvp_vjp import jvp, vjp

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from ...compiler.builder import bind_all
+from ...compiler.callers.function_names import describe, function_name
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import CustomRuleError, TransformArgumentError, TransformTypeError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.function_names import describe, function_name
 from ...compiler.frontend.leaves import argument_names, flatten_arguments
 from ...compiler.frontend.program import Argument, Static
 from ...compiler.frontend.traced_program import trace

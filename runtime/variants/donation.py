@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.callers.function_names import describe
 from ...compiler.errors import DonationError
-from ...compiler.frontend.function_names import describe
 from ...compiler.nesting import shown
 from .signature import Signature
 

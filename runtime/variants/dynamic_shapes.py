@@ -7,6 +7,7 @@ from inspect import Parameter, signature
 from keyword import iskeyword
 from typing import Any, Final, TypeAlias, cast
 
+from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import DType, dtype_name, dtype_named, dtype_names
 from ...compiler.errors import (
     ArgumentSpecError,
@@ -15,7 +16,6 @@ from ...compiler.errors import (
     DTypeError,
     TransformTypeError,
 )
-from ...compiler.frontend.function_names import describe
 from ...compiler.frontend.leaves import users_name
 from ...compiler.ir import Shape
 from ...compiler.nesting import shown

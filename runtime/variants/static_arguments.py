@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
+from ...compiler.callers.function_names import describe
 from ...compiler.errors import StaticArgumentError
-from ...compiler.frontend.function_names import describe
 from ...compiler.nesting import shown
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

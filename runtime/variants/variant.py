@@ -6,11 +6,10 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from ...compiler.callers.function_names import describe
 from ...compiler.error_state import is_strict
 from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.function_names import describe
-from ...compiler.frontend.memory_orders import in_memory_order
-from ...compiler.frontend.program import ArrayOutput, Program, Static
+from ...compiler.frontend.program import ArrayOutput, Program, Static, in_memory_order
 from ...compiler.frontend.reached import Reached, ReadArray, have_changed
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Shape
