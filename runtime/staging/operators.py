@@ -4,6 +4,7 @@ They also handle tuples that hold traced numbers, and `OneOf`.
 """
 
 import operator
+import sys
 from collections.abc import Callable
 from functools import cached_property, partial
 from types import FunctionType, MethodType
@@ -13,6 +14,7 @@ import numpy as np
 
 from ...compiler.callers.user_code import is_users
 from ...compiler.frontend.conversion import call_converted
+from ...compiler.frontend.reached import note_made
 from ...compiler.frontend.rewriting import comparison
 from ...compiler.told_values import percent
 from ...compiler.tracing.trace import current_trace
@@ -243,3 +245,25 @@ def _following(x: Any) -> Any:
         except StopIteration:
             return
         yield item
+
+
+def maker(made: type) -> Callable[..., Any]:
+    """A function that makes an object of a user's class with its ``__init__`` converted; any other class itself."""
+    if not _is_users_class(made):
+        return made
+    start: Any = made.__init__  # type: ignore[misc]
+    create: Any = made.__new__
+    is_plain = type(made) is type and create is object.__new__ and isinstance(start, FunctionType)
+
+    def make(*given: Any, **more: Any) -> Any:
+        new: Any = object.__new__(made) if is_plain else made(*given, **more)
+        note_made(new)
+        if is_plain:
+            call_converted(MethodType(start, new), *given, **more)
+        return new
+
+    return make
+
+
+def _is_users_class(made: type) -> bool:
+    return is_users(getattr(sys.modules.get(made.__module__), "__file__", None) or "<frozen>")

@@ -31,14 +31,13 @@ from ..eager.impure_calls import is_impure
 from .comprehensions import known_tests
 from .draws import draw_method, seeded
 from .entries import call_one, either
-from .instances import maker
 from .library_functions import library_meanings
 from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
 from .mathematics import MATHEMATICS, is_computed
 from .methods import array_method, method_on_values
 from .numpy_functions import numpy_meaning
 from .on_behalf import call
-from .operators import attribute, compared, iterated, operate, users_method
+from .operators import attribute, compared, iterated, maker, operate, users_method
 from .orderings import are_orderable, best, best_of_many, in_order
 
 _LONGEST_FOLD: Final = 64
