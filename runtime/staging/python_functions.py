@@ -5,6 +5,7 @@ import functools
 import itertools
 import math
 import operator
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -29,7 +30,6 @@ from ..branching.python_numbers import as_python_number, is_unknown, selected
 from ..eager.environment import reader
 from ..eager.impure_calls import is_impure
 from .comprehensions import known_tests
-from .draws import draw_method, seeded
 from .entries import call_one, either
 from .library_functions import library_meanings
 from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
@@ -96,7 +96,16 @@ def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
         return array_method(function)
     if kind is _Cached and isinstance(function.__wrapped__, FunctionType):
         return partial(_cached, function)
-    return draw_method(function) or reader(function)
+    return _draw_method(function) or reader(function)
+
+
+def _draw_method(function: Any) -> "Callable[..., Any] | None":
+    """The replacement for a method of a random generator; None for others, and as long as nothing draws."""
+    if "numpy.random" not in sys.modules:
+        return None
+    from .draws import draw_method
+
+    return draw_method(function)
 
 
 def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
@@ -175,6 +184,8 @@ def _called_with_ints(function: Any, *given: Any, **more: Any) -> Any:
     """Call a function that needs the values of ints. The program is then for these values."""
     given = tuple(map(_known_int, given))
     more = {name: _known_int(x) for name, x in more.items()}
+    from .draws import seeded
+
     return seeded(function, given, more)
 
 
