@@ -9,7 +9,18 @@ from ...compiler.ir import Call, Constant, Shape, Value
 from ...compiler.shapes.largest import largest
 from ...compiler.symbolic_size import SymbolicSize, is_known, max_expr
 from ...compiler.tracing.lengths_at_hand import computed_size
-from ...compiler.value_ops import broadcast_to, iota, less, logical_and, number, reshape, slice_axis, where
+from ...compiler.value_ops import (
+    broadcast_to,
+    iota,
+    less,
+    logical_and,
+    maximum,
+    minimum,
+    number,
+    reshape,
+    slice_axis,
+    where,
+)
 
 Inputs: TypeAlias = tuple[Value, ...]
 
@@ -48,6 +59,12 @@ class PaddedLengths:
         inner = PaddedLengths(set(counts), self.is_differentiated)
         inner._sizes, inner._most, inner._counts = self._sizes, self._most, counts
         return inner
+
+    def bound_counts(self) -> None:
+        """Record that the numbers are between 0 and the lengths of arrays."""
+        self._counts = {
+            name: minimum(maximum(count, 0), self._most[name]) for name, count in self._counts.items()
+        }
 
     def found(self, name: str) -> Value:
         """The number of entries that count along axes of a length."""

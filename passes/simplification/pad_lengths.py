@@ -114,6 +114,12 @@ class _Padder(Builder):
         outputs = tuple(self.now.get(value, value) for value in self.graph.outputs)
         return Graph(self.graph.name, self.graph.inputs, tuple(self.calls), outputs, self.graph.input_names)
 
+    def bound_counts(self) -> None:
+        """Say of the numbers of entries that count, which are inputs, what they are at most."""
+        with recording(self):
+            self.lengths.bound_counts()
+            self.producer.update((value, call) for call in self.calls for value in call.outputs)
+
     def _bind(self, size: SymbolicSize, count: Value) -> None:
         ranges = ValueRanges(self.producer.get)
         most = ranges.at_most(count)
@@ -148,6 +154,7 @@ class _Padder(Builder):
         def padded(graph: Graph, place: int) -> Graph:
             counts = tuple(Value(ArrayType(INT64, ())) for _ in names)
             padder = _Padder(graph, self.lengths.inside(dict(zip(names, counts, strict=True))))
+            padder.bound_counts()
             for value in graph.inputs:
                 shape = padder.lengths.padded(value.shape)
                 if not same_shape(shape, value.shape):

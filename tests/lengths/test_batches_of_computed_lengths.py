@@ -31,6 +31,14 @@ def of_more(x: Any) -> Any:
     return np.cumsum(below).sum()
 
 
+def part_of_many(x: Any, k: Any) -> Any:
+    """A length that a branch finds out, which follows from one outside."""
+    above = x[x > 0]
+    if len(above) > 2:
+        return np.cumsum(above[: np.abs(k)]).sum()
+    return above.sum()
+
+
 def row_by_row(x: Any) -> Any:
     total = 0.0
     for one in x[x > 0]:
@@ -72,6 +80,7 @@ REDUCED: dict[str, Case] = {
     "mean_or_zero": (mean_or_zero, (X,)),
     "largest_or_not": (lambda x: x[x > 1].max() if x[x > 1].size else -x[0], (X,)),
     "of_more": (of_more, (X,)),
+    "part_of_many": (part_of_many, (X, ANY)),
     "row_by_row": (row_by_row, (X,)),
     "while_there_are_more": (while_there_are_more, (X,)),
 }

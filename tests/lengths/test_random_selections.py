@@ -34,6 +34,15 @@ def check(seed: int, backend: str | None) -> None:
             np.testing.assert_allclose(found[part], [one[part] for one in wanted], rtol=1e-8, atol=1e-10)
 
 
+def check_one(seed: int, backend: str) -> None:
+    """One example after the other, by one function."""
+    function, batch = random_function(seed), random_batch(seed)
+    gradient = tm.compile(tm.grad(function, (0, 1)), backend=backend, on_recompile="ignore")
+    for one in zip(*batch, strict=True):
+        for found, wanted in zip(gradient(*one), tm.grad(function, (0, 1))(*one), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)
+
+
 @pytest.mark.parametrize("seed", FAST)
 def test_a_batch_of_a_random_function_is_the_loop(seed: int) -> None:
     check(seed, None)
@@ -44,3 +53,12 @@ def test_a_batch_of_a_random_function_is_the_loop(seed: int) -> None:
 @pytest.mark.parametrize("seed", SLOW)
 def test_a_compiled_batch_of_a_random_function_is_the_loop(seed: int, backend: str) -> None:
     check(seed, backend)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("seed", SLOW)
+def test_a_compiled_derivative_of_a_random_function_is_that_of_its_operations(
+    seed: int, backend: str
+) -> None:
+    check_one(seed, backend)
