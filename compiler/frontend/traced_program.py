@@ -123,6 +123,7 @@ def _traced(
     repeats: bool = False,
     varying: frozenset[int] = frozenset(),
     lent: tuple[Array, ...] = (),
+    is_ahead: bool = False,
 ) -> Program:
     """Record ``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`.
 
@@ -131,6 +132,8 @@ def _traced(
     that are not kept check. A branch or the body of a loop `may_not_run`. A body `repeats`: an array from outside that
     it writes to has other values in later iterations. `varying` are the ids of memory that is known to change so. The
     function sees traced arrays instead of the NumPy arrays that are `lent`.
+    A program that is made ahead of its calls, `is_ahead`, finds out the lengths that Python numbers among the arguments
+    give.
     """
     conversions = dict[Conversion, None]()
     meeting = MET.set(conversions) if MET.get() is None else None
@@ -147,6 +150,7 @@ def _traced(
                 check_bounds=check_bounds,
                 may_not_run=may_not_run,
                 varying=varying,
+                is_ahead=is_ahead,
             )
             outermost = record.outermost()
             before, borrowed = frozenset(outermost.adopted), len(outermost.borrowed)
@@ -317,7 +321,7 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
             storage.argument = leaf.flags
             if hand is not None:
                 record.arguments_at_hand[storage.value] = hand[number]
-            if leaf.weak is not None:
+            if leaf.weak is not None and not record.is_ahead:
                 record.numbers[storage.value] = number
             array = TracedArray(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak)
             if leaf.identity is not None:

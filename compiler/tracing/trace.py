@@ -119,6 +119,7 @@ class Trace(Builder):
         check_bounds: bool | None = None,
         may_not_run: bool = False,
         varying: frozenset[int] = frozenset(),
+        is_ahead: bool = False,
     ) -> None:
         super().__init__()
         self.name = name
@@ -141,6 +142,8 @@ class Trace(Builder):
         """The captured objects, which are the inputs after the arguments."""
         self.ends: dict[Value, tuple[Any, Any]] = {}
         """The ranges of values, both ends included. Some do not follow from the calls; the others are cached."""
+        self.is_ahead = is_ahead
+        """Whether no other program will be made for other numbers."""
         self.numbers: dict[Value, int] = {}
         """For each input that is a Python number, its leaf among the arguments."""
         self.frozen: list[Array] = []

@@ -135,6 +135,7 @@ def export(
             signature.tree,
             entering,
             is_kept=True,
+            is_ahead=True,
             convert=options.convert,
             check_bounds=options.check_bounds,
             checks=checks and options.checks,

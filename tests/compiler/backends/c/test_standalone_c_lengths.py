@@ -156,3 +156,23 @@ def test_a_length_that_must_be_a_certain_one_is_refused_by_name() -> None:
 
     with pytest.raises(UndecidedDimError, match="whether n_1 == min"):
         tm.export(padded, "x: f64[7]")
+
+
+def test_python_ints_give_lengths_and_iterations(tmp_path: Path) -> None:
+    def stepped(x: Any, n: int) -> Any:
+        y = np.zeros(n)
+        total = x
+        for i in range(n):
+            total = total * 0.5 + i
+            y[i] = total.sum()
+        return y, total
+
+    artifact = tm.export(stepped, "x: f64[3]", "n: int")
+    path = artifact.save(tmp_path / "files", format="c")
+    library = loaded({file.name: file.read_text() for file in path.iterdir()}, tmp_path, FLAGS)
+    x, function = np.arange(3.0), artifact.function()
+    for n in (0, 1, 5):
+        wanted = stepped(x, n)
+        for found in (library(x, n, **dict.fromkeys(library.sizes, 5))[:2], function(x, n)):
+            for ours, theirs in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(ours, theirs, rtol=1e-14)
