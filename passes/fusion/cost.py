@@ -72,6 +72,9 @@ cache."""
 LARGEST: Final = 256
 """More calls in one loop do not help: the compiler runs out of registers and takes too long."""
 
+MOST_PARTS: Final = 64
+"""More writes to parts of one array do not share a kernel: each is a branch within the branch of the one before."""
+
 STAGES: Final = 4
 """More consecutive sums over all elements, each depending on the one before, do not share a kernel, because each
 recomputes its operands."""

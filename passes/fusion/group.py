@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ...compiler.analysis.fusible_ops import is_elementwise
 from ...compiler.ir import Call, Value
 from ...compiler.op import is_view
-from .cost import LARGEST, SHARED_STAGES, STAGES, Costs, is_number, operations
+from .cost import LARGEST, MOST_PARTS, SHARED_STAGES, STAGES, Costs, is_number, operations
 from .reasons import Reason, Refusal
 from .shared_axes import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
 
@@ -127,6 +127,8 @@ class Group:
         """How `call`, which other calls of the group use, can join it. If it is to be stored, it becomes a further
         result."""
         if len(self.calls) >= LARGEST:
+            return Refusal(Reason.TOO_LARGE, len(self.calls) + 1)
+        if call.op in _PARTWISE and sum(one.op in _PARTWISE for one in self.calls) >= MOST_PARTS:
             return Refusal(Reason.TOO_LARGE, len(self.calls) + 1)
         (output,) = call.outputs
         costs = self.costs

@@ -143,3 +143,22 @@ def test_these_loops_batch_and_differentiate() -> None:
     rows = np.array([0.1, 1.0, 3.0, 7.0])
     np.testing.assert_allclose(tm.vmap(function)(rows), [function(x) for x in rows])
     np.testing.assert_allclose([tm.grad(function)(x) for x in rows], [6.0, 6.0, 2.0, 1.0])
+
+
+def fills_a_table(x: Any) -> Any:
+    table = np.zeros(len(x))
+    for i in range(len(x)):
+        table[i] = i
+    return x + table, table[: int(table[3])]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("size", [250, 300])
+def test_a_long_loop_fills_a_table_with_numbers(size: int, backend: str, c_toolchain: object) -> None:
+    x = np.ones(size)
+    for found, expected in zip(tm.compile(fills_a_table, backend=backend)(x), fills_a_table(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_very_long_loop_that_fills_a_table_is_traced_once() -> None:
+    assert len(tm.compile(fills_a_table).lower(np.ones(3000)).optimised.calls) < 50

@@ -73,7 +73,8 @@ def known_loop(
     if iterations.rows and loop.memory.needs_views(loop.rows, iterations.rows, step):
         return known_loop(where, site, names, iteration, iterations.indexed(), has_jumped, watch)
     are_sizes_known = not isinstance(iterations.length, SymbolicSize)
-    if (are_sizes_known or any(loop.carry.weak)) and not loop.depends_on_inputs(step, iterations.rows):
+    computes_numbers = any(loop.carry.weak) or (are_sizes_known and not is_very_long(iterations.length))
+    if computes_numbers and not loop.depends_on_inputs(step, iterations.rows):
         raise RunsInPythonError("it computes numbers that Python knows in each iteration")
     if may_outgrow(step.program.graph, _whole_numbers(loop, step), iterations.length):
         raise RunsInPythonError("it computes Python ints that may exceed 64 bits")
