@@ -123,9 +123,9 @@ class Group:
         group._enter(call, {nest: Place(rank(output), {LOOPS: nest.size})})
         return group
 
-    def fit(self, call: Call, *, store: bool) -> Fit | Refusal:
+    def fit(self, call: Call, *, store: bool, once: bool = False) -> Fit | Refusal:
         """How `call`, which other calls of the group use, can join it. If it is to be stored, it becomes a further
-        result."""
+        result. With `once`, no element of its result is computed twice."""
         if len(self.calls) >= LARGEST:
             return Refusal(Reason.TOO_LARGE, len(self.calls) + 1)
         if call.op in _PARTWISE and sum(one.op in _PARTWISE for one in self.calls) >= MOST_PARTS:
@@ -136,6 +136,8 @@ class Group:
             return Refusal(Reason.REGISTERS, registers)
         places = self._places(output)
         misplaced = [place for place in places.values() if place.aligned < rank(output)]
+        if once and rank(output) and (misplaced or not self._is_read_once(output)):
+            return Refusal(Reason.CHOSEN, output.type.size)
         if store and (refusal := self._refuse_storing(call, misplaced)):
             return refusal
         if is_reduction(call) and not (misplaced and _is_written_out(call)):
@@ -228,6 +230,16 @@ class Group:
         # A value that depends only on outer loops is computed there, once for each of its elements.
         axes, once = rank(value), {LOOPS: value.type.size}
         return {nest: at if at.aligned < axes else Place(axes, once) for nest, at in places.items()}
+
+    def _is_read_once(self, value: Value) -> bool:
+        """Whether the calls of the group need each element of a value in one loop and by one index."""
+        found = {
+            (nest, self._index(call, place, index))
+            for call, place in self.reads[value]
+            for nest, at in self.operands[call].items()
+            for index in at.ways
+        }
+        return len(found) <= 1
 
     def _index(self, call: Call, place: int, index: int) -> int:
         """The index with which a call reads its operand if `index` reads its result."""

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from ...compiler.ir import Call, Graph, Value
 from ...compiler.op import is_view
+from .computed_once import computed_once
 from .cost import Costs, is_number, operations
 from .group import Fit, Group
 from .reasons import Reason, Refusal
@@ -90,6 +91,8 @@ class _Planner:
         """The time of the call that is being placed."""
         self.next_step: float = inf
         """When the next call runs that is in no kernel and is not a view."""
+        self.once = computed_once(graph, costs)
+        """Values of which there must not be two copies."""
         self.again: dict[Value, float] = {}
         """For values that several kernels compute: the operations per element of the value and of the result it is
         computed for."""
@@ -127,6 +130,10 @@ class _Planner:
         if len(groups) == 1:
             return self._try(call, groups[0])
         if any(group.is_view for group in groups):
+            return False
+        if value in self.once:
+            refusal = Refusal(Reason.CHOSEN, value.type.size)
+            self.plan.refusals.update({(value, group): refusal for group in groups})
             return False
         fits: dict[Group, Fit] = {}
         for group in groups:
@@ -202,7 +209,7 @@ class _Planner:
         growth = self._held_until(group.time, call) - call.outputs[0].type.nbytes
         if growth > self.costs.held and not is_view(call):
             return Refusal(Reason.MEMORY, growth)
-        return group.fit(call, store=store)
+        return group.fit(call, store=store, once=call.outputs[0] in self.once)
 
     def _held_until(self, end: float, call: Call) -> int:
         """The bytes of operands that could be freed now if a later kernel did not need them for this call."""

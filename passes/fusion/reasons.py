@@ -44,6 +44,10 @@ class Reason(Enum):
     """How many registers, of four bytes, for each element."""
     NUMBERS = "single numbers are computed faster without a kernel: {0} operations"
     """How many additions take as long as all connected calls."""
+    CHOSEN = (
+        "a maximum or a comparison needs every copy of it equal to the bit: {0} elements are computed once"
+    )
+    """How many elements the result has."""
     VIEW = "it is a view, which costs nothing where it is: {0} elements"
     """How many elements the view has."""
 

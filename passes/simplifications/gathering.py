@@ -1,6 +1,7 @@
 """Gather a few elements before computing with them: the others need not be computed or stored."""
 
 from ...compiler.analysis.fusible_ops import is_elementwise
+from ...compiler.analysis.rounding import is_rounded_by_loop
 from ...compiler.builder import bind
 from ...compiler.ir import Value
 from ...compiler.params import ints_param
@@ -14,8 +15,8 @@ FEW = 16
 
 @rule("gather of f(x, y) → f(gather of x, gather of y)", "gather")
 def _gather_first(site: Site) -> Value | None:
-    """If nothing else needs f(x, y), or if few elements are read and x and y are not results of such calls
-    themselves.
+    """If nothing else needs f(x, y). Or if few elements are read, x and y are not results of such calls themselves, and
+    an element that is computed once more is the same to the bit.
 
     If an operand is repeated along an axis, its only entry is the nearest one to every index.
     """
@@ -26,8 +27,10 @@ def _gather_first(site: Site) -> Value | None:
     if site.used_once(x):
         if typical(site.type.size) >= typical(x.type.size):
             return None
-    elif FEW * typical(site.type.size) > typical(x.type.size) or any(
-        _is_computed(site, value) for value in inner.inputs
+    elif (
+        FEW * typical(site.type.size) > typical(x.type.size)
+        or is_rounded_by_loop(inner)
+        or any(_is_computed(site, value) for value in inner.inputs)
     ):
         return None
 
