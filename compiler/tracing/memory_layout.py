@@ -325,8 +325,9 @@ def are_in_columns(shape: Shape, operands: Sequence[Layout]) -> bool:
     Without conversions, NumPy then loops over all elements at once and allocates the result in F order. Its iterator
     would place the axes of a single entry differently.
     """
-    if not any(is_known(dim == 1) for dim in shape) or any(layout.is_row_major for layout in operands):
-        return False
+    long = [dim for dim in shape if not is_known(dim == 1)]
+    if not 2 <= len(long) < len(shape) or any(layout.is_row_major for layout in operands):
+        return False  # along a single axis, both orders are the same
     return all(same_shape(layout.shape, shape) for layout in operands) and all(
         layout.is_contiguous("F") and not layout.is_contiguous("C") for layout in operands
     )
