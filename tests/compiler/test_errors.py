@@ -33,7 +33,8 @@ def never_called(names: set[str]) -> set[str]:
 
 
 def classes_in(module: ModuleType) -> list[Any]:
-    return [found for found in vars(module).values() if getattr(found, "__module__", "") == module.__name__]
+    own = [found for found in vars(module).values() if getattr(found, "__module__", "") == module.__name__]
+    return [found for found in own if isinstance(found, type)]
 
 
 def test_codes_are_unique() -> None:

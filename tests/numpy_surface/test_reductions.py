@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from numpy_surface.differential import check, check_both_raise, run_traced
+from numpy_surface.differential import check, check_both_raise
 from samples.grouping import in_groups, quick_first
 from samples.numpy_math import TOLERANCE, Use, X, cases
-from tracemill.compiler.errors import ConcretizationError
 
 GRID = X["f64"]
 
@@ -88,9 +87,11 @@ def test_a_quantile_may_be_traced() -> None:
     check(lambda x, q: np.quantile(x, q, axis=0), GRID.astype(np.float32), 0.25, rtol=1e-6)
 
 
-def test_a_number_of_bins_that_depends_on_values_is_an_error_with_a_hint() -> None:
-    with pytest.raises(ConcretizationError, match="give a number"):
-        run_traced(lambda x: np.histogram(x, "auto"), GRID)
+def test_the_number_of_bins_may_depend_on_values() -> None:
+    for values in (GRID, GRID**2, GRID[:1]):
+        found = tm.compile(lambda x: np.histogram(x, "auto"), backend="numpy", on_recompile="ignore")(values)
+        for ours, numpys in zip(found, np.histogram(values, "auto"), strict=True):
+            np.testing.assert_allclose(ours, numpys, rtol=1e-13)
 
 
 def test_counting_works_on_values_that_are_known() -> None:
