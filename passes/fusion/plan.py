@@ -131,10 +131,6 @@ class _Planner:
             return self._try(call, groups[0])
         if any(group.is_view for group in groups):
             return False
-        if value in self.once:
-            refusal = Refusal(Reason.CHOSEN, value.type.size)
-            self.plan.refusals.update({(value, group): refusal for group in groups})
-            return False
         fits: dict[Group, Fit] = {}
         for group in groups:
             fit = self._fit(call, group, store=False)
@@ -142,7 +138,7 @@ class _Planner:
                 self.plan.refusals[value, group] = fit
                 return False
             fits[group] = fit
-        refusal = None if value in self.always else self._refuse_again(call, groups)
+        refusal = self._refuse_again(call, groups)
         if refusal is not None:
             self.plan.refusals.update({(value, group): refusal for group in groups})
             return False
@@ -151,8 +147,12 @@ class _Planner:
         return True
 
     def _refuse_again(self, call: Call, groups: Sequence[Group]) -> Refusal | None:
-        """Whether computing a result in each of these kernels costs more than storing it and reading it again."""
+        """Why not to compute a result in each of these kernels: it must not differ, or storing it costs less."""
         (value,) = call.outputs
+        if value in self.once:
+            return Refusal(Reason.CHOSEN, value.type.size)
+        if value in self.always:
+            return None
         read = [_bytes_to_read(call, group) for group in groups]
         stored = read[0] + len(groups) * value.type.nbytes  # written once, read by all but the first
         if sum(read) > stored + self.costs.again:

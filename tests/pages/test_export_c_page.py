@@ -41,7 +41,7 @@ def function_in(folder: Path, file: str, name: str) -> Any:
     return getattr(module, name)
 
 
-PROGRAMS = {
+PROGRAMS: dict[str, tuple[str, str, tuple[str, ...], dict[str, Any]]] = {
     "spiking": (
         "spikes.py",
         "spikes",
