@@ -178,7 +178,7 @@ def _of_expressions(nodes: Sequence[Any]) -> Facts:
             bound.add(name)
         for field in FIELDS[kind]:
             value = getattr(node, field, None)
-            if value.__class__ is list:
+            if type(value) is list:
                 found += filter(None, value)
             elif value is not None:
                 found.append(value)

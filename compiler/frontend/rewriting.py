@@ -346,7 +346,7 @@ class Rewriter:
         new = shallow(node)
         for name in fields:
             value = getattr(node, name, None)
-            if value.__class__ is not list:
+            if type(value) is not list:
                 if value is not None:
                     setattr(new, name, self._part_of(value))
             elif value and isinstance(value[0], ast.stmt):

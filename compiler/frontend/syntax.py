@@ -51,7 +51,7 @@ def children(node: ast.AST) -> list[Any]:
     found: list[Any] = []
     for name in FIELDS[node.__class__]:
         value = getattr(node, name, None)
-        if value.__class__ is list:
+        if type(value) is list:
             found += filter(None, value)
         elif value is not None:
             found.append(value)
@@ -68,7 +68,7 @@ def walk(*nodes: ast.AST) -> list[Any]:
     for node in found:  # which grows
         for name in FIELDS[node.__class__]:
             value = getattr(node, name, None)
-            if value.__class__ is list:
+            if type(value) is list:
                 found += filter(None, value)
             elif value is not None:
                 found.append(value)
@@ -89,7 +89,7 @@ def copied(node: N) -> N:
     new = shallow(node)
     for name in FIELDS[node.__class__]:
         value = getattr(node, name, None)
-        if value.__class__ is list:
+        if type(value) is list:
             setattr(new, name, [None if one is None else copied(one) for one in value])
         elif value is not None:
             setattr(new, name, copied(value))
