@@ -1,5 +1,6 @@
 """Tracing a user's function: from a Python call to a `Program`."""
 
+import gc
 import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
@@ -367,6 +368,16 @@ def _refuse_hidden_arrays(leaf: Any) -> None:
             )
 
 
+def _made_inside(record: Trace) -> list[int]:
+    """The numbers of the captured arrays that the function wrote to and that it made itself."""
+    written = [i for i in range(len(record.captured)) if record.storage_behind(i).version]
+    found = list(filter(record.is_made_inside, written))
+    if len(found) < len(written) and record.parent is None:
+        gc.collect()  # what traced a loop holds the variables of the function in a cycle
+        found = list(filter(record.is_made_inside, written))
+    return found
+
+
 def _finish(
     record: Trace,
     arguments: tuple[Argument, ...],
@@ -379,11 +390,7 @@ def _finish(
     _refuse_overlapping_writes(record)
     record.keep_what_was_captured()
     storages = [x._storage for x in filled if is_traced(x)]
-    passing = {
-        len(storages) + i
-        for i in range(len(record.captured))
-        if record.storage_behind(i).version and record.is_made_inside(i)
-    }
+    passing = {len(storages) + i for i in _made_inside(record)}
     storages += [record.storage_behind(i) for i in range(len(record.captured))]
     mutated: list[tuple[int, int]] = []
     written: set[int] = set()

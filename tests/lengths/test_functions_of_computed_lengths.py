@@ -230,11 +230,11 @@ def check(function: Callable[..., Any], inputs: tuple[tuple[Any, ...], ...], bac
 
 
 def on_both_backends(names: Iterable[str]) -> list[Any]:
-    """The names on NumPy, of which every second is quick, and every third on C."""
+    """The names on NumPy, of which every second is quick, and every fifth on C."""
     slow = [pytest.mark.slow]
     return [
         *(pytest.param(name, "numpy", marks=slow if n % 2 else []) for n, name in enumerate(names)),
-        *(pytest.param(name, "c", marks=slow) for name in list(names)[::3]),
+        *(pytest.param(name, "c", marks=slow) for name in list(names)[::5]),
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 import tracemill as tm
 from lengths.random_selections import random_batch, random_function
 
-FAST, SLOW = range(4), range(4, 24)
+FAST, SLOW = range(4), range(4, 12)
 
 
 @pytest.fixture(autouse=True)

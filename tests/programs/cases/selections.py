@@ -156,7 +156,6 @@ PROGRAMS = (
         uses=("continue", "mask", "int argument"),
         in_dims=(0, 0, None),
         gradient=(1,),
-        refused_batched="UndecidedDimError",
     ),
     Program(
         sessions,

@@ -27,7 +27,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "at_the_largest": lambda s: s[np.argmax(s)] == s,
     "among_sums": lambda s: (r := np.sum(s.reshape(-1, 2), 1)) == r.max(),
 }
-SIZES = (2, 6, 10, 14, 34, 100)
+SIZES = (2, 6, 14, 100)
 
 
 def drawn(size: int) -> Any:
@@ -35,9 +35,10 @@ def drawn(size: int) -> Any:
 
 
 @pytest.mark.sampled(every=5)
-@pytest.mark.parametrize("is_dynamic", [True, False])
 @pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("rounded", ROUNDED)
+@pytest.mark.parametrize(
+    ("rounded", "is_dynamic"), [("sin", False), ("sin", True), ("power", True), ("hypot", True)]
+)
 def test_what_is_compared_with_itself_is_equal(rounded: str, asked: str, is_dynamic: bool) -> None:
     def function(x: Any) -> Any:
         return ASKED[asked](ROUNDED[rounded](x))

@@ -63,7 +63,8 @@ def assert_right(
     before = [array.copy() for array in arrays]
     expected = evaluate(fix_sizes(graph, sizes), *arrays)
     for _ in range(2):
-        for ours, theirs in zip(function(*arrays), expected, strict=True):
+        found = function(*arrays)[: len(expected)]  # without what checks have found
+        for ours, theirs in zip(found, expected, strict=True):
             assert_close(ours, theirs)
     for array, same in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, same)
