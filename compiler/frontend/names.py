@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from .syntax import FIELDS, children, walk
+from .syntax import children, walk
 
 Names: TypeAlias = frozenset[str]
 
@@ -176,12 +176,7 @@ def _of_expressions(nodes: Sequence[Any]) -> Facts:
             kinds |= _BOUND_TO_PLACE if kind is ast.NamedExpr else _BOUND_TO_PLACE | _SUSPENDS
         elif kind in _NAMED and (name := _bound_name(node)):
             bound.add(name)
-        for field in FIELDS[kind]:
-            value = getattr(node, field, None)
-            if type(value) is list:
-                found += filter(None, value)
-            elif value is not None:
-                found.append(value)
+        found += children(node)
     return Facts(frozenset(used), frozenset(assigned), frozenset(bound), _NONE, tuple(functions), kinds)
 
 

@@ -66,12 +66,7 @@ def walk(*nodes: ast.AST) -> list[Any]:
     """
     found: list[Any] = [*nodes]
     for node in found:  # which grows
-        for name in FIELDS[node.__class__]:
-            value = getattr(node, name, None)
-            if type(value) is list:
-                found += filter(None, value)
-            elif value is not None:
-                found.append(value)
+        found += children(node)
     return found
 
 

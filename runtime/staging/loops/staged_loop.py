@@ -158,7 +158,7 @@ class StagedLoop:
         for key, one in (before | settled.held).items():
             self._add(key, one)
         self.fixed = {name: one for name, one in self.fixed.items() if name in settled.fixed}
-        self.names = {**settled.names, **{name: self.names[name] for name in self.names.keys() & {NUMBER}}}
+        self.names = {**settled.names, NUMBER: self.names[NUMBER]}
         known = dict(
             zip(settled.carry.paths, zip(settled.carry.types, settled.carry.weak, strict=True), strict=True)
         )
