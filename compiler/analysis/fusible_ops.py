@@ -32,6 +32,13 @@ def reduced_axes(call: Call) -> tuple[int, ...]:
     return (int_param(call, "axis"),) if "axis" in call.params else ints_param(call, "axes")
 
 
+def combines_everything(call: Call) -> bool:
+    """Whether a call reduces all axes to one element that is the same in whichever order the elements come."""
+    if call.op not in ("all", "any", "max", "min"):
+        return False
+    return len(reduced_axes(call)) == call.inputs[0].ndim > 0
+
+
 def is_loop_call(call: Call) -> bool:
     """Whether a loop nest can compute the call: kernels contain only such calls."""
     if any(_is_half(value.type.dtype) for value in (*call.inputs, *call.outputs)):

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..affine import ZERO, Affine, Index, Variable, aligned, flattened, of
-from ..analysis.fusible_ops import PLACES, REDUCTIONS, is_elementwise, reduced_axes
+from ..analysis.fusible_ops import PLACES, REDUCTIONS, combines_everything, is_elementwise, reduced_axes
 from ..analysis.op_costs import element_cost
 from ..dtypes import INT64, DType
 from ..errors import InternalError
@@ -85,7 +85,8 @@ class _Lowering(Loops):
         """Where outputs are stored from which others may be computed."""
 
     def nest(self) -> Nest:
-        for value, buffer in zip(self.graph.outputs, self.outputs, strict=True):
+        outputs = zip(self.graph.outputs, self.outputs, strict=True)
+        for value, buffer in sorted(outputs, key=lambda output: self.joins_others(output[0])):
             self.output(value, buffer)
         constants = tuple((b, v) for v, b in self.constants.items() if isinstance(v, Constant))
         return Nest(tuple(self.inputs.values()), tuple(self.outputs), constants, self.root.body())
@@ -394,9 +395,23 @@ class _Lowering(Loops):
             steps.append(self.current.variable)
             self.gather(call, accumulator, index, reduced, extents, None)
 
-        level = self.loops(extents, body)
+        level = self.loops(extents, body, apart=self.axes_of_rows(call))
         self.homes[accumulator.name] = self.current, level
         return accumulator, steps[-1]
+
+    def joins_others(self, value: Value) -> bool:
+        """Whether an output is one element that the loops of other outputs can find in passing: it comes after them."""
+        call = self.makers.get(value)
+        while call is not None and not combines_everything(call) and value.shape == ():
+            call = next((self.makers[x] for x in call.inputs if x in self.makers), None)
+        return call is not None and combines_everything(call)
+
+    def axes_of_rows(self, call: Call) -> int:
+        """How many first axes a reduction goes over in a loop that another output has there."""
+        if self.plain or self.current is not self.root or not combines_everything(call):
+            return 0
+        shape, loops = call.inputs[0].shape, {loop.variable for loop in self.root.at(0).loops}
+        return next((n for n in range(1, len(shape)) if self.variable(math.prod(shape[:n])) in loops), 0)
 
     def is_column(self, index: Index, across: Variable) -> bool:
         """Whether the results for all values of the current loop's variable can be accumulated before that loop."""

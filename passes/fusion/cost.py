@@ -38,6 +38,9 @@ class Costs:
     """Whether a kernel can hold a call."""
     holds_products: bool
     """Whether a kernel can hold a matrix product and compute with each of its elements."""
+    combines_in_passing: bool
+    """Whether the loops of a kernel can also find whether any of the elements they read is true, or the largest one,
+    although they run over rows."""
     goes_over_rows_once: Callable[[Graph], bool] | None
     """Whether the kernel of this graph computes rows and accumulates over all of them in one pass; None if kernels
     cannot."""
@@ -64,6 +67,7 @@ CPU: Final = Costs(
     registers=1 << 20,
     can_compute=is_loop_call,
     holds_products=False,
+    combines_in_passing=True,
     goes_over_rows_once=None,
 )
 """For one thread that reads past its caches. Kernels are C loops, and values that do not fit into registers are in a

@@ -19,6 +19,7 @@ GPU: Final = Costs(
     registers=OF_A_THREAD,
     can_compute=can_compute,
     holds_products=True,
+    combines_in_passing=False,
     goes_over_rows_once=goes_over_rows_once,
 )
 """For a large GPU as a whole: memory is slow compared with arithmetic, and a launch takes as long as reading 10 MB.

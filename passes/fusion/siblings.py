@@ -2,7 +2,7 @@
 
 from math import prod
 
-from ...compiler.analysis.fusible_ops import reduced_axes
+from ...compiler.analysis.fusible_ops import combines_everything, reduced_axes
 from ...compiler.ir import Call, Shape, Value, called
 from .cost import LARGEST
 from .group import Group, registers_of, size_of
@@ -142,12 +142,20 @@ def _fit_together(first: Group, second: Group) -> bool:
         return False
     if first.work + second.work <= first.costs.small:
         return True
+    if first.costs.combines_in_passing and (_combines_everything(first) or _combines_everything(second)):
+        return True
     shapes = [counted(value.shape) for value in (*first.stored, *second.stored)]
     if axes != other_axes:
         return False
     if all(shape == shapes[0] for shape in shapes):
         return True
     return prod(common_prefix(shapes)) >= first.costs.parallel
+
+
+def _combines_everything(group: Group) -> bool:
+    """Whether a kernel combines all elements to one, with the same result in any order: then it can do so in the
+    loops of another kernel, whichever they are."""
+    return combines_everything(group.largest) and all(value.type.size == 1 for value in group.stored)
 
 
 def _space(group: Group) -> tuple[Shape, tuple[int, ...]]:

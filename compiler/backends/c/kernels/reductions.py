@@ -83,8 +83,9 @@ def gathering(accumulator: Accumulator, count: int | None = None) -> Gathering:
         return Gathering(parts, None, extreme if accumulator.size is None else None)
     if kind(dtype) == "b":
         op = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(op, op)
-        byte = np.dtype(np.uint8)  # gcc runs no loop on vectors whose variable is a bool
-        return Gathering((Part("", byte, "1" if op == "all" else "0"),), "&" if op == "all" else "|")
+        # gcc runs no loop on vectors whose variable is a bool, and few steps turn comparisons of numbers into this.
+        integer = np.dtype(np.int32 if accumulator.size is None else np.uint8)
+        return Gathering((Part("", integer, "1" if op == "all" else "0"),), "&" if op == "all" else "|")
     if op in ("max", "min"):
         return Gathering((Part("", dtype, _extreme(dtype, op)),), f"tm_{op}" if kind(dtype) == "f" else op)
     initial = c_literal(np.asarray(op == "prod").astype(dtype))
