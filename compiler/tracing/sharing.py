@@ -9,16 +9,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from ..errors import SharedMemoryError
-from ..ir import Location
-from .trace import Storage
+from ..ir import Location, Value
+from ..op import EXPECTS, has_effect
+from .trace import Storage, current_trace
 
 _undo: ContextVar[list[Callable[[], None]] | None] = ContextVar("undo", default=None)
 
 
 @contextmanager
 def undone_if_it_fails() -> Generator[None]:
-    """Within the block, notes about shared memory are undone if it raises an error."""
-    before = _undo.get()
+    """If the block raises an error, what it has recorded has no effect: its writes, errors and prints, and its notes
+    about shared memory, are undone. What it relies on is still checked."""
+    before, trace = _undo.get(), current_trace()
+    recorded = 0 if trace is None else len(trace.calls)
     notes: list[Callable[[], None]] = []
     token = _undo.set(notes)
     try:
@@ -26,11 +29,22 @@ def undone_if_it_fails() -> Generator[None]:
     except BaseException:
         while notes:
             notes.pop()()
+        if trace is not None:
+            trace.calls[recorded:] = [
+                call for call in trace.calls[recorded:] if not has_effect(call) or has_effect(call, EXPECTS)
+            ]
         raise
     finally:
         _undo.reset(token)
         if before is not None:
             before += notes
+
+
+def write(storage: Storage, value: Value) -> None:
+    """Replace the contents of memory."""
+    before, version = storage.value, storage.version
+    storage.write(value)
+    _note(lambda: storage.restore(before, version))
 
 
 def share(one: Storage, other: Storage, statement: str) -> None:

@@ -83,6 +83,7 @@ class Storage:
         self.argument: LayoutQuestion | None = None
         """The flags of the argument with this memory, as far as they are known."""
         self.version = 0
+        """0 if it was never written to. Versions of different contents differ."""
         self.is_input = False
         """Whether it is the memory of an argument of its trace, or represents memory from outside."""
         self.shared_with: list[tuple[Storage, str]] = []
@@ -94,7 +95,11 @@ class Storage:
 
     def write(self, value: Value) -> None:
         self.value = value
-        self.version += 1
+        self.version = next_number()
+
+    def restore(self, value: Value, version: int) -> None:
+        """Undo later writes."""
+        self.value, self.version = value, version
 
 
 class Trace(Builder):

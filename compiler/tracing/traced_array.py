@@ -36,7 +36,7 @@ from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
 from .memory_layout import Layout, elementwise_layout, row_major
 from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
-from .sharing import invalidate_shared
+from .sharing import invalidate_shared, write
 from .size_values import comparison_of_value, ratio_of_value, rounded_quotient, size_of_value
 from .trace import Storage, Trace, array_type, current_trace, require_trace
 from .value_lengths import length_of
@@ -132,7 +132,7 @@ class TracedArray:
         new = broadcast_to(convert(new, self.dtype), self.shape)
         for view, base in zip(reversed(self._views), reversed(bases[:-1]), strict=True):
             new = view.write(base, new)
-        storage.write(new)
+        write(storage, new)
 
     def through(self, *views: View, is_scalar: bool = False) -> "TracedArray":
         """An array that shares this one's memory through `views`. Without any, it is still a view, as ``x[:]``."""

@@ -148,3 +148,31 @@ def swapped_by_a_value(x: Any, least: Any) -> Any:
 def test_memory_that_something_else_sees_is_refused(program: Callable[..., Any]) -> None:
     with pytest.raises(SharedMemoryError):
         tm.compile(program, backend="numpy")(X.copy(), 0.35)
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
+def test_a_branch_that_the_program_cannot_hold_has_neither_written_nor_printed(
+    backend: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The rest of the function is a branch, because of the `return`. It is recorded with its writes before the arrays
+    are found that may be the same; then the program is made for calls in which Python takes the other branch."""
+
+    def swapped(i: int, a: Any, b: Any) -> Any:
+        b = b.copy()
+        if a[0] > a[i % 4]:
+            pass
+        elif i < 0:
+            return a, b
+        print("swapping")
+        b[i % 4] += 1.0
+        a, b = b, a
+        b[1:] *= 0.5
+        return a, b
+
+    mine, theirs = np.arange(4.0), np.arange(4.0)
+    expected = swapped(0, theirs, np.ones(4))
+    said = capfd.readouterr().out
+    found = tm.compile(swapped, backend=backend)(0, mine, np.ones(4))
+    assert capfd.readouterr().out == said == "swapping\n"
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(mine, theirs)
