@@ -14,6 +14,8 @@ from ...compiler.tracing.traced_array import is_traced
 
 _TABLE: Final = 64
 """Containers with more entries than this are not searched for functions."""
+_PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes})
+"""The types of most values, which lead to nothing."""
 STANDARD: Final = os.path.join(os.path.dirname(os.__file__), "")
 INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 """Parts of the names of files of the standard library, and of installed packages."""
@@ -45,6 +47,8 @@ def names_used(function: FunctionType) -> frozenset[str]:
 
 def _reached(value: Any, names: frozenset[str]) -> Iterable[Any]:
     """The objects that code reaches from `value`, where `names` are the names of the attributes that it uses."""
+    if type(value) in _PLAIN:
+        return
     if isinstance(value, Trace) or is_traced(value):  # which lead to everything recorded, and to no function
         return
     wrapped = tuple(_wrapped(value))
@@ -134,9 +138,12 @@ def _is_foreign(file: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def names_of(code: CodeType) -> frozenset[str]:
-    """All names of globals and attributes in a function and in the functions defined inside it."""
+    """All names of globals and attributes in a function and in the functions defined inside it.
+
+    Those that begin with @ are not the user's: pytest makes them for assertions, and all of pytest is behind them.
+    """
     nested = (names_of(one) for one in code.co_consts if isinstance(one, CodeType))
-    return frozenset(code.co_names).union(*nested)
+    return frozenset(name for name in code.co_names if name[0] != "@").union(*nested)
 
 
 def _is_filled(cell: Any) -> bool:

@@ -30,6 +30,7 @@ from numpy import datetime64
 
 import tracemill as tm
 from tracemill.compiler.errors import ClockError, RandomStateError
+from tracemill.runtime.eager.reached_objects import reached_objects
 
 X = np.ones(3)
 DICE = random.Random(3)
@@ -545,3 +546,12 @@ def test_a_working_directory_is_read_anew_when_it_has_changed(
     counted(X)
     monkeypatch.chdir(tmp_path)
     np.testing.assert_array_equal(counted(X), X * len(os.getcwd()))
+
+
+def test_the_search_for_generators_does_not_enter_pytest_behind_an_assertion() -> None:
+    def asserted(x: Any) -> Any:
+        assert x.shape == (3,)
+        return x
+
+    assert "@pytest_ar" in asserted.__code__.co_names, "pytest has not rewritten this assertion"
+    assert len(list(reached_objects([asserted]))) < 100
