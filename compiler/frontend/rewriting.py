@@ -14,7 +14,7 @@ from ..callers.user_code import HOOKS
 from .cells import cells_of
 from .names import Facts
 from .sites import Block, Region, Site, Unit
-from .source import ITEM, Scope
+from .source import ITEM, ITEMS, Scope
 from .syntax import FIELDS, placed, shallow, walk
 
 N = TypeVar("N", bound=ast.AST)
@@ -24,6 +24,8 @@ COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
     ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in",
 }  # fmt: skip
 _FOLDS: Final = frozenset({"sum", "len", "any", "all", "min", "max", "next"})
+_EXHAUSTING: Final = frozenset({"sum", "min", "max", "list", "tuple", "sorted"})
+"""Functions that read a generator to its end."""
 _PLAIN_TESTS: Final = frozenset({"isinstance", "hasattr", "callable", "issubclass"})
 
 
@@ -365,6 +367,15 @@ class Rewriter:
                 args=[(ast.GeneratorExp() | ast.ListComp()) as entries, *rest],
             ) if name in _FOLDS and entries.generators[-1].ifs and not self.is_undelayed([entries]):
                 return self._fold(node, entries, rest)
+            case ast.Call(func=ast.Name(id=name), args=[ast.GeneratorExp() as entries, *rest]) if (
+                name in _EXHAUSTING and self._is_of_all(entries)
+            ):
+                function = self.expression(node.func)
+                listed = placed(hook("listed", *self._made_of(entries), function), entries)
+                rest = [self.expression(one) for one in rest]
+                return ast.Call(
+                    hook("callee", function), [listed, *rest], [*map(self.rebuilt, node.keywords)]
+                )
             case _:
                 pass
         arguments = [self.expression(one) for one in node.args]
@@ -386,6 +397,23 @@ class Rewriter:
         return ast.Call(
             fold, [*given, *map(self.expression, rest)], [self.rebuilt(one) for one in node.keywords]
         )
+
+    def _list(self, node: ast.ListComp) -> ast.expr:
+        """``[x for target in items]``: the hook may trace the entry once, for all items."""
+        return hook("listed", *self._made_of(node)) if self._is_of_all(node) else self.rebuilt(node)
+
+    def _is_of_all(self, node: "ast.GeneratorExp | ast.ListComp") -> bool:
+        """Whether a comprehension has one entry for each item of one iterable."""
+        first, *others = node.generators
+        return not (others or first.ifs or first.is_async or self.is_undelayed([node]))
+
+    def _made_of(self, node: "ast.GeneratorExp | ast.ListComp") -> tuple[ast.expr, ast.expr]:
+        """A function that makes the list of entries for other items, and the items."""
+        first = node.generators[0]
+        loop = self.comprehension(ast.comprehension(first.target, named(ITEMS), [], 0))
+        entries = ast.ListComp(self.expression(node.elt), [loop])
+        items = ast.arguments([], [ast.arg(ITEMS)], None, [], [], None, [])
+        return placed(ast.Lambda(items, placed(entries, node)), node), self.expression(first.iter)
 
     def comprehension(self, node: ast.comprehension) -> ast.comprehension:
         """A `for` of a comprehension, whose `if` must be known while tracing."""
@@ -486,6 +514,7 @@ class Rewriter:
         ast.BoolOp: _bool_op,
         ast.UnaryOp: _not,
         ast.IfExp: _if_exp,
+        ast.ListComp: _list,
         ast.Compare: _compare,
         ast.FormattedValue: _formatted,
         ast.Subscript: _subscript,

@@ -19,6 +19,8 @@ FunctionNode: TypeAlias = "ast.FunctionDef | ast.Lambda"
 
 ITEM = f"{HOOKS}_item"
 """The variable that holds the item of an iteration."""
+ITEMS = f"{HOOKS}_items"
+"""The variable that holds what a comprehension goes over."""
 
 _SEES_VARIABLES = frozenset({"locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"})
 

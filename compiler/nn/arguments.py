@@ -10,8 +10,8 @@ from ..dtypes import dtype_name, is_inexact
 from ..errors import DTypeError, ShapeError
 from ..frontend.leaves import weak_type
 from ..ir import Param
+from ..numpy_surface.ufuncs.eager_ops import apply_op, as_numbers
 from ..symbolic_size import joint_shape, same_shape
-from ..tracing.eager_ops import apply_op, as_numbers
 from ..tracing.traced_array import as_value, is_traced, located, wrap
 
 

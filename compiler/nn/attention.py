@@ -7,8 +7,8 @@ import numpy as np
 
 from ..arguments.option_checks import flag, number
 from ..dtypes import BOOL
+from ..numpy_surface.ufuncs.eager_ops import as_numbers
 from ..symbolic_size import SymbolicSize
-from ..tracing.eager_ops import as_numbers
 from .arguments import call, in_one_dtype
 
 

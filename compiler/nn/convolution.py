@@ -8,7 +8,7 @@ import numpy as np
 from ..arguments.option_checks import whole
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ..nesting import shown
-from ..tracing.eager_ops import apply_op, as_numbers
+from ..numpy_surface.ufuncs.eager_ops import apply_op, as_numbers
 from ..tracing.traced_array import located
 from .arguments import all_traced_or_none
 

@@ -10,8 +10,8 @@ from ..dtypes import Array, is_inexact, is_integer
 from ..errors import ArgumentValueError, DTypeError, OutOfBoundsError
 from ..ir import Constant
 from ..nesting import shown
+from ..numpy_surface.ufuncs.eager_ops import as_numbers
 from ..ops.nn.loss import REDUCTIONS, class_axis
-from ..tracing.eager_ops import as_numbers
 from ..tracing.traced_array import as_value, is_traced
 from .arguments import broadcast, call, in_one_dtype
 

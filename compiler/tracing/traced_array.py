@@ -36,6 +36,7 @@ from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
 from .memory_layout import Layout, elementwise_layout, row_major
 from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
+from .rows import columns_of, stack_of
 from .sharing import invalidate_shared, write
 from .size_values import comparison_of_value, ratio_of_value, rounded_quotient, size_of_value
 from .trace import Storage, Trace, array_type, current_trace, require_trace
@@ -848,9 +849,12 @@ def stack_nested(items: Any) -> Value:
             raise ArgumentTypeError("arrays of Python objects cannot be traced", user_location())
         array_type(array)
         return Constant(array)
-    parts = [as_value(item) for item in items]
+    if (rows := stack_of(items)) is not None:
+        return array_on(*rows).value
+    columns = columns_of(items)
+    parts, axis = [as_value(one) for one in columns or items], 1 if columns else 0
     dtype = np.result_type(*[part.dtype for part in parts])
-    return concatenate([expand_dims(convert(part, dtype), 0) for part in parts], 0)
+    return concatenate([expand_dims(convert(part, dtype), axis) for part in parts], axis)
 
 
 def weak_or_dtype(x: Any, value: Value) -> Any:

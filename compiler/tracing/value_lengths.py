@@ -25,6 +25,8 @@ from ..value_ops import (
     sum_,
     where,
 )
+from .index_progressions import value_range_of
+from .size_values import size_of_value
 from .trace import Trace, current_trace, require_trace
 
 MOST_COMPARED = 64
@@ -51,6 +53,8 @@ def length_at_least_0(count: Value) -> Any:
 
 def computed_slice(start: Any, stop: Any, step: int, size: Any) -> tuple[Value, Any]:
     """Where ``x[start:stop:step]`` begins, and how long it is, along an axis of this size; ends may be values i64[]."""
+    if step == 1 and (length := _length_of_window(start, stop, size)) is not None:
+        return start, length
     low, high = (0, size) if step > 0 else (-1, size - 1)
     default = (low, high) if step > 0 else (high, low)
     first, last = (
@@ -60,6 +64,47 @@ def computed_slice(start: Any, stop: Any, step: int, size: Any) -> tuple[Value, 
     ahead = subtract(last, first) if step > 0 else subtract(first, last)
     count = elementwise("floor_divide", add(ahead, number(abs(step) - 1, INT64)), number(abs(step), INT64))
     return first, length_of(maximum(count, number(0, INT64)), may_be_negative=False)
+
+
+def _length_of_window(start: Any, stop: Any, size: Any) -> Any:
+    """The length of ``x[i : i + 3]``, if it is the same for all values of `i` and none is outside; otherwise None."""
+    if not (isinstance(start, Value) and isinstance(stop, Value)):
+        return None
+    trace = require_trace()
+    first, last = value_range_of(trace, start), value_range_of(trace, stop)
+    if first is None or last is None or not all(map(is_known, (*first[1], *last[1]))):
+        return None
+    if not (is_known(first[0][0] >= 0) and is_known(last[0][1] <= size)):
+        return None
+    terms, length = _terms(trace, stop, 1)
+    for term, factor in _terms(trace, start, -1)[0].items():
+        terms[term] = terms.get(term, 0) + factor
+    length += _terms(trace, start, -1)[1]
+    return length if not any(terms.values()) and is_known(length >= 0) else None
+
+
+def _terms(trace: Trace, value: Value, factor: Any) -> tuple[dict[Value, Any], Any]:
+    """A number as a sum of products of other numbers with known factors, and of a known number."""
+    known = size_of_value(trace, value)
+    if known is not None:
+        return {}, factor * known
+    call = trace.producer(value)
+    if call is None or call.op not in ("add", "subtract", "multiply"):
+        return {value: factor}, 0
+    left, right = call.inputs
+    if call.op == "multiply":
+        sizes = [size_of_value(trace, one) for one in (left, right)]
+        place = next((i for i, one in enumerate(sizes) if one is not None), None)
+        return (
+            ({value: factor}, 0)
+            if place is None
+            else _terms(trace, (right, left)[place], factor * sizes[place])
+        )
+    terms, number = _terms(trace, left, factor)
+    more, other = _terms(trace, right, -factor if call.op == "subtract" else factor)
+    for term, own in more.items():
+        terms[term] = terms.get(term, 0) + own
+    return terms, number + other
 
 
 def _within(end: Any, size: Any, low: Any, high: Any) -> Value:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError
 from ...compiler.nesting import shown
-from ...compiler.tracing.eager_ops import apply_op
+from ...compiler.numpy_surface.ufuncs.eager_ops import apply_op
 from .source import Source
 from .stream import Size
 

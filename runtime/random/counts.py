@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.tracing.eager_ops import apply_op
+from ...compiler.numpy_surface.ufuncs.eager_ops import apply_op
 from ..derivatives.stop_gradient import stop_gradient
 from . import discrete
 from .gammas import standard_gamma

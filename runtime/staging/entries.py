@@ -15,6 +15,7 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, SideEffectError, TracemillError
 from ...compiler.frontend.leaves import NAMESPACE, is_array_like, strongest_type, weak_type
 from ...compiler.tracing.index_checks import check_index, unchecked
+from ...compiler.tracing.rows import rows_of
 from ...compiler.tracing.sharing import share_one_way
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import as_value, is_numpy_array, is_traced, wrap
@@ -115,9 +116,7 @@ def entries_at(entries: Sequence[Any], places: Any, count: int) -> list[Any]:
     """The entries at `count` traced places."""
     if all(map(is_array_like, entries)) and len({np.shape(one) for one in entries}) == 1:
         found = wrap(as_value(list(entries)))[places]
-        rows = [found[number] for number in range(count)]
-        weak = _weak(entries)
-        return rows if weak is None else [as_python_number(one, weak) for one in rows]
+        return rows_of(found[:count], is_scalar=found.ndim == 1, weak=_weak(entries))
     return [entry(entries, places[number]) for number in range(count)]
 
 

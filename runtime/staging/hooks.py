@@ -35,11 +35,11 @@ from ..branching.effects import Watch, is_watched, watching
 from ..branching.one_of import entries_of, is_one_of, place_of
 from ..branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
 from ..branching.python_numbers import is_unknown
-from ..environment import checking
 from .comprehensions import is_kept
 from .expressions import and_, choose, compare, folded, not_, or_
+from .listed import listed
 from .loops.iterations import NUMBER, ROWS, Iterations, StagedRange, Zipped, iterations_of, plainly
-from .loops.unrolling import IterationRaisesError, RunsInPythonError, is_long
+from .loops.unrolling import IterationRaisesError, is_long, raise_own_fault
 from .operators import (
     attribute,
     entered,
@@ -82,6 +82,7 @@ class Hooks:
     choose = staticmethod(choose)
     compare = staticmethod(compare)
     fold = staticmethod(folded)
+    listed = staticmethod(listed)
 
     def __init__(self, unit: Unit, function: FunctionType) -> None:
         self._unit, self._module = unit, function.__globals__
@@ -170,7 +171,7 @@ class Hooks:
         try:
             found = self._staged_while(site, names, only_if_left=True)
         except Exception as error:  # unrolled, it may work, or fail at the right place
-            _raise_own_fault(error)
+            raise_own_fault(error)
             return None
         return self._after(site, found, names)
 
@@ -362,7 +363,7 @@ class Hooks:
         try:
             return self._staged(site, iterations, names)
         except Exception as error:  # unrolled, it may work, or fail at the right place
-            _raise_own_fault(error)
+            raise_own_fault(error)
             return error.message if isinstance(error, TracemillError) else str(error)
 
     @staticmethod
@@ -457,12 +458,6 @@ _MOST_GUARDED: Final = 1000
 _ITERATED = (range, StagedRange, Zipped, np.ndarray)
 
 Conversion.hooks, Conversion.callee = Hooks, staticmethod(callee)
-
-
-def _raise_own_fault(error: Exception) -> None:
-    """With ``TRACEMILL_CHECK``, raise a bug of Tracemill that kept a loop from being traced as one."""
-    if checking() and not isinstance(error, (TracemillError, RunsInPythonError)):
-        raise error
 
 
 def _ask_for_value(test: Any, *, wanted: bool) -> None:

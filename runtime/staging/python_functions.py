@@ -22,8 +22,9 @@ from ...compiler.frontend.reached import reads_attributes
 from ...compiler.symbolic_size import SymbolicSize, is_one
 from ...compiler.told_values import TELLING
 from ...compiler.tracing.registry import CONSTRUCTORS
+from ...compiler.tracing.rows import stack_of
 from ...compiler.tracing.trace import current_trace, require_trace
-from ...compiler.tracing.traced_array import contains_size, contains_traced, is_traced, located
+from ...compiler.tracing.traced_array import array_on, contains_size, contains_traced, is_traced, located
 from ..branching.effects import watch_called, watching
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_python_number, is_unknown, selected
@@ -227,7 +228,7 @@ def _is_bound(x: Any) -> bool:
 
 
 def _zip(*parts: Any, strict: bool = False) -> Any:
-    found = None if strict or not any(map(_is_staged, parts)) else zipped(*parts)
+    found = zipped(*parts, strict=strict) if any(map(_is_staged, parts)) else None
     return zip(*map(plainly, parts), strict=strict) if found is None else found
 
 
@@ -464,6 +465,19 @@ def _prod(given: Any, /, *, start: Any = 1) -> Any:
     return functools.reduce(operator.mul, given, start)
 
 
+def _sum(entries: Any, /, start: Any = 0) -> Any:
+    """``sum``. The rows of one array, as comprehensions over many items make them, are added in their order."""
+    entries = entries if isinstance(entries, (list, tuple)) else list(iterated(entries))
+    rows = stack_of(entries) if len(entries) > _LONGEST_FOLD else None
+    if rows is None:
+        return sum(entries, start)
+    first, others = start + entries[0], array_on(*rows)[1:]
+    dtype = np.result_type(first.dtype, others.dtype)
+    added = np.concatenate([np.expand_dims(first, 0).astype(dtype), others.astype(dtype)])
+    total = np.add.accumulate(added, axis=0, dtype=dtype)[-1]
+    return total if first.weak is None else as_python_number(total, first.weak)
+
+
 _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 _NUMPY_NUMBERS: Final = tuple(np.dtype(code).type for code in "?bhilqBHILQefdFD")
 _COMPARISONS: Final = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -493,6 +507,7 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
         any: _any,
         all: _all,
         pow: _pow,
+        sum: _sum,
         str: _text(str),
         np.datetime64: _datetime64,
         isinstance: _isinstance,

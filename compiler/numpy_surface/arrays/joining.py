@@ -11,9 +11,10 @@ from ...errors import ArgumentTypeError, DTypeError, ShapeError
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...tracing.registry import implements
-from ...tracing.traced_array import TracedArray, as_value, weak_or_dtype, wrap
+from ...tracing.rows import stack_of
+from ...tracing.traced_array import TracedArray, array_on, as_value, weak_or_dtype, wrap
 from ...value_ops import concatenate as concatenate_values
-from ...value_ops import convert
+from ...value_ops import convert, transpose
 from ...value_ops import expand_dims as expand_value
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array, write_out
@@ -56,10 +57,18 @@ def _values(arrays: Any) -> list[Value]:
     return values
 
 
+def _whole(arrays: Any, *axes: int) -> TracedArray | None:
+    """The array of all parts, if they are its rows and have that many axes: with many parts, this is much faster."""
+    rows = stack_of(arrays) if isinstance(arrays, (list, tuple)) and arrays else None
+    return array_on(*rows) if rows is not None and rows[1].ndim - 1 in axes else None
+
+
 @implements(np.concatenate)
 def concatenate(
     arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> TracedArray:
+    if axis == 0 and (whole := _whole(arrays, 1)) is not None:
+        return joined([reshape_value(whole.value, (whole.size,))], 0, out, dtype, casting)
     items = list(arrays)
     values = _values(items)
     if axis is None:
@@ -77,6 +86,8 @@ def concatenate(
 def stack(
     arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> TracedArray:
+    if axis == 0 and isinstance(arrays, (list, tuple)) and arrays and stack_of(arrays) is not None:
+        return joined([as_value(arrays)], 0, out, dtype, casting)
     values = _values(arrays)
     if any(value.shape != values[0].shape for value in values):
         raise ShapeError(f"stack needs arrays of one shape, not {', '.join(str(v.shape) for v in values)}")
@@ -87,12 +98,16 @@ def stack(
 @implements(*(getattr(np, name) for name in ("vstack", "row_stack") if hasattr(np, name)))
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> TracedArray:
     """Rows on top of each other."""
+    if (whole := _whole(tup, 1)) is not None:
+        return _in_numpys_order([whole], 0, dtype=dtype, casting=casting)
     return _in_numpys_order([np.atleast_2d(as_array(x)) for x in tup], 0, dtype=dtype, casting=casting)
 
 
 @implements(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> TracedArray:
     """Columns next to each other; one-dimensional arrays end to end."""
+    if (whole := _whole(tup, 0, 1)) is not None:
+        return joined([reshape_value(whole.value, (whole.size,))], 0, None, dtype, casting)
     parts = [np.atleast_1d(as_array(x)) for x in tup]
     return _in_numpys_order(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
@@ -106,6 +121,8 @@ def dstack(tup: Any) -> TracedArray:
 @implements(np.column_stack)
 def column_stack(tup: Any) -> TracedArray:
     """One-dimensional arrays as columns, matrices as they are."""
+    if (whole := _whole(tup, 1)) is not None:
+        return new_array(transpose(whole.value, (1, 0)))
     parts = map(as_array, tup)
     return _in_numpys_order([part if part.ndim >= 2 else np.atleast_2d(part).T for part in parts], 1)
 

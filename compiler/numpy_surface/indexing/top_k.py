@@ -7,8 +7,8 @@ from ...arguments.axes import normalize_axis
 from ...errors import ArgumentTypeError
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize
-from ...tracing.eager_ops import apply_op, as_numbers
 from ...tracing.traced_array import located
+from ..ufuncs.eager_ops import apply_op, as_numbers
 
 
 def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:

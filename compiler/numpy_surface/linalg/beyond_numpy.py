@@ -12,8 +12,8 @@ from ...dtypes import is_inexact
 from ...errors import ArgumentValueError, MatrixShapeError
 from ...nesting import shown
 from ...ops.linalg.matrix_stacks import joint_lead, solve_broadcast
-from ...tracing.eager_ops import apply_op
 from ...tracing.traced_array import as_value, is_traced, wrap
+from ..ufuncs.eager_ops import apply_op
 
 __all__ = ["cho_solve", "expm", "lu", "solve_triangular"]
 

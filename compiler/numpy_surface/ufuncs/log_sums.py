@@ -12,9 +12,9 @@ import numpy as np
 from ...arguments.axes import axes_or_all
 from ...builder import bind
 from ...dtypes import is_inexact
-from ...tracing.eager_ops import as_numbers
 from ...tracing.registry import stands_in_for
 from ...tracing.traced_array import as_value, wrap
+from .eager_ops import as_numbers
 
 _LARGEST_EXPONENT = {"float16": 10.0, "float64": 700.0, "complex128": 700.0}
 """By dtype: e to this power is finite. 80 for the others, which have the exponents of f32."""

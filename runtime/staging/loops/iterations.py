@@ -126,20 +126,22 @@ def range_of(numbers: Any) -> tuple[Any, Any] | None:
     return found[0] if found is not None and all(map(is_known, found[1])) else None
 
 
-def zipped(*parts: Any) -> Zipped | None:
-    """``zip``, if a loop over it can be traced."""
+def zipped(*parts: Any, strict: bool = False) -> Zipped | None:
+    """``zip``, if a loop over it can be traced. With `strict`, Python raises the error for different lengths."""
     found = [iterations_of(part) for part in parts]
     known = [one for one in found if one is not None]
     if not parts or len(known) < len(parts) or not all(type(one.length) is int for one in known):
         return None
     length = min(one.length for one in known)
+    if strict and any(one.length != length for one in known):
+        return None
 
     def item(number: Any, rows: list[Any]) -> tuple[Any, ...]:
         following = iter(rows)
         return tuple(one.item(number, [next(following) for _ in one.rows]) for one in known)
 
     iterations = Iterations(length, item, tuple(array[:length] for one in known for array in one.rows))
-    return Zipped(lambda: zip(*map(plainly, parts), strict=False), iterations)
+    return Zipped(lambda: zip(*map(plainly, parts), strict=strict), iterations)
 
 
 def enumerated(part: Any, start: int = 0) -> Zipped | None:

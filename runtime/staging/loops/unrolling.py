@@ -2,9 +2,11 @@
 
 from typing import Any, Final
 
+from ....compiler.errors import TracemillError
 from ....compiler.frontend.sites import Site
 from ....compiler.symbolic_size import SymbolicSize
 from ....compiler.tracing.trace import require_trace
+from ...environment import checking
 
 HEAVY: Final = 32
 """A loop that contains loops or branches becomes a loop of the program if its iterations weigh this much together."""
@@ -31,3 +33,9 @@ def is_long(site: Site, length: Any) -> bool:
 def is_very_long(length: Any) -> bool:
     """Whether the unrolled loop would be too long."""
     return isinstance(length, SymbolicSize) or bool(length >= VERY_LONG)
+
+
+def raise_own_fault(error: Exception) -> None:
+    """With ``TRACEMILL_CHECK``, raise a bug of Tracemill that kept a loop from being traced as one."""
+    if checking() and not isinstance(error, (TracemillError, RunsInPythonError)):
+        raise error

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from ..builder import as_tuple, bind_all
-from ..callers.user_code import user_location
-from ..dtypes import is_supported
-from ..errors import DTypeError
-from ..nesting import shown
-from ..op import lookup
-from .trace import array_type
-from .traced_array import array_from, as_value, contains_traced, is_traced, wrap
+from ...builder import as_tuple, bind_all
+from ...callers.user_code import user_location
+from ...dtypes import is_supported
+from ...errors import DTypeError
+from ...nesting import shown
+from ...op import lookup
+from ...tracing.trace import array_type
+from ...tracing.traced_array import array_from, as_value, contains_traced, is_traced, wrap
 
 
 def as_numbers(x: Any) -> Any:

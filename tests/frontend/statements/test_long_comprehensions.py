@@ -1,0 +1,240 @@
+"""Comprehensions over many items, whose entry is traced once, and windows at counters: what Python computes."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.runtime.machine.toolchain import Toolchain
+
+COUNT = 300
+FEW = 60
+"""More calls in a graph say that it was written out."""
+
+
+def chosen_ways(x: Any) -> Any:
+    return np.array([v * 2 if v > 0 else -v for v in x])
+
+
+def running(x: Any) -> Any:
+    items = [(v, v * v) for v in x]
+    return items[0][1] + items[-1][0], len(items)
+
+
+def whole_numbers(x: Any) -> Any:
+    return np.array([int(v > 0) for v in x]).sum(), sum([v > 0 for v in x])
+
+
+def python_floats(x: Any) -> Any:
+    numbers = [float(v) for v in x]
+    return numbers[3] + numbers[-1] * 2, sum(numbers, start=2.5)
+
+
+def windows(x: Any) -> Any:
+    return np.concatenate([x[i : i + 2] * 3 for i in range(len(x) - 1)])
+
+
+def centred_windows(x: Any) -> Any:
+    return np.array([x[i - 1 : 2 + i].mean() for i in range(1, len(x) - 1)])
+
+
+def moving_sums(x: Any) -> Any:
+    out = np.zeros(len(x) - 2)
+    for i in range(len(x) - 2):
+        out[i] = x[i : i + 3].sum()
+    return out
+
+
+def written_windows(x: Any) -> Any:
+    y = x.copy()
+    for i in range(len(x) - 3):
+        y[i + 1 : i + 4] += y[i : i + 3] * 0.1
+    return y
+
+
+SMOOTH: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda x: np.array([v * 2 for v in x]),
+    "numbers": lambda x: np.array([x[i] * i for i in range(len(x))]),
+    "sum of a generator": lambda x: sum(v * 2 for v in x),
+    "sum of a list": lambda x: sum([v * x[0] for v in x]),
+    "greatest": lambda x: max(v * 2 for v in x),
+    "zip": lambda x: np.array([v + w for v, w in zip(x, x[::-1], strict=True)]),
+    "enumerate": lambda x: np.array([i * v for i, v in enumerate(x)]),
+    "flat": lambda x: np.array([v + 1 for v in x.reshape(-1, 3).flat]),
+    "lists": lambda x: np.array([[v, v + 1] for v in x]),
+    "lists of lists": lambda x: np.array([[[v, 1.0], [2.0, v]] for v in x]),
+    "arrays": lambda x: np.stack([v * np.ones(3) for v in x]),
+    "columns": lambda x: np.column_stack([v * np.arange(3.0) for v in x]),
+    "on top": lambda x: np.vstack([x[:3] * v for v in x]),
+    "side by side": lambda x: np.hstack([v + 1 for v in x]),
+    "nested": lambda x: np.array([[a * b for a in x[:5]] for b in x]),
+    "all pairs": lambda x: np.array([np.sum(np.abs(x - v)) for v in x]),
+    "math": lambda x: np.array([math.sin(v) for v in x]),
+    "mean": lambda x: np.mean([v**2 for v in x]),
+    "one entry": lambda x: [v * 2 for v in x][5],
+    "sorted": lambda x: sorted(v * 1 for v in x)[3],
+    "listed": lambda x: np.asarray(list(v + 1 for v in x)),  # noqa: C400
+    "the items": lambda x: np.array([v for v in x]),  # noqa: C416
+    "chosen ways": chosen_ways,
+    "running": running,
+    "python's floats": python_floats,
+    "windows": windows,
+    "centred windows": centred_windows,
+    "moving sums": moving_sums,
+    "written windows": written_windows,
+}
+FUNCTIONS = SMOOTH | {"whole numbers": whole_numbers}
+
+
+def numbers(count: int = COUNT) -> Any:
+    return np.random.default_rng(0).normal(size=count)
+
+
+def parts(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    for one, wanted in zip(parts(found), parts(expected), strict=True):
+        assert type(one) is type(wanted)
+        assert np.asarray(one).dtype == np.asarray(wanted).dtype
+        np.testing.assert_allclose(one, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_entries_are_pythons(name: str, backend: str, c_toolchain: Toolchain) -> None:
+    function = FUNCTIONS[name]
+    assert_same(tm.compile(function, backend=backend)(numbers()), function(numbers()))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_entry_is_traced_once(name: str) -> None:
+    lowered = tm.compile(FUNCTIONS[name], backend="numpy").lower(numbers())
+    assert len(lowered.graph.calls) < FEW
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_gradients_are_differences(name: str) -> None:
+    def loss(x: Any) -> Any:
+        return sum(np.sum(np.sin(part)) for part in parts(SMOOTH[name](x)) if not isinstance(part, int))
+
+    x, direction, step = numbers(), np.random.default_rng(1).normal(size=COUNT), 1e-6
+    expected = (loss(x + step * direction) - loss(x - step * direction)) / (2 * step)
+    found = tm.grad(loss)(x) @ direction
+    assert abs(found - expected) < 1e-5 * max(1, abs(expected))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_batch_is_a_loop(name: str) -> None:
+    examples = np.random.default_rng(2).normal(size=(2, COUNT))
+    each = [parts(FUNCTIONS[name](example)) for example in examples]
+    for found, *wanted in zip(parts(tm.vmap(FUNCTIONS[name])(examples)), *each, strict=True):
+        np.testing.assert_allclose(found, np.stack(wanted), rtol=1e-12)
+
+
+def test_a_hundred_thousand_items_are_no_more_calls_than_a_few() -> None:
+    lowered = tm.compile(SMOOTH["rows"], backend="numpy").lower(numbers(100_000))
+    assert len(lowered.graph.calls) < FEW
+
+
+# ---- what must not be traced once ----------------------------------------------------------------------
+
+
+def changes_an_entry(x: Any) -> Any:
+    rows = [r * 2 for r in x.reshape(-1, 1)]
+    rows[0][0] = 7.0
+    return np.array(rows), rows[0]
+
+
+def changes_an_item(x: Any) -> Any:
+    rows = [r for r in x.reshape(-1, 1)]  # noqa: C416
+    rows[1][0] = 9.0
+    return x + 0, np.array(rows)
+
+
+def views_of_items(x: Any) -> Any:
+    parts = [r[:1] for r in x.reshape(-1, 2)]
+    x[0] = 5.0
+    return np.array(parts)
+
+
+def the_same_array(x: Any) -> Any:
+    total = x * 2
+    rows = [total for _ in range(COUNT)]
+    rows[0][0] = 3.0
+    return rows[-1], len(rows)
+
+
+def counts_calls(x: Any) -> Any:
+    seen = []
+    entries = [(seen.append(v), v * 2)[1] for v in x]
+    return np.array(entries), len(seen)
+
+
+def writes_in_entries(x: Any) -> Any:
+    out = np.zeros(len(x))
+    done = [out.__setitem__(i, v) for i, v in enumerate(x)]
+    return out, len(done)
+
+
+def exact_integers(x: Any) -> Any:
+    powers = [3**i for i in range(COUNT)]
+    return x * (powers[-1] % 1000)
+
+
+def texts(x: Any) -> Any:
+    names = [f"x{i}" for i in range(COUNT)]
+    return x + len(names[-1])
+
+
+def different_shapes(x: Any) -> Any:
+    return np.concatenate([x[: i % 3] for i in range(COUNT)])
+
+
+def writes_to_its_items(x: Any) -> Any:
+    rows = x.reshape(-1, 1)
+    done = [r.__iadd__(1.0) * 2 for r in rows]
+    return np.array(done), x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        changes_an_entry,
+        changes_an_item,
+        views_of_items,
+        the_same_array,
+        counts_calls,
+        writes_in_entries,
+        exact_integers,
+        texts,
+        different_shapes,
+        writes_to_its_items,
+    ],
+)
+def test_memory_and_effects_are_pythons(function: Callable[[Any], Any]) -> None:
+    ours, theirs = numbers(), numbers()
+    assert_same(tm.compile(function)(ours), function(theirs))
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_function_of_the_users_named_sum_gets_a_generator() -> None:
+    def sum(values: Any) -> Any:
+        return next(values) + next(values)
+
+    def function(x: Any) -> Any:
+        return sum(v * 2 for v in x)
+
+    assert_same(tm.compile(function)(numbers()), function(numbers()))
+
+
+def test_an_exception_in_an_entry_names_the_users_line() -> None:
+    def function(x: Any) -> Any:
+        return np.array([v.no_such_attribute for v in x])
+
+    with pytest.raises(AttributeError, match="no_such_attribute"):
+        tm.compile(function)(numbers())
