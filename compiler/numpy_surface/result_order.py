@@ -140,9 +140,15 @@ def polynomial(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) 
 
 
 def close(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As for a ufunc of the difference, which is compared, and of the tolerance, which is computed from `b` alone."""
-    tolerances = [elementwise_layout(x.shape, [x]) or row_major(x.shape) for x in layouts_of([named["b"]])]
-    equal = elementwise_layout(shape, operands) or row_major(shape)
+    """As for a ufunc of the difference, which is compared, and of the tolerance, which is computed from `b` alone.
+
+    NumPy first copies a `b` of integers or bools to an array of floats.
+    """
+    first, second = layouts_of([named["a"]]), layouts_of([named["b"]])
+    if not is_inexact(as_value(named["b"]).dtype):
+        second = [dense(x.shape, copied_order(x, "K"), x.questions) for x in second]
+    tolerances = [elementwise_layout(x.shape, [x]) or row_major(x.shape) for x in second]
+    equal = elementwise_layout(shape, [*first, *second]) or row_major(shape)
     near = elementwise_layout(shape, [equal, *tolerances]) or row_major(shape)
     return direct_layout(shape, [near, equal])
 

@@ -219,3 +219,16 @@ def test_new_axes_of_columns_that_a_first_call_leaves_short_are_in_order_at_all_
         expected, found = program(x), compiled(x)
         longer = [axis for axis, length in enumerate(expected.shape) if length > 1]
         assert [found.strides[axis] for axis in longer] == [expected.strides[axis] for axis in longer]
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int64, np.float64])
+def test_comparison_with_a_repeated_row_has_numpys_order(dtype: Any) -> None:
+    """NumPy first copies integers and bools to floats, whose axes are in another order than those of the repeated row."""
+
+    def compared(x: Any) -> Any:
+        return np.isclose(x[::-1], x), np.isclose(x.astype(float), x)
+
+    row = np.arange(5).astype(dtype)
+    for x in (np.broadcast_to(row, (4, 5)), np.broadcast_to(row[:, None], (5, 4))):
+        found = tm.compile(compared, backend="numpy")(x)
+        assert [one.strides for one in found] == [one.strides for one in compared(x)]
