@@ -1,5 +1,6 @@
 """Values may end a loop that Python runs, over a list or a generator; `else`, `:=`, and variables set on some paths."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -162,3 +163,78 @@ def test_a_long_loop_fills_a_table_with_numbers(size: int, backend: str, c_toolc
 
 def test_a_very_long_loop_that_fills_a_table_is_traced_once() -> None:
     assert len(tm.compile(fills_a_table).lower(np.ones(3000)).optimised.calls) < 50
+
+
+def doubled(x: Any) -> Any:
+    n = 1
+    for _ in range(40):
+        for _ in range(3):
+            n = n + n
+        x = x + 1.0
+    return n, x
+
+
+def summed(x: Any) -> Any:
+    n = 1
+    for _ in range(70):
+        total = 0
+        for _ in range(100):
+            total += n
+        n = total
+        x = x + 1.0
+    return n, x
+
+
+def fibonacci(x: Any) -> Any:
+    a, b = 0, 1
+    for _ in range(300):
+        a, b = b, a + b
+        x = x + 1.0
+    return a, x
+
+
+def fibonacci_in_a_loop(x: Any) -> Any:
+    a, b = 0, 1
+    for _ in range(50):
+        for _ in range(20):
+            a, b = b, a + b
+        x = x + 1.0
+    return b, x
+
+
+@pytest.mark.parametrize("function", [doubled, summed, fibonacci, fibonacci_in_a_loop])
+def test_sums_of_pythons_ints_that_grow_like_products_keep_all_digits(function: Callable[[Any], Any]) -> None:
+    assert tm.compile(function)(1.0) == function(1.0)
+
+
+def inversions(x: Any) -> Any:
+    count = 0
+    for i in range(len(x)):
+        for j in range(i):
+            if x[i] < x[j]:
+                count += 1
+    return count
+
+
+def bounded(x: Any) -> Any:
+    """Numbers that swap, are halved or are the greatest of others do not grow."""
+    low, high, most, one, other = 0, 60, 0, 1, 2
+    for i in range(len(x)):
+        middle = (low + high) // 2
+        if x[i] < 0:
+            low = middle + 1
+        else:
+            high = middle
+        for _ in range(i):
+            most = max(most, low)
+            if x[i] < 0.5:
+                one, other = other, one
+    return low, high, most, one, other
+
+
+@pytest.mark.parametrize("function", [inversions, bounded])
+def test_loops_that_count_are_not_unrolled(function: Callable[[Any], Any]) -> None:
+    x = np.random.default_rng(0).normal(size=60)
+    compiled = tm.compile(function)
+    assert compiled(x) == function(x)
+    assert len(compiled.lower(x).graph.calls) < 20
