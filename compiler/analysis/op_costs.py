@@ -6,6 +6,7 @@ from typing import Final
 from ..ir import Call
 from ..op import lookup
 from .fusible_ops import is_elementwise
+from .shifts import shift_of
 
 OPERATION: Final = 0.1
 """Nanoseconds of an addition of two numbers in a vectorised loop."""
@@ -32,6 +33,8 @@ _BY_OP: Final[Mapping[str, float]] = {
 
 def element_cost(call: Call) -> float:
     """The approximate cost of one output element, in vectorised additions."""
+    if shift_of(call) is not None:
+        return 1.0
     if call.op in _BY_OP:
         return _BY_OP[call.op]
     return _BY_FAMILY.get(lookup(call.op).family, _SPECIAL) if is_elementwise(call) else 1.0

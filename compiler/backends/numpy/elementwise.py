@@ -1,8 +1,11 @@
 """NumPy statements of elementwise ops that are not ufuncs: selection, conversion, parts of complex numbers."""
 
+import numpy as np
+
+from ...analysis.shifts import shift_of
 from ...ir import Call, Constant
 from ...symbolic_size import typical
-from .form import LARGE, assigned, form
+from .form import LARGE, assigned, form, write_ufunc
 from .module import Scope
 
 
@@ -40,6 +43,19 @@ def _where(call: Call, scope: Scope, target: str | None) -> list[str]:
         f"    np.bitwise_and({bits}, {mask}, out={bits})",
         f"    np.bitwise_xor({bits}, {y_bits}, out={bits})",
     ]
+
+
+@form("floor_divide", "remainder", into=True, overwrites=(0, 1))
+def _divided(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """Bits, where the divisor is a power of two: remainders of integers take 50 times as long, and quotients twice."""
+    shift = shift_of(call)
+    if shift is None:
+        return write_ufunc(call, scope, target)
+    x, divisor = call.inputs
+    name, number = ("bitwise_and", 2**shift - 1) if call.op == "remainder" else ("right_shift", shift)
+    operand = Constant(np.full(divisor.shape, number, divisor.dtype))
+    arguments = [scope.array(x), scope.array(operand), *([f"out={target}"] if target else [])]
+    return assigned(scope.name(call), f"np.{name}", arguments)
 
 
 @form("clip", into=True, overwrites=(0,))

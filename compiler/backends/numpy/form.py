@@ -128,7 +128,7 @@ def _has_operators(dtype: DType) -> bool:
     return dtype.kind in "iu" or dtype.name in ("float32", "float64")
 
 
-def _write_ufunc(call: Call, scope: Scope, target: str | None) -> list[str]:
+def write_ufunc(call: Call, scope: Scope, target: str | None) -> list[str]:
     """``np.multiply(x, y, out=target)``; numbers by operators."""
     function = f"np.{lookup(call.op).numpy.__name__}"
     if call.outputs[0].ndim == 0 and _has_operators(call.inputs[0].dtype):
@@ -143,7 +143,7 @@ def _write_ufunc(call: Call, scope: Scope, target: str | None) -> list[str]:
     return assigned(scope.name(call), function, arguments + ([f"out={target}"] if target else []))
 
 
-UFUNC_FORMS = {n: Form(_write_ufunc, into=True, overwrites=tuple(range(n))) for n in (1, 2, 3)}
+UFUNC_FORMS = {n: Form(write_ufunc, into=True, overwrites=tuple(range(n))) for n in (1, 2, 3)}
 """By number of operands."""
 
 

@@ -9,7 +9,7 @@ from ...analysis.memory_plan import Block, MemoryPlan, plan_memory
 from ...free_sizes import is_symbolic, names_bound_in
 from ...ir import ArrayType, Call, Constant, Dim, Graph, Location, Value
 from ...op import EXPECTS, has_effect, is_renamed, is_view
-from ...symbolic_size import SymbolicSize, typical
+from ...symbolic_size import SymbolicSize, is_one, typical
 from ...text.printer import location_text
 from ..native_library import NativeFunction
 from ..python_text import Names, bare_tuple, wrapped
@@ -137,6 +137,8 @@ class Function:
     returned: list[str] = field(default_factory=list[str])
     in_order: set[str] = field(default_factory=set[str])
     """The names of arrays known to be row-major."""
+    fillings: dict[Value, Constant] = field(default_factory=dict[Value, Constant])
+    """The numbers of arrays that hold the same number everywhere."""
     may_warn: bool = False
     """Whether a statement computes with NumPy, which may warn of floating-point errors."""
 
@@ -152,6 +154,12 @@ class Function:
         for index, call in enumerate(self.graph.calls):
             if any(output in self.known for output in call.outputs):
                 self._at_load(call, scope)
+                if (
+                    call.op == "broadcast_to"
+                    and isinstance(call.inputs[0], Constant)
+                    and is_one(call.inputs[0].type.size)
+                ):
+                    self.fillings[call.outputs[0]] = call.inputs[0]
                 continue
             if call.location is not None and call.location != location and self.plan is not None:
                 location = call.location
@@ -226,13 +234,25 @@ class Function:
             for type in function.outputs[len(call.outputs) :]
         ]
         lines: list[str] = []
-        for output, type, target in zip(call.outputs, function.outputs, targets, strict=False):
+        filled: set[int] = set()
+        for number, (output, type, target) in enumerate(
+            zip(call.outputs, function.outputs, targets, strict=False)
+        ):
             name = scope.names.numbered(call.op)
+            place = next(
+                (i for i in function.overwriting.get(number, ()) if self._is_free(call, i, filled)), None
+            )
             if target in arguments[: len(call.inputs)]:  # it is overwritten, if it is in order
                 arguments[arguments.index(target)] = name
                 if target not in self.in_order:
                     target = f"np.ascontiguousarray({target})"
-            lines.append(f"    {name} = {target or f'np.empty({scope.type(type)})'}")
+            elif place is not None:  # else the function would copy them from other memory
+                filled.add(place)
+                arguments[place] = name
+                lines += self._filled(name, self.fillings[call.inputs[place]], type, target, scope)
+                target = name
+            if target != name:
+                lines.append(f"    {name} = {target or f'np.empty({scope.type(type)})'}")
             arguments.append(name)
             self.in_order.add(name)
             scope.of[output] = name
@@ -240,6 +260,19 @@ class Function:
         lines += wrapped(f"{function.name}(", [*sizes, *arguments, *memory], ")")
         numbers = [scope.of[value] for value in call.outputs if value.ndim == 0]
         return [*lines, *(f"    {name} = {name}[()]" for name in numbers)]
+
+    def _is_free(self, call: Call, place: int, filled: Set[int]) -> bool:
+        """Whether an input holds the same number everywhere, which can be written where the result will be."""
+        return place not in filled and call.inputs[place] in self.fillings
+
+    @staticmethod
+    def _filled(name: str, number: Constant, type: ArrayType, target: str | None, scope: Scope) -> list[str]:
+        """An array of one number. The operating system has memory of zeros."""
+        if target is not None:
+            return [f"    {name} = {target}", f"    {name}.fill({scope.array(number)})"]
+        if not any(number.array.tobytes()):
+            return [f"    {name} = np.zeros({scope.type(type)})"]
+        return [f"    {name} = np.full({scope.shape(type.shape)}, {scope.array(number)})"]
 
     def _targets(self, call: Call, scope: Scope) -> list[str | None]:
         """Where the plan puts the results of a call; None for new memory."""

@@ -48,6 +48,16 @@ endless = {
     "loops in a loop": lambda x: tm.while_loop(
         lambda s: s < 1e300, lambda s: tm.while_loop(lambda y: y < 9, lambda y: y * 1.5, s * 0.5 + 1), x
     ),
+    "loops in loops in a loop": lambda x: tm.while_loop(
+        lambda s: s < 1e300,
+        lambda s: tm.fori_loop(
+            0,
+            np.where(s < 0.0, 0, 5000),
+            lambda i, y: tm.while_loop(lambda z: z < 9, lambda z: z * 1.5, y * 0.5 + i % 3),
+            s * 0.5 + 1,
+        ),
+        x,
+    ),
     "loops in a condition": lambda x: tm.while_loop(
         lambda s: tm.scan(lambda y, _: (y * 0.999, None), s, length=300)[0] < 1e300, lambda s: s * 0.5 + 1, x
     ),
@@ -90,6 +100,7 @@ def test_ctrl_c_stops_endless_loops_which_can_be_called_again() -> None:
         "fori_loop",
         "scan",
         "loops in a loop",
+        "loops in loops in a loop",
         "loops in a condition",
     )
     assert said(ENDLESS) == [name for name in names for _ in range(2)]

@@ -14,41 +14,39 @@ from ....ir import Call, Graph, Value
 from ....op import has_effect
 from ....ops.control.loop_params import scan_params, while_params
 from ....params import graph_param, graphs_param
-from ....symbolic_size import SymbolicSize, is_none, is_one, max_expr, min_expr, upper_bound
+from ....symbolic_size import SymbolicSize, is_none, is_one, max_expr, min_expr
 from ...python_text import Names
 from ..function import CFunction, copying
-from ..interruption import stops
 from ..names import variable_name
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call, size_text, size_variable
 from ..types import c_type, element_type
 from .bounds import Known, Sum, Unknown, either, ends, highest, is_exact, lowest, spanning
+from .checks import Checks, Step, Work, typical_work
 from .flat import flattened
 from .numbers import Item, Memory, NotOfNumbersError, Numbers, array_item, is_number
 from .progress import carried_unknowns, counting_test, fresh_integers, growth, tests_in
 from .statements import Line, Statements, is_cheap
 
-SILENT: Final = 100_000
-"""Estimated nanoseconds of work that a loop does without checking whether to stop: the enclosing loop checks."""
-BETWEEN: Final = 10_000
-"""Nanoseconds after which a longer one checks."""
 UNKNOWN_STEPS: Final = 100
 """The expected number of steps of a `while_loop`."""
 RELEASING: Final = 20_000
 """The work of a loop that may take long, so that other threads run meanwhile."""
+FOR_EVER: Final = 1 << 62
+"""The longest work of a loop without a limit."""
 
 DECLARATIONS: Final = """\
-// GCC 12 moves the work of both sides of a choice back into branches, which processors cannot predict.
-#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 moves the work of both sides of a choice back into branches, which processors cannot predict. It also computes
+// the products of a sum in vectors, and adds their elements in order: with eight of them, that is slower than without.
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#define TM_NEST __attribute__((optimize("no-tree-sink", "no-split-paths"), target("prefer-vector-width=256")))
+#elif defined(__GNUC__) && !defined(__clang__)
 #define TM_NEST __attribute__((optimize("no-tree-sink", "no-split-paths")))
 #else
 #define TM_NEST
 #endif
 """
 """Comes before nests, in the text of a program."""
-
-Work = Any
-"""Nanoseconds: a number, or an expression of sizes."""
 
 
 def nest_function(call: Call, name: str, *, alone: bool) -> CFunction | None:
@@ -84,12 +82,15 @@ class _Nest:
     """Writes the function."""
 
     def __init__(self, call: Call, name: str, alone: bool) -> None:
-        self.call, self.name, self.asks = call, name, not alone
+        self.call, self.name = call, name
         self.sizes = names_in_call(call)
         taken = [name, "threads", *map(size_variable, self.sizes)]
         taken += [f"x{i}" for i in range(len(call.inputs))] + [f"out{k}" for k in range(len(call.outputs))]
         self.lines = Statements()
         self.numbers = Numbers(Names(taken), self.lines, name, alone)
+        self.checks = Checks(self.numbers.names, self.lines, not alone, self._claim("spent"))
+        self.longest: Work = 0
+        """The work of the loop of unknown length that may take longest."""
         self.stacks: dict[Value, str] = {}
         """The outputs of the outermost loop that stack a number per step."""
 
@@ -120,7 +121,8 @@ class _Nest:
             array_item(memories[i]) if i in memories else self.numbers.item(value)
             for i, value in enumerate(call.inputs)
         ]
-        work = self._controlled(call, given)
+        self.lines.accumulator("long", self.checks.spent)
+        work = max_expr(self._controlled(call, given), self.longest)
         for k, value in enumerate(call.outputs):
             if k not in overwrites and value not in self.stacks:
                 self.lines.line(f"*out{k} = {self.numbers.item(value).text};")
@@ -212,7 +214,7 @@ class _Nest:
         self.numbers.written = outer | written
         self._joined(call, results, bodies)
         self._choice(call.inputs[0], index, bodies)
-        return math.ceil(max(map(_typical_work, works))) + 1
+        return math.ceil(max(map(typical_work, works))) + 1
 
     def _joined(self, call: Call, results: Sequence[Sequence[Item]], bodies: Sequence[list[Line]]) -> None:
         """Make the outputs of a branch items, and let each branch set the numbers that differ."""
@@ -348,7 +350,7 @@ class _Nest:
         self._start(carried)
         end = size_text(length)
         row = f"({factor_text(length - 1)} - {counter})" if reverse else counter
-        with self.lines.captured() as body:
+        with self.lines.captured() as body, self.checks.step() as step:
             for one in carried:
                 if one.variable is None and one.item.memory is None and one.item.text != counter:
                     self.lines.define("int64_t", one.item.text, _linear(one.start.text, one.step, counter))
@@ -358,9 +360,12 @@ class _Nest:
             ]
             stacks = [f"{self._stack(value)}[{row}]" for value in call.outputs[count:]]
             items = [*given[:consts], *(one.item for one in carried), *rows]
-            work = math.ceil(_typical_work(self._body(flat, items, carried, consts, stacks))) + 1
+            step.work = math.ceil(typical_work(self._body(flat, items, carried, consts, stacks))) + 1
+        whole = length * step.work
         hint = [f"#pragma GCC unroll {min(unroll, 64)}"] if unroll > 1 else []
-        self._counted(counter, "0", end, length * work, work, body, hint)
+        self.checks.counted_loop(
+            counter, "0", end, step, body, longest=whole, expected=whole, is_known=True, hint=hint
+        )
         for one in carried:
             known = None if steps is None else _after(one.start.known, one.step, steps)
             if one.item.memory is not None:
@@ -371,7 +376,7 @@ class _Nest:
                 name = self.numbers.names.numbered("after")
                 self.lines.define("int64_t", name, _linear(one.start.text, one.step, factor_text(length)))
                 self.numbers.items[one.value] = Item(name, known)
-        return length * work
+        return whole
 
     def _as_counter(self, one: _Carried, counter: str, number: Sum) -> _Carried:
         """A value that grows by the same number in each step is computed from the step's number."""
@@ -412,7 +417,7 @@ class _Nest:
             return found
         self._start(carried)
         items = [*given[:consts], *(one.item for one in carried)]
-        with self.lines.captured() as body:
+        with self.lines.captured() as body, self.checks.step() as step:
             written = set(self.numbers.written)
             asked = [one.item if one.variable is None else Item(one.item.text) for one in carried]
             # The test's facts about integers hold in the step, but not yet in the test.
@@ -422,27 +427,27 @@ class _Nest:
             self.lines.line(f"if (!{goes_on.text})")
             self.lines.line("    break;")
             work = self._body(flat, items, carried, consts, []) + test_work
-            work = math.ceil(_typical_work(work)) + 1
-            steps = self._claim("steps")
-            asks = self.asks and (most is None or upper_bound(most * work) >= SILENT)
-            if asks:
-                every = _steps_between(work)
-                count = "" if every == 1 else f"({steps} + 1) % {every} == 0 && "
-                self.lines.line(f"if ({count}{stops(every * work)})")
-                self.lines.line("    break;")
+            step.work = math.ceil(typical_work(work)) + 1
+        head = "for (;;)"
         if most is not None:
+            steps = self._claim("steps")
             head = f"for (long {steps} = 0; {steps} < {size_text(most)}; {steps}++)"
-        else:
-            head = f"for (long {steps} = 0;; {steps}++)" if asks else "for (;;)"
-        self.lines.nest(head, body)
+        longest, expected = self._works(most, step)
+        self.checks.endless_loop(head, step, body, longest=longest, expected=expected)
         for one in carried:
             item = array_item(one.item.memory) if one.item.memory else None
             known = None if limit is None else _after(one.start.known, one.step, limit)
             self.numbers.items[one.value] = item or Item(one.item.text, known)
+        return expected
+
+    def _works(self, most: Any, step: Step) -> tuple[Work, Work]:
+        """The longest and the expected work of a loop that has at most so many steps."""
         if most is None:
-            return max_expr(UNKNOWN_STEPS * work, RELEASING)
-        expected = min_expr(most, UNKNOWN_STEPS) * work
-        return max_expr(expected, min_expr(most * work, RELEASING))
+            self.longest = max_expr(self.longest, RELEASING)
+            return FOR_EVER, UNKNOWN_STEPS * step.work
+        longest = most * step.work
+        self.longest = max_expr(self.longest, min_expr(longest, RELEASING))
+        return longest, min_expr(most, UNKNOWN_STEPS) * step.work
 
     def _counted_while(
         self, call: Call, given: Sequence[Item], carried: Sequence[_Carried], flat: Graph, test: Graph
@@ -467,10 +472,19 @@ class _Nest:
         self._start(kept)
         counter = mine.item.text
         items = [*given[:consts], *(one.item for one in kept)]
-        with self.lines.captured() as body:
-            work = math.ceil(_typical_work(self._body(flat, items, kept, consts, []))) + 1
-        longest = (1 << 62) if most is None else upper_bound(most * work)
-        self._counted(counter, mine.start.text, end.text, longest, work, body, [])
+        with self.lines.captured() as body, self.checks.step() as step:
+            step.work = math.ceil(typical_work(self._body(flat, items, kept, consts, []))) + 1
+        longest, expected = self._works(most, step)
+        self.checks.counted_loop(
+            counter,
+            mine.start.text,
+            end.text,
+            step,
+            body,
+            longest=longest,
+            expected=expected,
+            is_known=False,
+        )
         for one in kept:
             if one.item.memory is not None:
                 self.numbers.items[one.value] = array_item(one.item.memory)
@@ -481,58 +495,13 @@ class _Nest:
                 start = one.start.text
                 self.lines.define("int64_t", name, f"{start} < {end.text} ? {end.text} : {start}")
                 self.numbers.items[one.value] = Item(name)
-        if most is None:
-            return max_expr(UNKNOWN_STEPS * work, RELEASING)
-        return min_expr(most, UNKNOWN_STEPS) * work
+        return expected
 
     @staticmethod
     def _ends_within(start: Known, end: Known, most: Any) -> bool:
         """Whether a limit of steps is never reached."""
         turns = None if start is None or end is None else highest(end - start)
         return isinstance(most, int) and turns is not None and turns <= most
-
-    def _counted(
-        self,
-        counter: str,
-        start: str,
-        end: str,
-        whole: Work,
-        work: int,
-        body: list[Line],
-        hint: Sequence[str],
-    ) -> None:
-        """A loop over the values of a counter, which checks whether to stop if it may take long."""
-        head = f"for (int64_t {counter} = {start}; {counter} < {end}; {counter}++)"
-        if not self.asks or upper_bound(whole) < SILENT:
-            for line in hint:
-                self.lines.line(line)
-            self.lines.nest(head, body)
-            return
-        every = _steps_between(work)
-        if every == 1:
-            with self.lines.block(head):
-                self.lines.extend(body)
-                self.lines.line(f"if ({stops(work)})")
-                self.lines.line("    break;")
-            return
-        first, last = (self._claim(f"{word}_{counter}") for word in ("first", "last"))
-        with self.lines.block(f"for (int64_t {first} = {start}; {first} < {end}; {first} += {every})"):
-            self.lines.define("int64_t", last, f"{first} + {every} < {end} ? {first} + {every} : {end}")
-            for line in hint:
-                self.lines.line(line)
-            self.lines.nest(f"for (int64_t {counter} = {first}; {counter} < {last}; {counter}++)", body)
-            self.lines.line(f"if ({stops(every * work)})")
-            self.lines.line("    break;")
-
-
-def _steps_between(work: int) -> int:
-    """The number of steps after which a loop checks: a power of two."""
-    return 1 << max(0, (-(-BETWEEN // work) - 1).bit_length())
-
-
-def _typical_work(work: Work) -> float:
-    """As a number where it is an expression of sizes."""
-    return float(work) if isinstance(work, int | float) else float(work.typical)
 
 
 def _linear(start: str, step: Known, number: str) -> str:

@@ -19,7 +19,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 class Line:
     text: str
     defined: str | None = None
-    """The number that the line defines without other effects."""
+    """The number that the line sets without other effects."""
     is_comment: bool = False
     is_cheap: bool = False
     """Whether it takes about as long as a jump."""
@@ -45,6 +45,14 @@ class Statements:
         """A number that changes."""
         start = "" if value is None else f" = {value}"
         self._lines.append(Line(f"{INDENT * self.depth}{type} {name}{start};"))
+
+    def accumulator(self, type: str, name: str) -> None:
+        """A number to which `add_to` adds."""
+        self._lines.append(Line(f"{INDENT * self.depth}{type} {name} = 0;", name))
+
+    def add_to(self, name: str, value: str) -> None:
+        """Add to an accumulator, if anything after it reads it."""
+        self._lines.append(Line(f"{INDENT * self.depth}{name} += {value};", name))
 
     def comment(self, call: Call) -> None:
         """The user's line, if it changes."""

@@ -1,5 +1,6 @@
 """Nests of loops over numbers and elements in C: one function each, with the values that Python computes."""
 
+import re
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -140,6 +141,46 @@ def test_a_nest_is_one_function(name: str) -> None:
     text = compiled(function).lower(*arguments).c_source or ""
     assert len([line for line in text.splitlines() if line.startswith("TM_NEST static void")]) == 1
     assert not any("_step" in line for line in text.splitlines() if "static void" in line)
+
+
+def test_the_work_of_short_loops_of_unknown_length_is_counted_while_they_run() -> None:
+    """Otherwise the loop around them reads the clock every few steps."""
+
+    def gaps(x: Any) -> Any:
+        total = 0
+        for i in range(x.shape[0]):
+            n = x[i]
+            while n % 5 != 0:
+                n = n + 3
+                total += 1
+        return total
+
+    x = np.arange(2_000_000)
+    program = tm.compile(gaps, backend="c")
+    assert program(x) == 2 * len(x)
+    text = program.lower(x).c_source or ""
+    assert re.search(r"spent \+= \(\d+ - left\) \* \d+;", text)
+    assert "if (spent >= 10000) {" in text
+    lu_text = compiled(lu).lower(np.eye(4)).c_source or ""
+    assert "spent +=" not in lu_text  # no loop reads it
+
+
+@pytest.mark.parametrize(
+    ("number", "made"), [(0.0, "np.zeros((3000,), np.float64)"), (2.0, "np.full((3000,), ")]
+)
+def test_an_array_of_one_number_is_made_where_a_loop_writes(number: float, made: str) -> None:
+    def running(x: Any) -> tuple[Any, Any]:
+        sums, again = np.full(x.shape[0], number), np.full(x.shape[0], number)
+        for i in range(1, x.shape[0]):
+            sums[i] = sums[i - 1] + x[i]
+            again[i - 1] += sums[i]
+        return sums, again
+
+    x = R.normal(size=3000)
+    program = tm.compile(running, backend="c")
+    for _ in range(2):
+        np.testing.assert_array_equal(program(x), running(x))
+    assert (program.lower(x).source or "").count(made) == 2
 
 
 @pytest.mark.parametrize("name", ["lu", "shortest paths", "substitution"])

@@ -241,6 +241,20 @@ def test_integers_without_axes_overflow_and_divide_as_arrays_do() -> None:
     assert_same(function(np.int8(127), np.int8(0)), [np.int8(127), np.int8(0), np.int8(0), np.int8(0), False])
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint8, np.uint64])
+def test_divisions_by_powers_of_two_are_bits(dtype: type[np.integer[Any]]) -> None:
+    ends = np.iinfo(dtype)
+    x = np.array([ends.min, ends.min + 1, 0, 1, 5, 64, 127, ends.max], dtype)
+    for divisor in (1, 2, 64):
+        for op, function in (("remainder", np.remainder), ("floor_divide", np.floor_divide)):
+            graph = recorded(
+                lambda x, op=op, divisor=divisor: (bind(op, x, Constant(np.array([divisor], dtype))),),
+                f"{x.dtype.kind}{8 * x.itemsize}[8]",
+            )
+            assert_same(compiled(graph)(x), [function(x, dtype(divisor))])
+            assert f"np.{function.__name__}(" not in print_module(graph).split("def reference", maxsplit=1)[0]
+
+
 def test_a_graph_may_have_no_inputs_no_calls_and_no_outputs() -> None:
     assert compiled(Graph("f", (), (), ()))() == ()
     run_and_check(recorded(lambda: fn.iota(3, FLOAT64)), [])
