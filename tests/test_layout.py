@@ -90,6 +90,7 @@ FOLDERS = """
     runtime/gpu_choices
     runtime/batching
     runtime/programs
+    runtime/evaluation
     runtime/control_flow
     runtime/derivatives
     runtime/gpu_programs
@@ -116,6 +117,7 @@ FOLDERS = """
     tools/arguments
     tools/bench
     tools/comparison
+    tools/bench/eager
     tools/bench/loops
     tools/bench/suite
     tools/gpu_check
@@ -126,6 +128,7 @@ MOST_MODULES = 20
 
 # Imports that a function may contain: all others are at the top of their module.
 OPTIONAL = {
+    "autograd",
     "cuda",
     "cupy",
     "cupyx",

@@ -106,7 +106,7 @@ class Program:
     def result(self, arrays: Sequence[Any]) -> Any:
         """The Python result with these arrays as its array leaves."""
         leaves = [
-            _as_returned(arrays[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
+            as_returned(arrays[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
             for leaf in self.out_leaves
         ]
         return optree.tree_unflatten(self.out_tree, leaves)
@@ -117,7 +117,7 @@ def order_of_keys(tree: Any) -> list[int]:
     return list(tree.one_level().unflatten(range(tree.num_children)).values())
 
 
-def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
+def as_returned(x: Any, leaf: ArrayOutput) -> Any:
     """`x`, as an array of no axes if the function returned that rather than a scalar."""
     if leaf.axes is not None:
         return x.transpose(leaf.axes)

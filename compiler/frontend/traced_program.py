@@ -81,7 +81,7 @@ def trace(
             location_at(code.co_filename, code.co_firstlineno),
         ) from None
     except (ConcretizationError, OperatorsNeededError) as error:
-        if is_nested or not chosen or OPERATORS.get() or not _may_need_operators(error):
+        if is_nested or not chosen or OPERATORS.get() or not may_need_operators(error):
             raise
         operators = OPERATORS.set(True)
         try:
@@ -104,7 +104,7 @@ def _recursive_code(error: RecursionError) -> CodeType | None:
     return code if calls > _MANY_CALLS else None
 
 
-def _may_need_operators(error: Exception) -> bool:
+def may_need_operators(error: Exception) -> bool:
     """Whether hooks for operators may help. They do not if the program needs the size of an argument."""
     if isinstance(error, ConcretizationError):
         return type(error) is ConcretizationError and (
@@ -352,12 +352,12 @@ def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], 
             leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))
             outputs.append(as_value(leaf))
         else:
-            _refuse_hidden_arrays(leaf)
+            refuse_hidden_arrays(leaf)
             leaves.append(Static(leaf))
     return outputs, leaves, out_tree
 
 
-def _refuse_hidden_arrays(leaf: Any) -> None:
+def refuse_hidden_arrays(leaf: Any) -> None:
     """Refuse results that are returned unchanged but hold traced arrays, which are useless after the trace."""
     attributes = vars(leaf) if hasattr(leaf, "__dict__") and not isinstance(leaf, (type, ModuleType)) else {}
     for name, value in attributes.items():

@@ -13,7 +13,7 @@ from numpy.lib.array_utils import byte_bounds
 from ..builder import Builder, current_builder, not_recording
 from ..callers.user_code import user_location
 from ..dtypes import INT64, Array, is_supported
-from ..error_state import error_state, state_in_force, strict_part
+from ..error_state import ErrorState, error_state, state_in_force, strict_part
 from ..errors import ArgumentValueError, DTypeError, ErrorStateError, EscapedTracerError
 from ..free_sizes import is_symbolic, size_names
 from ..interpreter import run_call
@@ -115,6 +115,8 @@ class Trace(Builder):
     """Called before the first write to memory from outside. Set by `compiler.tracing.adoption`."""
     is_open_ended: ClassVar[bool] = False
     """Whether the trace outlives all functions, so that each may use its arrays."""
+    is_evaluating: ClassVar[bool] = False
+    """Whether each call is computed at once, so that Python runs the function as it is."""
 
     def __init__(  # noqa: PLR0915 (a statement for each thing that a trace knows)
         self,
@@ -181,7 +183,8 @@ class Trace(Builder):
         self.expected: set[Value] = set()
         """The values that the program expects to be the same as in the call that is being traced."""
         self._began = len(self.outermost().captured)
-        self._error_state, self._errors = error_state(), state_in_force()
+        self._error_state: Any = None if self.is_evaluating else error_state()
+        self._errors: ErrorState = () if self.is_evaluating else state_in_force()
         self._producer: dict[Value, Call] = {}
         self._known: dict[Value, Array | Known | None] = {}
         self._unknowable: set[Value] = set()

@@ -24,11 +24,14 @@ from ...compiler.frontend.leaves import NAMESPACE
 from ...compiler.ir import ArrayType, Constant, Graph, Value
 from ...compiler.nesting import refusing_deep
 from ...compiler.tracing.registry import method
+from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import as_value, is_traced, wrap
 from ..derivatives.masked_nan import warn_of_masked_nan
 from ..eager.grad_mode import enable_grad, no_grad
 from ..eager.tape import Leaf, Recorded, Tape, array_of, is_recorded, joined, on_tape, tape_of_this_thread
+from ..evaluation.evaluating import Evaluated, Evaluating
 from ..tracebacks import with_users_frames
+from .evaluated_pullback import EvaluatedPullback
 from .grad_outputs import cotangents
 from .recorded_graph import Arithmetic, OnArrays, OnValues, Producer, Pullback, history
 
@@ -206,7 +209,12 @@ class _Derivative:
         self.inputs = list(inputs)
         distinct = list(dict.fromkeys(self.inputs))
         self.places = [distinct.index(v) for v in self.inputs]
-        self.pullback = Pullback(_producer(distinct), self.outputs, distinct)
+        trace = current_trace()
+        self.pullback: Pullback | EvaluatedPullback = (
+            EvaluatedPullback(trace, self.outputs, distinct)
+            if isinstance(trace, Evaluating)
+            else Pullback(_producer(distinct), self.outputs, distinct)
+        )
         self.used = [self.pullback.used[place] for place in self.places]
 
     def gradients(
@@ -316,7 +324,7 @@ def _value(x: Any, path: str, *, is_input: bool) -> Value:
                 "requires_grad=False, or under no_grad, or has no derivative",
                 user_location(),
             )
-    elif isinstance(value, Constant):
+    elif isinstance(value, Constant) or (isinstance(value, Evaluated) and value.node is None):
         raise NotRecordedError(
             f"{path} is a constant of this function: nothing was recorded of it", user_location()
         )

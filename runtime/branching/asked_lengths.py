@@ -26,4 +26,6 @@ def answered(test: Any) -> Any:
 
 def is_staged(test: Any) -> bool:
     """Whether the program decides a test."""
+    if type(test) is bool:
+        return False
     return is_unknown(test) or is_unknown(answered(test))

@@ -39,25 +39,33 @@ class Argnums:
 
     def choose(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Chosen":
         """The chosen arguments of one call."""
-        where = f"{self.transform}({describe(function)})"
         count = len(args)
         for number in self.numbers:
             if not -count <= number < count:
+                where = self.named(function)
                 raise TransformArgumentError(
                     f"{where}: argnums={number} is out of range: the call has {count} positional argument"
                     f"{'' if count == 1 else 's'}"
                 )
         positions = tuple(int(number) % count for number in self.numbers)
         if len(set(positions)) != len(positions):
-            raise TransformArgumentError(f"{where}: argnums={self.numbers} names an argument twice")
+            raise TransformArgumentError(
+                f"{self.named(function)}: argnums={self.numbers} names an argument twice"
+            )
         if len(set(self.names)) != len(self.names):
-            raise TransformArgumentError(f"{where}: argnames={self.names} names an argument twice")
+            raise TransformArgumentError(
+                f"{self.named(function)}: argnames={self.names} names an argument twice"
+            )
         for name in self.names:
             if name not in kwargs:
                 raise TransformArgumentError(
-                    f"{where}: argnames has {shown(name)}, which the call does not pass by keyword"
+                    f"{self.named(function)}: argnames has {shown(name)}, which the call does not pass by keyword"
                 )
-        return Chosen(self, where, positions, args, kwargs)
+        return Chosen(self, function, positions, args, kwargs)
+
+    def named(self, function: Callable[..., Any]) -> str:
+        """The transform of a function, in messages: ``grad(loss)``."""
+        return f"{self.transform}({describe(function)})"
 
 
 class Chosen:
@@ -66,19 +74,27 @@ class Chosen:
     def __init__(
         self,
         argnums: Argnums,
-        where: str,
+        function: Callable[..., Any],
         positions: tuple[int, ...],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
         self.argnums = argnums
-        self.where = where
+        self.function = function
         self.positions = positions
         self.args = args
         self.kwargs = kwargs
 
+    @property
+    def where(self) -> str:
+        """The transform of the function, in messages."""
+        return self.argnums.named(self.function)
+
     def leaves(self, tree: Any) -> list[bool]:
         """For each leaf of the call, whose structure is `tree`, whether it belongs to a chosen argument."""
+        count = len(self.args)
+        if tree.num_leaves == count and tree.num_nodes == count + 3:  # no argument is a container
+            return [number in self.positions for number in range(len(self.args))]
         args, kwargs = tree.children()
         parts = [(number in self.positions, part) for number, part in enumerate(args.children())]
         by_name = zip(kwargs.entries(), kwargs.children(), strict=True)
@@ -99,6 +115,8 @@ class Chosen:
         remaining = iter(leaves)
 
         def filled(tree: Any) -> Any:
+            if type(tree) is np.ndarray:
+                return next(remaining)
             shape = structure(tree)
             return optree.tree_unflatten(shape, islice(remaining, shape.num_leaves))
 

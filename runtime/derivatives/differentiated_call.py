@@ -79,7 +79,9 @@ class DifferentiatedCall:
 
     def _result_tree(self) -> Any:
         """The structure of the result without aux."""
-        tree = self.program.out_tree
+        return self._checked_tree(self.program.out_tree)
+
+    def _checked_tree(self, tree: Any) -> Any:
         if not self.has_aux:
             return tree
         if tree.type is not tuple or tree.num_children != 2:
@@ -149,7 +151,11 @@ class DifferentiatedCall:
     def check_dependence(self, leaves: Sequence[ArrayOutput]) -> None:
         """Every output must depend on the primals."""
         reached = depends_on(self.graph, self.wrt)
-        depending = {leaf.index for leaf in leaves if self.graph.outputs[leaf.index] in reached}
+        self._check_that_all_depend(
+            {leaf.index for leaf in leaves if self.graph.outputs[leaf.index] in reached}
+        )
+
+    def _check_that_all_depend(self, depending: set[int]) -> None:
         for leaf, path in zip(self.out_leaves, self.out_paths, strict=True):
             if isinstance(leaf, Static) or leaf.index not in depending:
                 raise NotDifferentiableError(

@@ -16,6 +16,7 @@ from ..tracebacks import with_users_frames
 from ..trees import show
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall
+from .evaluated_derivative import EvaluatedDerivative, differentiated
 
 Numbers: TypeAlias = int | Sequence[int] | None
 Names: TypeAlias = str | Sequence[str] | None
@@ -149,9 +150,12 @@ class _Gradient:
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
         """``(gradients, value, aux)``."""
         chosen = self.argnums.choose(self.func, args, kwargs)
-        call = DifferentiatedCall(self.func, args, kwargs, chosen, self.has_aux, self.safe_where)
+        call = differentiated(self.func, args, kwargs, chosen, self.has_aux, self.safe_where)
         number = self._number(call)
-        if number is None:
+        gradients: list[Any]
+        if isinstance(call, EvaluatedDerivative):
+            outputs, gradients = self._evaluated(call, number)
+        elif number is None:
             outputs, _ = call.run_forward(call.graph)
             gradients = list(map(zeros, call.primal_types))
         else:
@@ -164,6 +168,18 @@ class _Gradient:
             gradients = list(map(np.conjugate, gradients))
         value, aux = call.value(outputs)
         return chosen.rebuild(gradients), value, aux
+
+    def _evaluated(
+        self, call: EvaluatedDerivative, number: ArrayOutput | None
+    ) -> tuple[list[Any], list[Any]]:
+        """The outputs and the gradients of a function that has run."""
+        leaves = [] if number is None else [number]
+        seeds = [np.ones((), call.type_of(leaf).dtype) for leaf in leaves]
+        if self.safe_where and leaves:
+            return call.values(keeps=False), call.pulled_with_masks(leaves, seeds)
+        gradients = call.pulled(leaves, seeds)
+        call.warn_of_masked_nan(gradients, lambda: call.pulled_with_masks(leaves, seeds))
+        return call.values(keeps=False), gradients
 
     def _number(self, call: DifferentiatedCall) -> ArrayOutput | None:
         """The output to differentiate; None if it is a Python float, which depends on nothing."""

@@ -16,6 +16,7 @@ from ..tracebacks import with_users_frames
 from .argnums import Argnums
 from .coloured_derivatives import Sparsity
 from .differentiated_call import DifferentiatedCall
+from .evaluated_derivative import differentiated
 from .grad import Names, Numbers
 from .jacobian_blocks import BlocksOf, columns, rows, shorter
 from .jacobian_options import JacobianOptions, jacobian_options
@@ -196,7 +197,8 @@ def _jacobian(
     @like_function(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.choose(func, args, kwargs)
-        call = DifferentiatedCall(options.guarding(func), args, kwargs, chosen, has_aux, safe_where)
+        made = differentiated if blocks_of in MODES.values() else DifferentiatedCall
+        call = made(options.guarding(func), args, kwargs, chosen, has_aux, safe_where)
         leaves = call.differentiable()
         call.check_complex(leaves, holomorphic=holomorphic)
         outputs, blocks = blocks_of(call, leaves, options.chunks)

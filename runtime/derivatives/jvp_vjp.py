@@ -10,8 +10,10 @@ from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformArgumentError, TransformTypeError
 from ...compiler.frontend.leaves import is_array_like, path_names
 from ...compiler.frontend.program import ArrayOutput
+from ...compiler.interpreter import is_idle
 from ...compiler.ir import ArrayType, Graph
 from ...compiler.nesting import shown
+from ...compiler.tracing.traced_array import is_traced
 from ...passes.transforms.vmap import vmap as vmap_graph
 from ..batching.batch_size import batch_size
 from ..eager.converting import Convert, converting
@@ -20,6 +22,7 @@ from ..tracebacks import with_users_frames
 from ..trees import check_same_structure, spread, structure
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall, fitting
+from .evaluated_derivative import EvaluatedDerivative, differentiated
 
 
 @with_users_frames
@@ -142,13 +145,19 @@ def vjp(
     (np.float64(3.0), np.float64(2.0))
     """
     func = converting(func, convert)
-    call = _call("vjp", func, primals, has_aux, safe_where)
+    call = _call("vjp", func, primals, has_aux, safe_where, keeps=True)
     leaves = call.differentiable()
-    forward, backward = call.vjp(leaves)
-    outputs, residuals = call.run_forward(forward)
-    value, aux = call.value(outputs)
-    call.forget_arrays()
-    pullback = _Pullback(call, leaves, backward, residuals, structure(primals))
+    pullback: _Pullback
+    if isinstance(call, EvaluatedDerivative):
+        value, aux = call.value(call.values(keeps=True))
+        call.forget_values()
+        pullback = _EvaluatedPullback(call, leaves, structure(primals))
+    else:
+        forward, backward = call.vjp(leaves)
+        outputs, residuals = call.run_forward(forward)
+        value, aux = call.value(outputs)
+        call.forget_arrays()
+        pullback = _TracedPullback(call, leaves, structure(primals), backward, residuals)
 
     @with_users_frames
     def vjp_fn(cotangents: Any, *, batched: bool = False) -> Any:
@@ -160,17 +169,9 @@ def vjp(
 class _Pullback:
     """A function after its forward pass, ready for the backward pass."""
 
-    def __init__(
-        self,
-        call: DifferentiatedCall,
-        out_leaves: list[ArrayOutput],
-        backward: Graph,
-        residuals: list[Any],
-        primals: Any,
-    ) -> None:
+    def __init__(self, call: DifferentiatedCall, out_leaves: list[ArrayOutput], primals: Any) -> None:
         self.call, self.out_leaves, self.primals = call, out_leaves, primals
         self.out_types = list(map(call.type_of, out_leaves))
-        self.backward, self.residuals = backward, residuals
 
     def pull(self, cotangents: Any, *, batched: bool) -> Any:
         """The cotangents of the primals."""
@@ -179,20 +180,22 @@ class _Pullback:
         if batched:
             size = batch_size(self.call.where, "the cotangents", flat, self._paths(), "batched=True")
         given = self._fitted(flat, () if size is None else (size,))
+        return optree.tree_unflatten(self.primals, self._pulled(given, size))
 
-        def pulled_through(backward: Graph) -> list[Any]:
-            graph = backward if size is None else self._batched(backward, size, len(given))
-            return run(graph, [*self.residuals, *given])
+    def _pulled(self, given: list[Any], size: int | None) -> list[Any]:
+        """The leaves of the cotangents of the primals. With `size`, the first axes are a batch."""
+        raise NotImplementedError
 
-        leaves = pulled_through(self.backward)
-        safe = partial(self.call.vjp, self.out_leaves, safe=True)
-        self.call.warn_of_masked_nan(leaves, lambda: pulled_through(safe()[1]))
-        return optree.tree_unflatten(self.primals, leaves)
-
-    def _batched(self, backward: Graph, size: int, cotangents: int) -> Graph:
-        axes = [None] * len(self.residuals) + [0] * cotangents
-        out_axes = [0] * len(backward.outputs)
-        return transformed(partial(vmap_graph, in_axes=axes, size=size, out_axes=out_axes), backward)
+    def _through(
+        self, backward: Graph, residuals: Sequence[Any], given: list[Any], size: int | None
+    ) -> list[Any]:
+        """The same by a graph."""
+        graph = backward
+        if size is not None:
+            axes = [None] * len(residuals) + [0] * len(given)
+            out_axes = [0] * len(backward.outputs)
+            graph = transformed(partial(vmap_graph, in_axes=axes, size=size, out_axes=out_axes), backward)
+        return run(graph, [*residuals, *given])
 
     def _flatten(self, cotangents: Any) -> list[Any]:
         """One array or None per output."""
@@ -220,12 +223,60 @@ class _Pullback:
         return path_names(self.call.out_tree, "cotangents")
 
 
+class _TracedPullback(_Pullback):
+    """By the graph of the backward pass."""
+
+    def __init__(
+        self,
+        call: DifferentiatedCall,
+        out_leaves: list[ArrayOutput],
+        primals: Any,
+        backward: Graph,
+        residuals: list[Any],
+    ) -> None:
+        super().__init__(call, out_leaves, primals)
+        self.backward, self.residuals = backward, residuals
+
+    def _pulled(self, given: list[Any], size: int | None) -> list[Any]:
+        leaves = self._through(self.backward, self.residuals, given, size)
+        safe = partial(self.call.vjp, self.out_leaves, safe=True)
+        self.call.warn_of_masked_nan(leaves, lambda: self._through(safe()[1], self.residuals, given, size))
+        return leaves
+
+
+class _EvaluatedPullback(_Pullback):
+    """Through the nodes of a function that has run."""
+
+    call: EvaluatedDerivative
+
+    def _pulled(self, given: list[Any], size: int | None) -> list[Any]:
+        if size is not None or self.call.safe_where or any(map(is_traced, given)) or not is_idle():
+            return self._by_graph(given, size, safe=False)
+        leaves = self.call.pulled(self.out_leaves, given)
+        self.call.warn_of_masked_nan(leaves, lambda: self._by_graph(given, size, safe=True))
+        return leaves
+
+    def _by_graph(self, given: list[Any], size: int | None, *, safe: bool) -> list[Any]:
+        backward, residuals = self.call.backward(self.out_leaves, safe=safe)
+        found = self._through(backward, residuals, given, size)
+        if not safe:
+            self.call.warn_of_masked_nan(found, lambda: self._by_graph(given, size, safe=True))
+        return found
+
+
 def _call(
-    transform: str, func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, safe_where: bool
+    transform: str,
+    func: Callable[..., Any],
+    primals: tuple[Any, ...],
+    has_aux: bool,
+    safe_where: bool,
+    *,
+    keeps: bool = False,
 ) -> DifferentiatedCall:
     """A call in which every positional argument is differentiated."""
     require_function(transform, func)
     if not primals:
         raise TransformArgumentError(f"{transform}({describe(func)}): no primals given")
     argnums = Argnums(transform, tuple(range(len(primals))), None)
-    return DifferentiatedCall(func, primals, {}, argnums.choose(func, primals, {}), has_aux, safe_where)
+    chosen = argnums.choose(func, primals, {})
+    return differentiated(func, primals, {}, chosen, has_aux, safe_where, keeps=keeps)

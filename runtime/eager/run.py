@@ -1,6 +1,6 @@
 """Shared by all transforms: arguments for tracing, and running or recording a graph."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import update_wrapper
 from typing import Any, TypeAlias
 
@@ -122,9 +122,14 @@ def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         with joined():
             return [wrap(value) for value in inline(graph, [as_value(x) for x in inputs])]
     arrays = as_arrays(inputs)
-    taken = {id(_memory(x)) for x in arrays}
+    return separate(evaluate(graph, *arrays), arrays)
+
+
+def separate(outputs: Iterable[Array], inputs: Iterable[Array]) -> list[Any]:
+    """Scalars, and arrays that share no memory with the inputs or with each other."""
+    taken = {id(_memory(x)) for x in inputs}
     results: list[Any] = []
-    for out in evaluate(graph, *arrays):
+    for out in outputs:
         if out.ndim == 0:
             results.append(out[()])
             continue

@@ -37,6 +37,11 @@ def seen_transforms() -> Generator[list[SeenTransform]]:
         _seen.reset(token)
 
 
+def is_seen() -> bool:
+    """Whether transforms of this thread are collected."""
+    return _seen.get() is not None
+
+
 def record_for(step: Callable[..., Any], graph: Graph) -> Callable[[str, Graph], None] | None:
     """Records the graphs that `step` makes of `graph`; None if nobody asked."""
     found = _seen.get()

@@ -166,7 +166,8 @@ class Hooks:
     def tried_while(self, number: int, names: Mapping[str, Any]) -> Any:
         """A ``while`` with jumps, if one of them depends on values; None if Python should run it."""
         site = self._unit.sites[number]
-        if current_trace() is None or site.refusal:
+        trace = current_trace()
+        if trace is None or trace.is_evaluating or site.refusal:
             return None
         try:
             found = self._staged_while(site, names, only_if_left=True)
@@ -298,7 +299,8 @@ class Hooks:
 
     def for_(self, number: int, iterated: Any, names: Mapping[str, Any]) -> Any:
         """A ``for`` that is traced as one loop; None if Python should run it."""
-        if current_trace() is None:
+        trace = current_trace()
+        if trace is None or trace.is_evaluating:
             return None
         if is_one_of(iterated):
             return self._over_one_of(number, iterated, names)

@@ -30,6 +30,8 @@ from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_python_number, is_unknown, selected
 from ..eager.environment import reader
 from ..eager.impure_calls import is_impure
+from ..evaluation.evaluated_array import EvaluatedArray
+from ..evaluation.functions import evaluated_meaning, falls_back_to
 from .comprehensions import known_tests
 from .entries import call_one, either
 from .library_functions import library_meanings
@@ -73,8 +75,11 @@ _SEEDED: Final = frozenset({"default_rng", "RandomState", "SeedSequence", "Gener
 def callee(function: Any) -> Any:
     """The function that converted code calls instead of `function`."""
     kind = type(function)
-    if current_trace() is None:
+    trace = current_trace()
+    if trace is None:
         return converted(function) if kind in (FunctionType, MethodType, partial) else function
+    if trace.is_evaluating and (found := _in_evaluation(function, kind)) is not None:
+        return found
     if (found := _special(function, kind)) is not None:
         return found
     if kind is partial and is_impure(function.func):
@@ -87,6 +92,16 @@ def callee(function: Any) -> Any:
     if OPERATORS.get() and _is_pure(function):
         return partial(_called_of_each, function, function in _ITERATING)
     return partial(call_converted, function) if reads_attributes(function) else converted(function)
+
+
+def _in_evaluation(function: Any, kind: type) -> "Callable[..., Any] | None":
+    """The replacement for functions and methods of arrays where each call is computed at once."""
+    if kind is MethodType and type(function.__self__) is EvaluatedArray:
+        return function  # type: ignore[no-any-return]
+    return evaluated_meaning(function)
+
+
+falls_back_to(numpy_meaning)
 
 
 def _special(function: Any, kind: type) -> "Callable[..., Any] | None":

@@ -11,6 +11,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.tools.bench import artifacts, bounds, compilation, conversion, transforms
+from tracemill.tools.bench.eager.programs import PROGRAMS, Program
 from tracemill.tools.bench.loops import against_numba
 from tracemill.tools.bench.loops.cases import ELEMENTS, NUMBERS, Case
 from tracemill.tools.bench.suite import checks
@@ -151,3 +152,15 @@ def test_a_gradient_has_at_most_four_times_the_calls(function: Callable[[Any], A
 
 def test_a_chain_has_as_many_calls_as_it_says() -> None:
     assert len(tm.compile(compilation.chain(40)).lower(np.ones(2)).optimised.calls) == 40
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_the_gradients_that_are_compared_with_autograd_are_right(program: Program) -> None:
+    function, x = program.made(np), program.argument
+    value, gradient = tm.value_and_grad(function)(x)
+    leaves, slopes = (x, gradient) if isinstance(x, tuple) else ((x,), (gradient,))
+    step = 1e-6
+    moved = tuple(leaf + step * np.cos(np.arange(leaf.size)).reshape(leaf.shape) for leaf in leaves)
+    there = function(moved if isinstance(x, tuple) else moved[0])
+    expected = sum(np.sum(slope * (to - leaf)) for slope, to, leaf in zip(slopes, moved, leaves, strict=True))
+    np.testing.assert_allclose(there - value, expected, rtol=1e-3, atol=1e-7 * abs(value))

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ...runtime.files.output_file import write_output
 from ..bench import artifacts, bounds, compilation, conversion, overhead, training_step, transforms
+from ..bench.eager import against_autograd
 from ..bench.loops import against_numba
 from ..bench.machine import machine_text
 from ..bench.suite import checks, sizes
@@ -40,11 +41,12 @@ BENCHMARKS: dict[str, Benchmark] = {
     "bounds": bounds,
     "checks": checks,
     "loops": against_numba,
+    "eager": against_autograd,
 }
 
 
-OF_OURSELVES = tuple(name for name in BENCHMARKS if name != "loops")
-"""The default measurements: the others need Numba."""
+OF_OURSELVES = tuple(name for name in BENCHMARKS if name not in ("loops", "eager"))
+"""The default measurements: the others need Numba and autograd."""
 
 
 class _OfFunctions(click.Group):
@@ -98,7 +100,8 @@ bench.add_command(suite)
 def own(names: tuple[str, ...], rounds: int, file: Path | None, force: bool) -> None:
     """Measure what calls, conversion, compilation, training steps, transforms and exported files cost on this machine.
 
-    `loops` compares loops over elements and numbers with Numba's; it needs Numba, so it runs only if you name it.
+    `loops` compares loops over elements and numbers with Numba's, and `eager` gradients of functions that are not
+    compiled with autograd's. They need these packages, so they run only if you name them.
 
     Times are medians, and variants that are compared run in turn. Keep the machine otherwise idle.
     """

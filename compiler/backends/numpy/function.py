@@ -57,6 +57,13 @@ def planned(
     return Function(graph, module, parameters, plan, known, outermost=True)
 
 
+def unplanned(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function":
+    """The outermost function without memory of its own: its results may share memory."""
+    known = known_values(graph)
+    plan = plan_memory(graph, partial(memory_in, module), smallest=sys.maxsize, known=known)
+    return Function(graph, module, parameters, plan, known, outermost=False, own_results=0)
+
+
 def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) -> "Function":
     """The function of a nested graph: its results are new memory if they cannot replace an operand."""
     graph = nested.graph

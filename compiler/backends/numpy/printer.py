@@ -15,7 +15,7 @@ from ..python_text import Names, tuple_text, wrapped
 
 # Importing these enters their forms into the table.
 from . import contraction, elementwise, indexing, layout, lengths, linalg, loops, nested, reduction, tiles
-from .function import QUIET, Function, definition, has_effects, plain, planned, planned_nested
+from .function import QUIET, Function, definition, has_effects, plain, planned, planned_nested, unplanned
 from .module import RESERVED, Module
 from .named_sizes import size_statements, size_variables, sizes_used
 from .quoted_meaning import function_text
@@ -43,6 +43,7 @@ __all__ = [
     "nested_functions",
     "parameters_of",
     "print_module",
+    "print_statements",
     "reduction",
     "tiles",
 ]
@@ -128,6 +129,30 @@ def print_module(
         [IDLE] if has_workspace(main) else [],
     ]
     blocks = ["\n".join(section) for section in sections if section]
+    return "\n\n".join(blocks) + "\n\n\n" + "\n\n\n".join("\n".join(lines) for lines in functions) + "\n"
+
+
+def print_statements(graph: Graph, is_number: Sequence[bool] = ()) -> str:
+    """The source of a module with a function as `print_module` prints it, without the costs of a call.
+
+    The caller has set NumPy's error state. Results may share memory with each other and with the inputs, and every
+    array is new memory. The inputs marked in `is_number` are Python floats.
+    """
+    module = _module(graph)
+    name = entry_name(graph)
+    main = unplanned(graph, module, parameters_of(graph, module))
+    main.write()
+    nested = nested_functions(module)
+    numbers = [
+        f"    {parameter} = np.float64({parameter})"
+        for parameter, is_float in zip(main.parameters, is_number, strict=False)
+        if is_float
+    ]
+    main.may_warn = False
+    entry = main.text(name, (), "", numbers)
+    sections = [_imports(module, main, check=False), _constants(module) + module.known]
+    blocks = ["\n".join(section) for section in sections if section]
+    functions = [*helper_functions(module), *nested, entry]
     return "\n\n".join(blocks) + "\n\n\n" + "\n\n\n".join("\n".join(lines) for lines in functions) + "\n"
 
 

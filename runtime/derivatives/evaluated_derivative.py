@@ -1,0 +1,248 @@
+"""`EvaluatedDerivative`: one call of a function outside of any trace, computed operation by operation.
+
+It answers like a `DifferentiatedCall`, but its function has run once, with numbers, when it is made.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import optree
+
+from ...compiler.callers.function_names import function_name
+from ...compiler.dtypes import Array, is_inexact
+from ...compiler.error_state import quiet_unless_strict
+from ...compiler.frontend.leaves import argument_names, flatten_arguments, leaf_type, path_names
+from ...compiler.frontend.program import ArrayOutput, Static, as_returned
+from ...compiler.interpreter import is_idle
+from ...compiler.ir import ArrayType, Graph, Value
+from ...compiler.tracing.foreign_memory import ForeignMemory
+from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.traced_array import is_traced
+from ...passes.transforms.transpose import transpose
+from ...passes.transforms.vjp import conjugated
+from ..eager.by_reference import is_by_reference
+from ..eager.run import is_array, run, separate, transformed
+from ..eager.transform_log import is_seen
+from ..evaluation.evaluated_call import EvaluatedCall, Result
+from ..evaluation.evaluating import VariableMetError
+from ..evaluation.linear_graph import linear_graph
+from ..evaluation.sweep import pulled
+from .argnums import Chosen
+from .differentiated_call import DifferentiatedCall
+from .masked_nan import warn_of_masked_nan
+
+_DIFFERENTIABLE: Final = frozenset(np.dtype(one).num for one in ("f4", "f8"))
+
+
+def differentiated(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    chosen: Chosen,
+    has_aux: bool,
+    safe_where: bool = False,
+    *,
+    keeps: bool = False,
+) -> DifferentiatedCall:
+    """One call under a differentiating transform: evaluated, or traced inside of a trace and for arrays on GPUs.
+
+    It `keeps` copies of arrays from outside if the derivative is computed later.
+    """
+    if is_idle() and not is_seen():
+        leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
+        if not any(map(_is_elsewhere, leaves)):
+            with suppress(VariableMetError):
+                return EvaluatedDerivative(function, leaves, tree, chosen, has_aux, safe_where, keeps=keeps)
+    return DifferentiatedCall(function, args, kwargs, chosen, has_aux, safe_where)
+
+
+def _is_elsewhere(leaf: Any) -> bool:
+    """Whether a leaf is an array that NumPy does not compute with, or one that records."""
+    if type(leaf) is np.ndarray:
+        return False
+    if is_traced(leaf) or isinstance(leaf, ForeignMemory):
+        return True
+    return isinstance(leaf, np.ndarray) and type(leaf) not in (np.ndarray, np.memmap)
+
+
+def _may_have_nan(x: Any) -> bool:
+    """Whether an array, or a number, has a NaN, or infinities that add up to one."""
+    return bool(np.isnan(x.sum()))
+
+
+class EvaluatedDerivative(DifferentiatedCall):
+    """A function's value and the nodes that its derivative comes from."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        leaves: list[Any],
+        tree: Any,
+        chosen: Chosen,
+        has_aux: bool,
+        safe_where: bool,
+        *,
+        keeps: bool,
+    ) -> None:
+        """`leaves` and `tree` are those of the arguments."""
+        self._argnums, self._function = chosen.argnums, function
+        self.has_aux = has_aux
+        self.safe_where = safe_where
+        self._tree = tree
+        self._is_chosen = chosen.leaves(tree)
+        self.primal_types = self._checked(leaves, chosen)
+        call = EvaluatedCall(function, tree, leaves, self._is_chosen, keeps=keeps)
+        self.tree = call.out_tree
+        self.out_tree = self._checked_tree(self.tree)
+        self.nodes = call.leaves
+        self.results: list[Result] = []
+        self.every_leaf = list(map(self._numbered, call.out_leaves))
+        self.out_leaves = tuple(self.every_leaf[: self.out_tree.num_leaves])
+        self.result_types = [ArrayType(one.array.dtype, one.array.shape) for one in self.results]
+        self._outside = call.outside
+        self.out_nodes = [one.node for one in self.results]
+        """Where the derivative of each array of the result comes from."""
+
+    def _checked(self, leaves: Sequence[Any], chosen: Chosen) -> list[ArrayType]:
+        """The types of the differentiated leaves, which must have derivatives. Other arrays must be supported."""
+        types: list[ArrayType] = []
+        for place, (leaf, is_chosen) in enumerate(zip(leaves, self._is_chosen, strict=True)):
+            is_plain = type(leaf) is np.ndarray and leaf.dtype.num in _DIFFERENTIABLE and leaf.dtype.isnative
+            if is_chosen:
+                if not is_plain:
+                    chosen.check(leaf, argument_names(self._tree)[place])
+                types.append(ArrayType(leaf.dtype, leaf.shape) if is_plain else leaf_type(leaf, ""))
+            elif not is_plain and is_array(leaf):
+                leaf_type(leaf, argument_names(self._tree)[place])
+        return types
+
+    @property
+    def where(self) -> str:  # type: ignore[override]
+        return self._argnums.named(self._function)
+
+    @property
+    def graph(self) -> Graph:  # type: ignore[override]
+        """A graph that has only the name of the function: it has not been traced."""
+        return Graph(function_name(self._function), (), (), ())
+
+    def _numbered(self, leaf: "Result | Static") -> "ArrayOutput | Static":
+        if isinstance(leaf, Static):
+            return leaf
+        self.results.append(leaf)
+        return ArrayOutput(len(self.results) - 1, leaf.is_scalar, leaf.weak)
+
+    @property
+    def primal_paths(self) -> list[str]:  # type: ignore[override]
+        names = argument_names(self._tree)
+        return [name for name, is_chosen in zip(names, self._is_chosen, strict=True) if is_chosen]
+
+    @property
+    def out_paths(self) -> list[str]:  # type: ignore[override]
+        return path_names(self.out_tree, "output")
+
+    # ---- outputs -----------------------------------------------------------------------------------------
+
+    def type_of(self, leaf: ArrayOutput) -> ArrayType:
+        return self.result_types[leaf.index]
+
+    def check_dependence(self, leaves: Sequence[ArrayOutput]) -> None:
+        depending = {leaf.index for leaf in leaves if self.out_nodes[leaf.index] is not None}
+        self._check_that_all_depend(depending)
+
+    def values(self, *, keeps: bool) -> list[Any]:
+        """The arrays of the result as separate memory; `keeps` if the derivative is computed later."""
+        arrays = [result.array for result in self.results]
+        return separate(arrays, [*self._outside, *arrays] if keeps else self._outside)
+
+    def value(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
+        leaves = [
+            as_returned(outputs[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
+            for leaf in self.every_leaf
+        ]
+        result: Any = optree.tree_unflatten(self.tree, leaves)
+        return result if self.has_aux else (result, None)
+
+    # ---- derivatives -------------------------------------------------------------------------------------
+
+    def pulled(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
+        """The cotangents of the differentiated leaves of the arguments, given those of `leaves`."""
+        given = [
+            (self.out_nodes[leaf.index], np.asarray(cotangent))
+            for leaf, cotangent in zip(leaves, cotangents, strict=True)
+        ]
+        given = [(node, cotangent) for node, cotangent in given if node is not None]
+        with quiet_unless_strict():
+            found = pulled(given, self.nodes)
+            arrays = [
+                np.zeros(type.shape, type.dtype) if one is None else np.asarray(one)
+                for one, type in zip(found, self.primal_types, strict=True)
+            ]
+        return separate(arrays, [cotangent for _, cotangent in given])
+
+    def linear(self, leaves: Sequence[ArrayOutput]) -> tuple[Graph, list[Array]]:
+        """The derivative as a graph from residuals and tangents to tangents, and the residuals."""
+        outputs = [(self.out_nodes[leaf.index], self.type_of(leaf)) for leaf in leaves]
+        graph, residuals = linear_graph(outputs, list(zip(self.nodes, self.primal_types, strict=True)))
+        arrays = [residual.array for residual in residuals]
+        return (self._masked(graph, len(arrays)) if self.safe_where else graph), arrays
+
+    def jvp(self, leaves: Sequence[ArrayOutput]) -> Graph:
+        """The graph from `inputs`, which are what is known, and tangents, to the outputs and their tangents."""
+        linear, residuals = self.linear(leaves)
+        outputs = tuple(map(Value, self.result_types))
+        self.inputs = [*residuals, *(one.array for one in self.results)]
+        known, tangents = linear.inputs[: len(residuals)], linear.inputs[len(residuals) :]
+        return Graph(linear.name, (*known, *outputs, *tangents), linear.calls, (*outputs, *linear.outputs))
+
+    def linearize(self, leaves: Sequence[ArrayOutput]) -> tuple[Graph, Graph]:
+        """A graph that only returns what is known, and the derivative."""
+        linear, residuals = self.linear(leaves)
+        return self._known(residuals), linear
+
+    def vjp(self, leaves: Sequence[ArrayOutput], *, safe: bool = False) -> tuple[Graph, Graph]:
+        """A graph that only returns what is known, and the backward pass."""
+        backward, residuals = self.backward(leaves, safe=safe)
+        return self._known(residuals), backward
+
+    def backward(self, leaves: Sequence[ArrayOutput], *, safe: bool) -> tuple[Graph, list[Array]]:
+        """The backward pass as a graph of residuals and cotangents, and the residuals."""
+        linear, residuals = self.linear(leaves)
+        if safe and not self.safe_where:
+            linear = self._masked(linear, len(residuals))
+        marks = [place >= len(residuals) for place in range(len(linear.inputs))]
+        backward = transformed(partial(transpose, linear=marks), linear)
+        return conjugated(backward, len(residuals)), residuals
+
+    def _known(self, residuals: Sequence[Array]) -> Graph:
+        """A graph that returns the outputs and the residuals."""
+        self.inputs = [*(one.array for one in self.results), *residuals]
+        values = tuple(Value(ArrayType(x.dtype, x.shape)) for x in self.inputs)
+        return Graph(self.graph.name, values, (), values)
+
+    def split(self, results: list[Any]) -> tuple[list[Any], list[Any]]:
+        count = len(self.results)
+        return results[:count], results[count:]
+
+    def forget_arrays(self) -> None:
+        """Release the nodes and what they have saved: the residuals are kept elsewhere."""
+        del self.inputs, self.nodes, self.out_nodes
+        self.forget_values()
+
+    def forget_values(self) -> None:
+        """Release what only the value of the function needs."""
+        del self._outside, self.results
+
+    def pulled_with_masks(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
+        """As `pulled`, but what a `where` does not choose has the derivative 0."""
+        backward, residuals = self.backward(leaves, safe=True)
+        return run(backward, [*residuals, *cotangents])
+
+    def warn_of_masked_nan(self, found: Iterable[Any], again: Callable[[], Sequence[Any]]) -> None:
+        found = list(found)
+        if not self.safe_where and current_trace() is None and any(map(_may_have_nan, found)):
+            floating = [leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput)]
+            floating = [leaf for leaf in floating if is_inexact(self.type_of(leaf).dtype)]
+            warn_of_masked_nan(self.where, self.linear(floating)[0], found, again)

@@ -1,0 +1,1 @@
+"""Uncompiled transforms: each operation is computed when Python reaches it."""

@@ -1,0 +1,215 @@
+"""`EvaluatedArray`: an array of an evaluating trace.
+
+Frequent calls run NumPy's own function and record a node: `ufuncs`, `functions` and `indexing` of this folder. So the
+value has NumPy's dtype, memory order, warnings and errors. Every other call goes through the NumPy surface like that of
+any traced array, and is computed op by op (`Evaluating.emit`).
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ...compiler.builder import current_builder
+from ...compiler.dtypes import FLOAT64, Array
+from ...compiler.ir import ArrayType, Shape, Value
+from ...compiler.tracing.indexing import select
+from ...compiler.tracing.memory_layout import Layout, layout_of
+from ...compiler.tracing.trace import Storage
+from ...compiler.tracing.traced_array import TracedArray, index_items
+from ...compiler.tracing.views import Bits, View
+from .evaluating import Evaluated, Evaluating
+from .kinds import Kind, kind_of
+
+
+class _Unwritten:
+    """Stands for the memory of an array as long as nothing shares it."""
+
+    version: ClassVar[int] = 0
+
+
+UNWRITTEN: Final = _Unwritten()
+
+
+_traced: Any = TracedArray
+
+
+class EvaluatedArray(TracedArray):
+    """An array with known elements. What few programs need of it is made when it is asked for."""
+
+    __slots__ = ("_array", "_clock", "_home", "_index", "_kind", "_node", "_seen")
+
+    _array: Array
+    """The elements, if they are up to date."""
+    _clock: Any
+    """Its version is that of the elements if they are up to date: the memory, if it is shared or was written to."""
+    _home: Any
+    """The trace."""
+    _index: "PartOf | None"
+    """How this is a part of another array, if indexing has made it."""
+    _kind: Kind | None
+    """The kind; None if the elements have not been read yet."""
+    _node: Any
+    _seen: int
+    """The version of the memory that the elements are."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        type: ArrayType,
+        views: tuple[View, ...] = (),
+        *,
+        is_scalar: bool = False,
+        weak: Any = None,
+    ) -> None:
+        super().__init__(storage, type, views, is_scalar=is_scalar, weak=weak)
+        self._home = storage.trace
+        self._clock = storage
+        self._kind = None
+        self._seen = -1
+
+    def __getattr__(self, name: str) -> Any:
+        maker = _MADE_WHEN_ASKED.get(name)
+        if maker is None:
+            return super().__getattr__(name)
+        made = maker(self)
+        object.__setattr__(self, name, made)
+        return made
+
+    def _made_storage(self) -> Storage:
+        layout = layout_of(self._array)
+        value: Any = self._known_value
+        storage = Storage(self._home, value, None if layout.is_row_major else layout)
+        self._clock = storage
+        return storage
+
+    def _made_value(self) -> Value:
+        return Evaluated(self._array, self._node)
+
+    def refresh(self) -> bool:
+        """Read the memory again, after a write or for the first time. Whether the array can be used here."""
+        if current_builder() is not self._home or self._storage.unreadable or self.weak is not None:
+            return False
+        value: Any = self.value
+        self._array, self._node, self._kind = value.array, value.node, kind_of(value.array)
+        self._seen = self._clock.version
+        return True
+
+    def _shaped(self, new: Any) -> None:
+        """``x.shape = new``"""
+        _traced.shape.fset(self, new)
+        self._index, self._clock, self._seen = None, self._storage, -1
+
+    shape = _traced.shape.setter(_shaped)
+
+    def _typed(self, new: Any) -> None:
+        """``x.dtype = new``"""
+        _traced.dtype.fset(self, new)
+        self._index, self._clock, self._seen = None, self._storage, -1
+
+    dtype = _traced.dtype.setter(_typed)
+
+    def evaluated(self) -> tuple[Array, Any]:
+        """The elements and the node."""
+        if self.is_up_to_date():
+            return self._array, self._node
+        value: Any = self.value
+        return value.array, value.node
+
+    def share(self, base: "EvaluatedArray", views: tuple[View, ...]) -> None:
+        """Make this new array a view of another one."""
+        storage = base._storage
+        self._storage = self._clock = storage
+        self._views = (*base._views, *views)
+        self._seen = storage.version
+
+    # ---- values ------------------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return bool(self._array) if self.is_up_to_date() else super().__bool__()
+
+    def __repr__(self) -> str:
+        return repr(self._for_reading())
+
+    def __str__(self) -> str:
+        return str(self._for_reading())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._for_reading(), spec)
+
+    def _for_reading(self) -> Any:
+        """The elements as NumPy would show them."""
+        array = self.evaluated()[0]
+        if self.weak is not None:
+            return array.item()
+        return array[()] if self.is_scalar else array
+
+    @property
+    def layout(self) -> Layout:
+        return layout_of(self._array) if self.is_up_to_date() else super().layout
+
+    def is_up_to_date(self) -> bool:
+        return self._kind is not None and self._seen == self._clock.version
+
+
+class PartOf:
+    """The views from memory to ``x[index]``, which are worked out when they are asked for."""
+
+    __slots__ = ("base", "index", "shape")
+
+    def __init__(self, base: "tuple[View, ...] | PartOf", shape: Shape, index: Any) -> None:
+        self.base = base
+        """Those to `x`."""
+        self.shape = shape
+        self.index = index
+
+    def views(self) -> tuple[View, ...]:
+        base = self.base.views() if isinstance(self.base, PartOf) else self.base
+        return (*base, *(select(self.shape, index_items(self.index)).views or (Bits(FLOAT64),)))
+
+
+def _own_views(array: EvaluatedArray) -> tuple[View, ...]:
+    return () if array._index is None else array._index.views()
+
+
+def _own_type(array: EvaluatedArray) -> ArrayType:
+    kind: Any = array._kind
+    found: ArrayType = kind.type
+    return found
+
+
+def _nothing(array: EvaluatedArray) -> None:
+    return None
+
+
+_MADE_WHEN_ASKED: Final[dict[str, Callable[[EvaluatedArray], Any]]] = {
+    "_storage": EvaluatedArray._made_storage,
+    "_known_value": EvaluatedArray._made_value,
+    "_views": _own_views,
+    "_index": lambda array: None,
+    "_version": lambda array: array._seen,
+    "type": _own_type,
+    "_layout": _nothing,
+    "_unknown_owner": lambda array: "",
+    "_is_reshaped": lambda array: False,
+}
+Evaluating.array_class = EvaluatedArray
+_new: Final = EvaluatedArray.__new__
+
+
+def made(home: Any, out: Any, kind: Kind, node: Any) -> EvaluatedArray:
+    """A new array with the result of a NumPy function: an array, or a scalar."""
+    new = _new(EvaluatedArray)
+    if type(out) is not np.ndarray:
+        out = np.asarray(out)
+        new.is_scalar = True
+    else:
+        new.is_scalar = False
+    new._array = out
+    new._node = node
+    new._kind = kind
+    new._home = home
+    new._clock = UNWRITTEN
+    new._seen = 0
+    new.weak = None
+    return new

@@ -1,0 +1,174 @@
+"""`EvaluatedCall`: one call of a function that is differentiated, run operation by operation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import numpy as np
+import optree
+from numpy.lib.array_utils import byte_bounds
+
+from ...compiler.builder import recording
+from ...compiler.callers.function_names import function_name
+from ...compiler.callers.user_code import CONVERTS
+from ...compiler.dtypes import Array
+from ...compiler.error_state import quiet_unless_strict
+from ...compiler.errors import ConcretizationError
+from ...compiler.frontend.conversion import OPERATORS, OperatorsNeededError, call_converted
+from ...compiler.frontend.leaves import NAMESPACE, weak_type, with_plain_keys
+from ...compiler.frontend.program import Static
+from ...compiler.frontend.traced_program import may_need_operators, refuse_hidden_arrays
+from ...compiler.nesting import refuse_deep
+from ...compiler.tracing.memory_layout import LayoutQuestion, layout_of
+from ...compiler.tracing.trace import Storage, array_type
+from ...compiler.tracing.traced_array import is_numpy_array, is_traced
+from . import functions, indexing, ufuncs
+from .evaluated_array import EvaluatedArray, made
+from .evaluating import Evaluated, Evaluating, Node, elements
+from .kinds import kind_of
+
+__all__ = [
+    "EvaluatedCall",
+    "Result",
+    "functions",
+    "indexing",
+    "ufuncs",
+]  # importing these installs the methods
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A leaf of the result that is an array."""
+
+    array: Array
+    node: Any
+    """Where its derivative comes from; None if it does not depend on differentiated arguments."""
+    is_scalar: bool
+    weak: Any
+
+
+_LEAF: Final[Any] = optree.tree_structure(cast(Any, 0), namespace=NAMESPACE)
+
+
+class EvaluatedCall:
+    """Runs a function once. Its arguments are separate memory, and what it writes to arrays from outside stays."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        tree: Any,
+        leaves: Sequence[Any],
+        chosen: Sequence[bool],
+        *,
+        keeps: bool,
+    ) -> None:
+        """`chosen` marks the leaves that are differentiated. It `keeps` copies of all arrays from outside if the
+        derivative is computed later.
+        """
+        self._keeps = keeps
+        try:
+            self._run(function, tree, leaves, chosen)
+        except (ConcretizationError, OperatorsNeededError) as error:
+            if OPERATORS.get() or not CONVERTS.get() or not may_need_operators(error):
+                raise
+            operators = OPERATORS.set(True)  # methods of the user's classes may need hooks
+            try:
+                self._run(function, tree, leaves, chosen)
+            finally:
+                OPERATORS.reset(operators)
+
+    def _run(
+        self, function: Callable[..., Any], tree: Any, leaves: Sequence[Any], chosen: Sequence[bool]
+    ) -> None:
+        self.leaves: list[Node] = []
+        """The nodes of the differentiated leaves."""
+        self.trace = trace = Evaluating(function_name(function), keeps=self._keeps)
+        try:
+            with recording(trace), quiet_unless_strict():
+                filled = [
+                    self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)
+                ]
+                args, kwargs = optree.tree_unflatten(tree, filled)
+                result = call_converted(function, *args, **kwargs)
+                self._read(result)
+                trace.give_back()
+                del result
+                self._write_back()
+            trace.check_captured()
+            self.outside = trace.outside_arrays()
+        except ValueError as error:
+            if isinstance(error.__cause__, ConcretizationError):  # ``w[0] = x``: NumPy wraps ours in its own
+                raise error.__cause__ from None
+            raise
+        finally:
+            trace.close()
+
+    def _read(self, result: Any) -> None:
+        """Note the leaves of the result, whose arrays cannot be read later."""
+        if type(result) is EvaluatedArray:
+            self.out_tree, self.out_leaves = _LEAF, [self._leaf(result)]
+            return
+        try:
+            found, self.out_tree = optree.tree_flatten(with_plain_keys(result), namespace=NAMESPACE)
+        except RecursionError:
+            refuse_deep({"the result": result})
+            raise
+        self.out_leaves = list(map(self._leaf, found))
+
+    def _leaf(self, leaf: Any) -> "Result | Static":
+        if is_traced(leaf):
+            array, node = leaf.evaluated()
+            return Result(array, node, leaf.is_scalar, leaf.weak)
+        if isinstance(leaf, (np.ndarray, np.generic)):
+            array_type(np.asarray(leaf))
+            return Result(np.array(leaf), None, isinstance(leaf, np.generic), None)
+        refuse_hidden_arrays(leaf)
+        return Static(leaf)
+
+    def _write_back(self) -> None:
+        """Write to arrays from outside what the function has written to them."""
+        for number, array in enumerate(self.trace.captured):
+            storage = self.trace.storage_behind(number)
+            if storage.version and is_numpy_array(array):
+                array[...] = elements(storage.value)
+
+    def _entering(self, leaf: Any, is_chosen: bool) -> Any:
+        if not (is_chosen or is_numpy_array(leaf)):
+            return leaf
+        node = None
+        if is_chosen:
+            node = Node(self.trace.next_number(), None)
+            self.leaves.append(node)
+        if (
+            type(leaf) is np.ndarray
+            and leaf.flags.c_contiguous
+            and leaf.flags.owndata
+            and leaf.flags.writeable
+        ):
+            return made(self.trace, leaf.copy(), kind_of(leaf), node)
+        return self._entering_slowly(leaf, node)
+
+    def _entering_slowly(self, leaf: Any, node: Any) -> Any:
+        """A number, or an array with flags or strides that NumPy's functions may ask for."""
+        is_array = is_numpy_array(leaf)
+        array = _copied(np.asarray(leaf))
+        layout = layout_of(array)
+        storage = Storage(self.trace, Evaluated(array, node), None if layout.is_row_major else layout)
+        if is_array:
+            storage.argument = LayoutQuestion(
+                "the argument", owndata=leaf.flags.owndata, writeable=leaf.flags.writeable
+            )
+        return EvaluatedArray(storage, storage.value.type, is_scalar=not is_array, weak=weak_type(leaf))
+
+
+def _copied(array: Array) -> Array:
+    """A copy with the same strides."""
+    if array.flags.c_contiguous:
+        return array.copy()
+    low, high = byte_bounds(array)
+    first = array.__array_interface__["data"][0]
+    copy: Array = np.ndarray(
+        array.shape, array.dtype, np.empty(high - low, np.uint8), first - low, array.strides
+    )
+    copy[...] = array
+    return copy

@@ -1,0 +1,362 @@
+"""`Evaluating`: the trace of a function that is differentiated without `compile`. It computes each call at once.
+
+What a call needs for its derivative is kept in a `Node`. Nodes hold those of their operands, so an array that no
+derivative needs lives only as long as the user's variables.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ...compiler.builder import as_tuple, not_recording
+from ...compiler.callers.user_code import user_location
+from ...compiler.dtypes import Array, is_inexact
+from ...compiler.errors import ArgumentValueError, InternalError
+from ...compiler.interpreter import evaluate, run_call
+from ...compiler.ir import ArrayType, Call, Constant, Graph, Location, Param, Value, exact, graphs_in
+from ...compiler.op import lookup
+from ...compiler.tracing.foreign_memory import ForeignMemory
+from ...compiler.tracing.memory_layout import Layout, layout_of
+from ...compiler.tracing.trace import LARGEST_CONTENT, Known, Storage, Trace, array_type, content_of
+from .kinds import Kind, kind_of
+from .plans import PLANS, Plan, keep
+
+
+class Node:
+    """A call, as far as its derivative needs it. `parents` are the nodes of its differentiated operands."""
+
+    __slots__ = ("number", "parents", "plan", "saved")
+
+    def __init__(
+        self, number: int, plan: Any, parents: tuple["Node", ...] = (), saved: tuple[Any, ...] = ()
+    ) -> None:
+        self.number = number
+        """Greater than those of its parents."""
+        self.plan = plan
+        """How its derivative is computed; None for a leaf, with which the derivative begins."""
+        self.parents = parents
+        self.saved = saved
+
+
+class NodeOfWhere(Node):
+    """A call of `where`, whose line a warning may name."""
+
+    __slots__ = ("location",)
+
+    location: Location | None
+
+
+class NodeOfGraphs(Node):
+    """A call that holds graphs. It saves what they compute; a second derivative needs where that comes from."""
+
+    __slots__ = ("graph", "inputs")
+
+    graph: Graph
+    inputs: tuple[Value, ...]
+
+
+class NodeOfSeveral(Node):
+    """A call with several outputs."""
+
+    __slots__ = ("outputs",)
+
+    outputs: tuple[Any, ...]
+    """The nodes of all outputs; None for those that have no derivative."""
+
+
+class OneOfSeveral:
+    """The plan of a node that is one of several outputs of a call. It saves its place and how many there are."""
+
+    @staticmethod
+    def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
+        (source,), (place, outputs) = node.parents, node.saved
+        arrived = cotangents.arrived
+        if source not in arrived:
+            arrived[source] = [None] * outputs
+        arrived[source][place] = cotangent
+
+    @staticmethod
+    def push(node: Node, tangents: Any) -> None:
+        (source,), (place, _) = node.parents, node.saved
+        if source in tangents:
+            tangents[node] = tangents[source][place]
+
+
+class Evaluated(Value):
+    """A value whose elements are known, and the node that its derivative comes from."""
+
+    __slots__ = ("array", "node")
+
+    def __init__(self, array: Array, node: Any = None) -> None:
+        super().__init__(ArrayType(array.dtype, array.shape))
+        self.array = array
+        """Never written to."""
+        self.node = node
+
+
+class Captured:
+    """A NumPy array that the function uses, with its contents at that time."""
+
+    __slots__ = ("array", "content", "value")
+
+    def __init__(self, array: Array, *, keeps: bool) -> None:
+        array_type(array)
+        self.array = array
+        self.content = content_of(array)
+        own = array
+        if keeps or array.nbytes <= LARGEST_CONTENT:
+            own = array.copy(order="K")
+        self.value = Evaluated(own)
+
+
+_OPEN: Final = frozenset({"check_index", "raise_if", "expect", "expect_size", "length"})
+"""Ops with errors of their own."""
+
+
+class VariableMetError(BaseException):
+    """The function uses a variable of `tracemill.autograd`: its derivative is recorded on the tape, too."""
+
+
+class Evaluating(Trace):
+    """Computes each call at once."""
+
+    is_evaluating: ClassVar[bool] = True
+
+    def __init__(self, name: str, *, keeps: bool) -> None:
+        super().__init__(name)
+        self.keeps = keeps
+        """Whether the derivative is computed after the call, when arrays from outside may have changed."""
+        self.numbers_of_nodes = count()
+        self.outside: dict[int, Captured] = {}
+        """The NumPy arrays that the function has used, by id."""
+
+    def next_number(self) -> int:
+        return next(self.numbers_of_nodes)
+
+    # ---- computing -------------------------------------------------------------------------------------
+
+    def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
+        record = lookup(op)
+        types = record.type(*[value.type for value in inputs], **params)
+        arrays = [elements(value) for value in inputs]
+        nodes = [value.node if isinstance(value, Evaluated) else None for value in inputs]
+        if any(node is not None for node in nodes) and any(
+            True for param in params.values() for _ in graphs_in(param)
+        ):
+            return self._run_graphs(op, inputs, params, as_tuple(types), nodes, arrays)
+        if record.effect is not None and any(node is not None for node in nodes):
+            self._require_derivative(op, inputs, params, as_tuple(types), nodes)
+        with not_recording():
+            if record.effect is None and op not in _OPEN:
+                outputs = as_tuple(record.numpy(*arrays, **params))
+            else:
+                outputs = run_call(Call(op, inputs, params, (), self.where()), arrays)
+        found = tuple(Evaluated(np.asarray(out)) for out in outputs)
+        if any(node is not None for node in nodes):
+            self._record(op, inputs, params, as_tuple(types), found, nodes, arrays)
+        return found
+
+    def _require_derivative(
+        self,
+        op: str,
+        inputs: Sequence[Value],
+        params: Mapping[str, Param],
+        types: tuple[ArrayType, ...],
+        nodes: Sequence[Any],
+    ) -> None:
+        """Refuse a call without a derivative before it has an effect."""
+        kinds = [Kind(value.type) for value in inputs]
+        wrt = [node is not None and kind.is_inexact for node, kind in zip(nodes, kinds, strict=True)]
+        if any(wrt) and any(is_inexact(type.dtype) for type in types):
+            Plan(graph_of_op(op, params, types, [value.type for value in inputs]), wrt, kinds, None)
+
+    def _record(
+        self,
+        op: str,
+        inputs: Sequence[Value],
+        params: Mapping[str, Param],
+        types: tuple[ArrayType, ...],
+        found: Sequence[Evaluated],
+        nodes: Sequence[Any],
+        arrays: Sequence[Array],
+    ) -> None:
+        """Note what the derivative of a call needs."""
+        kinds = tuple(kind_of(array) for array in arrays)
+        wrt = tuple(node is not None and kind.is_inexact for node, kind in zip(nodes, kinds, strict=True))
+        outs = [kind_of(out.array) for out in found]
+        if not any(wrt) or not any(out.is_inexact for out in outs):
+            return
+        settings = tuple((name, exact(params[name])) for name in sorted(params))
+        key = op, id(lookup(op)), settings, kinds, wrt
+        plan = PLANS.get(key)
+        if plan is None:
+            graph = graph_of_op(op, params, types, [value.type for value in inputs])
+            plan = keep(key, Plan(graph, wrt, kinds, outs[0] if len(outs) == 1 else None))
+        made = NodeOfWhere if op == "where" else NodeOfSeveral if len(plan.types) > 1 else Node
+        outputs = tuple(out.array for out in found)
+        node = made(self.next_number(), plan, plan.parents(tuple(nodes)), plan.saved((*arrays, *outputs)))
+        if isinstance(node, NodeOfWhere):
+            node.location = self.where()
+        self._give(node, found)
+
+    def _run_graphs(
+        self,
+        op: str,
+        inputs: Sequence[Value],
+        params: Mapping[str, Param],
+        types: tuple[ArrayType, ...],
+        nodes: Sequence[Any],
+        arrays: Sequence[Array],
+    ) -> tuple[Evaluated, ...]:
+        """The outputs of a call that holds graphs, such as a loop. What its derivative needs is computed with them."""
+        kinds = tuple(kind_of(array) for array in arrays)
+        wrt = tuple(node is not None and kind.is_inexact for node, kind in zip(nodes, kinds, strict=True))
+        graph = graph_of_op(op, params, types, [value.type for value in inputs])
+        if not any(wrt) or not any(is_inexact(type.dtype) for type in types):
+            return tuple(map(Evaluated, evaluate(graph, *arrays)))
+        plan = Plan(graph, wrt, kinds, None, keeps_residuals=True)
+        assert plan.forward is not None
+        outputs = evaluate(plan.forward, *arrays)
+        found = tuple(map(Evaluated, outputs[: len(types)]))
+        node = NodeOfGraphs(
+            self.next_number(), plan, plan.parents(tuple(nodes)), plan.saved(outputs[len(types) :])
+        )
+        node.graph = graph
+        node.inputs = tuple(inputs)
+        self._give(node, found)
+        return found
+
+    def _give(self, node: Node, found: Sequence[Evaluated]) -> None:
+        """Let the outputs come from a node."""
+        floating = [out for out in found if is_inexact(out.dtype)]
+        moving = node.plan.moving
+        if len(floating) == 1:
+            floating[0].node = node if moving[0] else None
+        else:
+            for place, out in enumerate(floating):
+                if moving[place]:
+                    out.node = Node(self.next_number(), OneOfSeveral, (node,), (place, len(floating)))
+        if isinstance(node, NodeOfSeveral):
+            node.outputs = tuple(out.node for out in found)
+
+    def where(self) -> Location | None:
+        return self.location or user_location()  # code that runs at once obeys the current error state
+
+    # ---- memory ----------------------------------------------------------------------------------------
+
+    def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
+        """Memory whose array has the layout that NumPy would give it."""
+        if not isinstance(value, Evaluated):
+            value = Evaluated(elements(value))
+        array = value.array
+        if array.ndim:
+            if layout is None or layout.is_row_major:
+                fitting = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+            else:
+                fitting = _in_layout(array, layout)
+            if fitting is not array:
+                value = Evaluated(fitting, value.node)
+        return Storage(self, value, layout)
+
+    def shadow(self, outer: Storage) -> Storage:
+        if outer.trace is not self and outer.trace.is_open_ended:
+            raise VariableMetError
+        return super().shadow(outer)
+
+    def storage_of_array(self, array: Array | ForeignMemory) -> Storage:
+        found = self._storages.get(id(array))
+        if found is not None and found.version:
+            return found
+        what = self.captured_array(np.asarray(array))
+        if found is not None and found.value is what.value:
+            return found
+        return self._capture(array, what.value, lambda: what.value.array, layout_of(np.asarray(array)))
+
+    def captured_array(self, array: Array) -> Captured:
+        """The array as the function sees it now."""
+        found = self.outside.get(id(array))
+        if found is None or found.content != content_of(array):
+            if found is not None and found.value.array is array:
+                self._refuse(found)
+            found = self.outside[id(array)] = Captured(array, keeps=self.keeps)
+        return found
+
+    def outside_arrays(self) -> list[Array]:
+        """The NumPy arrays that the function has used."""
+        return [found.array for found in self.outside.values()]
+
+    def check_captured(self) -> None:
+        """Raise an error if the derivative would be computed with other values than the function."""
+        for found in self.outside.values():
+            if found.value.array is found.array and found.content != content_of(found.array):
+                self._refuse(found)
+
+    def _refuse(self, found: Captured) -> None:
+        raise ArgumentValueError(
+            f"the function uses {array_type(found.array)}, and writes to it by NumPy alone, which later uses see and "
+            "earlier ones must not: make a new array (w = w * 0.5), or write to a traced one (w = np.asarray(w))",
+            user_location(),
+        )
+
+    # ---- knowing ---------------------------------------------------------------------------------------
+
+    def add_input(
+        self, value: Value, name: str, known: Known | None = None, layout: Layout | None = None
+    ) -> Storage:
+        self.inputs.append(value)
+        self.input_names.append(name)
+        storage = Storage(self, value, layout)
+        storage.is_input = True
+        return storage
+
+    def producer(self, value: Value) -> Call | None:
+        return None
+
+    def concrete(self, value: Value) -> Array:
+        return elements(value)
+
+    def can_be_known(self, value: Value) -> bool:
+        return True
+
+    def depends_on_arguments(self, value: Value) -> bool:
+        return isinstance(value, Evaluated) and value.node is not None
+
+    def numbers_behind(self, value: Value) -> frozenset[int]:
+        return frozenset()
+
+    def is_counted(self, value: Value) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.give_back()
+        self._storages.clear()
+        self.captured.clear()
+        self.at_return.clear()
+        self.adopted.clear()
+        self.outside.clear()
+
+
+def elements(value: Value) -> Array:
+    """The elements of a value in an evaluating trace."""
+    if isinstance(value, (Evaluated, Constant)):
+        return value.array
+    raise InternalError(f"a value {value.type} of another trace")
+
+
+def _in_layout(array: Array, layout: Layout) -> Array:
+    """The elements in memory with this layout, as far as a new array can have it."""
+    found = layout_of(array)
+    if layout.strides is None or found.strides == layout.strides:
+        return array
+    order = sorted(range(array.ndim), key=lambda axis: -layout.strides[axis])  # type: ignore[index]
+    return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
+
+
+def graph_of_op(
+    op: str, params: Mapping[str, Param], types: tuple[ArrayType, ...], inputs: Sequence[ArrayType]
+) -> Graph:
+    """A graph of one call."""
+    given, outputs = tuple(map(Value, inputs)), tuple(map(Value, types))
+    return Graph(op, given, (Call(op, given, params, outputs),), outputs)

@@ -1,0 +1,328 @@
+"""Functions of NumPy on evaluated arrays: NumPy's own function runs, and a node is recorded.
+
+A table says which functions these are. Others go through the NumPy surface, op by op.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.builder import _current
+from ...compiler.callers.user_code import user_location
+from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, METHODS
+from ...compiler.tracing.traced_array import TracedArray, located
+from .call_graphs import Place
+from .evaluated_array import EvaluatedArray, made
+from .evaluating import Node, NodeOfWhere
+from .kinds import NUMBER, kind_of
+from .plans import PLANS, Plan, Unrecorded, keep
+from .ufuncs import FAST_OPERANDS, evaluate_binary, evaluate_unary, is_plain_scalar, plan_of
+
+_COPIES: Final[frozenset[Any]] = frozenset(
+    {
+        np.amax, np.amin, np.average, np.clip, np.concatenate, np.cross, np.cumprod, np.cumsum, np.diff, np.dot,
+        np.einsum, np.hstack, np.inner, np.kron, np.linalg.cholesky, np.linalg.det, np.linalg.inv, np.linalg.norm,
+        np.linalg.solve, np.max, np.mean, np.min, np.outer, np.prod, np.ptp, np.repeat, np.roll, np.sort, np.stack,
+        np.std, np.sum, np.tensordot, np.tile, np.trace, np.tril, np.triu, np.var, np.vdot, np.vstack, np.where,
+    }
+)  # fmt: skip
+"""Functions whose result is new memory."""
+
+_VIEWS: Final[frozenset[Any]] = frozenset(
+    {
+        np.broadcast_to, np.diagonal, np.expand_dims, np.moveaxis, np.ravel, np.reshape, np.squeeze, np.swapaxes,
+        np.transpose,
+    }
+)  # fmt: skip
+"""Functions whose result shares memory with their first argument, or is a copy, as the memory order allows."""
+
+_OF_NUMBERS: Final[frozenset[Any]] = frozenset({np.clip, np.where})
+"""Functions for which a Python number is an operand like an array, and not an option."""
+
+_OF_LISTS: Final[dict[Any, Any]] = {np.array: CONSTRUCTORS["array"], np.asarray: CONSTRUCTORS["asarray"]}
+"""Functions that NumPy's protocol does not dispatch."""
+
+_SETTINGS: Final[frozenset[Any]] = frozenset({int, bool, str, type(None), float, complex, type})
+"""Types of arguments that are part of the call."""
+
+
+class NotPlainError(Exception):
+    """The call must go through the NumPy surface."""
+
+
+class _Arguments:
+    """The operands among the arguments of a call, and what else identifies it."""
+
+    __slots__ = ("arrays", "has_numbers", "home", "key", "kinds", "nodes", "operands")
+
+    def __init__(self, home: Any, function: Any) -> None:
+        self.home = home
+        self.has_numbers = function in _OF_NUMBERS
+        self.key: list[Any] = [function]
+        self.arrays: list[Any] = []
+        self.kinds: list[Any] = []
+        self.nodes: list[Any] = []
+        self.operands: list[Any] = []
+
+    def add(self, key: list[Any], kind: Any, array: Any, node: Any, operand: Any) -> Any:
+        key.append(kind)
+        self.kinds.append(kind)
+        self.arrays.append(array)
+        self.nodes.append(node)
+        self.operands.append(operand)
+        return array
+
+    def read(self, x: Any, key: list[Any]) -> Any:
+        """The argument for NumPy's function. The key gets the kinds of operands, and the values of others."""
+        type_ = type(x)
+        if type_ is EvaluatedArray:
+            if x._home is not self.home or (
+                (x._kind is None or x._seen != x._clock.version) and not x.refresh()
+            ):
+                raise NotPlainError
+            return self.add(key, x._kind, x._array, x._node, x)
+        if type_ is float and self.has_numbers:
+            return self.add(key, NUMBER, x, None, x)
+        if type_ in _SETTINGS:
+            key.append((type_, x))
+            return x
+        if type_ is tuple or type_ is list:
+            inner: list[Any] = [type_]
+            found = [self.read(one, inner) for one in x]
+            key.append(tuple(inner))
+            return tuple(found) if type_ is tuple else found
+        if type_ is np.ndarray:
+            found_array = self.home.captured_array(x).value.array
+            return self.add(key, kind_of(found_array), found_array, None, found_array)
+        if is_plain_scalar(x):
+            return self.add(key, kind_of(x), x, None, x)
+        raise NotPlainError
+
+    def template(self, x: Any, places: list[Place]) -> Any:
+        """An argument with places for operands, in the order of `read`."""
+        type_ = type(x)
+        if type_ is tuple or type_ is list:
+            return type_(self.template(one, places) for one in x)
+        is_number = type_ is float and self.has_numbers
+        if type_ is EvaluatedArray or is_number or isinstance(x, (np.ndarray, np.generic)):
+            places.append(Place(len(places)))
+            return places[-1]
+        return x
+
+
+def evaluate_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """``function(*args, **options)``, where an evaluated array is among the arguments."""
+    home: Any = _current.builder
+    read = _Arguments(home, function)
+    try:
+        out = _called(function, args, options, read)
+    except Exception:  # the surface raises the error that names the line
+        return _slowly(function, args, options)
+    nodes = tuple(read.nodes)
+    layouts: tuple[Any, ...] = ()
+    if function in _VIEWS:
+        x = read.operands[0]
+        if type(x) is not EvaluatedArray or x.is_scalar or len(nodes) != 1:
+            return _slowly(function, args, options)
+        if not x._array.flags.c_contiguous:
+            read.key.append(x._array.strides)
+            layouts = (x.layout,)
+    elif not any(nodes):
+        return made(home, out, kind_of(out), None)
+    wrt = tuple([node is not None for node in nodes])
+    read.key.append(wrt)
+    key = tuple(read.key)
+    try:
+        plan = PLANS[key]
+    except KeyError:
+        plan = keep(key, _plan(function, args, options, read, wrt, out, layouts))
+    if plan is None or (
+        function in _VIEWS and _is_view(plan) is not np.may_share_memory(out, read.arrays[0])
+    ):
+        return _slowly(function, args, options)
+    node = None
+    if plan.is_recorded:
+        node = _node(home, function)
+        node.plan = plan
+        node.parents = plan.parents(nodes)
+        node.saved = plan.saved((*read.arrays, np.asarray(out)))
+    new = made(home, out, plan.out, node)
+    if plan.views is not None:
+        new.is_scalar = False
+        new.share(read.operands[0], plan.views)
+    return new
+
+
+def _called(function: Any, args: tuple[Any, ...], options: dict[str, Any], read: _Arguments) -> Any:
+    """The result of NumPy's function."""
+    if "out" in options:
+        raise NotPlainError
+    key = read.key
+    given = [read.read(x, key) for x in args]
+    if not options:
+        return function(*given)
+    named = {}
+    for name, x in options.items():
+        key.append(name)
+        named[name] = read.read(x, key)
+    return function(*given, **named)
+
+
+def _is_view(plan: "Plan | Unrecorded") -> bool:
+    return plan.views is not None
+
+
+def _node(home: Any, function: Any) -> Any:
+    node = (NodeOfWhere if function is np.where else Node)(next(home.numbers_of_nodes), None)
+    if isinstance(node, NodeOfWhere):
+        node.location = user_location()
+    return node
+
+
+def _plan(
+    function: Any,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    read: _Arguments,
+    wrt: tuple[bool, ...],
+    out: Any,
+    layouts: tuple[Any, ...],
+) -> "Plan | Unrecorded | None":
+    places: list[Place] = []
+    template = tuple(read.template(x, places) for x in args)
+    named = {name: read.template(x, places) for name, x in options.items()}
+    traced = _traced_meaning(function)
+    return plan_of(function.__name__, traced, template, named, read.kinds, wrt, out, layouts)
+
+
+def _slowly(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return located(_traced_meaning(function), *args, **options)
+
+
+def _traced_meaning(function: Any) -> Callable[..., Any]:
+    found: Callable[..., Any] = _OF_LISTS.get(function) or FUNCTIONS[function]
+    return found
+
+
+# ---- what calls these functions ------------------------------------------------------------------------
+
+
+def evaluated_meaning(function: Any) -> Callable[..., Any] | None:
+    """What converted code calls instead of a function of NumPy in an evaluating trace; None for other functions."""
+    try:
+        return _MEANINGS.get(function)
+    except TypeError:  # not hashable
+        return None
+
+
+def _of_unary(ufunc: Any) -> Callable[..., Any]:
+    def called(*args: Any, **options: Any) -> Any:
+        if len(args) == 1 and not options and type(args[0]) is EvaluatedArray:
+            return evaluate_unary(ufunc, args[0])
+        return _elsewhere(ufunc)(*args, **options)
+
+    return called
+
+
+def _of_binary(ufunc: Any) -> Callable[..., Any]:
+    def called(*args: Any, **options: Any) -> Any:
+        if len(args) == 2 and not options:
+            x, y = args
+            type_x, type_y = type(x), type(y)
+            if (type_x is EvaluatedArray and type_y in FAST_OPERANDS) or (
+                type_y is EvaluatedArray and type_x in FAST_OPERANDS
+            ):
+                return evaluate_binary(ufunc, x, y)
+        return _elsewhere(ufunc)(*args, **options)
+
+    return called
+
+
+def _of_function(function: Any) -> Callable[..., Any]:
+    def called(*args: Any, **options: Any) -> Any:
+        if any(map(_holds_evaluated, args)):
+            return evaluate_function(function, args, options)
+        return _elsewhere(function)(*args, **options)
+
+    return called
+
+
+def _of_list(function: Any) -> Callable[..., Any]:
+    def called(*args: Any, **options: Any) -> Any:
+        if len(args) == 1 and not options and type(args[0]) is list and _holds_evaluated(args[0]):
+            return evaluate_function(function, args, options)
+        return _elsewhere(function)(*args, **options)
+
+    return called
+
+
+def _holds_evaluated(x: Any) -> bool:
+    type_ = type(x)
+    if type_ is list or type_ is tuple:
+        return any(map(_holds_evaluated, x))
+    return type_ is EvaluatedArray
+
+
+class _Others:
+    """What converted code calls in other traces. Set by `runtime.staging.python_functions`."""
+
+    meaning: Callable[[Any], Callable[..., Any] | None] = staticmethod(lambda function: None)
+
+
+def _elsewhere(function: Any) -> Callable[..., Any]:
+    found: Callable[..., Any] = _Others.meaning(function) or function
+    return found
+
+
+def falls_back_to(meaning: Callable[[Any], Callable[..., Any] | None]) -> None:
+    """Set what is called if no operand is an evaluated array."""
+    _Others.meaning = staticmethod(meaning)
+
+
+_UFUNCS: Final = [x for x in vars(np).values() if isinstance(x, np.ufunc) and x.nin <= 2 and x.nout == 1]
+_MEANINGS: Final[dict[Any, Callable[..., Any]]] = {
+    **{ufunc: (_of_unary if ufunc.nin == 1 else _of_binary)(ufunc) for ufunc in _UFUNCS},
+    **{function: _of_function(function) for function in (*_COPIES, *_VIEWS)},
+    **{function: _of_list(function) for function in _OF_LISTS},
+}
+_own: Any = EvaluatedArray
+_METHODS: Final = """
+    clip cumprod cumsum diagonal dot max mean min prod ptp ravel repeat squeeze std sum swapaxes trace var
+"""
+
+
+def _implement(self: Any, function: Any, types: Any, args: Any, options: Any) -> Any:
+    if function in _COPIES or function in _VIEWS:
+        return evaluate_function(function, args, options)
+    return TracedArray.__array_function__(self, function, types, args, options)
+
+
+def _method(function: Any) -> Callable[..., Any]:
+    def called(self: Any, *args: Any, **options: Any) -> Any:
+        return evaluate_function(function, (self, *args), options)
+
+    return called
+
+
+def _reshape(self: Any, *shape: Any, **options: Any) -> Any:
+    if options:
+        return located(METHODS["reshape"], self, *shape, **options)
+    return evaluate_function(np.reshape, (self, shape[0] if len(shape) == 1 else shape), {})
+
+
+def _transpose(self: Any, *axes: Any) -> Any:
+    if not axes:
+        return evaluate_function(np.transpose, (self,), {})
+    first = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+    return evaluate_function(np.transpose, (self, first), {})
+
+
+def _install() -> None:
+    for name in _METHODS.split():
+        setattr(EvaluatedArray, name, _method(getattr(np, name)))
+    _own.reshape, _own.transpose, _own.T = _reshape, _transpose, property(_transpose)
+    _own.__array_function__ = _implement
+
+
+_install()

@@ -1,0 +1,107 @@
+"""The derivative of an evaluated function as a graph, which is linear in the tangents of its arguments.
+
+For what the backward pass does not do: directions of forward mode, batches of cotangents, and masks of branches.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.builder import Builder, inline, recording
+from ...compiler.ir import ArrayType, Constant, Graph, Value
+from ...compiler.tracing.trace import Trace
+from ...compiler.value_ops import add, zeros_like
+from ...passes.simplification.remove_dead_code import remove_dead_code
+from .evaluating import Evaluated, Node, NodeOfGraphs, NodeOfSeveral
+from .sweep import reached
+
+
+def linear_graph(
+    outputs: Sequence[tuple[Node | None, ArrayType]],
+    leaves: Sequence[tuple[Node, ArrayType]],
+    again: Trace | None = None,
+) -> tuple[Graph, list[Evaluated]]:
+    """``linear(*residuals, *tangents)`` from tangents of the leaves to those of the outputs, and the residuals.
+
+    A leaf may be computed from another one. Its tangent is added to what comes from that. If the residuals are
+    differentiated `again`, in that trace, they have their nodes.
+    """
+    return _Linear(leaves, again).graph(outputs)
+
+
+class _Linear:
+    """The tangents of nodes, while they are pushed from the leaves to the outputs."""
+
+    def __init__(self, leaves: Sequence[tuple[Node, ArrayType]], again: Trace | None) -> None:
+        self.again = again
+        self.given = [Value(type) for _, type in leaves]
+        self.tangents: dict[Node, Any] = {
+            node: value for (node, _), value in zip(leaves, self.given, strict=True)
+        }
+        self.leaves = frozenset(self.tangents)
+        self.residuals: dict[tuple[int, int], tuple[Value, Evaluated]] = {}
+
+    def graph(self, outputs: Sequence[tuple[Node | None, ArrayType]]) -> tuple[Graph, list[Evaluated]]:
+        with recording(Builder()) as builder:
+            for node in reversed(reached([node for node, _ in outputs if node is not None])):
+                if any(parent in self.tangents for parent in node.parents):
+                    builder.location = getattr(node, "location", None)
+                    self._push(node)
+            builder.location = None
+            results = tuple(
+                zeros_like(Value(type)) if node not in self.tangents else self.tangents[node]
+                for node, type in outputs
+            )
+        inputs = (*(value for value, _ in self.residuals.values()), *self.given)
+        arrays = [array for _, array in self.residuals.values()]
+        return remove_dead_code(Graph("linear", inputs, tuple(builder.calls), results)), arrays
+
+    def _push(self, node: Node) -> None:
+        before = self.tangents.get(node)
+        if node.plan.push is not None:
+            node.plan.push(node, self.tangents)
+        else:
+            self._push_through(node)
+        if node in self.leaves:
+            self.tangents[node] = add(before, self.tangents[node])  # type: ignore[arg-type]
+
+    def _push_through(self, node: Node) -> None:
+        plan = node.plan
+        graph, saved = plan.pushed(), saved_values(node, self.again)
+        own = graph.inputs[len(saved) :]
+        known = [self.tangents.get(parent) for parent in node.parents]
+        full = [zeros_like(v) if one is None else one for one, v in zip(known, own, strict=True)]
+        found = inline(graph, (*map(self._residual, saved), *full))
+        self.tangents[node] = found[0] if len(plan.types) == 1 else found
+
+    def _residual(self, saved: Value) -> Value:
+        if isinstance(saved, Constant):
+            return saved
+        assert isinstance(saved, Evaluated)
+        key = id(saved.array), id(saved.node)
+        if key not in self.residuals:
+            self.residuals[key] = Value(saved.type), saved
+        return self.residuals[key][0]
+
+
+def saved_values(node: Node, again: Trace | None = None) -> list[Value]:
+    """What a node has saved, with the nodes that it comes from, so that it can be differentiated again."""
+    plan = node.plan
+    if isinstance(node, NodeOfGraphs):
+        if again is None:
+            return list(map(_value, node.saved))
+        with recording(again):
+            found = inline(plan.forward, node.inputs)[len(node.graph.outputs) :]
+        return [found[place] for place in plan.places]
+    parents = iter(node.parents)
+    of_operands = [next(parents) if is_wanted else None for is_wanted in plan.wrt]
+    of_outputs = node.outputs if isinstance(node, NodeOfSeveral) else (node,)
+    origins = (*of_operands, *of_outputs)
+    return [_value(x, origins[place]) for x, place in zip(node.saved, plan.places, strict=True)]
+
+
+def _value(x: Any, node: Any = None) -> Value:
+    if isinstance(x, (np.ndarray, np.generic)):
+        return Evaluated(np.asarray(x), node)
+    return Constant(float(x))

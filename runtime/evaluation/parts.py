@@ -1,0 +1,106 @@
+"""Reading and writing ``x[index]`` of evaluated arrays.
+
+The backward pass adds the cotangent of a part at its place in the whole, at the cost of the part. The rule is the
+transpose of `slice` and of `gather`, but a plan for each index would cost more than all the rest.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...compiler.builder import inline
+from ...compiler.tracing.registry import METHODS
+from ...compiler.tracing.traced_array import wrap
+from ...compiler.value_ops import constant, zeros_like
+from .call_graphs import Place, graph_of_call
+from .evaluating import Node
+from .kinds import Kind
+
+
+class Part:
+    """The plan of ``x[index]`` with slices and integers. It saves the kind of `x`, and the index."""
+
+    @staticmethod
+    def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
+        total, index = _total(node, cotangents)
+        total[index] += cotangent
+
+    @staticmethod
+    def push(node: Node, tangents: Any) -> None:
+        (whole,), (kind, index) = node.parents, node.saved
+        if whole in tangents:
+            graph, _ = graph_of_call("part", lambda x: x[_constants(index)], (Place(0),), {}, [kind])
+            (tangents[node],) = inline(graph, (tangents[whole],))
+
+
+def _constants(index: Any) -> Any:
+    """The index with constants instead of NumPy arrays, which would become inputs of the graph."""
+    if type(index) is tuple:
+        return tuple(map(_constants, index))
+    return wrap(constant(index)) if isinstance(index, np.ndarray) else index
+
+
+def _total(node: Node, cotangents: Any) -> Any:
+    """The sum of what has arrived for the whole array, and the index in it."""
+    (whole,), (kind, index) = node.parents, node.saved
+    total = cotangents.parts.get(whole)
+    if total is None:
+        total = cotangents.parts[whole] = np.zeros(kind.type.shape, kind.type.dtype)
+    return total, index
+
+
+class Entries(Part):
+    """The plan of ``x[index]`` with arrays of integers, which may name an entry several times."""
+
+    @staticmethod
+    def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
+        total, index = _total(node, cotangents)
+        np.add.at(total, index, cotangent)
+
+
+class Written:
+    """The plan of an array after ``x[index] = new``.
+
+    It saves the index, the kinds of both, and whether each is differentiated.
+    """
+
+    @staticmethod
+    def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
+        index, _, kind, of_whole, of_new = node.saved
+        if of_new:
+            cotangents.add(node.parents[-1], _summed(cotangent[index], kind))
+        if of_whole:
+            rest = np.array(cotangent)
+            rest[index] = 0
+            cotangents.add(node.parents[0], rest)
+
+    @staticmethod
+    def push(node: Node, tangents: Any) -> None:
+        index, whole, kind, of_whole, of_new = node.saved
+        given = [
+            tangents.get(node.parents[0]) if of_whole else None,
+            tangents.get(node.parents[-1]) if of_new else None,
+        ]
+        if all(one is None for one in given):
+            return
+
+        def written(x: Any, new: Any) -> Any:
+            copy = METHODS["copy"](x)
+            copy[index] = new
+            return copy
+
+        graph, _ = graph_of_call("write", written, (Place(0), Place(1)), {}, [whole, kind])
+        full = [zeros_like(v) if one is None else one for one, v in zip(given, graph.inputs, strict=True)]
+        (tangents[node],) = inline(graph, full)
+
+
+def _summed(cotangent: Any, kind: Kind) -> Any:
+    """The sum over the axes along which an array of this kind was repeated, in its dtype."""
+    shape, found = kind.type.shape, np.array(cotangent, kind.type.dtype)
+    if found.shape == shape:
+        return found
+    lead = found.ndim - len(shape)
+    if lead > 0:
+        found = found.sum(axis=tuple(range(lead)))
+    axes = tuple(axis for axis, dim in enumerate(shape[-found.ndim :]) if dim != found.shape[axis])
+    return found.sum(axis=axes, keepdims=True).reshape(shape)

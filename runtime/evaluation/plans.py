@@ -1,0 +1,251 @@
+"""`Plan`: how the derivative of one call is computed. It is made once per call, types, and differentiated operands."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import partial
+from operator import itemgetter
+from types import FunctionType
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+
+from ...compiler.backends.numpy.printer import entry_name, print_statements
+from ...compiler.builder import Builder, inline, not_recording, recording
+from ...compiler.dtypes import is_inexact
+from ...compiler.interpreter import depends_on, evaluate
+from ...compiler.ir import Call, Constant, Graph, Value, holds_graphs
+from ...compiler.op import has_effect
+from ...passes.pipeline import apply, run
+from ...passes.simplification.remove_dead_code import remove_dead_code
+from ...passes.transforms.linearize import linearize
+from ...passes.transforms.transpose import transpose
+from ...passes.transforms.vjp import conjugated
+from ..environment import checking
+from ..programs.canonicalize import CANONICAL, inline_user_rules
+from ..programs.load_module import load_module
+from ..programs.optimize import PASSES
+from .kinds import Kind
+
+Kept = TypeVar("Kept")
+Pick = Callable[[tuple[Any, ...]], tuple[Any, ...]]
+
+MOST_PLANS: Final = 1 << 12
+
+
+class Unrecorded:
+    """The plan of a call without a derivative."""
+
+    __slots__ = ("out", "views")
+
+    is_recorded = False
+
+    def __init__(self, out: Any, views: Any) -> None:
+        self.out, self.views = out, views
+
+
+class Plan:
+    """The derivative of a call: what it needs from the forward pass, and the function for the backward pass."""
+
+    __slots__ = (
+        "_backward",
+        "_graph",
+        "_is_number",
+        "forward",
+        "head",
+        "is_recorded",
+        "linear",
+        "moving",
+        "out",
+        "parents",
+        "places",
+        "pull",
+        "push",
+        "saved",
+        "types",
+        "views",
+        "wrt",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        graph: Graph,
+        wrt: Sequence[bool],
+        kinds: Sequence[Kind],
+        out: Any,
+        views: Any = None,
+        *,
+        keeps_residuals: bool = False,
+    ) -> None:
+        """Of the inputs of `graph`, those marked in `wrt` have derivatives. Every floating-point output has one.
+
+        If it `keeps_residuals`, `forward` must run instead of the call. Its outputs after those of the call are saved.
+        """
+        self.wrt = tuple(wrt)
+        self.out: Any = out
+        """The kind of the output, if there is only one."""
+        self.views = views
+        """The views from the first operand to the result, if they share memory."""
+        self.parents = picker([place for place, is_wanted in enumerate(wrt) if is_wanted])
+        """Picks the differentiated operands."""
+        self.types = [v.type for v in graph.outputs if is_inexact(v.dtype)]
+        """The types of the floating-point outputs."""
+        self.push = None
+        self.pull = self._pull_several if len(self.types) > 1 else None
+        with not_recording():
+            self._prepare(graph, wrt, kinds, keeps_residuals=keeps_residuals)
+        self.is_recorded = any(self.moving)
+
+    def _prepare(
+        self, graph: Graph, wrt: Sequence[bool], kinds: Sequence[Kind], *, keeps_residuals: bool
+    ) -> None:
+        forward, linear = apply(partial(linearize, wrt=wrt), graph, check=checking())
+        count = sum(wrt)
+        residuals = len(linear.inputs) - count
+        marks = [False] * residuals + [True] * count
+        reached = depends_on(linear, marks)
+        self.moving = [v in reached for v in linear.outputs]
+        """Whether each floating-point output depends on the operands, and its derivative is not always 0."""
+        backward = conjugated(transpose(linear, linear=marks), residuals)
+        self.forward = forward if keeps_residuals else None
+        self.head = _passed_on(linear.inputs[:residuals]) if keeps_residuals else _head(graph, forward)
+        self.linear = linear
+        cotangents = backward.inputs[residuals:]
+        with recording(Builder()) as builder:
+            builder.calls += self.head.calls
+            results = inline(backward, (*self.head.outputs, *cotangents))
+        whole = Graph(
+            f"{graph.name}_backward",
+            (*self.head.inputs, *cotangents),
+            tuple(builder.calls),
+            results,
+            (
+                *(f"x{i}" for i in range(len(self.head.inputs))),
+                *(f"ct{i}" for i in range(len(cotangents))),
+            ),
+        )
+        whole = remove_dead_code(whole)
+        used = _used_in(whole) | _used_in(self._whole_linear())
+        given = len(self.head.inputs)
+        self.places = [place for place, v in enumerate(whole.inputs[:given]) if v in used]
+        """The operands and outputs that the derivative needs."""
+        self.saved = picker(self.places)
+        self._is_number = [place < len(kinds) and kinds[place].weak is not None for place in self.places]
+        names = whole.input_names
+        inputs = (*(whole.inputs[i] for i in self.places), *whole.inputs[given:])
+        self._graph: Graph | None = replace(
+            whole, inputs=inputs, input_names=(*(names[i] for i in self.places), *names[given:])
+        )
+        self._backward: Callable[..., tuple[Any, ...]] | None = None
+
+    def pushed(self) -> Graph:
+        """The tangents of the floating-point outputs, given what is saved and the tangents of the operands."""
+        whole, known = self._whole_linear(), len(self.head.inputs)
+        inputs = (*(whole.inputs[place] for place in self.places), *whole.inputs[known:])
+        return replace(whole, inputs=inputs)
+
+    def _whole_linear(self) -> Graph:
+        """The same, given all operands and outputs."""
+        tangents = self.linear.inputs[len(self.linear.inputs) - sum(self.wrt) :]
+        with recording(Builder()) as builder:
+            builder.calls += self.head.calls
+            results = inline(self.linear, (*self.head.outputs, *tangents))
+        inputs = (*self.head.inputs, *tangents)
+        return remove_dead_code(Graph(self.linear.name, inputs, tuple(builder.calls), results))
+
+    def _pull_several(self, node: Any, arrived: Any, cotangents: Any) -> None:
+        """The backward pass for a call with several floating-point outputs."""
+        given = [
+            np.zeros(type.shape, type.dtype) if one is None else one
+            for one, type in zip(arrived, self.types, strict=True)
+        ]
+        for parent, result in zip(node.parents, self.backward(*node.saved, *given), strict=True):
+            cotangents.add(parent, result)
+
+    @property
+    def backward(self) -> Callable[..., tuple[Any, ...]]:
+        """``backward(*saved, *cotangents)``: the cotangents of the differentiated operands."""
+        found = self._backward
+        if found is None:
+            assert self._graph is not None
+            graph = self._graph
+            found = self._backward = _runnable(graph, self._is_number)
+            self._graph = None
+        return found
+
+
+def _runnable(graph: Graph, is_number: Sequence[bool]) -> Callable[..., tuple[Any, ...]]:
+    with not_recording():
+        if _is_opaque(graph):
+            return lambda *given: evaluate(graph, *map(np.asarray, given))
+        graph = run(inline_user_rules(graph), (*CANONICAL[:-1], *PASSES), check=checking())
+        text = print_statements(graph, is_number)
+    function = load_module(text, entry_name(graph))
+    for constant in cast(FunctionType, function).__globals__.values():
+        if isinstance(constant, np.ndarray):
+            constant.flags.writeable = False  # results may be views of it
+    return function
+
+
+def _is_opaque(graph: Graph) -> bool:
+    """Whether the graph is interpreted instead of printed: it calls functions, or has loops or branches."""
+    return holds_graphs(graph) or any(has_effect(call) for call in graph.calls)
+
+
+def _used_in(graph: Graph) -> set[Value]:
+    return {v for call in graph.calls for v in call.inputs}.union(graph.outputs)
+
+
+def _passed_on(residuals: Sequence[Value]) -> Graph:
+    """A graph that returns what was saved."""
+    values = tuple(Value(v.type) for v in residuals)
+    return Graph("saved", values, (), values)
+
+
+def _head(graph: Graph, forward: Graph) -> Graph:
+    """The residuals as a function of the inputs and the outputs, which are known."""
+    outputs = forward.outputs[: len(graph.outputs)]
+    known = dict.fromkeys(forward.inputs)
+    places: list[Value] = [
+        Value(v.type) if isinstance(v, Constant) or v in known or outputs.index(v) < place else v
+        for place, v in enumerate(outputs)
+    ]
+    computed = {*known, *places}
+    calls: list[Call] = [
+        call for call in forward.calls if not (call.outputs and all(v in computed for v in call.outputs))
+    ]
+    calls = [_without(call, computed) for call in calls]
+    head = Graph(
+        forward.name, (*forward.inputs, *places), tuple(calls), forward.outputs[len(graph.outputs) :]
+    )
+    return remove_dead_code(head)
+
+
+def _without(call: Call, given: set[Value]) -> Call:
+    """A call that does not compute given values: other values take their places."""
+    if not any(v in given for v in call.outputs):
+        return call
+    return replace(call, outputs=tuple(Value(v.type) if v in given else v for v in call.outputs))
+
+
+def picker(places: Sequence[int]) -> Pick:
+    """A function that picks the entries at these places from a tuple."""
+    if not places:
+        return lambda given: ()
+    if len(places) == 1:
+        (place,) = places
+        return lambda given: (given[place],)
+    return itemgetter(*places)
+
+
+PLANS: dict[Hashable, Any] = {}
+"""The plans by call, kinds of the operands, and which of them are differentiated; None where the call is recorded op
+by op."""
+
+
+def keep(key: Hashable, plan: Kept) -> Kept:
+    """Remember a plan. The oldest ones are forgotten if there are too many."""
+    if len(PLANS) >= MOST_PLANS:
+        for old in list(PLANS)[: MOST_PLANS // 4]:
+            PLANS.pop(old, None)
+    PLANS[key] = plan
+    return plan

@@ -1,0 +1,274 @@
+"""ufuncs and operators on evaluated arrays: NumPy's ufunc runs, and a node is recorded."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.builder import _current
+from ...compiler.errors import TracemillError
+from ...compiler.symbolic_size import is_symbolic_shape
+from ...compiler.tracing.registry import UFUNCS
+from ...compiler.tracing.traced_array import TracedArray
+from .call_graphs import Place, graph_of_call
+from .evaluated_array import UNWRITTEN, EvaluatedArray, made
+from .evaluating import Node
+from .kinds import NUMBER, kind_of
+from .plans import PLANS, Plan, Unrecorded, keep
+
+_new: Final = EvaluatedArray.__new__
+_new_node: Final = Node.__new__
+_REFUSED: Final[tuple[Any, Any, Any]] = (None, None, None)
+
+
+def evaluate_binary(ufunc: Any, x: Any, y: Any) -> Any:
+    """``ufunc(x, y)``, where at least one of them is an evaluated array."""
+    home: Any = _current.builder
+    kind_x, array_x, node_x = operand(home, x, y)
+    kind_y, array_y, node_y = operand(home, y, x)
+    if kind_x is None or kind_y is None:
+        return _slowly(ufunc, x, y)
+    try:
+        out = ufunc(array_x, array_y)
+    except Exception:  # the surface raises the error that names the line
+        return _slowly(ufunc, x, y)
+    if node_x is None:
+        if node_y is None:
+            return made(home, out, kind_of(out), None)
+        key = ufunc, kind_x, kind_y, 2
+    else:
+        key = ufunc, kind_x, kind_y, 1 if node_y is None else 3
+    plan = PLANS.get(key, _UNKNOWN)
+    if plan is _UNKNOWN:
+        plan = _plan_of_binary(key, out)
+    if plan is None:
+        return _slowly(ufunc, x, y)
+    if not plan.is_recorded:
+        return made(home, out, plan.out, None)
+    new: Any = _new(EvaluatedArray)
+    if type(out) is not np.ndarray:
+        out = np.asarray(out)
+        new.is_scalar = True
+    else:
+        new.is_scalar = False
+    node: Any = _new_node(Node)
+    node.number = next(home.numbers_of_nodes)
+    node.plan = plan
+    node.parents = plan.parents((node_x, node_y))
+    node.saved = plan.saved((array_x, array_y, out))
+    new._array = out
+    new._node = node
+    new._kind = plan.out
+    new._home = home
+    new._clock = UNWRITTEN
+    new._seen = 0
+    new.weak = None
+    return new
+
+
+def evaluate_unary(ufunc: Any, x: Any) -> Any:
+    """``ufunc(x)`` of an evaluated array."""
+    home: Any = x._home
+    if _current.builder is not home or ((x._seen != x._clock.version or x._kind is None) and not x.refresh()):
+        return _slowly(ufunc, x)
+    array = x._array
+    key = ufunc, x._kind, x._node is not None
+    plan = PLANS.get(key, _UNKNOWN)
+    if plan is None:
+        return _slowly(ufunc, x)
+    try:
+        out = ufunc(array)
+    except Exception:
+        return _slowly(ufunc, x)
+    if plan is _UNKNOWN:
+        plan = _plan_of_unary(key, out)
+        if plan is None:
+            return _slowly(ufunc, x)
+    if not plan.is_recorded:
+        return made(home, out, plan.out, None)
+    new: Any = _new(EvaluatedArray)
+    if type(out) is not np.ndarray:
+        out = np.asarray(out)
+        new.is_scalar = True
+    else:
+        new.is_scalar = False
+    node: Any = _new_node(Node)
+    node.number = next(x._home.numbers_of_nodes)
+    node.plan = plan
+    node.parents = (x._node,)
+    node.saved = plan.saved((array, out))
+    new._array = out
+    new._node = node
+    new._kind = plan.out
+    new._home = home
+    new._clock = UNWRITTEN
+    new._seen = 0
+    new.weak = None
+    return new
+
+
+def operand(home: Any, x: Any, other: Any) -> tuple[Any, Any, Any]:
+    """The kind, the elements and the node of an operand; no kind if the call must go through the surface."""
+    type_ = type(x)
+    if type_ is EvaluatedArray:
+        is_read = x._home is home and ((x._kind is not None and x._seen == x._clock.version) or x.refresh())
+        return (x._kind, x._array, x._node) if is_read else _REFUSED
+    if type_ is float or type_ is int:
+        return (NUMBER, x, None) if type(other) is EvaluatedArray and _is_inexact(other) else _REFUSED
+    if type_ is np.ndarray:
+        try:
+            x = home.captured_array(x).value.array
+        except TracemillError:
+            return _REFUSED
+        return kind_of(x), x, None
+    return (kind_of(x), x, None) if is_plain_scalar(x) else _REFUSED
+
+
+def is_plain_scalar(x: Any) -> bool:
+    """Whether it is a NumPy scalar of a type that graphs have."""
+    return isinstance(x, np.generic) and x.dtype.kind in "fciub" and x.dtype.itemsize <= 16
+
+
+def _is_inexact(x: Any) -> bool:
+    return x._kind is not None and bool(x._kind.is_inexact)
+
+
+def _slowly(ufunc: Any, *inputs: Any) -> Any:
+    array = next(x for x in inputs if isinstance(x, TracedArray))
+    return array._located(UFUNCS["call"], ufunc, "__call__", inputs, {})
+
+
+# ---- plans -------------------------------------------------------------------------------------------
+
+_UNKNOWN: Final[Any] = object()
+
+
+def _plan_of_binary(key: Any, out: Any) -> "Plan | Unrecorded | None":
+    ufunc, kind_x, kind_y, which = key
+    return keep(key, _plan_of_ufunc(ufunc, (kind_x, kind_y), [bool(which & 1), bool(which & 2)], out))
+
+
+def _plan_of_unary(key: Any, out: Any) -> "Plan | Unrecorded | None":
+    ufunc, kind, is_differentiated = key
+    found = _plan_of_ufunc(ufunc, (kind,), [is_differentiated], out) if ufunc.nout == 1 else None
+    return keep(key, found)
+
+
+def _plan_of_ufunc(ufunc: Any, kinds: Any, wrt: list[bool], out: Any) -> "Plan | Unrecorded | None":
+    def called(*given: Any) -> Any:
+        return UFUNCS["call"](ufunc, "__call__", given, {})
+
+    places = tuple(map(Place, range(len(kinds))))
+    return plan_of(ufunc.__name__, called, places, {}, kinds, wrt, out)
+
+
+def plan_of(
+    name: str,
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
+    kinds: Any,
+    wrt: Any,
+    out: Any,
+    layouts: tuple[Any, ...] = (),
+) -> "Plan | Unrecorded | None":
+    """The plan for a call whose result is `out`; None if only the NumPy surface can record it."""
+    kind = kind_of(out)
+    try:
+        graph, views = graph_of_call(name, function, arguments, options, kinds, layouts)
+    except (TracemillError, ValueError, TypeError, NotImplementedError):
+        return None
+    found = graph.outputs[0].type
+    if is_symbolic_shape(found.shape) or found != kind.type or len(graph.inputs) != len(kinds):
+        return None
+    wanted = [is_wanted and one.is_inexact for is_wanted, one in zip(wrt, kinds, strict=True)]
+    if not kind.is_inexact or not any(wanted):
+        return Unrecorded(kind, views)
+    return Plan(graph, wanted, kinds, kind, views)
+
+
+# ---- operators ---------------------------------------------------------------------------------------
+
+OPERATORS: Final[dict[str, Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "matmul": np.matmul,
+}
+_COMPARISONS: Final[dict[str, Any]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+_SHORTCUTS: Final[dict[float, Any]] = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
+"""ndarray's own for ``x ** 2`` and similar powers."""
+
+FAST_OPERANDS: Final[frozenset[Any]] = frozenset(
+    {EvaluatedArray, float, int, np.ndarray, np.float64, np.float32}
+)
+
+
+def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
+    slowly = getattr(TracedArray, f"__{'r' * mirrored}{name}__")
+
+    def straight(self: Any, other: Any) -> Any:
+        if type(other) in FAST_OPERANDS and self.weak is None:
+            return evaluate_binary(ufunc, self, other)
+        return slowly(self, other)
+
+    def swapped(self: Any, other: Any) -> Any:
+        if type(other) in FAST_OPERANDS and self.weak is None:
+            return evaluate_binary(ufunc, other, self)
+        return slowly(self, other)
+
+    setattr(EvaluatedArray, f"__{'r' * mirrored}{name}__", swapped if mirrored else straight)
+
+
+_own: Any = EvaluatedArray
+_traced: Any = TracedArray
+_slow_power: Final = _traced.__pow__
+_slow_negative: Final = _traced.__neg__
+_slow_ufunc: Final = _traced.__array_ufunc__
+
+
+def _power(self: Any, other: Any) -> Any:
+    type_ = type(other)
+    if self.weak is None and _is_inexact(self):
+        if type_ is int or type_ is float:
+            shortcut = _SHORTCUTS.get(other)
+            if shortcut is not None:
+                return evaluate_unary(shortcut, self)
+            return evaluate_binary(np.power, self, other)
+        if type_ is EvaluatedArray and other.weak is None:
+            return evaluate_binary(np.power, self, other)
+    return _slow_power(self, other)
+
+
+def _negative(self: Any) -> Any:
+    return evaluate_unary(np.negative, self) if self.weak is None else _slow_negative(self)
+
+
+def _ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    if method == "__call__" and not options:
+        if len(inputs) == 2:
+            return evaluate_binary(ufunc, *inputs)
+        if len(inputs) == 1:
+            return evaluate_unary(ufunc, self)
+    return _slow_ufunc(self, ufunc, method, *inputs, **options)
+
+
+def _install() -> None:
+    for name, ufunc in OPERATORS.items():
+        _install_binary(name, ufunc, mirrored=False)
+        _install_binary(name, ufunc, mirrored=True)
+    for name, ufunc in _COMPARISONS.items():
+        _install_binary(name, ufunc, mirrored=False)
+    _own.__pow__, _own.__neg__, _own.__array_ufunc__ = _power, _negative, _ufunc
+    _own.__hash__ = _traced.__hash__
+
+
+_install()

@@ -1,0 +1,1 @@
+"""Gradients of functions that are not compiled, compared with HIPS autograd's."""
