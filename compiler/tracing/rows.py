@@ -41,6 +41,13 @@ def stack_of(entries: Sequence[Any]) -> tuple[Storage, ArrayType, tuple[View, ..
     return (storage, whole, views) if layout.shape == whole.shape else None
 
 
+def last_rows(entries: Sequence[Any]) -> int:
+    """How many entries at the end are all rows of one array; 0 if there is none."""
+    storage = getattr(entries[-1], "_storage", None) if entries else None
+    others = next((i for i, x in enumerate(entries) if getattr(x, "_storage", None) is storage), 0)
+    return len(entries) - others if storage is not None and stack_of(entries[others:]) is not None else 0
+
+
 def columns_of(entries: Sequence[Any]) -> list[list[Any]]:
     """The columns of lists of one length, if the entries of the first column are the rows of an array."""
     if not {*map(type, entries)} <= {list, tuple} or len({*map(len, entries)}) > 1:

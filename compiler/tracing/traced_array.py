@@ -29,14 +29,14 @@ from ..ir import ArrayType, Constant, Shape, Value
 from ..nesting import MOST_AXES, named, refuse_deep, shown
 from ..symbolic_size import SymbolicFact, SymbolicSize, is_known
 from ..told_values import TELLING
-from ..value_ops import broadcast_to, concatenate, convert, expand_dims, full, reshape
+from ..value_ops import broadcast_to, concatenate, convert, expand_dims, full, reshape, transpose
 from .array_flags import Flags
 from .at_hand import guarded_value
 from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
 from .memory_layout import Layout, elementwise_layout, row_major
 from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
-from .rows import columns_of, stack_of
+from .rows import columns_of, last_rows, stack_of
 from .sharing import invalidate_shared, write
 from .size_values import comparison_of_value, ratio_of_value, rounded_quotient, size_of_value
 from .trace import Storage, Trace, array_type, current_trace, require_trace
@@ -849,12 +849,17 @@ def stack_nested(items: Any) -> Value:
             raise ArgumentTypeError("arrays of Python objects cannot be traced", user_location())
         array_type(array)
         return Constant(array)
-    if (rows := stack_of(items)) is not None:
-        return array_on(*rows).value
-    columns = columns_of(items)
-    parts, axis = [as_value(one) for one in columns or items], 1 if columns else 0
+    if columns := columns_of(items):
+        columns_first = stack_nested(columns)
+        return transpose(columns_first, (1, 0, *range(2, columns_first.ndim)))
+    alone = len(items) - last_rows(items)
+    parts = [expand_dims(as_value(item), 0) for item in items[:alone]]
+    if (rows := stack_of(items[alone:])) is not None:
+        parts.append(array_on(*rows).value)
+    if len(parts) == 1:
+        return parts[0]
     dtype = np.result_type(*[part.dtype for part in parts])
-    return concatenate([expand_dims(convert(part, dtype), axis) for part in parts], axis)
+    return concatenate([convert(part, dtype) for part in parts], 0)
 
 
 def weak_or_dtype(x: Any, value: Value) -> Any:

@@ -457,7 +457,7 @@ class Hooks:
 _MOST_GUARDED: Final = 1000
 """The most iterations of a loop that are written out for the values of a call."""
 
-_ITERATED = (range, StagedRange, Zipped, np.ndarray)
+_ITERATED = (range, StagedRange, Zipped, np.ndarray, list)
 
 Conversion.hooks, Conversion.callee = Hooks, staticmethod(callee)
 

@@ -11,7 +11,7 @@ from ...errors import ArgumentTypeError, DTypeError, ShapeError
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...tracing.registry import implements
-from ...tracing.rows import stack_of
+from ...tracing.rows import last_rows, stack_of
 from ...tracing.traced_array import TracedArray, array_on, as_value, weak_or_dtype, wrap
 from ...value_ops import concatenate as concatenate_values
 from ...value_ops import convert, transpose
@@ -86,7 +86,7 @@ def concatenate(
 def stack(
     arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> TracedArray:
-    if axis == 0 and isinstance(arrays, (list, tuple)) and arrays and stack_of(arrays) is not None:
+    if axis == 0 and isinstance(arrays, (list, tuple)) and last_rows(arrays) > 1:
         return joined([as_value(arrays)], 0, out, dtype, casting)
     values = _values(arrays)
     if any(value.shape != values[0].shape for value in values):

@@ -10,7 +10,9 @@ from ....compiler.callers.user_code import HOOKS
 from ....compiler.symbolic_size import is_known
 from ....compiler.tracing.adoption import adopt, as_adopted
 from ....compiler.tracing.index_progressions import value_range_of
-from ....compiler.tracing.traced_array import is_traced
+from ....compiler.tracing.rows import columns_of, stack_of
+from ....compiler.tracing.traced_array import array_on, is_traced
+from ...branching.python_numbers import as_python_number
 
 NUMBER: Final = f"{HOOKS}_number"
 """The variable that holds the number of the iteration."""
@@ -106,9 +108,30 @@ def iterations_of(iterated: Any) -> Iterations | None:
     if isinstance(iterated, range):
         known = StagedRange(iterated.start, iterated.stop, iterated.step)
         return Iterations(len(iterated), lambda number, _: known.item(number), ends=_ends(known))
+    if type(iterated) is list and iterated:
+        return _over_rows(iterated)
     if (is_traced(iterated) or isinstance(iterated, np.ndarray)) and iterated.ndim:
         return Iterations(iterated.shape[0], lambda _, rows: rows[0], (iterated,))
     return None
+
+
+def _over_rows(entries: list[Any]) -> Iterations | None:
+    """The iterations over a list of rows of one array, or of tuples of rows of several arrays."""
+    is_tuples = type(entries[0]) is tuple and all(type(entry) is tuple for entry in entries)
+    columns = columns_of(entries) if is_tuples else [entries]
+    found = [stack_of(column) for column in columns]
+    arrays = tuple(array_on(*rows) for rows in found if rows is not None)
+    if not columns or len(arrays) < len(columns):
+        return None
+
+    def item(_: Any, rows: list[Any]) -> Any:
+        parts = [
+            row if column[0].weak is None else as_python_number(row, column[0].weak)
+            for row, column in zip(rows, columns, strict=True)
+        ]
+        return tuple(parts) if is_tuples else parts[0]
+
+    return Iterations(len(entries), item, arrays)
 
 
 def _ends(numbers: StagedRange) -> tuple[Any, Any] | None:

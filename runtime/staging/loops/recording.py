@@ -13,6 +13,7 @@ from ...branching.outcomes import FELL, Outcome
 from ...control_flow.scan import run_loop, slices_of
 from ...control_flow.while_loop import record_while
 from ...eager.nested_function import NestedFunction
+from .growing_lists import GrowingLists
 from .growing_numbers import may_outgrow
 from .iterations import NUMBER, Iterations
 from .staged_loop import Iteration, StagedLoop
@@ -69,7 +70,9 @@ def known_loop(
         slices_of(where, iterations.rows, iterations.length),
     )
     counter = Argument(ArrayType(INT64, ()), "i", int, is_scalar=True)
+    loop.may_append = type(iterations.length) is int and is_very_long(iterations.length)
     step = loop.traced(iteration, [counter, *slices.arguments])
+    lists = GrowingLists(loop)
     if iterations.rows and loop.memory.needs_views(loop.rows, iterations.rows, step):
         return known_loop(where, site, names, iteration, iterations.indexed(), has_jumped, watch)
     are_sizes_known = not isinstance(iterations.length, SymbolicSize)
@@ -94,8 +97,8 @@ def known_loop(
         raise RunsInPythonError("it is short")
     if loop.memory.shares() and not is_very_long(iterations.length):
         raise RunsInPythonError("its variables may be the same array afterwards")
-    last, _ = run_loop(step, loop.carry, slices, {}, None, first=0)
-    return loop.outcome_of(last)
+    last, stacks = run_loop(step, loop.carry, slices, {}, None, first=0)
+    return loop.outcome_of(last, lists.after(last, stacks, step))
 
 
 def _whole_numbers(loop: StagedLoop, step: NestedFunction) -> list[tuple[Value, Value]]:

@@ -58,6 +58,10 @@ class StagedLoop:
         self.watch = watch
         self.slots: dict[Slot, Any] = {}
         """The attributes and entries that the last iteration changed."""
+        self.may_append = False
+        """Whether iterations may append to lists that they do not read."""
+        self.appended: dict[Slot, Held] = {}
+        """What the last iteration appended to each list."""
         self.held: dict[str | Slot, Held] = {}
         """The flattened values of carried variables before the loop."""
         self.rows: Sequence[Any] = ()
@@ -107,11 +111,13 @@ class StagedLoop:
         self.trace.owns_arguments = True
         given, slots = self._given(leaves)
         try:
-            self.outcome, self.slots = self.watch.run(lambda: iteration(given), slots)
+            self.outcome, slots = self.watch.run(lambda: iteration(given), slots, may_grow=self.may_append)
         except Exception as error:
             if line_of_raise(error) is None:
                 raise
             raise IterationRaisesError("its first iteration raises an error") from error
+        self.slots = {slot: x for slot, x in slots.items() if not slot.is_tail}
+        self.appended = {slot: held(x) for slot, x in slots.items() if slot.is_tail}
         parts: tuple[Mapping[Any, Any], ...] = self.outcome.names, self.slots
         names: dict[str | Slot, Any] = {key: x for part in parts for key, x in part.items()}
         if _KIND in self.held:
@@ -126,7 +132,7 @@ class StagedLoop:
                 )
             found += self._as_before(name, before, held(names[name])).arrays
         self.leaving = found
-        return found
+        return [*found, *(x for items in self.appended.values() for x in items.arrays)]
 
     def _as_before(self, name: "str | Slot", before: Held, after: Held) -> Held:
         """The new value of a variable, in the form in which it is carried."""
@@ -306,13 +312,15 @@ class StagedLoop:
                 changed = True
         return changed
 
-    def outcome_of(self, leaves: Sequence[Any]) -> Outcome:
-        """The outcome of the loop."""
+    def outcome_of(self, leaves: Sequence[Any], appended: "Mapping[Slot, Any] | None" = None) -> Outcome:
+        """The outcome of the loop, from the carried values after it, and what it appended to lists."""
         self.memory.note_sharing(leaves, has_iterations=self.has_iterations)
         names, slots = self._given(leaves)
         kind, value = names.pop(_KIND, FELL), names.pop(_VALUE, UNSET)
         bound = [name for name in (*self.held, *self.fixed) if name in names]
-        return Outcome(kind, value, {str(name): names[str(name)] for name in bound}, slots)
+        return Outcome(
+            kind, value, {str(name): names[str(name)] for name in bound}, slots | dict(appended or {})
+        )
 
 
 def _is_untouched(one: Held, other: Held) -> bool:

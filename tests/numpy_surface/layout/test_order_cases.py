@@ -223,7 +223,7 @@ def test_new_axes_of_columns_that_a_first_call_leaves_short_are_in_order_at_all_
 
 @pytest.mark.parametrize("dtype", [bool, np.int64, np.float64])
 def test_comparison_with_a_repeated_row_has_numpys_order(dtype: Any) -> None:
-    """NumPy first copies integers and bools to floats, whose axes are in another order than those of the repeated row."""
+    """NumPy first copies integers and bools to floats, with axes in another order than those of the repeated row."""
 
     def compared(x: Any) -> Any:
         return np.isclose(x[::-1], x), np.isclose(x.astype(float), x)

@@ -1,0 +1,261 @@
+"""Long loops that append to lists are traced once, where Python would make the same lists."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.runtime.machine.toolchain import Toolchain
+
+COUNT = 300
+FEW = 60
+"""More calls in a graph say that the loop was written out."""
+
+
+def doubled(x: Any) -> Any:
+    out = []
+    for v in x:
+        out.append(v * 2)  # noqa: PERF401
+    return np.array(out)
+
+
+def states(x: Any) -> Any:
+    state, path = np.zeros(3), []
+    for v in x:
+        state = 0.9 * state + v
+        path.append(state)
+    return np.array(path)
+
+
+def states_and_the_first(x: Any) -> Any:
+    state = np.zeros(3)
+    path = [state]
+    for i in range(len(x)):
+        state = 0.9 * state + x[i]
+        path.append(state.copy())
+    return np.stack(path), state
+
+
+def states_before(x: Any) -> Any:
+    state, path = x[:3] * 1, []
+    for v in x:
+        path.append(state)
+        state = 0.9 * state + v
+    return np.vstack(path)
+
+
+def two_lists(x: Any) -> Any:
+    times, values = [], []
+    t = 0.0
+    for v in x:
+        t += 0.1
+        times.append(t)
+        values.append(np.sin(t) * v)
+    return np.array(times), np.array(values)
+
+
+def one_way_or_the_other(x: Any) -> Any:
+    out = []
+    for v in x:
+        if v > 0:
+            out.append(v)
+        else:
+            out.append(-2 * v)
+    return np.array(out)
+
+
+def pairs(x: Any) -> Any:
+    found = []
+    for v in x:
+        found.append((v, v * v))  # noqa: PERF401
+    return np.array([a * b for a, b in found])
+
+
+def added_up(x: Any) -> Any:
+    total, sums = 0.0, []
+    for v in x:
+        total += v
+        sums.append(total)
+    return sum(sums), max(sums), len(sums)
+
+
+def written_to_afterwards(x: Any) -> Any:
+    state, path = np.zeros(3), []
+    for v in x:
+        state = state * 0.5 + v
+        path.append(state)
+    state[0] = 99.0
+    return np.array(path), state
+
+
+def in_a_row_of_lists(x: Any) -> Any:
+    kept = {"path": [x[0]]}
+    for v in x:
+        kept["path"].append(v * 3)
+    return np.array(kept["path"])
+
+
+STAGED: dict[str, Callable[[Any], Any]] = {
+    function.__name__: function
+    for function in (
+        doubled,
+        states,
+        states_and_the_first,
+        states_before,
+        two_lists,
+        one_way_or_the_other,
+        pairs,
+        added_up,
+        written_to_afterwards,
+    )
+}
+
+
+def reads_its_last_entry(x: Any) -> Any:
+    out = [x[0]]
+    for v in x[1:]:
+        out.append(0.3 * v + 0.7 * out[-1])
+    return np.array(out)
+
+
+def reads_by_another_name(x: Any) -> Any:
+    out = [x[0]]
+    same = out
+    for v in x[1:]:
+        out.append(0.3 * v + 0.7 * same[-1])  # noqa: PERF401
+    return np.array(out)
+
+
+def reads_in_a_function(x: Any) -> Any:
+    out = [x[0]]
+
+    def last() -> Any:
+        return out[-1]
+
+    for v in x[1:]:
+        out.append(0.3 * v + 0.7 * last())  # noqa: PERF401
+    return np.array(out)
+
+
+def hands_it_to_a_function(x: Any) -> Any:
+    def extended(entries: Any, v: Any) -> None:
+        entries.append(v + entries[-1])
+
+    out = [x[0]]
+    for v in x[1:]:
+        extended(out, v)
+    return np.array(out)
+
+
+def asks_for_its_length(x: Any) -> Any:
+    out: list[Any] = []
+    for v in x:
+        out.append(v * len(out))
+    return np.array(out)
+
+
+def appends_one_array_again_and_again(x: Any) -> Any:
+    state, path = np.zeros(3), []
+    for v in x:
+        state += v
+        path.append(state)
+    return np.array(path)
+
+
+def appends_its_items(x: Any) -> Any:
+    rows = []
+    for row in x.reshape(-1, 1):
+        rows.append(row)  # noqa: PERF402
+    x[0] = 5.0
+    return np.array(rows)
+
+
+def appends_views(x: Any) -> Any:
+    base, rows = x * 1, []
+    for i in range(len(x) - 2):
+        rows.append(base[i : i + 2])  # noqa: PERF401
+    base[1] = 5.0
+    return np.array(rows)
+
+
+def grows_what_it_goes_over(x: Any) -> Any:
+    entries = [x[i] * 2 for i in range(len(x))]
+    for v in entries:
+        if len(entries) < COUNT + 3:
+            entries.append(v)
+    return np.array(entries)
+
+
+def two_entries(x: Any) -> Any:
+    out = []
+    for v in x:
+        out.extend([v, 2 * v])
+    return np.array(out)
+
+
+WRITTEN_OUT = {
+    function.__name__: function
+    for function in (
+        in_a_row_of_lists,
+        reads_its_last_entry,
+        reads_by_another_name,
+        reads_in_a_function,
+        hands_it_to_a_function,
+        asks_for_its_length,
+        appends_one_array_again_and_again,
+        appends_its_items,
+        appends_views,
+        grows_what_it_goes_over,
+        two_entries,
+    )
+}
+
+
+def numbers() -> Any:
+    return np.random.default_rng(0).normal(size=COUNT)
+
+
+def parts(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    for one, wanted in zip(parts(found), parts(expected), strict=True):
+        assert type(one) is type(wanted)
+        assert np.asarray(one).dtype == np.asarray(wanted).dtype
+        np.testing.assert_allclose(one, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", STAGED | WRITTEN_OUT)
+def test_the_lists_are_pythons(name: str) -> None:
+    function = (STAGED | WRITTEN_OUT)[name]
+    ours, theirs = numbers(), numbers()
+    assert_same(tm.compile(function, backend="numpy")(ours), function(theirs))
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_the_body_is_traced_once(name: str, c_toolchain: Toolchain) -> None:
+    compiled = tm.compile(STAGED[name], backend="c")
+    assert len(compiled.lower(numbers()).graph.calls) < FEW
+    assert_same(compiled(numbers()), STAGED[name](numbers()))
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_gradients_are_differences(name: str) -> None:
+    def loss(x: Any) -> Any:
+        return sum(np.sum(np.sin(part)) for part in parts(STAGED[name](x)) if not isinstance(part, int))
+
+    x, direction, step = numbers(), np.random.default_rng(1).normal(size=COUNT), 1e-6
+    expected = (loss(x + step * direction) - loss(x - step * direction)) / (2 * step)
+    assert abs(tm.grad(loss)(x) @ direction - expected) < 1e-5 * max(1, abs(expected))
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_a_batch_is_a_loop(name: str) -> None:
+    examples = np.random.default_rng(2).normal(size=(2, COUNT))
+    each = [parts(STAGED[name](example)) for example in examples]
+    for found, *wanted in zip(parts(tm.vmap(STAGED[name])(examples)), *each, strict=True):
+        np.testing.assert_allclose(found, np.stack(wanted), rtol=1e-12)
