@@ -138,6 +138,8 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
     try:
         with under(errors):
             outputs = as_tuple(lookup(call.op).numpy(*inputs, **call.params))
+    except OtherValues:  # of a call in a graph of this one
+        raise
     except TracemillError as error:
         error.locate(call.location)
         raise

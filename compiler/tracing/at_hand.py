@@ -3,6 +3,7 @@
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +13,8 @@ from ..callers.user_code import CONVERTS
 from ..dtypes import Array
 from ..free_sizes import bound_size, size_names
 from ..interpreter import run_call
-from ..ir import Call, Constant, Location, Param, Value
+from ..ir import Call, Constant, Graph, Location, Param, Value
+from ..op import PRINTS, RAISES, has_effect, lookup
 from ..substitution import fixed_call
 from .trace import Trace
 
@@ -97,12 +99,33 @@ def _computed(trace: Trace, value: Value, sizes: dict[str, int]) -> Array | None
             if length is None:
                 return None
             sizes[name] = length
-        with not_recording(), np.errstate(all="ignore"):
-            outputs = run_call(fixed_call(call, sizes), inputs)
+        try:
+            with not_recording(), np.errstate(all="ignore"):
+                outputs = run_call(fixed_call(_without_prints(call), sizes), inputs)
+        except Exception:
+            if trace.may_not_run and has_effect(call, RAISES):
+                return None  # Python may take another branch, in which it does not raise the user's error
+            raise
         found.update(zip(call.outputs, map(np.asarray, outputs), strict=True))
         if (size := bound_size(call)) is not None:
             sizes[str(size)] = outputs[0].shape[0]
     return found[value]
+
+
+def _without_prints(call: Call) -> Call:
+    """The call without the prints in its graphs: the program prints the lines when it runs."""
+    if not has_effect(call, PRINTS):
+        return call
+    return replace(call, params={name: _silent(param) for name, param in call.params.items()})
+
+
+def _silent(param: Param) -> Param:
+    if isinstance(param, tuple):
+        return tuple(map(_silent, param))
+    if not isinstance(param, Graph):
+        return param
+    kept = [_without_prints(call) for call in param.calls if lookup(call.op).effect != PRINTS]
+    return replace(param, calls=tuple(kept))
 
 
 def _needed_calls(trace: Trace, value: Value, sizes: Mapping[str, int]) -> list[Call]:

@@ -164,7 +164,8 @@ class _Between:
             with quiet_unless_strict():
                 outputs = run_call(fixed_call(self.call, sizes), [values[place] for place in self.inputs])
         except OtherValues as other:
-            raise OtherValues(self.call, other.found) from None  # with the names of sizes
+            own = self.call if self.call.op == other.call.op else other.call  # it may be in a loop
+            raise OtherValues(own, other.found) from None  # with the names of sizes
         for place, output in zip(self.outputs, outputs, strict=True):
             values[place] = output
         if (size := bound_size(self.call)) is not None:

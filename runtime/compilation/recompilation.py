@@ -8,6 +8,7 @@ import numpy as np
 
 from ...compiler.errors import TracemillError
 from ...compiler.interpreter import OtherValues
+from ...compiler.ir import Constant
 from ...compiler.shapes.advice import instead_of, without_asking
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import of_size
@@ -73,8 +74,10 @@ def of_values(name: str, found: OtherValues) -> Recompilation:
         wanted = f"{given['dim']!r} {given['relation']} 0"
         reason = f"the program is for {wanted}, and {found.found}{line}"
     else:
-        expected: Any = call.inputs[1]
-        shown = expected.array.item() if expected.array.size == 1 else "other entries"
+        expected = call.inputs[1]  # in a loop, another value for each iteration
+        shown = "another value"
+        if isinstance(expected, Constant):
+            shown = expected.array.item() if expected.array.size == 1 else "other entries"
         reason = f"{given['what'] or 'a value'} gave {shown}, and gives {found.found}{line}"
     return Recompilation(name, (reason,), _FIX_OF_VALUES)
 

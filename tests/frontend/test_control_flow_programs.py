@@ -37,6 +37,14 @@ def test_random_programs_match_python(backend: str, places: slice, more: int) ->
     assert sum(not text for text in found.values()) > len(found) / 2  # most are traced
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [30259, 30366, 30520, 31670, 31788, 31824])
+def test_programs_that_are_made_for_the_path_of_a_call_match_python(seed: int) -> None:
+    """These have branches that a program cannot hold, after loops that write and raise errors on other paths."""
+    found = difference(functions([seed])[seed], seed, "numpy")
+    assert not found or found.startswith("refused: SharedMemoryError")
+
+
 @quick_and_long
 def test_random_programs_match_a_loop_in_a_batch(places: slice, more: int) -> None:
     right, programs = 0, the_functions(more, places)

@@ -176,3 +176,40 @@ def test_a_branch_that_the_program_cannot_hold_has_neither_written_nor_printed(
     assert capfd.readouterr().out == said == "swapping\n"
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize(("i", "x"), [(0, 3.0), (2, 3.0), (0, 0.5)])
+def test_a_value_that_a_program_is_made_for_is_found_without_a_print_or_an_error_of_its_own(
+    i: int, x: float, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The test of the second `if` depends on a loop that prints, and that raises an error where it does not run."""
+
+    def swapped(i: int, x: float, a: Any, b: Any) -> Any:
+        b = b.copy()
+        if i > 1:
+            k = 0
+            while k < 3 and a[0] < x:
+                k += 1
+                print("step", k)
+                if x < 1.0:
+                    raise ValueError(k)
+                x = x - 1.0
+        else:
+            for _ in range(2):
+                if x < 2.0:
+                    x = x + 1.0
+        if a[0] > a[i % 4] + x:
+            pass
+        elif i < 0:
+            return x, a, b
+        b[i % 4] += x
+        a, b = b, a
+        b[1:] *= 0.5
+        return x, a, b
+
+    expected = swapped(i, x, np.arange(4.0), np.ones(4))
+    said = capfd.readouterr().out
+    found = tm.compile(swapped, backend="numpy")(i, x, np.arange(4.0), np.ones(4))
+    assert capfd.readouterr().out == said
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
