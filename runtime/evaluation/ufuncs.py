@@ -253,7 +253,7 @@ def _negative(self: Any) -> Any:
 
 
 def _ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-    if method == "__call__" and not options:
+    if method == "__call__" and not options and ufunc.nout == 1:
         if len(inputs) == 2:
             return evaluate_binary(ufunc, *inputs)
         if len(inputs) == 1:

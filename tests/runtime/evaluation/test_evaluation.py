@@ -111,6 +111,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
         + np.sum(np.linalg.inv(POSITIVE + np.diag(x**2)))
     ),
     "several outputs": lambda x: np.sum(np.linalg.eigh(POSITIVE * x[0])[0] ** 2) + np.sum(np.split(x, 3)[1]),
+    "ufuncs of several outputs": lambda x: (
+        np.sum(np.divmod(x, 0.7)[1] ** 2) + np.sum(np.modf(x)[0] ** 3) + np.sum(np.frexp(x)[0])
+    ),
     "complex": lambda x: np.sum(np.abs(np.exp(1j * x) + x) ** 2) + np.real((x + 2j) @ (x - 1j)),
     "float32": lambda x: np.sum(x.astype(np.float32) * np.float32(2)) + np.sum(x * np.float32(3)),
     "steps": lambda x: np.sum(np.sign(x) * x + np.floor(x) + (x > 0)),
