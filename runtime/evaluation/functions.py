@@ -119,6 +119,8 @@ def evaluate_function(function: Any, args: tuple[Any, ...], options: dict[str, A
         out = _called(function, args, options, read)
     except Exception:  # the surface raises the error that names the line
         return _slowly(function, args, options)
+    if not isinstance(out, (np.ndarray, np.generic)):  # such as the positions from np.where(x)
+        return _slowly(function, args, options)
     nodes = tuple(read.nodes)
     layouts: tuple[Any, ...] = ()
     if function in _VIEWS:

@@ -101,6 +101,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "gathers": lambda x: (
         np.sum(x[[0, 0, 2]] ** 2) + np.sum(x[np.array([True, False, True])] ** 3) + x[-1] * x[1]
     ),
+    "positions": lambda x: np.sum(x[np.where(x > 0)] ** 2) + len(np.where(x)[0]) * x[0],
     "sorting": lambda x: (
         np.sum(np.sort(x) * np.arange(3.0)) + np.sum(np.cumsum(x) ** 2) + np.sum(np.cumprod(x))
     ),
