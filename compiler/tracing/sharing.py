@@ -80,10 +80,17 @@ def invalidate_shared(storage: Storage, location: Location | None) -> None:
         if other.trace.is_seen_outside(other):
             raise SharedMemoryError(
                 "an array is written to that may be an argument or an array from outside the function: "
-                f"{statement} decides which. Bind a copy there",
+                f"{statement} decides which. {_remedy(statement)}",
                 location,
             )
-        make_unreadable(other, f"may be the same as one that was written to since: {statement} decides which")
+        why = f"may be the same as one that was written to since: {statement} decides which. {_remedy(statement)}"
+        make_unreadable(other, why)
+
+
+def _remedy(statement: str) -> str:
+    """What to change in a statement that may make two names of one array: ``the `if` at f.py:7, which binds `y`,``."""
+    name = statement.partition("binds `")[2].partition("`")[0]
+    return f"Bind a copy there, {name} = ….copy()" if name.isidentifier() else "Use a copy there, ….copy()"
 
 
 def all_shared_with(storage: Storage) -> Iterator[tuple[Storage, str]]:

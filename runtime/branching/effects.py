@@ -177,7 +177,12 @@ def watching(where: str, names: Mapping[str, Any], line: "Location | None") -> G
         if outer is not None:
             outer.keep(watch.before)
     if left := watch.take():
-        raise SideEffectError(f"{where} depends on values, and changes `{next(iter(left))}`", line)
+        changed = next(iter(left))
+        raise SideEffectError(
+            f"{where} depends on values, and changes `{changed}`: compute the new value there, and change `{changed}` "
+            "after it",
+            line,
+        )
 
 
 def _kind(x: Any) -> str:

@@ -128,7 +128,9 @@ class StagedLoop:
         for name, before in self.held.items():
             if name not in names:
                 raise CarryMismatchError(
-                    f"{self.where}: `{name}` is set before an iteration but not after it", user_location()
+                    f"{self.where}: `{name}` is set before an iteration but not after it: assign to it instead of "
+                    f"`del {name}`, as in {name} = 0.0",
+                    user_location(),
                 )
             found += self._as_before(name, before, held(names[name])).arrays
         self.leaving = found
@@ -145,7 +147,8 @@ class StagedLoop:
             if len(forms) + len(new) > _MOST_FORMS:
                 raise CarryMismatchError(
                     f"{self.where}: `{name}` is {before} before an iteration and {after} after it: a loop on traced "
-                    "values cannot change the length or structure of a variable",
+                    "values cannot change the length or structure of a variable. Write to an array of the greatest "
+                    f"length, {name} = np.zeros(most), and count its entries",
                     user_location(),
                 )
             raise _MoreFormsError(name, [*forms, *new])
@@ -214,7 +217,11 @@ class StagedLoop:
             kind = given.pop(_KIND, None)
             holds, left = self.watch.run(lambda: test(given), slots)
             if any(left[slot] is not slots.get(slot) for slot in left):
-                raise SideEffectError(f"{self.where}: its test changes `{next(iter(left))}`", user_location())
+                raise SideEffectError(
+                    f"{self.where}: its test changes `{next(iter(left))}`: change it in the body, and test a variable, "
+                    "as in `while goes_on:`",
+                    user_location(),
+                )
             holds = answered(holds)
             holds = holds if np.ndim(holds) == 0 else np.reshape(holds, ())
             return holds if kind is None else np.logical_and(kind == FELL, holds)
@@ -298,7 +305,8 @@ class StagedLoop:
             if not same_shape(type_.shape, result.type.shape):
                 raise CarryMismatchError(
                     f"{self.where}: `{carry.paths[place]}` is {type_} before an iteration and {result} after it: "
-                    "a loop on traced values cannot change a shape",
+                    "a loop on traced values cannot change a shape. Write to a part of an array of the greatest shape, "
+                    f"{carry.paths[place]}[:k] = …",
                     user_location(),
                 )
             kinds = [
