@@ -112,6 +112,9 @@ class Chosen:
 
     def rebuild(self, leaves: Sequence[Any]) -> Any:
         """Leaves in the trees of the chosen arguments: bare for an int, a tuple, or a dict for names."""
+        argnums = self.argnums
+        if not (argnums.is_tuple or argnums.names) and type(self.args[self.positions[0]]) is np.ndarray:
+            return leaves[0]
         remaining = iter(leaves)
 
         def filled(tree: Any) -> Any:

@@ -68,9 +68,8 @@ def _is_elsewhere(leaf: Any) -> bool:
     return isinstance(leaf, np.ndarray) and type(leaf) not in (np.ndarray, np.memmap)
 
 
-def _may_have_nan(x: Any) -> bool:
-    """Whether an array, or a number, has a NaN, or infinities that add up to one."""
-    return bool(np.isnan(x.sum()))
+def _has_nan(x: Any) -> bool:
+    return bool(np.isnan(x).any())
 
 
 class EvaluatedDerivative(DifferentiatedCall):
@@ -242,7 +241,7 @@ class EvaluatedDerivative(DifferentiatedCall):
 
     def warn_of_masked_nan(self, found: Iterable[Any], again: Callable[[], Sequence[Any]]) -> None:
         found = list(found)
-        if not self.safe_where and current_trace() is None and any(map(_may_have_nan, found)):
+        if not self.safe_where and current_trace() is None and any(map(_has_nan, found)):
             floating = [leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput)]
             floating = [leaf for leaf in floating if is_inexact(self.type_of(leaf).dtype)]
             warn_of_masked_nan(self.where, self.linear(floating)[0], found, again)

@@ -131,6 +131,8 @@ class Evaluating(Trace):
         self.numbers_of_nodes = count()
         self.outside: dict[int, Captured] = {}
         """The NumPy arrays that the function has used, by id."""
+        self.converted: dict[Any, Any] = {}
+        """The user's functions that the function has called, with hooks."""
 
     def next_number(self) -> int:
         return next(self.numbers_of_nodes)
@@ -336,6 +338,7 @@ class Evaluating(Trace):
         self.at_return.clear()
         self.adopted.clear()
         self.outside.clear()
+        self.converted.clear()
 
 
 def elements(value: Value) -> Array:

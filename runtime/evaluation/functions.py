@@ -16,7 +16,8 @@ from .call_graphs import Place
 from .evaluated_array import EvaluatedArray, made
 from .evaluating import Node, NodeOfWhere
 from .kinds import NUMBER, kind_of
-from .plans import PLANS, Plan, Unrecorded, keep
+from .parts import Sorted
+from .plans import MOST_PLANS, PLANS, Plan, Unrecorded, keep
 from .ufuncs import FAST_OPERANDS, evaluate_binary, evaluate_unary, is_plain_scalar, plan_of
 
 _COPIES: Final[frozenset[Any]] = frozenset(
@@ -31,8 +32,8 @@ _COPIES: Final[frozenset[Any]] = frozenset(
 
 _VIEWS: Final[frozenset[Any]] = frozenset(
     {
-        np.broadcast_to, np.diagonal, np.expand_dims, np.moveaxis, np.ravel, np.reshape, np.squeeze, np.swapaxes,
-        np.transpose,
+        np.broadcast_to, np.diag, np.diagonal, np.expand_dims, np.moveaxis, np.ravel, np.real, np.reshape, np.squeeze,
+        np.swapaxes, np.transpose,
     }
 )  # fmt: skip
 """Functions whose result shares memory with their first argument, or is a copy, as the memory order allows."""
@@ -113,25 +114,32 @@ class _Arguments:
 
 def evaluate_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """``function(*args, **options)``, where an evaluated array is among the arguments."""
+    return _evaluated(function, args, options)[0]
+
+
+def _evaluated(
+    function: Any, args: tuple[Any, ...], options: dict[str, Any]
+) -> "tuple[Any, Plan | Unrecorded | None]":
+    """The same, and the plan with which it was recorded; None if it went through the NumPy surface."""
     home: Any = _current.builder
     read = _Arguments(home, function)
     try:
         out = _called(function, args, options, read)
     except Exception:  # the surface raises the error that names the line
-        return _slowly(function, args, options)
+        return _slowly(function, args, options), None
     if not isinstance(out, (np.ndarray, np.generic)):  # such as the positions from np.where(x)
-        return _slowly(function, args, options)
+        return _slowly(function, args, options), None
     nodes = tuple(read.nodes)
     layouts: tuple[Any, ...] = ()
     if function in _VIEWS:
         x = read.operands[0]
         if type(x) is not EvaluatedArray or x.is_scalar or len(nodes) != 1:
-            return _slowly(function, args, options)
+            return _slowly(function, args, options), None
         if not x._array.flags.c_contiguous:
             read.key.append(x._array.strides)
             layouts = (x.layout,)
     elif not any(nodes):
-        return made(home, out, kind_of(out), None)
+        return made(home, out, kind_of(out), None), None
     wrt = tuple([node is not None for node in nodes])
     read.key.append(wrt)
     key = tuple(read.key)
@@ -142,7 +150,7 @@ def evaluate_function(function: Any, args: tuple[Any, ...], options: dict[str, A
     if plan is None or (
         function in _VIEWS and _is_view(plan) is not np.may_share_memory(out, read.arrays[0])
     ):
-        return _slowly(function, args, options)
+        return _slowly(function, args, options), None
     node = None
     if plan.is_recorded:
         node = _node(home, function)
@@ -153,7 +161,7 @@ def evaluate_function(function: Any, args: tuple[Any, ...], options: dict[str, A
     if plan.views is not None:
         new.is_scalar = False
         new.share(read.operands[0], plan.views)
-    return new
+    return new, plan
 
 
 def _called(function: Any, args: tuple[Any, ...], options: dict[str, Any], read: _Arguments) -> Any:
@@ -241,8 +249,57 @@ def _of_binary(ufunc: Any) -> Callable[..., Any]:
     return called
 
 
+def _of_one(function: Any, x: Any, options: dict[str, Any]) -> Any:
+    """``function(x, axis=0)`` of an evaluated array that gives new memory: a short way to `evaluate_function`."""
+    home: Any = x._home
+    if (
+        _current.builder is not home
+        or "out" in options
+        or ((x._kind is None or x._seen != x._clock.version) and not x.refresh())
+    ):
+        return evaluate_function(function, (x,), options)
+    array, node = x._array, x._node
+    key = function, x._kind, node is not None, *options.items()
+    try:
+        plan = _PLANS_OF_ONE.get(key)
+        if plan is None:
+            raise NotPlainError
+        out = function(array, **options)
+    except Exception:  # an unknown call, or an option that is no setting, or an error that the surface names
+        result, plan = _evaluated(function, (x,), options)
+        _note_plan(key, plan)
+        return result
+    if not plan.is_recorded:
+        return made(home, out, plan.out, None)
+    if function is np.sort and not options and array.ndim == 1:
+        return made(
+            home, out, plan.out, Node(next(x._home.numbers_of_nodes), Sorted, (node,), (x._kind, array))
+        )
+    new = made(home, out, plan.out, Node(next(x._home.numbers_of_nodes), plan, (node,)))
+    new._node.saved = plan.saved((array, new._array))
+    return new
+
+
+_PLANS_OF_ONE: Final[dict[Any, Any]] = {}
+"""Plans by function, kind of the operand, whether it is differentiated, and options."""
+
+
+def _note_plan(key: Any, plan: "Plan | Unrecorded | None") -> None:
+    """Remember the plan of a call."""
+    is_plain = all(type(x) in _SETTINGS or type(x) is tuple for _, x in key[3:])
+    if plan is None or not is_plain:
+        return
+    if len(_PLANS_OF_ONE) >= MOST_PLANS:
+        _PLANS_OF_ONE.clear()
+    _PLANS_OF_ONE[key] = plan
+
+
 def _of_function(function: Any) -> Callable[..., Any]:
+    is_copy = function in _COPIES and function not in _OF_NUMBERS
+
     def called(*args: Any, **options: Any) -> Any:
+        if is_copy and len(args) == 1 and type(args[0]) is EvaluatedArray:
+            return _of_one(function, args[0], options)
         if any(map(_holds_evaluated, args)):
             return evaluate_function(function, args, options)
         return _elsewhere(function)(*args, **options)
@@ -301,7 +358,11 @@ def _implement(self: Any, function: Any, types: Any, args: Any, options: Any) ->
 
 
 def _method(function: Any) -> Callable[..., Any]:
+    is_copy = function in _COPIES and function not in _OF_NUMBERS
+
     def called(self: Any, *args: Any, **options: Any) -> Any:
+        if is_copy and not args:
+            return _of_one(function, self, options)
         return evaluate_function(function, (self, *args), options)
 
     return called

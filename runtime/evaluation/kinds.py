@@ -39,5 +39,8 @@ def kind_of(array: Any) -> Kind:
     return found
 
 
+COMPLEX: Final = Kind(ArrayType(np.dtype(complex), ()), complex)
+"""A complex Python number."""
+
 NUMBER: Final = Kind(ArrayType(np.dtype(float), ()), float)
 """A real Python number beside a floating-point array."""

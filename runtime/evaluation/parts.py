@@ -11,7 +11,7 @@ import numpy as np
 from ...compiler.builder import inline
 from ...compiler.tracing.registry import METHODS
 from ...compiler.tracing.traced_array import wrap
-from ...compiler.value_ops import constant, zeros_like
+from ...compiler.value_ops import constant, gather, zeros_like
 from .call_graphs import Place, graph_of_call
 from .evaluating import Node
 from .kinds import Kind
@@ -56,6 +56,24 @@ class Entries(Part):
     def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
         total, index = _total(node, cotangents)
         np.add.at(total, index, cotangent)
+
+
+class Sorted:
+    """The plan of ``np.sort(x)`` of a vector. It saves the kind of `x`, and `x`."""
+
+    @staticmethod
+    def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
+        (whole,), (kind, array) = node.parents, node.saved
+        found = np.empty(kind.type.shape, kind.type.dtype)
+        found[np.argsort(array, kind="stable")] = cotangent
+        cotangents.add(whole, found)
+
+    @staticmethod
+    def push(node: Node, tangents: Any) -> None:
+        (whole,), (_, array) = node.parents, node.saved
+        if whole in tangents:
+            order = constant(np.argsort(array, kind="stable"))
+            tangents[node] = gather(tangents[whole], [order], (0,), unique=True)
 
 
 class Written:

@@ -49,7 +49,7 @@ class Plan:
     __slots__ = (
         "_backward",
         "_graph",
-        "_is_number",
+        "_numbers",
         "forward",
         "head",
         "is_recorded",
@@ -129,7 +129,7 @@ class Plan:
         self.places = [place for place, v in enumerate(whole.inputs[:given]) if v in used]
         """The operands and outputs that the derivative needs."""
         self.saved = picker(self.places)
-        self._is_number = [place < len(kinds) and kinds[place].weak is not None for place in self.places]
+        self._numbers = [_scalar_type(kinds[place]) if place < len(kinds) else "" for place in self.places]
         names = whole.input_names
         inputs = (*(whole.inputs[i] for i in self.places), *whole.inputs[given:])
         self._graph: Graph | None = replace(
@@ -168,22 +168,27 @@ class Plan:
         if found is None:
             assert self._graph is not None
             graph = self._graph
-            found = self._backward = _runnable(graph, self._is_number)
+            found = self._backward = _runnable(graph, self._numbers)
             self._graph = None
         return found
 
 
-def _runnable(graph: Graph, is_number: Sequence[bool]) -> Callable[..., tuple[Any, ...]]:
+def _runnable(graph: Graph, numbers: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
     with not_recording():
         if _is_opaque(graph):
             return lambda *given: evaluate(graph, *map(np.asarray, given))
         graph = run(inline_user_rules(graph), (*CANONICAL[:-1], *PASSES), check=checking())
-        text = print_statements(graph, is_number)
+        text = print_statements(graph, numbers)
     function = load_module(text, entry_name(graph))
     for constant in cast(FunctionType, function).__globals__.values():
         if isinstance(constant, np.ndarray):
             constant.flags.writeable = False  # results may be views of it
     return function
+
+
+def _scalar_type(kind: Kind) -> str:
+    """What NumPy calls the type of a Python number; empty for an array."""
+    return "" if kind.weak is None else kind.type.dtype.name
 
 
 def _is_opaque(graph: Graph) -> bool:

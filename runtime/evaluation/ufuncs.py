@@ -13,7 +13,7 @@ from ...compiler.tracing.traced_array import TracedArray
 from .call_graphs import Place, graph_of_call
 from .evaluated_array import UNWRITTEN, EvaluatedArray, made
 from .evaluating import Node
-from .kinds import NUMBER, kind_of
+from .kinds import COMPLEX, NUMBER, kind_of
 from .plans import PLANS, Plan, Unrecorded, keep
 
 _new: Final = EvaluatedArray.__new__
@@ -113,8 +113,9 @@ def operand(home: Any, x: Any, other: Any) -> tuple[Any, Any, Any]:
     if type_ is EvaluatedArray:
         is_read = x._home is home and ((x._kind is not None and x._seen == x._clock.version) or x.refresh())
         return (x._kind, x._array, x._node) if is_read else _REFUSED
-    if type_ is float or type_ is int:
-        return (NUMBER, x, None) if type(other) is EvaluatedArray and _is_inexact(other) else _REFUSED
+    if type_ is float or type_ is int or type_ is complex:
+        kind = COMPLEX if type_ is complex else NUMBER
+        return (kind, x, None) if type(other) is EvaluatedArray and _is_inexact(other) else _REFUSED
     if type_ is np.ndarray:
         try:
             x = home.captured_array(x).value.array
@@ -208,7 +209,7 @@ _SHORTCUTS: Final[dict[float, Any]] = {1: np.positive, 2: np.square, 0.5: np.sqr
 """ndarray's own for ``x ** 2`` and similar powers."""
 
 FAST_OPERANDS: Final[frozenset[Any]] = frozenset(
-    {EvaluatedArray, float, int, np.ndarray, np.float64, np.float32}
+    {EvaluatedArray, float, int, complex, np.ndarray, np.float64, np.float32}
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.callers.user_code import user_location
+from ...compiler.callers.user_code import is_users, user_location
 from ...compiler.errors import ClockError, UnsupportedFunctionError
 from ...compiler.frontend.conversion import OPERATORS, call_converted, converted
 from ...compiler.frontend.reached import reads_attributes
@@ -78,8 +78,14 @@ def callee(function: Any) -> Any:
     trace = current_trace()
     if trace is None:
         return converted(function) if kind in (FunctionType, MethodType, partial) else function
-    if trace.is_evaluating and (found := _in_evaluation(function, kind)) is not None:
-        return found
+    if trace.is_evaluating:
+        found = _in_evaluation(trace, function, kind)
+        return _callee(function, kind) if found is None else found
+    return _callee(function, kind)
+
+
+def _callee(function: Any, kind: type) -> Any:
+    """The same in a trace."""
     if (found := _special(function, kind)) is not None:
         return found
     if kind is partial and is_impure(function.func):
@@ -94,11 +100,19 @@ def callee(function: Any) -> Any:
     return partial(call_converted, function) if reads_attributes(function) else converted(function)
 
 
-def _in_evaluation(function: Any, kind: type) -> "Callable[..., Any] | None":
-    """The replacement for functions and methods of arrays where each call is computed at once."""
+def _in_evaluation(trace: Any, function: Any, kind: type) -> "Callable[..., Any] | None":
+    """The replacement for the user's functions, and for functions and methods of arrays, where each call is computed at
+    once."""
     if kind is MethodType and type(function.__self__) is EvaluatedArray:
         return function  # type: ignore[no-any-return]
-    return evaluated_meaning(function)
+    if (found := evaluated_meaning(function)) is not None:
+        return found
+    if kind is not FunctionType or not is_users(function.__code__.co_filename):
+        return None
+    known: Callable[..., Any] | None = trace.converted.get(function)
+    if known is None:
+        known = trace.converted[function] = converted(function)
+    return known
 
 
 falls_back_to(numpy_meaning)

@@ -132,24 +132,25 @@ def print_module(
     return "\n\n".join(blocks) + "\n\n\n" + "\n\n\n".join("\n".join(lines) for lines in functions) + "\n"
 
 
-def print_statements(graph: Graph, is_number: Sequence[bool] = ()) -> str:
+def print_statements(graph: Graph, numbers: Sequence[str] = ()) -> str:
     """The source of a module with a function as `print_module` prints it, without the costs of a call.
 
     The caller has set NumPy's error state. Results may share memory with each other and with the inputs, and every
-    array is new memory. The inputs marked in `is_number` are Python floats.
+    array is new memory. `numbers` has, for each input that is a Python number, the scalar type to make of it, otherwise
+    an empty text.
     """
     module = _module(graph)
     name = entry_name(graph)
     main = unplanned(graph, module, parameters_of(graph, module))
     main.write()
     nested = nested_functions(module)
-    numbers = [
-        f"    {parameter} = np.float64({parameter})"
-        for parameter, is_float in zip(main.parameters, is_number, strict=False)
-        if is_float
+    scalars = [
+        f"    {parameter} = np.{kind}({parameter})"
+        for parameter, kind in zip(main.parameters, numbers, strict=False)
+        if kind
     ]
     main.may_warn = False
-    entry = main.text(name, (), "", numbers)
+    entry = main.text(name, (), "", scalars)
     sections = [_imports(module, main, check=False), _constants(module) + module.known]
     blocks = ["\n".join(section) for section in sections if section]
     functions = [*helper_functions(module), *nested, entry]

@@ -81,6 +81,12 @@ def test_the_error_state_of_the_function_holds() -> None:
         tm.grad(loss)(np.array([0.0, 1.0]))
 
 
+def test_large_gradients_and_infinities_cause_no_warning() -> None:
+    assert tm.grad(lambda x: np.sum(x * 1e308))(X).tolist() == [1e308] * 3
+    found = tm.grad(lambda x: np.sum(np.sqrt(x) - np.sqrt(x[::-1] * 4)))(np.zeros(2))
+    assert np.isnan(found).all()
+
+
 def test_an_error_names_the_line() -> None:
     with pytest.raises(ShapeError, match=r"test_evaluation\.py"):
         tm.grad(lambda x: np.sum(x + np.ones(2)))(X)
@@ -103,7 +109,10 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     ),
     "positions": lambda x: np.sum(x[np.where(x > 0)] ** 2) + len(np.where(x)[0]) * x[0],
     "sorting": lambda x: (
-        np.sum(np.sort(x) * np.arange(3.0)) + np.sum(np.cumsum(x) ** 2) + np.sum(np.cumprod(x))
+        np.sum(np.sort(x * 2) * X)
+        + np.sum(np.sort(np.outer(x, X)) ** 2 * X)
+        + np.sum(np.cumsum(x) ** 2)
+        + np.sum(np.cumprod(x))
     ),
     "algebra": lambda x: (
         np.sum(np.linalg.solve(POSITIVE * x[2], x))
