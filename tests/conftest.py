@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from faults.table import in_words, write_table
 from gpu.stub_gpu import StubGpu, compiled, fresh
 from samples.thinning import sampled
+from tracemill.runtime.machine import toolchain as toolchain_module
 from tracemill.runtime.machine.toolchain import Toolchain, toolchain, working_toolchain
 
 
@@ -27,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="multiplies the number of random trials",
+        help="multiplies the number of random trials; from 2 on, also runs the exhaustive tests",
     )
     parser.addoption(
         "--faults-table",
@@ -70,15 +71,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
-    """The cases of a test that is marked ``sampled`` are slow, but for those that it asks for."""
+    """The cases of a test that is marked ``sampled`` are slow or exhaustive, but for those that it asks for."""
     found = yield
     cases = [item for item in found if isinstance(item, pytest.Function)] if isinstance(found, list) else []
     mark = cases[0].get_closest_marker("sampled") if cases else None
     if mark is not None:
-        quick = sampled([case.callspec.id for case in cases], mark.args, **mark.kwargs)
-        for number, case in enumerate(cases):
-            if number not in quick:
-                case.add_marker("slow")
+        marks = sampled([case.callspec.id for case in cases], mark.args, **mark.kwargs)
+        for case, name in zip(cases, marks, strict=True):
+            if name:
+                case.add_marker(name)
     return found
 
 
@@ -93,12 +94,20 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Long tests come first, so that none is left for one process while the others have nothing to do.
 
-    Property tests carry this mark: with the slow tests they run again, on more examples.
+    Property tests carry this mark: with the slow tests they run again, on more examples. Exhaustive tests are slow
+    ones that only run with ``--more``.
     """
+    exhaustive = [item for item in items if item.get_closest_marker("exhaustive")]
+    if exhaustive and config.getoption("--more") == 1:
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+        config.hook.pytest_deselected(items=exhaustive)
     for item in items:
+        if item.get_closest_marker("exhaustive"):
+            item.add_marker("slow")
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("properties")
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
@@ -142,6 +151,15 @@ def c_toolchain(disk_cache_of_the_tests: None) -> Toolchain:
     if not os.environ.get("TRACEMILL_CC") and working_toolchain() is None:
         pytest.skip("no C compiler works: install gcc or clang, or set TRACEMILL_CC to one")
     return toolchain()
+
+
+@pytest.fixture(scope="module")
+def lightly_optimised() -> Iterator[None]:
+    """C for tests of values alone, compiled with ``-O1`` in two thirds of the time. The cache keeps it apart."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolchain_module, "LONG", 0)
+        patch.setattr(toolchain_module, "QUICK", ("-O1",))
+        yield
 
 
 @pytest.fixture(scope="session")

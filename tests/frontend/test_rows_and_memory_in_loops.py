@@ -10,6 +10,8 @@ import pytest
 import tracemill as tm
 from tracemill.compiler.errors import SharedMemoryError
 
+pytestmark = pytest.mark.usefixtures("lightly_optimised")
+
 LONG = 300
 """A loop of this many iterations is a loop of the program."""
 TABLE = np.arange(4.0 * LONG).reshape(LONG, 4)
@@ -179,7 +181,7 @@ PROGRAMS = (
 )  # fmt: skip
 
 
-@pytest.mark.sampled("entries_of_a_table-numpy-False", every=7)
+@pytest.mark.sampled("entries_of_a_table-numpy-False", every=7, slow=3)
 @pytest.mark.parametrize(
     ("backend", "is_dynamic"), [("numpy", False), pytest.param("c", True, marks=pytest.mark.slow)]
 )

@@ -15,6 +15,7 @@ from tracemill.compiler.errors import (
     SharedMemoryError,
     SideEffectError,
 )
+from tracemill.runtime.staging.loops import staged_loop
 
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 
@@ -92,7 +93,11 @@ def test_a_recursion_that_values_would_end_is_a_named_error() -> None:
         tm.compile(halved)(8.0)
 
 
-def test_a_loop_that_changes_the_structure_of_a_variable_names_it() -> None:
+def test_a_loop_that_changes_the_structure_of_a_variable_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        staged_loop, "_MOST_FORMS", 6
+    )  # each of the forms is twice as large as the one before
+
     def nested(v: Any) -> Any:
         y: Any = 1.0
         while v[0] > 0:

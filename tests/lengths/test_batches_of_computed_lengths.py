@@ -9,6 +9,8 @@ import pytest
 import tracemill as tm
 from tracemill.compiler.errors import DataDependentShapeError
 
+pytestmark = pytest.mark.usefixtures("lightly_optimised")
+
 X = np.random.default_rng(0).normal(size=(4, 7))
 Y = X[::-1] * 2
 ANY = np.array([0, 3, 9, -2])
@@ -109,11 +111,9 @@ def test_a_batch_of_derivatives_is_the_loop(name: str) -> None:
     np.testing.assert_allclose(tm.vmap(tm.grad(function))(*batch), wanted, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("backend", "name"),
-    [*(("numpy", name) for name in REDUCED), *(("c", name) for name in list(REDUCED)[::3])],
-)
+@pytest.mark.sampled(slow=5)
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("name", REDUCED)
 def test_a_compiled_batch_and_its_derivatives_are_the_loop(name: str, backend: str) -> None:
     function, batch = REDUCED[name]
     examples = list(zip(*batch, strict=True))

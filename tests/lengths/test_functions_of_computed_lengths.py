@@ -9,6 +9,8 @@ import pytest
 import tracemill as tm
 from tracemill.compiler.errors import DataDependentShapeError
 
+pytestmark = pytest.mark.usefixtures("lightly_optimised")
+
 X = np.array([3.0, -1.0, 2.0, 5.0, -7.0, 0.0, 2.0])
 NAN = np.array([np.nan, 1.0, np.nan, 1.0, 0.0])
 INTS = np.array([4, 0, 2, 2, 7, 4, 4])
@@ -230,11 +232,14 @@ def check(function: Callable[..., Any], inputs: tuple[tuple[Any, ...], ...], bac
 
 
 def on_both_backends(names: Iterable[str]) -> list[Any]:
-    """The names on NumPy, of which every second is quick, and every fifth on C."""
-    slow = [pytest.mark.slow]
+    """The names on NumPy, of which every second is quick, and on C."""
+    slow, exhaustive = pytest.mark.slow, pytest.mark.exhaustive
     return [
-        *(pytest.param(name, "numpy", marks=slow if n % 2 else []) for n, name in enumerate(names)),
-        *(pytest.param(name, "c", marks=slow) for name in list(names)[::5]),
+        *(
+            pytest.param(name, "numpy", marks=[] if n % 2 == 0 else slow if n % 4 == 1 else exhaustive)
+            for n, name in enumerate(names)
+        ),
+        *(pytest.param(name, "c", marks=exhaustive if n % 10 else slow) for n, name in enumerate(names)),
     ]
 
 

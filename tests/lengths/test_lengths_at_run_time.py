@@ -10,6 +10,8 @@ import pytest
 import tracemill as tm
 from tracemill.compiler.errors import DataDependentShapeError, RecompileWarning
 
+pytestmark = pytest.mark.usefixtures("lightly_optimised")
+
 X = np.array([3.0, -1.0, 2.0, 5.0, -7.0, 0.0, 4.0])
 GRID = np.arange(12.0).reshape(3, 4) - 5
 
@@ -92,7 +94,8 @@ def flat(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
+@pytest.mark.sampled(*(f"{name}-numpy" for name in PROGRAMS), slow=3)
+@pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_compiled_function_matches_numpy(name: str, backend: str) -> None:
     function, arguments = PROGRAMS[name]
@@ -149,7 +152,8 @@ REDUCED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
+@pytest.mark.sampled(*(f"{name}-numpy" for name in REDUCED), slow=3)
+@pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("name", REDUCED)
 def test_a_compiled_derivative_matches_that_of_the_selected_entries(name: str, backend: str) -> None:
     function, step, x = REDUCED[name], 1e-6, X + 0.25
@@ -278,7 +282,8 @@ def sorted_by_recursion(x: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
+@pytest.mark.sampled("without_outliers-numpy", "sorted_by_recursion-numpy", slow=2)
+@pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("function", [without_outliers, sorted_by_recursion])
 def test_an_array_may_have_another_length_in_each_iteration_or_call(
     function: Callable[[Any], Any], backend: str

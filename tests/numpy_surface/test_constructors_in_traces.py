@@ -20,6 +20,8 @@ from tracemill.compiler.errors import (
 )
 from tracemill.compiler.tracing.traced_array import is_traced
 
+pytestmark = pytest.mark.usefixtures("lightly_optimised")
+
 ROW = np.arange(4.0)
 ORIGINALS = {
     name: getattr(np, name) for name in ("zeros", "array", "sum", "concatenate", "r_", "mgrid", "eye")

@@ -168,7 +168,7 @@ def uses_of_reductions(dtype: str) -> Iterator[Call]:
             yield f"{name}({dtype}, out={out})", into, (x, np.zeros(3, out))
 
 
-@pytest.mark.sampled("complex64", every=6)
+@pytest.mark.sampled("complex64", every=6, slow=2)
 @BY_DTYPE
 def test_reductions_take_every_dtype_that_numpys_take(dtype: str) -> None:
     assert_all_agree(uses_of_reductions(dtype))
@@ -262,7 +262,7 @@ def uses_of_pad(dtype: str) -> Iterator[Call]:
             yield f"pad({dtype}, {mode}, {options})", padded, (numbers(dtype, 5),)
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled(every=6, slow=3)
 @BY_DTYPE
 def test_padding_rounds_and_wraps_as_numpys_does(dtype: str) -> None:
     assert_all_agree(uses_of_pad(dtype))
@@ -303,7 +303,7 @@ def uses_of_writes(dtype: str) -> Iterator[Call]:
             yield f"{name}({dtype}, {value!r})", written, (numbers(dtype, 5),)
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=5, slow=3)
 @pytest.mark.parametrize("dtype", DTYPES[1:])
 def test_numbers_are_written_wherever_numpy_writes_them(dtype: str) -> None:
     assert_all_agree(uses_of_writes(dtype))

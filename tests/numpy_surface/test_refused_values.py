@@ -9,6 +9,8 @@ import pytest
 import tracemill as tm
 from tracemill.runtime.machine.toolchain import Toolchain
 
+pytestmark = pytest.mark.usefixtures("lightly_optimised")
+
 LINES: Any = np.array([[1.0, np.nan, 2.0], [np.nan, np.nan, np.nan]])
 V: Any = np.array([1.0, 2.0, 3.0])
 

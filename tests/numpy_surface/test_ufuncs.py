@@ -77,7 +77,7 @@ OPERATORS: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.sampled("eq-some", every=7)
+@pytest.mark.sampled("eq-some", every=7, slow=3)
 @some_and_all
 @pytest.mark.parametrize("function", OPERATORS, ids=lambda function: function.__name__)
 def test_numbers_beside_arrays_are_weak_where_numpys_are(function: Any, share: float) -> None:
@@ -234,7 +234,7 @@ WRONG_IN_NUMPY = {np.arctan2, np.power, np.ldexp}
 """NumPy's vectorized loops read operands that the reduction has written over; ldexp folds into its exponents."""
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled(every=6, slow=3)
 @pytest.mark.parametrize(
     "ufunc", [u for u in BINARY if u not in WRONG_IN_NUMPY], ids=lambda ufunc: ufunc.__name__
 )

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,7 +25,7 @@ REACHES_MORE = frozenset(
 )
 """Programs that reach lines of the library that no other quick test reaches."""
 
-pytestmark = pytest.mark.usefixtures("c_compiler")
+pytestmark = pytest.mark.usefixtures("c_compiler", "lightly_optimised")
 
 
 def checks(wanted: str) -> list[Program]:
@@ -45,46 +44,48 @@ def assert_passes(check: str, program: Program) -> None:
         CHECKS[check](program)
 
 
-def on_both_backends() -> list[Any]:
-    """Every second program on C, and every fourth on NumPy. The report runs all on both."""
-    return [
-        *(
-            pytest.param("numpy", program, marks=[pytest.mark.slow] if number % 8 and not is_named else [])
-            for number, program in enumerate(PROGRAMS)
-            if (is_named := program.name in REACHES_MORE) or number % 4 == 0
-        ),
-        *(pytest.param("c", program, marks=pytest.mark.slow) for program in PROGRAMS[::2]),
-    ]
+def mark_of(backend: str, number: int, program: Program) -> list[pytest.MarkDecorator]:
+    """Every eighth program runs always, on NumPy; others are slow, on one backend or the other; ``--more`` runs all."""
+    if backend == "numpy" and (program.name in REACHES_MORE or number % 8 == 0):
+        return []
+    is_slow = number % 8 == 4 if backend == "numpy" else number % 6 == 1
+    return [pytest.mark.slow if is_slow else pytest.mark.exhaustive]
 
 
 @pytest.mark.parametrize(
-    ("backend", "program"), on_both_backends(), ids=lambda value: getattr(value, "name", value)
+    ("backend", "program"),
+    [
+        pytest.param(
+            backend, program, id=f"{backend}-{program.name}", marks=mark_of(backend, number, program)
+        )
+        for backend in ("numpy", "c")
+        for number, program in enumerate(PROGRAMS)
+    ],
 )
 def test_a_program_compiles_as_it_stands(backend: str, program: Program) -> None:
     assert_passes(backend, program)
 
 
-@pytest.mark.slow
-@all_of(checks("vmap")[::2])
+@pytest.mark.sampled(slow=6)
+@all_of(checks("vmap"))
 def test_a_batched_program_matches_a_loop(program: Program) -> None:
-    """The report runs all of them, as for all tests below."""
     assert_passes("vmap", program)
 
 
-@pytest.mark.slow
-@all_of(checks("grad")[::2])
+@pytest.mark.sampled(slow=6)
+@all_of(checks("grad"))
 def test_the_gradient_of_a_program_matches_central_differences(program: Program) -> None:
     assert_passes("grad", program)
 
 
-@pytest.mark.slow
-@all_of(checks("vmap numpy")[1::6])
+@pytest.mark.sampled(slow=16)
+@all_of(checks("vmap numpy"))
 def test_a_compiled_batched_program_matches_a_loop(program: Program) -> None:
     assert_passes("vmap numpy", program)
 
 
-@pytest.mark.slow
-@all_of(checks("grad numpy")[1::6])
+@pytest.mark.sampled(slow=16)
+@all_of(checks("grad numpy"))
 def test_the_compiled_gradient_of_a_program_matches_central_differences(program: Program) -> None:
     assert_passes("grad numpy", program)
 

@@ -14,28 +14,37 @@ Test: TypeAlias = Callable[..., None]
 
 
 class Case(NamedTuple):
-    """What a test is called with, its name in a report, and the name of its group."""
+    """What a test is called with, its name in a report, and the name of its group.
+
+    Slow cases run with the slow tests, and exhaustive ones only with ``--more``.
+    """
 
     group: str
     name: str
     values: tuple[Any, ...]
     is_slow: bool = False
+    is_exhaustive: bool = False
+
+    @property
+    def mark(self) -> str | None:
+        """The mark of its test."""
+        return "exhaustive" if self.is_exhaustive else "slow" if self.is_slow else None
 
 
 def in_groups(cases: Iterable[Case]) -> Callable[[Test], Test]:
     """A test of one case as a test of each group, which runs all of its cases and names those that fail.
 
     The test takes a case's values first, and then fixtures, which the cases of a group share. Slow cases are a group,
-    and a slow test, of their own.
+    and a slow test, of their own; and so are exhaustive ones.
     """
-    groups: dict[tuple[str, bool], list[Case]] = {}
+    groups: dict[tuple[str, str | None], list[Case]] = {}
     for case in cases:
-        groups.setdefault((case.group, case.is_slow), []).append(case)
+        groups.setdefault((case.group, case.mark), []).append(case)
     parameters = [
-        pytest.param(
-            group, id=f"{name}-slow" if is_slow else name, marks=[pytest.mark.slow] if is_slow else []
-        )
-        for (name, is_slow), group in groups.items()
+        pytest.param(group, id=f"{name}-{mark}", marks=getattr(pytest.mark, mark))
+        if mark
+        else pytest.param(group, id=name)
+        for (name, mark), group in groups.items()
     ]
 
     def decorated(test: Test) -> Test:
@@ -69,11 +78,24 @@ def quick_first(cases: Iterable[Case]) -> list[Case]:
 
 
 def of_each_sample(
-    samples: Iterable[Sample | Failure], quick: Collection[Sample] | None = None
+    samples: Iterable[Sample | Failure],
+    quick: Collection[Sample] | None = None,
+    slow: Collection[Sample] | None = None,
 ) -> Callable[[Test], Test]:
-    """A test of one sample as a test of all samples of each family; those that are not quick are a slow test."""
+    """A test of one sample as a test of all samples of each family.
+
+    If some are named as quick, the others are a slow test; if some are named as slow, the rest runs with ``--more``.
+    """
+    fast = None if quick is None else frozenset(quick)
+    some = None if slow is None else frozenset(slow) | (fast or frozenset())
     return in_groups(
-        Case(lookup(sample.op).family, sample.id, (sample,), quick is not None and sample not in quick)
+        Case(
+            lookup(sample.op).family,
+            sample.id,
+            (sample,),
+            is_slow=fast is not None and sample not in fast,
+            is_exhaustive=some is not None and sample not in some,
+        )
         for sample in samples
     )
 

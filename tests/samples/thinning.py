@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 import pytest
@@ -28,14 +29,21 @@ def one_in(step: int, cases: Iterable[object]) -> Sequence[Any]:
     return [pytest.param(case, marks=[slow] if number % step else []) for number, case in enumerate(cases)]
 
 
-def sampled(ids: Sequence[str], names: Collection[str], *, every: int | None = None) -> set[int]:
-    """The places of the cases that a test marked ``sampled`` runs always: those that it names, and every n-th.
+def sampled(
+    ids: Sequence[str], names: Collection[str], *, every: int | None = None, slow: int = 1
+) -> list[str | None]:
+    """The marks of the cases of a test that is marked ``sampled``.
 
-    It names a case that alone reaches some lines.
+    The cases that it names, and every n-th, run always. It names a case that alone reaches some lines. Of the others,
+    one in so many is slow, and the rest is exhaustive.
     """
     if unknown := sorted(set(names) - set(ids)):
         raise ValueError(f"sampled by the names of cases that are not there: {', '.join(unknown)}")
-    return {place for place, id in enumerate(ids) if id in names or (every and not place % every)}
+    others = [place for place, id in enumerate(ids) if not (id in names or (every and not place % every))]
+    marks: list[str | None] = [None] * len(ids)
+    for number, place in enumerate(others):
+        marks[place] = "slow" if not number % slow else "exhaustive"
+    return marks
 
 
 def taken(samples: Iterable[Sample], share: float = 0.0) -> set[Sample]:
@@ -43,10 +51,16 @@ def taken(samples: Iterable[Sample], share: float = 0.0) -> set[Sample]:
     seen: set[str] = set()
     found: set[Sample] = set()
     for sample in samples:
-        if sample.op not in seen or random.Random(sample.id).random() < share:
+        if sample.op not in seen or _number(sample.id) < share:
             found.add(sample)
         seen.add(sample.op)
     return found
+
+
+@cache
+def _number(id: str) -> float:
+    """A number from 0 to 1 that looks random."""
+    return random.Random(id).random()
 
 
 def some_of(samples: Iterable[Sample], share: float) -> list[Sample]:

@@ -9,6 +9,11 @@ from hypothesis import given, settings
 import tracemill as tm
 from symbolic.random_programs import Program, programs
 
+pytestmark = pytest.mark.usefixtures("lightly_optimised")
+
+EXAMPLES = settings().max_examples
+"""As many as the tests that run ask for: ``--more`` multiplies them."""
+
 
 def check(program: Program, backend: str, *, with_fixed: bool) -> None:
     """One function for all sizes against NumPy, and one for a single size, too."""
@@ -64,7 +69,7 @@ def test_one_compilation_of_gradients_serves_all_sizes(program: Program) -> None
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(programs())
 def test_many_gradients_serve_all_sizes(program: Program) -> None:
     check_gradient(program)
@@ -72,7 +77,7 @@ def test_many_gradients_serve_all_sizes(program: Program) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=2 * EXAMPLES, deadline=None)
 @given(programs())
 def test_many_programs_serve_all_sizes(program: Program) -> None:
     check(program, "numpy", with_fixed=False)
@@ -80,7 +85,7 @@ def test_many_programs_serve_all_sizes(program: Program) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=EXAMPLES // 4, deadline=None)
 @given(programs(steps=10))
 def test_one_compilation_to_c_serves_all_sizes(program: Program) -> None:
     check(program, "c", with_fixed=False)

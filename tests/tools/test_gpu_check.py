@@ -120,8 +120,16 @@ def test_a_contestant_that_has_no_time_left_is_a_problem_and_what_is_known_is_ke
 @needs_triton
 @pytest.mark.slow
 @pytest.mark.long
-def test_all_examples_and_rows_are_right_on_a_gpu_that_is_not_there(card: None, terminal: Terminal) -> None:
-    ran = terminal.run("gpu-check", "--small", "--vs", "none", "--folder", "found", "--seconds", "3000")
+def test_examples_and_rows_are_right_on_a_gpu_that_is_not_there(
+    card: None, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    """Every third, and all with ``--more``."""
+    step = 1 if more > 1 else 3
+    monkeypatch.setattr(check, "EXAMPLES", EXAMPLES[::step])
+    rows = [word for name in list(ROWS)[::step] for word in ("--rows", name)]
+    ran = terminal.run(
+        "gpu-check", "--small", "--vs", "none", "--folder", "found", "--seconds", "3000", *rows
+    )
     found = document()
     assert {name: problem for name, problem in found["examples"].items() if problem} == {}
     assert {row["name"]: row["problems"] for row in found["rows"] if row["problems"]} == {}

@@ -11,7 +11,7 @@ from samples.differences import pairing, random_like, rate_of_change
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import taken
+from samples.thinning import some_of, taken
 from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, DType, dtype_name, is_inexact
 from tracemill.compiler.errors import NotDifferentiableError
@@ -93,7 +93,7 @@ def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
         np.testing.assert_allclose(pairing(cotangents, outputs), pairing(back, tangents), 1e-9, 1e-11)
 
 
-@of_each_sample(SMOOTH, quick=taken(SMOOTH))
+@of_each_sample(SMOOTH, quick=taken(SMOOTH), slow=some_of(SMOOTH, share=0.3))
 def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     tangents = random_like(chosen(wrt, arrays), seed=3)
@@ -101,7 +101,7 @@ def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> 
     assert_jvp_is_the_rate_of_change(jvp(graph, wrt=wrt), both, [*arrays, *tangents])
 
 
-@of_each_sample(SMOOTH, quick=taken(SMOOTH))
+@of_each_sample(SMOOTH, quick=taken(SMOOTH), slow=some_of(SMOOTH, share=0.3))
 def test_the_jvp_of_the_vjp_is_the_rate_of_change_of_the_vjp(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     cotangents = random_like([out for out in evaluate(graph, *arrays) if is_inexact(out.dtype)], seed=3)

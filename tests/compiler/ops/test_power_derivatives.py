@@ -12,6 +12,8 @@ from mpmath import mp
 import tracemill as tm
 from tracemill.runtime.machine.toolchain import Toolchain
 
+pytestmark = pytest.mark.usefixtures("lightly_optimised")
+
 BASES = (1e-80, 1e-110, -1e-155, 3e-160, 1e-200, -1e-300, 1e-320, 0.0, 1e155, -1e200)
 EXPONENTS = (-3, -2, -1, 0, 1, 2, 3, 4, 7)
 X: Any = np.repeat(BASES, len(EXPONENTS))

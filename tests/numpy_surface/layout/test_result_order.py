@@ -74,8 +74,14 @@ def first_uses_and_some_layouts() -> Iterator[Case]:
     for name, number, use, arrays in uses():
         if number == 0:
             yield Case(name, name, (use, arrays, (in_fortran_order,)))
-    for case in in_layouts(1):
-        yield case._replace(is_slow=True)
+    for number, case in enumerate(in_layouts(1)):
+        yield case._replace(is_slow=True, is_exhaustive=number % 4 > 0)
+
+
+def some_uses(count: int) -> Iterator[Case]:
+    """The first use of each function, and every fourth of the others; with ``--more``, all."""
+    for number, case in enumerate(in_layouts(count)):
+        yield case._replace(is_slow=True, is_exhaustive=number % 4 > 0 and not case.name.endswith("-0"))
 
 
 def arranged(layout: Layout, arrays: list[Any]) -> list[Any]:
@@ -116,8 +122,7 @@ def outcome(function: Use, arguments: list[Any]) -> Any:
     return arguments
 
 
-@pytest.mark.slow
-@in_groups(in_layouts(2))
+@in_groups(some_uses(2))
 def test_results_have_numpys_memory_order(use: Use, arrays: list[Any], layouts: Sequence[Layout]) -> None:
     problems = []
     for layout in layouts:
@@ -137,8 +142,7 @@ def test_results_have_numpys_memory_order(use: Use, arrays: list[Any], layouts: 
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.slow
-@in_groups(in_layouts(1))
+@in_groups(some_uses(1))
 def test_writes_to_results_are_seen_in_arguments_where_numpy_gives_views(
     use: Use, arrays: list[Any], layouts: Sequence[Layout]
 ) -> None:

@@ -15,7 +15,7 @@ from samples.table import SAMPLES
 from samples.thinning import one_in
 from tracemill.compiler.op import lookup
 
-pytestmark = pytest.mark.usefixtures("c_compiler")
+pytestmark = pytest.mark.usefixtures("c_compiler", "lightly_optimised")
 
 PRODUCERS = "arithmetic conversion creation cumulative dynamic_slicing indexing layout reduction sort".split()
 CONSUMERS = "contraction cumulative dynamic_slicing indexing layout reduction sort".split()
@@ -67,7 +67,7 @@ def test_searches_among_entries_at_other_places_find_what_numpy_finds(dtype: str
     assert_same(searched(x, index), tm.compile(searched, backend="c")(x, index))
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=5, slow=3)
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
 def test_numbers_that_are_narrowed_and_widened_again_are_rounded(count: int) -> None:
     x = 1 / np.arange(3.0, 3.0 + count)

@@ -16,6 +16,8 @@ from tracemill.compiler.errors import ArgumentTypeError, ArgumentValueError, Out
 from tracemill.compiler.interpreter import evaluate
 from tracemill.runtime.programs.built import statistics
 
+pytestmark = pytest.mark.usefixtures("lightly_optimised")
+
 TABLE = np.arange(12.0).reshape(3, 4)
 ROW = np.arange(5.0)
 
@@ -153,7 +155,7 @@ def test_an_index_out_of_bounds_raises_with_index_size_axis_and_line(
         assert first < line <= first + 3
 
 
-@pytest.mark.sampled("numpy-uint64-read", every=7)
+@pytest.mark.sampled("numpy-uint64-read", every=7, slow=3)
 @pytest.mark.parametrize("function", [read, write], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("dtype", one_in(4, "int8 int16 int32 int64 uint64 uint8 uint16 uint32".split()))
 def test_indices_of_every_integer_dtype_are_checked(
@@ -296,7 +298,7 @@ GUARDED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.sampled("True-fori_loop", every=6)
+@pytest.mark.sampled("True-fori_loop", every=6, slow=3)
 @pytest.mark.parametrize("name", GUARDED)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_a_branch_that_indexes_an_empty_array_raises_only_if_it_runs(name: str, dynamic: bool) -> None:
@@ -435,7 +437,7 @@ def test_a_batched_while_loop_checks_each_example_while_it_runs(backend: str) ->
         checked(x, np.array([0, 3, 1]))
 
 
-@pytest.mark.sampled("triton-checkpoint", every=6)
+@pytest.mark.sampled("triton-checkpoint", every=6, slow=3)
 @pytest.mark.parametrize("of", [lambda f: f, tm.checkpoint])
 def test_a_gradient_raises_what_the_function_raises(of: Any, backend: str) -> None:
     def f(x: Any, i: Any) -> Any:

@@ -85,8 +85,8 @@ def _no_disk_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_CACHE", "0")
 
 
-SHARES = 8
-"""Ops that share the pairs."""
+SHARES, FEW = 8, 32
+"""Ops that share the pairs, where many are tried and where few are."""
 
 
 def places_in_families() -> dict[str, int]:
@@ -103,30 +103,36 @@ def places_in_families() -> dict[str, int]:
 PLACES = places_in_families()
 
 
-def shared_out(sample: Sample) -> Sequence[Composition]:
-    """An eighth of all pairs: the ops before or after this one in its family take others.
-
-    The first op of a family takes all of them, since there may be no others.
-    """
-    place = PLACES[sample.op]
-    return PAIRS[place % SHARES :: SHARES] if place else PAIRS
+def shared_out(sample: Sample, shares: int) -> Sequence[Composition]:
+    """A share of all pairs: the ops before or after this one in its family take others."""
+    return PAIRS[PLACES[sample.op] % shares :: shares]
 
 
 @pytest.mark.slow
+@of_each_sample(FIRST)
+def test_every_pair_of_transforms_composes(sample: Sample, more: int) -> None:
+    """A few pairs for each op. With ``--more``, all pairs for each family: its first op takes them all."""
+    if more == 1:
+        pairs = shared_out(sample, FEW)
+    else:
+        pairs = shared_out(sample, SHARES) if PLACES[sample.op] else PAIRS
+    check_sample(pairs, sample)
+
+
+@pytest.mark.exhaustive
 @of_each_sample(some_of(SUBJECTS, share=0.05))
-def test_every_pair_of_transforms_composes(sample: Sample) -> None:
-    """All pairs for each family of ops; one for some other samples, of other dtypes and parameters."""
-    check_sample(shared_out(sample) if sample in FIRST else chosen(PAIRS, 1, sample), sample)
+def test_pairs_of_transforms_compose_for_other_dtypes_and_parameters(sample: Sample) -> None:
+    check_sample(chosen(PAIRS, 1, sample), sample)
 
 
 @pytest.mark.slow
-@of_each_sample(FIRST, quick=FIRST[::4])
+@of_each_sample(FIRST, slow=FIRST[::4])
 def test_triples_of_transforms_compose(sample: Sample) -> None:
     check_sample(chosen(TRIPLES, 1, sample), sample)
 
 
 @pytest.mark.slow
-@of_each_sample(NARROW_SUBJECTS, quick=NARROW_FIRST)
+@of_each_sample(NARROW_SUBJECTS, slow=NARROW_FIRST)
 def test_pairs_of_transforms_compose_in_single_precision(sample: Sample) -> None:
     check_all(lambda names: check_narrow(names, sample), chosen(PAIRS, 1, sample))
 
@@ -152,8 +158,8 @@ def groups() -> Iterator[object]:
         yield pytest.param(drawn[start : start + TOGETHER], id=str(start))
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("c_compiler")
+@pytest.mark.sampled(slow=2)
+@pytest.mark.usefixtures("c_compiler", "lightly_optimised")
 @pytest.mark.parametrize("compositions", list(groups()))
 def test_compositions_give_through_c_what_they_mean(
     compositions: Sequence[tuple[Composition, Sample]],

@@ -25,9 +25,8 @@ def test_the_page_has_the_table() -> None:
     assert len(ROWS) > 20
 
 
-@pytest.mark.parametrize(
-    "wrap", [lambda f: f, pytest.param(tm.compile, marks=pytest.mark.slow)], ids=["interpreted", "compiled"]
-)
+@pytest.mark.sampled(*(f"{row[0]} at {row[1]}-interpreted" for row in ROWS), slow=4)
+@pytest.mark.parametrize("wrap", [lambda f: f, tm.compile], ids=["interpreted", "compiled"])
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} at {row[1]}")
 def test_each_row_of_the_table_holds_in_every_mode(row: tuple[str, ...], wrap: Callable[..., Any]) -> None:
     f = function_of(row[0])

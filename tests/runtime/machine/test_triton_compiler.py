@@ -62,6 +62,9 @@ NAMES = (
     "small long place",
     "small long sum of short numbers",
 )
+ROWS_OF_FOURS = ("softmax", "softmax of wide rows", "layer_norm", "running sum of rows")
+LOOKED_AT = (*ROWS_OF_FOURS, *POINTWISE)
+"""Those of which the test asks more."""
 OTHERS = tuple(target for target in TARGETS if target != "cuda:sm_90")
 
 EVEN = ("16-bit floats", "doubles", "mixed", "long functions")
@@ -72,9 +75,17 @@ needs_triton = pytest.mark.skipif(
 )
 
 
-def shared_out(target: str, names: Sequence[str]) -> Sequence[str]:
-    """All for sm_90, and every sixth for each other GPU: together, the others have half of them."""
-    return names[OTHERS.index(target) :: 2 * len(OTHERS)] if target in OTHERS else names
+FEWER = 3
+"""Triton takes seconds for many a kernel: without ``--more``, one in three is compiled."""
+
+
+def shared_out(target: str, names: Sequence[str], more: int) -> Sequence[str]:
+    """A third for sm_90, and a few for each other GPU.
+
+    With ``--more``, all for sm_90, and every sixth for each other: together, the others have half of them.
+    """
+    step = 1 if more > 1 else FEWER
+    return names[OTHERS.index(target) :: 2 * len(OTHERS) * step] if target in OTHERS else names[::step]
 
 
 Facts = dict[str, list[dict[str, Any]]]
@@ -136,8 +147,11 @@ def compiler() -> Iterator[Compiler]:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
-def test_kernels_stay_in_registers_and_load_several_numbers_at_once(target: str, compiler: Compiler) -> None:
-    found = compiler.built(target, *shared_out(target, NAMES))
+def test_kernels_stay_in_registers_and_load_several_numbers_at_once(
+    target: str, compiler: Compiler, more: int
+) -> None:
+    looked_at = LOOKED_AT if target == "cuda:sm_90" else ()
+    found = compiler.built(target, *dict.fromkeys([*shared_out(target, NAMES, more), *looked_at]))
     for name, kernels in found.items():
         for kernel in kernels:
             if target.startswith("cuda"):
@@ -151,7 +165,7 @@ def test_kernels_stay_in_registers_and_load_several_numbers_at_once(target: str,
 def assert_rows_that_are_multiples_of_four_are_loaded_and_stored_several_numbers_at_once(
     found: Facts,
 ) -> None:
-    for name in ("softmax", "softmax of wide rows", "layer_norm", "running sum of rows"):
+    for name in ROWS_OF_FOURS:
         for kernel in found[name]:
             assert kernel["wide loads"] > 0
             assert kernel["wide stores"] > 0
@@ -170,9 +184,11 @@ def assert_elements_are_loaded_16_bytes_at_once_and_the_cache_is_told_what_is_re
 
 @needs_triton
 @pytest.mark.slow
-def test_kernels_for_many_sizes_have_hardly_more_instructions_than_those_for_one(compiler: Compiler) -> None:
+def test_kernels_for_many_sizes_have_hardly_more_instructions_than_those_for_one(
+    compiler: Compiler, more: int
+) -> None:
     """In the whole text; for a product, those that run on the GPU: the ones in its loop once per iteration."""
-    names = "softmax", "layer_norm", *symbolic_steps.LARGE
+    names = shared_out("cuda:sm_90", ("softmax", "layer_norm", *symbolic_steps.LARGE), more)
     found = compiler.built("cuda:sm_90", *(f"{kind} {name}" for name in names for kind in ("sized", "fixed")))
     for name in names:
         turns = symbolic_steps.TURNS.get(name)
@@ -196,12 +212,13 @@ def run(kernel: dict[str, Any], turns: int) -> int:
 @needs_triton
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_operations_with_known_operands_compile(place: int, compiler: Compiler) -> None:
+def test_operations_with_known_operands_compile(place: int, compiler: Compiler, more: int) -> None:
     """The first operand of all dtypes; the second and the third of every other one."""
     dtypes = [dtype for dtype in DTYPES if dtype.kind != "c"]
     dtypes = dtypes if place == 0 else dtypes[place - 1 :: 2]
     names = [f"known operand {place} of {dtype_name(dtype)}" for dtype in dtypes]
-    assert all(kernels for kernels in compiler.built("cuda:sm_90", *names).values())
+    found = compiler.built("cuda:sm_90", *shared_out("cuda:sm_90", names, more))
+    assert all(found.values())
 
 
 PRODUCTS = tuple(f"product of {name}" for name in product_graphs.LARGE)
@@ -219,9 +236,9 @@ SHARED = {"cuda:sm_80": 160, "cuda:sm_90": 227, "cuda:sm_100": 227, "hip:gfx942"
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_products_run_on_tensor_cores_within_registers_and_shared_memory(
-    target: str, compiler: Compiler
+    target: str, compiler: Compiler, more: int
 ) -> None:
-    found = compiler.built(target, *shared_out(target, PRODUCTS))
+    found = compiler.built(target, *shared_out(target, PRODUCTS, more))
     for name, kernels in found.items():
         for kernel in kernels:
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
@@ -254,10 +271,10 @@ def assert_products_store_several_numbers_at_once_where_rows_are_multiples_of_ei
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_attention_runs_on_tensor_cores_within_registers_and_shared_memory(
-    target: str, compiler: Compiler
+    target: str, compiler: Compiler, more: int
 ) -> None:
     names = [name for name in step_graphs.LARGE if not name.startswith("gradient")]
-    for name, kernels in compiler.built(target, *shared_out(target, names)).items():
+    for name, kernels in compiler.built(target, *shared_out(target, names, more)).items():
         for kernel in kernels:
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
             assert not kernel["tf32"], (name, kernel)
@@ -269,20 +286,22 @@ def test_attention_runs_on_tensor_cores_within_registers_and_shared_memory(
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
-def test_golden_examples_and_all_that_is_compared_stay_in_registers(target: str, compiler: Compiler) -> None:
+def test_golden_examples_and_all_that_is_compared_stay_in_registers(
+    target: str, compiler: Compiler, more: int
+) -> None:
     names = [*(f"row {name}" for name in ROWS), *(f"example {example.name}" for example in EXAMPLES)]
-    half = names[::2] if target == "cuda:sm_90" else shared_out(target, names)
-    assert all(compiler.built(target, *half).values())
+    names = names if more > 1 else names[::2]
+    assert all(compiler.built(target, *shared_out(target, names, more)).values())
 
 
 @needs_triton
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_gradients_of_attention_run_on_tensor_cores_within_registers_and_shared_memory(
-    target: str, compiler: Compiler
+    target: str, compiler: Compiler, more: int
 ) -> None:
     names = [name for name in step_graphs.LARGE if name.startswith("gradient")]
-    for name, kernels in compiler.built(target, *shared_out(target, names)).items():
+    for name, kernels in compiler.built(target, *shared_out(target, names, more)).items():
         for kernel in kernels:
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
             assert not kernel["tf32"], (name, kernel)
@@ -300,10 +319,11 @@ COPIED = tuple(
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cuda:sm_90", "cuda:sm_100"])
 def test_products_whose_operands_the_hardware_copies_stay_in_registers(
-    target: str, compiler: Compiler
+    target: str, compiler: Compiler, more: int
 ) -> None:
-    """All for sm_90, which shares what copies with sm_100, and every other one there."""
+    """With ``--more``, all for sm_90, which shares what copies with sm_100, and every other one there."""
     names = COPIED if target == "cuda:sm_90" else COPIED[::2]
+    names = names if more > 1 else names[::FEWER]
     for name, (kernel,) in compiler.built(target, *names).items():
         assert kernel["copies"] > 0, name
         assert kernel[MULTIPLIES[target]] > 0, name
@@ -322,8 +342,11 @@ FAST = (
 @needs_triton
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [target for target in TARGETS if target.startswith("cuda")])
-def test_fast_products_of_f32_run_on_tensor_cores_within_registers(target: str, compiler: Compiler) -> None:
-    found = compiler.built(target, "product of singles", *(f"fast {name}" for name in FAST))
+def test_fast_products_of_f32_run_on_tensor_cores_within_registers(
+    target: str, compiler: Compiler, more: int
+) -> None:
+    names = FAST if more > 1 else FAST[::FEWER]
+    found = compiler.built(target, "product of singles", *(f"fast {name}" for name in names))
     for name, kernels in found.items():
         for kernel in kernels:
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)

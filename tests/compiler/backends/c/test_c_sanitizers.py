@@ -14,6 +14,7 @@ from graphs.symbolic_kernels import KERNELS, OTHER_SIZES, SIZES, STEPS, printed
 from graphs.symbolic_kernels import drawn as drawn_for
 from samples.sample import Sample
 from samples.table import SAMPLES
+from samples.thinning import some_of
 from support.recording import drawn
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.module.source import functions_text, print_function
@@ -74,18 +75,22 @@ def step_cases(samples: Iterable[Sample]) -> list[Case]:
     return cases
 
 
-def test_functions_of_single_calls_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
-    cases = step_cases([*SAMPLES, *PARALLEL_STEPS])
+def test_functions_of_single_calls_run_clean(
+    sanitizer: str, c_toolchain: Toolchain, tmp_path: Path, more: int
+) -> None:
+    samples = SAMPLES if more > 1 else some_of(SAMPLES, share=0.1)
+    cases = step_cases([*samples, *PARALLEL_STEPS])
     threaded = [case for case in cases if starts_threads(case)]
     assert len(threaded) >= len(PARALLEL_STEPS)
     assert_clean(threaded if sanitizer == "thread" else cases, c_toolchain, tmp_path, sanitizer)
 
 
 def test_loops_whose_steps_share_memory_run_clean(
-    sanitizer: str, c_toolchain: Toolchain, tmp_path: Path
+    sanitizer: str, c_toolchain: Toolchain, tmp_path: Path, more: int
 ) -> None:
     cases: list[Case] = []
-    for number, graph in enumerate(LOOPS.values()):
+    loops = list(LOOPS.values())
+    for number, graph in enumerate(loops if more > 1 else loops[::3]):
         function = print_function(graph.calls[0], f"loop_{number}", COptions())
         assert function
         cases.append((function, arrays_for(graph)))

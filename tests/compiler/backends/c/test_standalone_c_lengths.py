@@ -50,9 +50,8 @@ ALWAYS = ("one_axis", "pairs", "loop", "window", "new_arrays", "repeat", "unique
 """Those that alone reach some lines."""
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
-)
+@pytest.mark.sampled(*ALWAYS, slow=4)
+@pytest.mark.parametrize("name", CASES)
 def test_c_gives_what_numpy_gives(name: str, tmp_path: Path) -> None:
     function, arguments = CASES[name]
     library = loaded(as_c(program_of(function, *arguments)), tmp_path, FLAGS)
@@ -89,8 +88,8 @@ def medians(x: Any, least: Any) -> Any:
 
 
 def test_each_turn_of_a_loop_has_lengths_of_its_own(tmp_path: Path) -> None:
-    x = np.random.default_rng(1).normal(size=(30, 20))
-    files = files_of(medians, "x: f64[30, 20]", "least: f64[]", folder=tmp_path)
+    x = np.random.default_rng(1).normal(size=(5, 20))
+    files = files_of(medians, "x: f64[5, 20]", "least: f64[]", folder=tmp_path)
     (found,) = loaded(files, tmp_path, FLAGS)(x, 0.1)
     np.testing.assert_allclose(found, medians(x, 0.1), rtol=1e-13)
     done = sanitized(files, (x, 0.1), tmp_path / "sanitized", SANITIZERS["address"])

@@ -1,6 +1,7 @@
 """Every op that C computes gives in exported programs what it means: called by what the header says."""
 
-from itertools import groupby
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from samples.table import SAMPLES
 from samples.thinning import some_of
 from tracemill.compiler.errors import ExportError
 from tracemill.compiler.interpreter import evaluate
-from tracemill.compiler.op import lookup
 from tracemill.runtime.artifact.c_export import as_c
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("c_compiler")]
@@ -36,14 +36,21 @@ MOST = 150
 """Samples in one program."""
 
 
-def groups() -> list[Any]:
-    ordered = sorted(some_of(SAMPLES, share=0.1), key=lambda sample: lookup(sample.op).family)
-    found: list[Any] = []
-    for family, of_family in groupby(ordered, lambda sample: lookup(sample.op).family):
-        samples = list(of_family)
-        parts = range(0, len(samples), MOST)
-        found += [pytest.param(samples[part : part + MOST], id=f"{family}-{part}") for part in parts]
-    return found
+def groups(chosen: Iterable[Sample], *marks: pytest.MarkDecorator) -> Iterator[Any]:
+    for part, samples in enumerate(batched(chosen, MOST)):
+        yield pytest.param(
+            samples, id="-".join([samples[0].op, str(part), *(m.name for m in marks)]), marks=marks
+        )
+
+
+def batched(samples: Iterable[Sample], count: int) -> Iterator[list[Sample]]:
+    rest = iter(samples)
+    while part := list(islice(rest, count)):
+        yield part
+
+
+FIRST = some_of(SAMPLES, share=0)
+OTHERS = [sample for sample in SAMPLES if sample not in set(FIRST)]
 
 
 def can_be_exported(sample: Sample) -> bool:
@@ -54,7 +61,7 @@ def can_be_exported(sample: Sample) -> bool:
     return True
 
 
-@pytest.mark.parametrize("samples", groups())
+@pytest.mark.parametrize("samples", [*groups(FIRST), *groups(OTHERS, pytest.mark.exhaustive)])
 def test_samples_give_what_they_mean_as_exported_c(
     samples: list[Sample], c_compiler: str, tmp_path: Path
 ) -> None:
@@ -76,10 +83,11 @@ def test_samples_give_what_they_mean_as_exported_c(
 
 
 EVERY = 25
-"""One in this many samples runs to detect misuse."""
+"""One in this many samples runs in each program that detects misuse."""
 
 
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.sampled(slow=12)
+@pytest.mark.parametrize("part", range(EVERY))
 def test_samples_run_clean(part: int, tmp_path: Path) -> None:
     some = [sample for sample in SAMPLES[part::EVERY] if can_be_exported(sample)]
     arrays = [x for sample in some for x in sample.arrays()]

@@ -19,7 +19,7 @@ from graphs.matrix_graphs import matrix_graphs
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import taken
+from samples.thinning import some_of, taken
 from support.recording import assert_same, drawn, recorded
 from support.threading_together import run_in_threads
 from tracemill.compiler import value_ops as fn
@@ -173,7 +173,7 @@ FIRST = taken(LOOPS)
 
 
 @pytest.mark.sampled("control", every=5)
-@of_each_sample(LOOPS, quick=FIRST)
+@of_each_sample(LOOPS, quick=FIRST, slow=some_of(LOOPS, share=0.3))
 def test_every_sample_gives_the_same_in_tiles(sample: Sample) -> None:
     """In tiles of 30 bytes; the first sample of each op in tiles of 8, too, which are one or two elements."""
     graph, inputs = as_kernel(sample.graph()), sample.arrays()

@@ -112,14 +112,18 @@ SOFTMAX, COLUMNS = KERNELS["softmax"], KERNELS["column_statistics"]
 
 
 def with_sizes(names: Iterable[str]) -> list[Any]:
-    """The names with a few sizes, and every third with all: the interpreter takes long for each."""
+    """The names with a few sizes, and every sixth with all: the interpreter takes long for each."""
+    slow, exhaustive = pytest.mark.slow, pytest.mark.exhaustive
     return [
         *(pytest.param(name, 2, id=f"{name}-few") for name in names),
-        *(pytest.param(name, 99, id=f"{name}-all", marks=pytest.mark.slow) for name in list(names)[::3]),
+        *(
+            pytest.param(name, 99, id=f"{name}-all", marks=exhaustive if number % 6 else slow)
+            for number, name in enumerate(names)
+        ),
     ]
 
 
-@pytest.mark.sampled("side_by_side_flat alone-few", "sums-few", every=5)
+@pytest.mark.sampled("side_by_side_flat alone-few", "sums-few", every=5, slow=4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "count"), with_sizes(CASES))
 def test_one_program_gives_what_it_means_for_each_size_that_it_is_for(
@@ -137,7 +141,13 @@ def test_one_program_gives_what_it_means_for_each_size_that_it_is_for(
 
 
 @pytest.mark.sampled(
-    "False-gradient_of_attention-few", "False-counted-few", "False-convolution_with_long_kernels-few", every=8
+    "False-gradient_of_attention-few",
+    "False-counted-few",
+    "False-convolution_with_long_kernels-few",
+    "True-attention_in_order-few",
+    "True-counted-few",
+    every=8,
+    slow=4,
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "count"), with_sizes(STEPS))

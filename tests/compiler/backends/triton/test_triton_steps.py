@@ -9,7 +9,7 @@ from graphs.step_graphs import STEPS, attending
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import one_in, taken
+from samples.thinning import some_of
 from support.recording import drawn
 from tracemill.compiler.backends.triton.kernels.kernel import TritonKernel
 from tracemill.compiler.backends.triton.planning.module import Module
@@ -56,14 +56,14 @@ def assert_means_the_same(graph: Graph, inputs: list[Array], *, signed_zeros: bo
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@of_each_sample(COVERED, quick=taken(COVERED, share=0.05))
+@of_each_sample(COVERED, slow=some_of(COVERED, share=0.1))
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays(), signed_zeros=sample.signed_zeros)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=2)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("name", one_in(2, STEPS))
+@pytest.mark.parametrize("name", STEPS)
 def test_steps_of_several_programs_give_what_they_mean(name: str) -> None:
     assert_means_the_same(STEPS[name], drawn(STEPS[name], "real"))
 
