@@ -18,7 +18,7 @@ from ...compiler.tracing.memory_layout import Layout, layout_of
 from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import TracedArray, index_items
 from ...compiler.tracing.views import Bits, View
-from .evaluating import Evaluated, Evaluating
+from .evaluating import Evaluated, EvaluatedMemory, Evaluating
 from .kinds import Kind, kind_of
 
 
@@ -79,7 +79,7 @@ class EvaluatedArray(TracedArray):
     def _made_storage(self) -> Storage:
         layout = layout_of(self._array)
         value: Any = self._known_value
-        storage = Storage(self._home, value, None if layout.is_row_major else layout)
+        storage = EvaluatedMemory(self._home, value, None if layout.is_row_major else layout)
         self._clock = storage
         return storage
 

@@ -20,11 +20,11 @@ from ...compiler.frontend.program import Static
 from ...compiler.frontend.traced_program import may_need_operators, refuse_hidden_arrays
 from ...compiler.nesting import refuse_deep
 from ...compiler.tracing.memory_layout import LayoutQuestion, layout_of
-from ...compiler.tracing.trace import Storage, array_type
+from ...compiler.tracing.trace import array_type
 from ...compiler.tracing.traced_array import is_numpy_array, is_traced
 from . import functions, indexing, ufuncs
 from .evaluated_array import EvaluatedArray, made
-from .evaluating import Evaluated, Evaluating, Node, elements
+from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node, elements
 from .kinds import kind_of
 
 __all__ = [
@@ -153,7 +153,7 @@ class EvaluatedCall:
         is_array = is_numpy_array(leaf)
         array = _copied(np.asarray(leaf))
         layout = layout_of(array)
-        storage = Storage(self.trace, Evaluated(array, node), None if layout.is_row_major else layout)
+        storage = EvaluatedMemory(self.trace, Evaluated(array, node), None if layout.is_row_major else layout)
         if is_array:
             storage.argument = LayoutQuestion(
                 "the argument", owndata=leaf.flags.owndata, writeable=leaf.flags.writeable

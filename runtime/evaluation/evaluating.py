@@ -250,17 +250,7 @@ class Evaluating(Trace):
 
     def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
         """Memory whose array has the layout that NumPy would give it."""
-        if not isinstance(value, Evaluated):
-            value = Evaluated(elements(value))
-        array = value.array
-        if array.ndim:
-            if layout is None or layout.is_row_major:
-                fitting = array if array.flags.c_contiguous else np.ascontiguousarray(array)
-            else:
-                fitting = _in_layout(array, layout)
-            if fitting is not array:
-                value = Evaluated(fitting, value.node)
-        return Storage(self, value, layout)
+        return EvaluatedMemory(self, laid_out(value, layout), layout)
 
     def shadow(self, outer: Storage) -> Storage:
         if outer.trace is not self and outer.trace.is_open_ended:
@@ -309,7 +299,7 @@ class Evaluating(Trace):
     ) -> Storage:
         self.inputs.append(value)
         self.input_names.append(name)
-        storage = Storage(self, value, layout)
+        storage = EvaluatedMemory(self, value, layout)
         storage.is_input = True
         return storage
 
@@ -348,13 +338,42 @@ def elements(value: Value) -> Array:
     raise InternalError(f"a value {value.type} of another trace")
 
 
+class EvaluatedMemory(Storage):
+    """Memory whose elements lie as NumPy's do. What is a view and what is a copy follows from that."""
+
+    __slots__ = ()
+
+    def write(self, value: Value) -> None:
+        super().write(laid_out(value, self.layout))
+
+
+def laid_out(value: Value, layout: Layout | None) -> Evaluated:
+    """The same elements in memory with this layout."""
+    known = value if isinstance(value, Evaluated) else Evaluated(elements(value))
+    array = known.array
+    if not array.ndim:
+        return known
+    if layout is None or layout.is_row_major:
+        fitting = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    else:
+        fitting = _in_layout(array, layout)
+    return known if fitting is array else Evaluated(fitting, known.node)
+
+
 def _in_layout(array: Array, layout: Layout) -> Array:
-    """The elements in memory with this layout, as far as a new array can have it."""
-    found = layout_of(array)
-    if layout.strides is None or found.strides == layout.strides:
+    """The elements in memory with these strides; the axes of a broadcast array have none, and remain as they are."""
+    strides = layout.strides
+    if strides is None or not array.size or layout_of(array).strides == strides:
         return array
-    order = sorted(range(array.ndim), key=lambda axis: -layout.strides[axis])  # type: ignore[index]
-    return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
+    if any(stride == 0 and dim > 1 for stride, dim in zip(strides, array.shape, strict=True)):
+        return array
+    ends = [stride * (dim - 1) for stride, dim in zip(strides, array.shape, strict=True)]
+    first = -sum(end for end in ends if end < 0)
+    memory = np.empty(first + sum(end for end in ends if end > 0) + 1, array.dtype)
+    nbytes = [stride * array.itemsize for stride in strides]
+    found = np.lib.stride_tricks.as_strided(memory[first:], array.shape, nbytes)
+    found[...] = array
+    return found
 
 
 def graph_of_op(

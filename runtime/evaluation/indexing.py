@@ -9,11 +9,12 @@ import numpy as np
 from ...compiler.builder import current_builder
 from ...compiler.callers.user_code import user_location
 from ...compiler.dtypes import Array
+from ...compiler.tracing.memory_layout import layout_of
 from ...compiler.tracing.sharing import invalidate_shared
 from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import TracedArray
 from .evaluated_array import UNWRITTEN, EvaluatedArray, PartOf, made
-from .evaluating import Evaluated, Node
+from .evaluating import Evaluated, Node, laid_out
 from .kinds import kind_of
 from .parts import Entries, Part, Written
 from .ufuncs import FAST_OPERANDS, OPERATORS, evaluate_binary, operand
@@ -123,7 +124,7 @@ def in_place(self: Any, ufunc: Any, other: Any) -> bool:
     if storage.shared_with:
         invalidate_shared(storage, user_location())
     storage.write(Evaluated(whole, node))
-    self._array, self._node, self._seen = whole[part.index], result._node, storage.version
+    self._array, self._node, self._seen = storage.value.array[part.index], result._node, storage.version
     self._known_value, self._version = Evaluated(self._array, self._node), storage.version
     return True
 
@@ -136,6 +137,8 @@ def _is_in_own_memory(self: Any) -> bool:
 def _replace(self: Any, array: Array, node: Any) -> None:
     """Let the memory hold new elements."""
     if self._clock is UNWRITTEN:
+        if array.strides != self._array.strides:
+            array = laid_out(Evaluated(array), layout_of(self._array)).array
         self._array, self._node = array, node
         with suppress(AttributeError):
             del self._known_value
@@ -143,9 +146,9 @@ def _replace(self: Any, array: Array, node: Any) -> None:
     storage = self._storage
     if storage.shared_with:
         invalidate_shared(storage, user_location())
-    value = Evaluated(array, node)
-    storage.write(value)
-    self._array, self._node, self._seen = array, node, storage.version
+    storage.write(Evaluated(array, node))
+    value = storage.value
+    self._array, self._node, self._seen = value.array, node, storage.version
     self._known_value, self._version = value, storage.version
 
 

@@ -381,3 +381,49 @@ def test_the_number_of_plans_is_bounded() -> None:
     assert len(PLANS) <= MOST_PLANS
     PLANS.clear()
     PLANS.update(before)
+
+
+# ---- memory --------------------------------------------------------------------------------------------
+
+WEIGHTS = np.arange(1.0, 10.0).reshape(3, 3)
+
+
+def writes_to_a_copy(a: Any) -> Any:
+    """The transposed array is not contiguous, so that `reshape` copies."""
+    v = a.T
+    v *= 3
+    v.reshape(-1)[:2] = 5
+    return np.sum(v * WEIGHTS)
+
+
+def writes_by_another_order(a: Any) -> Any:
+    v = np.reshape(a, (3, 3, 1), order="A")
+    v *= 3
+    v.reshape(-1)[:2] = 5
+    return np.sum(v[..., 0] * WEIGHTS)
+
+
+def writes_a_number(a: Any) -> Any:
+    np.copyto(a, 2)
+    return np.sum(a.real * WEIGHTS) + np.sum(+a)
+
+
+def adds_in_another_order(a: Any) -> Any:
+    v = a * 1
+    v += a.T
+    v.reshape(-1)[:2] = 5
+    return np.sum(v * WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    "function", [writes_to_a_copy, writes_by_another_order, writes_a_number, adds_in_another_order]
+)
+@pytest.mark.parametrize("layout", [lambda a: a, lambda a: a.T, lambda a: np.repeat(a, 2, axis=1)[:, ::2]])
+def test_written_arrays_lie_in_memory_as_numpys_do(
+    function: Callable[[Any], Any], layout: Callable[[Any], Any]
+) -> None:
+    def given() -> Any:
+        return layout(np.arange(9.0).reshape(3, 3) - 4)
+
+    np.testing.assert_array_equal(tm.grad(function)(given()), tm.compile(tm.grad(function))(given()))
+    assert tm.value_and_grad(function)(given())[0] == function(given())
