@@ -104,4 +104,4 @@ def saved_values(node: Node, again: Trace | None = None) -> list[Value]:
 def _value(x: Any, node: Any = None) -> Value:
     if isinstance(x, (np.ndarray, np.generic)):
         return Evaluated(np.asarray(x), node)
-    return Constant(float(x))
+    return Constant(x if isinstance(x, complex) else float(x))
