@@ -214,15 +214,29 @@ def _head(graph: Graph, forward: Graph) -> Graph:
         Value(v.type) if isinstance(v, Constant) or v in known or outputs.index(v) < place else v
         for place, v in enumerate(outputs)
     ]
-    computed = {*known, *places}
+    before = _before_reshape(forward.calls, places)
+    computed = {*known, *places, *(v for call in before for v in call.outputs)}
     calls: list[Call] = [
-        call for call in forward.calls if not (call.outputs and all(v in computed for v in call.outputs))
+        *before,
+        *(call for call in forward.calls if not (call.outputs and all(v in computed for v in call.outputs))),
     ]
-    calls = [_without(call, computed) for call in calls]
+    calls = [call if call in before else _without(call, computed) for call in calls]
     head = Graph(
         forward.name, (*forward.inputs, *places), tuple(calls), forward.outputs[len(graph.outputs) :]
     )
     return remove_dead_code(head)
+
+
+def _before_reshape(calls: Sequence[Call], outputs: Sequence[Value]) -> list[Call]:
+    """Calls that give what outputs have been reshaped from, such as the solution of a system with one column."""
+    producers = {v: call for call in calls for v in call.outputs}
+    found: dict[Value, Call] = {}
+    for output in outputs:
+        call = producers.get(output)
+        if call is not None and call.op == "reshape" and call.inputs[0] in producers:
+            (inner,) = call.inputs
+            found.setdefault(inner, Call("reshape", (output,), {"shape": inner.shape}, (inner,)))
+    return list(found.values())
 
 
 def _without(call: Call, given: set[Value]) -> Call:
