@@ -27,7 +27,7 @@ from ..eager.by_reference import is_by_reference
 from ..eager.run import is_array, run, separate, transformed
 from ..eager.transform_log import is_seen
 from ..evaluation.evaluated_call import EvaluatedCall, Result
-from ..evaluation.evaluating import VariableMetError
+from ..evaluation.evaluating import MustTraceError
 from ..evaluation.linear_graph import linear_graph
 from ..evaluation.sweep import pulled
 from .argnums import Chosen
@@ -54,7 +54,7 @@ def differentiated(
     if is_idle() and not is_seen():
         leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
         if not any(map(_is_elsewhere, leaves)):
-            with suppress(VariableMetError):
+            with suppress(MustTraceError):
                 return EvaluatedDerivative(function, leaves, tree, chosen, has_aux, safe_where, keeps=keeps)
     return DifferentiatedCall(function, args, kwargs, chosen, has_aux, safe_where)
 

@@ -143,7 +143,7 @@ def names_of(code: CodeType) -> frozenset[str]:
     Those that begin with @ are not the user's: pytest makes them for assertions, and all of pytest is behind them.
     """
     nested = (names_of(one) for one in code.co_consts if isinstance(one, CodeType))
-    return frozenset(name for name in code.co_names if name[0] != "@").union(*nested)
+    return frozenset(name for name in code.co_names if not name.startswith("@")).union(*nested)
 
 
 def _is_filled(cell: Any) -> bool:

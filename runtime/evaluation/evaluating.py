@@ -115,8 +115,9 @@ _OPEN: Final = frozenset({"check_index", "raise_if", "expect", "expect_size", "l
 """Ops with errors of their own."""
 
 
-class VariableMetError(BaseException):
-    """The function uses a variable of `tracemill.autograd`: its derivative is recorded on the tape, too."""
+class MustTraceError(BaseException):
+    """The function must be traced: it uses a variable of `tracemill.autograd`, whose tape records it, too, or an array of
+    a GPU."""
 
 
 class Evaluating(Trace):
@@ -254,10 +255,12 @@ class Evaluating(Trace):
 
     def shadow(self, outer: Storage) -> Storage:
         if outer.trace is not self and outer.trace.is_open_ended:
-            raise VariableMetError
+            raise MustTraceError
         return super().shadow(outer)
 
     def storage_of_array(self, array: Array | ForeignMemory) -> Storage:
+        if isinstance(array, ForeignMemory):
+            raise MustTraceError
         found = self._storages.get(id(array))
         if found is not None and found.version:
             return found

@@ -195,7 +195,7 @@ def two_entries(x: Any) -> Any:
     return np.array(out)
 
 
-WRITTEN_OUT = {
+WRITTEN_OUT: dict[str, Callable[[Any], Any]] = {
     function.__name__: function
     for function in (
         in_a_row_of_lists,
@@ -228,9 +228,9 @@ def assert_same(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(one, wanted, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", STAGED | WRITTEN_OUT)
+@pytest.mark.parametrize("name", [*STAGED, *WRITTEN_OUT])
 def test_the_lists_are_pythons(name: str) -> None:
-    function = (STAGED | WRITTEN_OUT)[name]
+    function = {**STAGED, **WRITTEN_OUT}[name]
     ours, theirs = numbers(), numbers()
     assert_same(tm.compile(function, backend="numpy")(ours), function(theirs))
     np.testing.assert_array_equal(ours, theirs)

@@ -170,8 +170,8 @@ def the_same_array(x: Any) -> Any:
 
 
 def counts_calls(x: Any) -> Any:
-    seen = []
-    entries = [(seen.append(v), v * 2)[1] for v in x]
+    seen: dict[int, Any] = {}
+    entries = [seen.setdefault(i, v) * 2 for i, v in enumerate(x)]
     return np.array(entries), len(seen)
 
 
