@@ -116,7 +116,7 @@ _OPEN: Final = frozenset({"check_index", "raise_if", "expect", "expect_size", "l
 
 
 class MustTraceError(BaseException):
-    """The function must be traced: it uses a variable of `tracemill.autograd`, whose tape records it, too, or an array of
+    """The function must be traced: it uses a variable of `tracemill.autograd`, which records it, too, or an array of
     a GPU."""
 
 
