@@ -196,12 +196,7 @@ class _Writer(Builder):
             if repetitions == {count - 1} and not any(made == one for one, _ in body.carried.values):
                 value = body.value(made)  # carried only for the last one
                 body.carried.input((made, ("zero",)), zeros_like(value), value.type)
-        states = [(made, len(before)) for made, before in body.carried.values]
-        stacked = [
-            made
-            for made, repetitions in needs.items()
-            if not all((made, count - repetition) in states for repetition in repetitions)
-        ]
+        states, stacked = _settled(body, needs, count)
         rows = [source for source in body.sliced.sources if isinstance(source, Rows)]
         reverse = sum(source.stride < 0 for source in rows) > sum(source.stride > 0 for source in rows)
         inputs = (
@@ -242,6 +237,24 @@ class _Writer(Builder):
         if (source.stride < 0) != reverse:
             array = flip(array, (axis,))
         return moveaxis(array, axis, 0)
+
+
+def _settled(body: Body, needs: Needs, count: int) -> "tuple[list[tuple[Made, int]], list[Made]]":
+    """The carried values, each with how many repetitions it goes back, and those that are stacked.
+
+    The step computes all of them here. That may need more operands, which the loop must get as inputs.
+    """
+    while True:
+        states = [(made, len(before)) for made, before in body.carried.values]
+        stacked = [
+            made
+            for made, repetitions in needs.items()
+            if not all((made, count - repetition) in states for repetition in repetitions)
+        ]
+        for made in (*(made for made, back in states if back == 1), *stacked):
+            body.value(made)
+        if len(body.carried.values) == len(states):
+            return states, stacked
 
 
 def _follows(entry: Entry, before: Sequence[Entry]) -> bool:

@@ -50,6 +50,12 @@ def test_programs_that_are_made_for_the_path_of_a_call_match_python(seed: int) -
     assert not found or found.startswith("refused: SharedMemoryError")
 
 
+@pytest.mark.slow
+def test_a_loop_that_is_found_again_gets_what_only_its_results_need() -> None:
+    """Of unrolled iterations that become a loop, the last values are computed from operands that nothing else reads."""
+    assert not difference(functions([30690])[30690], 30690, "numpy")
+
+
 @quick_and_long
 def test_random_programs_match_a_loop_in_a_batch(places: slice, more: int) -> None:
     right, programs = 0, the_functions(more, places)
