@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracemill as tm
 from numpy_surface.differential import check, check_both_raise, run_traced
 from samples.grouping import in_groups
 from samples.numpy_functions import Use, arguments_of, uses_of
@@ -213,3 +214,18 @@ def test_lists_of_traced_arrays_are_arrays() -> None:
         )
 
     check(use, np.array([3.0, 1.0, 2.0]))
+
+
+@pytest.mark.skipif(not hasattr(np, "unstack"), reason="since NumPy 2.1")
+def test_many_slices_record_nothing_before_they_are_used() -> None:
+    def first_and_last(x: Any) -> Any:
+        rows = np.unstack(x)
+        x[0] = 5.0
+        return rows[0] + rows[-1], x
+
+    x, y = np.arange(5000.0), np.arange(5000.0)
+    compiled = tm.compile(first_and_last)
+    found, expected = compiled(x), first_and_last(y)
+    assert found[0] == expected[0]
+    np.testing.assert_array_equal(found[1], expected[1])
+    assert len(compiled.lower(x).graph.calls) < 20

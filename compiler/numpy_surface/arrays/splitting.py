@@ -9,9 +9,10 @@ import numpy as np
 
 from ...arguments.axes import normalize_axis
 from ...errors import ArgumentValueError, ShapeError
-from ...symbolic_size import min_expr
+from ...symbolic_size import SymbolicSize, min_expr
 from ...tracing.registry import implements
-from ...tracing.traced_array import TracedArray, as_size
+from ...tracing.rows import rows_of
+from ...tracing.traced_array import TracedArray, as_size, wrap
 from ..ufuncs.ufunc_calls import as_array
 from .reshaping import moveaxis
 
@@ -81,8 +82,12 @@ def _with_axes(ary: Any, ndim: int, name: str) -> TracedArray:
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[TracedArray, ...]:
     """The slices along an axis, which is removed."""
-    array = _with_axes(x, 1, "unstack")
-    return tuple(moveaxis(array, axis, 0))
+    array = moveaxis(_with_axes(x, 1, "unstack"), axis, 0)
+    if isinstance(array.shape[0], SymbolicSize):
+        return tuple(array)
+    if array.ndim > 1:
+        return tuple(rows_of(array))
+    return tuple(rows_of(wrap(array.value, is_scalar=False), is_scalar=True))  # scalars see no later write
 
 
 if hasattr(np, "unstack"):  # NumPy 2.1
