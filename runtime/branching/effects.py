@@ -44,6 +44,8 @@ class Watch:
     def __init__(self, where: str, names: Mapping[str, Any], line: "Location | None") -> None:
         self.where, self.line = where, line
         self.before: list[_Watched] = []
+        self.before_calls: Callable[[Any], None] = lambda function: None
+        """Is asked about each function that the block calls, before the call."""
         self._known: set[int] = set()
         self.add(names)
 
@@ -134,6 +136,7 @@ def watch_called(function: Any) -> None:
             "iteration",
             user_location(),
         )
+    watch.before_calls(function)
     reached: dict[str, Any] = {"self": own}
     function = getattr(function, "__func__", function)
     if isinstance(function, FunctionType):

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ...compiler.builder import current_builder
-from ...compiler.dtypes import FLOAT64, Array
+from ...compiler.dtypes import Array
 from ...compiler.ir import ArrayType, Shape, Value
 from ...compiler.tracing.indexing import select
 from ...compiler.tracing.memory_layout import Layout, layout_of
 from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import TracedArray, index_items
-from ...compiler.tracing.views import Bits, View
+from ...compiler.tracing.views import Slice, View
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating
 from .kinds import Kind, kind_of
 
@@ -165,7 +165,12 @@ class PartOf:
 
     def views(self) -> tuple[View, ...]:
         base = self.base.views() if isinstance(self.base, PartOf) else self.base
-        return (*base, *(select(self.shape, index_items(self.index)).views or (Bits(FLOAT64),)))
+        return (*base, *(select(self.shape, index_items(self.index)).views or (_whole(self.shape),)))
+
+
+def _whole(shape: Shape) -> Slice:
+    """The view of all elements, ``x[...]``."""
+    return Slice((0,) * len(shape), shape, (1,) * len(shape))
 
 
 def _own_views(array: EvaluatedArray) -> tuple[View, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.builder import Builder, inline, recording
+from ...compiler.dtypes import is_inexact
 from ...compiler.ir import ArrayType, Constant, Graph, Value
 from ...compiler.tracing.trace import Trace
 from ...compiler.value_ops import add, zeros_like
@@ -95,10 +96,16 @@ def saved_values(node: Node, again: Trace | None = None) -> list[Value]:
             found = inline(plan.forward, node.inputs)[len(node.graph.outputs) :]
         return [found[place] for place in plan.places]
     parents = iter(node.parents)
-    of_operands = [next(parents) if is_wanted else None for is_wanted in plan.wrt]
-    of_outputs = node.outputs if isinstance(node, NodeOfSeveral) else (node,)
-    origins = (*of_operands, *of_outputs)
-    return [_value(x, origins[place]) for x, place in zip(node.saved, plan.places, strict=True)]
+    operands = [next(parents) if is_wanted else None for is_wanted in plan.wrt]
+
+    def origin(x: Any, place: int) -> Any:
+        if place < len(operands):
+            return operands[place]
+        if isinstance(node, NodeOfSeveral):
+            return node.outputs[place - len(operands)]
+        return node if is_inexact(np.asarray(x).dtype) else None
+
+    return [_value(x, origin(x, place)) for x, place in zip(node.saved, plan.places, strict=True)]
 
 
 def _value(x: Any, node: Any = None) -> Value:

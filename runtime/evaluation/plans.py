@@ -9,7 +9,6 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from ...compiler.backends.numpy.printer import entry_name, print_statements
 from ...compiler.builder import Builder, inline, not_recording, recording
 from ...compiler.dtypes import is_inexact
 from ...compiler.interpreter import depends_on, evaluate
@@ -23,7 +22,6 @@ from ...passes.transforms.vjp import conjugated
 from ..environment import checking
 from ..programs.canonicalize import CANONICAL, inline_user_rules
 from ..programs.load_module import load_module
-from ..programs.optimize import PASSES
 from .kinds import Kind
 
 Kept = TypeVar("Kept")
@@ -174,6 +172,9 @@ class Plan:
 
 
 def _runnable(graph: Graph, numbers: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
+    from ...compiler.backends.numpy.printer import entry_name, print_statements
+    from ..programs.optimize import PASSES
+
     with not_recording():
         if _is_opaque(graph):
             return lambda *given: evaluate(graph, *map(np.asarray, given))

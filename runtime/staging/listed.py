@@ -17,6 +17,7 @@ from ..control_flow.carry import Carry
 from ..control_flow.scan import run_loop, slices_of
 from ..eager.nested_function import NestedFunction
 from ..trees import structure
+from .effects_of_code import has_no_effects
 from .loops.growing_numbers import may_outgrow
 from .loops.iterations import Iterations, iterations_of
 from .loops.unrolling import RunsInPythonError, is_very_long, raise_own_fault
@@ -79,7 +80,8 @@ def _staged(make: Make, iterations: Iterations, *, may_write: bool) -> list[Any]
     slices = slices_of(_WHERE, iterations.rows, iterations.length)
     counter = Argument(ArrayType(INT64, ()), "i", int, is_scalar=True)
     given, entry = [counter, *slices.arguments], _Entry(make, iterations)
-    with watching(_WHERE, {}, user_location()):
+    with watching(_WHERE, {}, user_location()) as watch:
+        watch.before_calls = _refuse_effects
         watch_called(make)
         tree = structure((([0] * len(given),), {}))
         step = NestedFunction(_WHERE, entry.arrays, tree, given, repeats=True, is_block=True)
@@ -100,6 +102,11 @@ def _staged(make: Make, iterations: Iterations, *, may_write: bool) -> list[Any]
     return [entry.form.filled(arrays) for arrays in zip(*columns, strict=True)]
 
 
+def _refuse_effects(function: Any) -> None:
+    if not has_no_effects(function):
+        raise RunsInPythonError("it calls functions that may do more than to return a value")
+
+
 def _require_new(entry: Held, items: Sequence[Any]) -> None:
     """Refuse entries without numbers, and those whose arrays anything else may write to."""
     arrays, known = entry.arrays, [x for x in entry.leaves if not is_computed(x)]
@@ -108,7 +115,7 @@ def _require_new(entry: Held, items: Sequence[Any]) -> None:
     kept = [x for x in arrays if has_memory(x)]
     storages = {id(x._storage) for x in (*items, *kept) if is_traced(x)}
     for x in kept:
-        if not is_traced(x) or x._storage.trace is not require_trace() or x._views:
+        if not is_traced(x) or x._storage.trace is not require_trace() or x._storage.shared_with or x._views:
             raise RunsInPythonError("its entries share memory with other arrays")
         if not x.layout.is_row_major:
             raise RunsInPythonError("its entries are not row-major")

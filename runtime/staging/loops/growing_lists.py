@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from ....compiler.frontend.syntax import walk
 from ....compiler.tracing.rows import rows_of
-from ....compiler.tracing.sharing import share
 from ....compiler.tracing.traced_array import is_traced
 from ...branching.slots import Slot
 from ...branching.variables import has_memory, is_computed
@@ -15,89 +14,118 @@ from .staged_loop import StagedLoop
 from .unrolling import RunsInPythonError
 
 _APPENDING: Final = frozenset({"append", "extend"})
+_RAISING: Final = (ast.Raise, ast.Assert, ast.Try)
+_INNER: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Global, ast.Nonlocal)
 
 
 class GrowingLists:
     """The lists that the last traced iteration of a loop appended to.
 
     Raises:
-        RunsInPythonError: the loop may read such a list, or append arrays that other variables can see.
+        RunsInPythonError: anything else may see such a list before the loop ends, or an array that is appended.
     """
 
     def __init__(self, loop: StagedLoop) -> None:
         self.loop = loop
         for slot, items in loop.appended.items():
-            if not self._is_only_appended_to(slot.holder):
-                raise RunsInPythonError(f"it may read {slot.holder!r:.40}, a list that it appends to")
+            names = [name for name, x in loop.names.items() if x is slot.holder]
+            if len(names) != 1 or not _is_made_for(names[0], loop.site.node, loop.site.blocks[0].scope.node):
+                raise RunsInPythonError("it may read a list that it appends to")
             known = [x for x in items.leaves if not is_computed(x)]
             if not items.arrays or not all(x is None or isinstance(x, str | bytes) for x in known):
-                raise RunsInPythonError("it appends other objects than arrays and numbers to a list")
-            self._require_own_memory([x for x in items.arrays if has_memory(x)])
-
-    def _is_only_appended_to(self, holder: list[Any]) -> bool:
-        """Whether the loop can reach a list by one variable only, and does nothing else than append to it."""
-        loop = self.loop
-        names = [name for name, x in loop.names.items() if x is holder]
-        if len(names) != 1 or any(_holds(x, state, holder) for _, x, state in loop.watch.before):
-            return False
-        nodes = walk(loop.site.node)
-        uses = sum(isinstance(node, ast.Name) and node.id == names[0] for node in nodes)
-        return uses == sum(_appends(node, names[0]) for node in nodes)
-
-    def _require_own_memory(self, arrays: Sequence[Any]) -> None:
-        loop = self.loop
-        made = {id(x._storage) for x in arrays if is_traced(x)}
-        rows = {id(x._storage) for x in loop.rows if is_traced(x)}
-        if len(made) < len(arrays) or made & rows:
-            raise RunsInPythonError("it appends arrays that share memory to a list")
-        for x in arrays:
-            storage = x._storage
-            if (
-                storage.trace is not loop.trace
-                or storage.shared_with
-                or x._views
-                or not x.layout.is_row_major
+                raise RunsInPythonError("it appends other objects than numbers to a list")
+            arrays = [x for x in items.arrays if has_memory(x)]
+            if arrays and not (
+                _appends_new_arrays(names[0], loop.site.node) and all(map(self._is_new, arrays))
             ):
-                raise RunsInPythonError("it appends arrays to a list that are not new")
-            for one in loop.entering:
-                if is_traced(one) and one._storage is storage and (storage.version or storage.unreadable):
-                    raise RunsInPythonError("it appends an array to a list that it writes to")
+                raise RunsInPythonError("it appends arrays to a list that other variables may see")
 
-    def after(self, last: list[Any], stacks: Sequence[Any], step: NestedFunction) -> dict[Slot, list[Any]]:
-        """What the loop appends to each list. `last` holds the carried arrays after it; one that is also the last new
-        entry of a list becomes that entry."""
-        loop, found = self.loop, dict[Slot, list[Any]]()
-        results = iter(zip(stacks, step.results[len(last) :], strict=True))
-        for slot, items in loop.appended.items():
-            columns: list[list[Any]] = []
-            for x in items.arrays:
-                stack, result = next(results)
-                columns.append(rows_of(stack, is_scalar=result.is_scalar, weak=result.weak))
-                if has_memory(x):
-                    self._join(x, columns[-1], last)
+    def _is_new(self, x: Any) -> bool:
+        """Whether the iteration has made an array, and no variable has it."""
+        loop = self.loop
+        if not is_traced(x) or x._storage.trace is not loop.trace or x._storage.shared_with or x._views:
+            return False
+        others = (one._storage for one in (*loop.entering, *loop.leaving, *loop.rows) if is_traced(one))
+        return x.layout.is_row_major and all(x._storage is not other for other in others)
+
+    def after(self, count: int, stacks: Sequence[Any], step: NestedFunction) -> dict[Slot, list[Any]]:
+        """What the loop appends to each list. The first `count` results of a step are carried."""
+        found: dict[Slot, list[Any]] = {}
+        results = iter(zip(stacks, step.results[count:], strict=True))
+        for slot, items in self.loop.appended.items():
+            columns = [
+                rows_of(stack, is_scalar=result.is_scalar, weak=result.weak)
+                for stack, result in (next(results) for _ in items.arrays)
+            ]
             found[slot] = [item for arrays in zip(*columns, strict=True) for item in items.filled(arrays)]
         return found
 
-    def _join(self, x: Any, rows: list[Any], last: list[Any]) -> None:
-        """Let the entries of a list share memory with the carried arrays that they are."""
-        loop = self.loop
-        for place, (entering, leaving) in enumerate(zip(loop.entering, loop.leaving, strict=True)):
-            if is_traced(leaving) and leaving._storage is x._storage and not leaving._views:
-                last[place] = rows[-1]
-            before = loop.carry.leaves[place]
-            if is_traced(entering) and entering._storage is x._storage and is_traced(before):
-                share(
-                    before._storage,
-                    rows[0]._storage,
-                    f"the {loop.where}, which appends `{loop.carry.paths[place]}`,",
-                )
 
-
-def _holds(x: Any, state: Any, holder: list[Any]) -> bool:
-    """Whether an object holds the list, according to a copy of its contents."""
-    if x is holder or not isinstance(state, list | dict):
+def _is_made_for(name: str, loop: ast.stmt, function: ast.AST) -> bool:
+    """Whether a variable is bound to a new list in the block of the loop, and only appended to until the loop ends."""
+    inside = walk(loop)
+    if any(isinstance(node, _RAISING) for node in inside):
         return False
-    return any(one is holder for one in (state.values() if isinstance(state, dict) else state))
+    if any(
+        isinstance(node, _INNER) and node is not function and _mentions(node, name) for node in walk(function)
+    ):
+        return False
+    block = next((block for block in _blocks(function) if any(one is loop for one in block)), [])
+    place = next((i for i, one in enumerate(block) if one is loop), 0)
+    made = next((i for i in range(place - 1, -1, -1) if _mentions(block[i], name)), -1)
+    if made < 0 or not _binds_new_list(block[made], name):
+        return False
+    uses = sum(isinstance(node, ast.Name) and node.id == name for node in inside)
+    return uses == sum(_appends(node, name) for node in inside)
+
+
+def _appends_new_arrays(name: str, loop: ast.stmt) -> bool:
+    """Whether what is appended has no other name, as in ``path.append(2 * x)`` and ``path.append(x.copy())``."""
+    for node in walk(loop):
+        match node:
+            case ast.Expr(
+                ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr=method), args=[one])
+            ) if found == name:
+                is_copy = (
+                    isinstance(one, ast.Call)
+                    and isinstance(one.func, ast.Attribute)
+                    and one.func.attr == "copy"
+                )
+                if method != "append" or not (isinstance(one, ast.BinOp) or is_copy):
+                    return False
+            case _:
+                pass
+    return True
+
+
+def _blocks(function: ast.AST) -> "list[list[ast.stmt]]":
+    parts = (
+        getattr(node, field, None) for node in walk(function) for field in ("body", "orelse", "finalbody")
+    )
+    return [part for part in parts if isinstance(part, list)]
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(
+        (isinstance(one, ast.Name) and one.id == name)
+        or (isinstance(one, ast.Global | ast.Nonlocal) and name in one.names)
+        for one in walk(node)
+    )
+
+
+def _binds_new_list(node: ast.stmt, name: str) -> bool:
+    """Whether it is ``name = [...]``, perhaps beside other variables: ``a, b = [], []``."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=found)], value=ast.List() as value):
+            return found == name and not _mentions(value, name)
+        case ast.AnnAssign(target=ast.Name(id=found), value=ast.List() as value):
+            return found == name and not _mentions(value, name)
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            pairs = list(zip(targets, values, strict=False))
+            own = [value for target, value in pairs if isinstance(target, ast.Name) and target.id == name]
+            return len(targets) == len(values) and len(own) == 1 and isinstance(own[0], ast.List)
+        case _:
+            return False
 
 
 def _appends(node: ast.AST, name: str) -> bool:

@@ -38,6 +38,14 @@ def states_and_the_first(x: Any) -> Any:
     return np.stack(path), state
 
 
+def new_arrays(x: Any) -> Any:
+    rows: list[Any] = []
+    for v in x:
+        rows.append(v * np.arange(3.0))  # noqa: PERF401
+    rows[0][1] = 5.0
+    return np.array(rows), rows[1]
+
+
 def states_before(x: Any) -> Any:
     state, path = x[:3] * 1, []
     for v in x:
@@ -90,6 +98,66 @@ def written_to_afterwards(x: Any) -> Any:
     return np.array(path), state
 
 
+def written_to_in_the_next_iteration(x: Any) -> Any:
+    state, path = np.zeros(3), []
+    for v in x:
+        state *= 0.5
+        state = state + v
+        path.append(state)
+    return np.array(path)
+
+
+def in_two_lists(x: Any) -> Any:
+    first, second = [], []
+    for v in x:
+        row = v * np.ones(2)
+        first.append(row)
+        second.append(row)
+    first[0][0] = 9.0
+    return np.array(first), np.array(second)
+
+
+def kept_as_a_view(x: Any) -> Any:
+    view, rows = np.zeros(2), []
+    for v in x:
+        row = v * np.ones(3)
+        view = row[:2]
+        rows.append(row)
+    view[0] = 9.0
+    return np.array(rows)
+
+
+def read_in_a_tuple(x: Any) -> Any:
+    out = [x[0]]
+    held = (out,)
+    for v in x[1:]:
+        out.append(v + held[0][-1])  # noqa: PERF401
+    return np.array(out)
+
+
+def read_by_a_default(x: Any) -> Any:
+    out = [x[0]]
+
+    def last(entries: Any = out) -> Any:
+        return entries[-1]
+
+    for v in x[1:]:
+        out.append(v + last())  # noqa: PERF401
+    return np.array(out)
+
+
+def caught(x: Any) -> Any:
+    out: list[Any] = []
+    try:
+        for i, v in enumerate(x):
+            if i == 250:
+                raise ValueError
+            out.append(v)
+    except ValueError:
+        pass
+    return np.array(out)
+
+
 def in_a_row_of_lists(x: Any) -> Any:
     kept = {"path": [x[0]]}
     for v in x:
@@ -101,14 +169,12 @@ STAGED: dict[str, Callable[[Any], Any]] = {
     function.__name__: function
     for function in (
         doubled,
-        states,
         states_and_the_first,
-        states_before,
+        new_arrays,
         two_lists,
         one_way_or_the_other,
         pairs,
         added_up,
-        written_to_afterwards,
     )
 }
 
@@ -198,6 +264,15 @@ def two_entries(x: Any) -> Any:
 WRITTEN_OUT: dict[str, Callable[[Any], Any]] = {
     function.__name__: function
     for function in (
+        states,
+        states_before,
+        written_to_afterwards,
+        written_to_in_the_next_iteration,
+        in_two_lists,
+        kept_as_a_view,
+        read_in_a_tuple,
+        read_by_a_default,
+        caught,
         in_a_row_of_lists,
         reads_its_last_entry,
         reads_by_another_name,

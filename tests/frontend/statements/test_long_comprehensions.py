@@ -201,9 +201,50 @@ def writes_to_its_items(x: Any) -> Any:
     return np.array(done), x
 
 
+class Counter:
+    count = 0
+
+
+def counts_in_a_class(x: Any) -> Any:
+    Counter.count = 0
+
+    def counted(v: Any) -> Any:
+        Counter.count += 1
+        return v * Counter.count
+
+    return np.array([counted(v) for v in x]), sum(counted(v) for v in x)
+
+
+def counts_in_a_default(x: Any) -> Any:
+    def counted(v: Any, seen: Any = [0]) -> Any:  # noqa: B006
+        seen[0] += 1
+        return v * seen[0]
+
+    return np.array([counted(v) for v in x])
+
+
+def remembers_the_last(x: Any) -> Any:
+    last = {"v": 0.0}
+
+    def difference(v: Any) -> Any:
+        before, last["v"] = last["v"], v
+        return v - before
+
+    return np.array([difference(v) for v in x])
+
+
+def chooses_an_item(x: Any) -> Any:
+    rows = [v if v[0] > 0 else v * 2 for v in x.reshape(-1, 1)]
+    rows[0][0] = 9.0
+    return np.array(rows), x
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        counts_in_a_class,
+        counts_in_a_default,
+        remembers_the_last,
         changes_an_entry,
         changes_an_item,
         views_of_items,

