@@ -7,7 +7,7 @@ import numpy as np
 
 from ...compiler.frontend.leaves import strongest_type, weak_type
 from ...compiler.symbolic_size import is_one
-from ...compiler.tracing.traced_array import TracedArray, is_traced
+from ...compiler.tracing.traced_array import TracedArray, array_on, is_traced
 
 PYTHON_KINDS: Final[dict[str, "type[Any]"]] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 """Python's type of numbers for each kind of dtype."""
@@ -41,7 +41,7 @@ def number_of_argument(x: Any) -> "int | None":
 def as_python_number(x: Any, kind: "type[Any]") -> TracedArray:
     """A traced number as a Python number of this type."""
     found: Any = np.reshape(x, ()).astype(np.dtype(kind))
-    return TracedArray(found._storage, found.type, found._views, is_scalar=True, weak=kind)
+    return array_on(found._storage, found.type, found._views, is_scalar=True, weak=kind)
 
 
 def as_float(x: Any) -> Any:

@@ -1,5 +1,6 @@
 """Derivatives outside of `compile` run the function as it is: each operation is computed when Python reaches it."""
 
+import math
 import threading
 import tracemalloc
 from collections.abc import Callable
@@ -107,6 +108,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "gathers": lambda x: (
         np.sum(x[[0, 0, 2]] ** 2) + np.sum(x[np.array([True, False, True])] ** 3) + x[-1] * x[1]
     ),
+    "a Python float": lambda x: float(np.sum(x * x)),
+    "Python's numbers": lambda x: max(1.0, float(x[1])) * math.sin(x[0]) + sum([float(v) for v in x]),
     "positions": lambda x: np.sum(x[np.where(x > 0)] ** 2) + len(np.where(x)[0]) * x[0],
     "sorting": lambda x: (
         np.sum(np.sort(x * 2) * X)
