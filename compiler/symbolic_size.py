@@ -275,6 +275,14 @@ def guarded_is_one(size: Any) -> bool:
     return False
 
 
+def guarded_is_equal(size: Any, other: Any) -> bool:
+    """Whether two sizes are equal in the current call, like `guarded_is_one`."""
+    if assume(size == other):
+        return True
+    assume(size != other)
+    return False
+
+
 def is_symbolic_shape(shape: Sequence[Any]) -> bool:
     """Whether a size in it is symbolic."""
     return any(isinstance(dim, SymbolicSize) for dim in shape)

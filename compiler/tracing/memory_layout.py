@@ -1,13 +1,13 @@
 """`Layout`: the memory layout that NumPy would give an array. It decides whether results are views or copies."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..dtypes import Array
 from ..ir import Shape
-from ..symbolic_size import SymbolicSize, guarded_is_one, is_known, same_shape, typical
+from ..symbolic_size import SymbolicSize, guarded_is_equal, guarded_is_one, is_known, same_shape, typical
 
 Strides: TypeAlias = tuple[int, ...] | None
 """Distances between neighbours along each axis, in elements; None for an axis without a regular distance."""
@@ -447,19 +447,25 @@ def reshaped_strides(
     """The strides of a reshape without a copy, with the last or the first axis fastest; None if NumPy must copy.
 
     Axes of the old and the new shape are matched in groups of equal size; within a group the old axes
-    must follow each other in memory. Old axes of length 1 do not count, which for a named size may need a guard.
+    must follow each other in memory. Old axes of length 1 do not count. If this is not a view for all named sizes,
+    guards say which of them are 1, or equal, in the current call.
     """
     if any(is_known(dim == 0) for dim in new):
         return filled_strides(new)
     old = [(dim, stride) for dim, stride in zip(shape, strides, strict=True) if not is_known(dim == 1)]
     found = _regrouped(old, new, order)
     if found is None:
-        longer = [(dim, stride) for dim, stride in old if not guarded_is_one(dim)]
-        found = _regrouped(longer, new, order) if len(longer) < len(old) else None
+        old = [(dim, stride) for dim, stride in old if not guarded_is_one(dim)]
+        found = _regrouped(old, new, order, are_equal=guarded_is_equal)
     return found
 
 
-def _regrouped(old: Sequence[tuple[int, int]], new: Shape, order: Literal["C", "F"]) -> Strides:
+def _regrouped(
+    old: Sequence[tuple[int, int]],
+    new: Shape,
+    order: Literal["C", "F"],
+    are_equal: Callable[[Any, Any], bool] = lambda one, other: is_known(one == other),
+) -> Strides:
     """The strides of a reshape of axes that are given as pairs of length and stride."""
     result: list[int] = []
     at = 0
@@ -471,7 +477,7 @@ def _regrouped(old: Sequence[tuple[int, int]], new: Shape, order: Literal["C", "
         group_new = [pending.pop(0)] if pending else []
         size_old = group_old[0][0] if group_old else 1
         size_new = group_new[0] if group_new else 1
-        while not is_known(size_old == size_new) and (at < len(old) or pending):
+        while not are_equal(size_old, size_new) and (at < len(old) or pending):
             if not pending or (at < len(old) and typical(size_old) < typical(size_new)):
                 group_old.append(old[at])
                 size_old *= old[at][0]

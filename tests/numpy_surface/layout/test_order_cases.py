@@ -232,3 +232,29 @@ def test_comparison_with_a_repeated_row_has_numpys_order(dtype: Any) -> None:
     for x in (np.broadcast_to(row, (4, 5)), np.broadcast_to(row[:, None], (5, 4))):
         found = tm.compile(compared, backend="numpy")(x)
         assert [one.strides for one in found] == [one.strides for one in compared(x)]
+
+
+RESHAPED: dict[str, tuple[Program, Any, list[tuple[int, ...]]]] = {
+    "a literal that is a size": (lambda b: b.T.reshape(4, 3), "C", [(3, 4), (4, 3), (2, 6), (3, 4)]),
+    "an inferred length": (lambda b: b.T.reshape(2, -1, 3), "C", [(3, 4), (3, 6), (5, 6), (3, 4)]),
+    "a new axis": (lambda b: b[:, None, :].reshape(3, 4), "F", [(3, 4), (4, 3), (2, 6)]),
+    "swapped axes": (lambda b: np.swapaxes(b, 0, 1).reshape(4, 3), "C", [(3, 4), (2, 6)]),
+    "every second row": (lambda b: b[::2].reshape(-1, 2, 2), "C", [(4, 4), (8, 2), (6, 4)]),
+    "the first axis fastest": (lambda b: b.T.reshape((4, 3), order="F"), "C", [(3, 4), (2, 6)]),
+}
+
+
+@pytest.mark.parametrize("name", RESHAPED)
+def test_a_reshape_for_many_sizes_is_a_view_where_numpys_is(name: str) -> None:
+    reshaped, order, shapes = RESHAPED[name]
+
+    def written(b: Any) -> Any:
+        reshaped(b)[0] = 9
+        return b * 1
+
+    compiled = tm.compile(written, dynamic=True)
+    for shape in shapes:
+        ours = np.arange(float(np.prod(shape))).reshape(shape).copy(order=order)
+        theirs = ours.copy(order="K")
+        np.testing.assert_array_equal(compiled(ours), written(theirs))
+        np.testing.assert_array_equal(ours, theirs)
