@@ -135,7 +135,7 @@ def separate(outputs: Iterable[Array], inputs: Iterable[Array]) -> list[Any]:
             continue
         memory = _memory(out)
         own = memory.flags.writeable and id(memory) not in taken
-        results.append(out if own else out.copy())
+        results.append(out if own else out.copy(order="K"))
         taken.add(id(memory))
     return results
 

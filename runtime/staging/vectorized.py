@@ -1,7 +1,8 @@
 """``np.vectorize(f)`` of traced arrays: `f` is traced once, for one element, and then batched."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,18 @@ def vectorized(
         np.reshape(one, lead + np.shape(one)[1:]).astype(one.dtype if dtypes is None else dtypes[number])
         for number, one in enumerate(results)
     )
+    if function.signature is None:  # then it is a ufunc
+        shaped = tuple(_in_order_of(one, arrays) for one in shaped)
     return shaped if isinstance(found, tuple) else shaped[0]
+
+
+def _in_order_of(result: Any, arrays: Sequence[Any]) -> Any:
+    """The result in the memory order of a ufunc of the arrays."""
+    if np.ndim(result) < 2:
+        return result
+    ordered = np.empty_like(reduce(np.logical_or, arrays, np.bool_(False)), dtype=result.dtype)
+    ordered[...] = result
+    return ordered
 
 
 def _array(x: Any) -> Any:

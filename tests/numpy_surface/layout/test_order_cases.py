@@ -258,3 +258,23 @@ def test_a_reshape_for_many_sizes_is_a_view_where_numpys_is(name: str) -> None:
         theirs = ours.copy(order="K")
         np.testing.assert_array_equal(compiled(ours), written(theirs))
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_np_vectorize_has_the_order_of_its_arguments(transposed: bool) -> None:
+    def doubled(x: Any) -> Any:
+        result = np.vectorize(lambda a, b: a * 2 + b)(x.T if transposed else x, 1.0)
+        flat = result.ravel()
+        flat += 1
+        return result
+
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(tm.compile(doubled)(x), doubled(y))
+
+
+def test_uncompiled_transforms_keep_the_order_of_results() -> None:
+    def turned(x: Any) -> Any:
+        return np.sin(x.T)
+
+    x = np.ones((2, 3))
+    assert tm.jvp(turned, (x,), (x,))[0].strides == turned(x).strides
