@@ -27,6 +27,7 @@ _DOORS: Final = (
             "compiler/tracing/indexing.py",
             "compiler/tracing/traced_array.py",
             "runtime/autograd/variable.py",
+            "runtime/evaluation/",
             "runtime/staging/",
         )
     ),

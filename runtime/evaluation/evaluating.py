@@ -126,7 +126,7 @@ class Evaluating(Trace):
     is_evaluating: ClassVar[bool] = True
 
     def __init__(self, name: str, *, keeps: bool) -> None:
-        super().__init__(name)
+        super().__init__(name, check_bounds=True)
         self.keeps = keeps
         """Whether the derivative is computed after the call, when arrays from outside may have changed."""
         self.numbers_of_nodes = count()

@@ -442,3 +442,35 @@ def test_written_arrays_lie_in_memory_as_numpys_do(
 
     np.testing.assert_array_equal(tm.grad(function)(given()), tm.compile(tm.grad(function))(given()))
     assert tm.value_and_grad(function)(given())[0] == function(given())
+
+
+# ---- effects of loops ----------------------------------------------------------------------------------
+
+PLACES = np.array([0, 3])
+LOOPS: dict[str, Callable[[Any], Any]] = {
+    "fori_loop": lambda x: tm.fori_loop(0, 3, lambda i, total: total + x[i + 1], 0.0),
+    "scan": lambda x: tm.scan(lambda total, i: (total + x[i], None), 0.0, PLACES)[0],
+    "map": lambda x: np.sum(tm.map(lambda i: x[i], PLACES)),
+    "vmap": lambda x: np.sum(tm.vmap(lambda i: x[i])(PLACES)),
+    "take": lambda x: np.sum(tm.vmap(lambda i: np.take(x, i))(PLACES)),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_indices_in_loops_are_checked(name: str) -> None:
+    with pytest.raises(IndexError, match="index 3 is out of bounds"):
+        tm.grad(LOOPS[name])(X)
+    with pytest.raises(IndexError, match="index 3 is out of bounds"):
+        tm.jvp(LOOPS[name], (X,), (X,))
+
+
+def test_what_a_loop_prints_is_printed_once(capfd: pytest.CaptureFixture[str]) -> None:
+    def total(x: Any) -> Any:
+        def step(i: Any, so_far: Any) -> Any:
+            tm.debug_print("step {}", i)
+            return so_far + x[i]
+
+        return tm.fori_loop(0, 3, step, 0.0)
+
+    tm.grad(total)(X)
+    assert capfd.readouterr().out.count("step") == 3
