@@ -100,14 +100,14 @@ class EvaluatedArray(TracedArray):
         _traced.shape.fset(self, new)
         self._index, self._clock, self._seen = None, self._storage, -1
 
-    shape = _traced.shape.setter(_shaped)
+    shape = _traced.shape.setter(_shaped)  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
 
     def _typed(self, new: Any) -> None:
         """``x.dtype = new``"""
         _traced.dtype.fset(self, new)
         self._index, self._clock, self._seen = None, self._storage, -1
 
-    dtype = _traced.dtype.setter(_typed)
+    dtype = _traced.dtype.setter(_typed)  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
 
     def evaluated(self) -> tuple[Array, Any]:
         """The elements and the node."""

@@ -198,7 +198,7 @@ def _plan(
     wrt: tuple[bool, ...],
     out: Any,
     layouts: tuple[Any, ...],
-) -> "Plan | Unrecorded | None":
+) -> Any:
     places: list[Place] = []
     template = tuple(read.template(x, places) for x in args)
     named = {name: read.template(x, places) for name, x in options.items()}

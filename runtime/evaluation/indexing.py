@@ -68,7 +68,8 @@ def _written(self: Any, index: Any, new: Any) -> bool:
     if type(new) is EvaluatedArray and new._clock is self._clock and _is_own_part(self, new, index):
         return True  # ``x[index] += y`` has written to the part, which is now written to where it is
     kind, value, node = operand(home, new, self)
-    if kind is None or not np.can_cast(kind.type.dtype, self._kind.type.dtype, "same_kind"):
+    own: Any = self._kind
+    if kind is None or not np.can_cast(kind.type.dtype, own.type.dtype, "same_kind"):
         return False
     whole = self._array
     changed = whole if _is_unshared(self, whole) else whole.copy(order="K")

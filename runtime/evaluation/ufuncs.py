@@ -144,12 +144,12 @@ def _slowly(ufunc: Any, *inputs: Any) -> Any:
 _UNKNOWN: Final[Any] = object()
 
 
-def _plan_of_binary(key: Any, out: Any) -> "Plan | Unrecorded | None":
+def _plan_of_binary(key: Any, out: Any) -> Any:
     ufunc, kind_x, kind_y, which = key
     return keep(key, _plan_of_ufunc(ufunc, (kind_x, kind_y), [bool(which & 1), bool(which & 2)], out))
 
 
-def _plan_of_unary(key: Any, out: Any) -> "Plan | Unrecorded | None":
+def _plan_of_unary(key: Any, out: Any) -> Any:
     ufunc, kind, is_differentiated = key
     found = _plan_of_ufunc(ufunc, (kind,), [is_differentiated], out) if ufunc.nout == 1 else None
     return keep(key, found)

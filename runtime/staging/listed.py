@@ -87,7 +87,7 @@ def _staged(make: Make, iterations: Iterations, *, may_write: bool) -> list[Any]
         step = NestedFunction(_WHERE, entry.arrays, tree, given, repeats=True, is_block=True)
     if any(not may_write or (isinstance(place, int) and place < len(given)) for place in step.written):
         raise RunsInPythonError("it writes to its items")
-    used = [*step.captured.values(), *iterations.rows]
+    used: list[Any] = [*step.captured.values(), *iterations.rows]
     if not any(is_traced(x) and not x._trace.can_be_known(x.value) for x in used):
         raise RunsInPythonError("it computes numbers that Python knows")
     if may_outgrow(step.program.graph, [], iterations.length):

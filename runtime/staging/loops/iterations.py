@@ -108,8 +108,8 @@ def iterations_of(iterated: Any) -> Iterations | None:
     if isinstance(iterated, range):
         known = StagedRange(iterated.start, iterated.stop, iterated.step)
         return Iterations(len(iterated), lambda number, _: known.item(number), ends=_ends(known))
-    if type(iterated) is list and iterated:
-        return _over_rows(iterated)
+    if isinstance(iterated, list):
+        return _over_rows(iterated) if type(iterated) is list and iterated else None
     if (is_traced(iterated) or isinstance(iterated, np.ndarray)) and iterated.ndim:
         return Iterations(iterated.shape[0], lambda _, rows: rows[0], (iterated,))
     return None
