@@ -1,7 +1,7 @@
 """Lengths that depend on values: the program finds them out when it runs, and until then they have a name."""
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from ..value_ops import (
 from .index_progressions import value_range_of
 from .size_values import size_of_value
 from .trace import Trace, current_trace, require_trace
+
+Terms: TypeAlias = tuple[dict[Value, Any], Any]
+"""A sum of numbers with known factors, and of a known number."""
 
 MOST_COMPARED = 64
 """How many calls are looked at to see that two masks are the same."""
@@ -76,15 +79,12 @@ def _length_of_window(start: Any, stop: Any, size: Any) -> Any:
         return None
     if not (is_known(first[0][0] >= 0) and is_known(last[0][1] <= size)):
         return None
-    terms, length = _terms(trace, stop, 1)
-    for term, factor in _terms(trace, start, -1)[0].items():
-        terms[term] = terms.get(term, 0) + factor
-    length += _terms(trace, start, -1)[1]
+    terms, length = _sum_of_terms(_terms(trace, stop, 1), _terms(trace, start, -1))
     return length if not any(terms.values()) and is_known(length >= 0) else None
 
 
-def _terms(trace: Trace, value: Value, factor: Any) -> tuple[dict[Value, Any], Any]:
-    """A number as a sum of products of other numbers with known factors, and of a known number."""
+def _terms(trace: Trace, value: Value, factor: Any) -> Terms:
+    """The terms of a multiple of a number."""
     known = size_of_value(trace, value)
     if known is not None:
         return {}, factor * known
@@ -100,11 +100,15 @@ def _terms(trace: Trace, value: Value, factor: Any) -> tuple[dict[Value, Any], A
             if place is None
             else _terms(trace, (right, left)[place], factor * sizes[place])
         )
-    terms, number = _terms(trace, left, factor)
-    more, other = _terms(trace, right, -factor if call.op == "subtract" else factor)
-    for term, own in more.items():
-        terms[term] = terms.get(term, 0) + own
-    return terms, number + other
+    of_right = -factor if call.op == "subtract" else factor
+    return _sum_of_terms(_terms(trace, left, factor), _terms(trace, right, of_right))
+
+
+def _sum_of_terms(one: Terms, other: Terms) -> Terms:
+    factors = dict(one[0])
+    for term, factor in other[0].items():
+        factors[term] = factors.get(term, 0) + factor
+    return factors, one[1] + other[1]
 
 
 def _within(end: Any, size: Any, low: Any, high: Any) -> Value:

@@ -171,7 +171,7 @@ class Evaluating(Trace):
     ) -> None:
         """Refuse a call without a derivative before it has an effect."""
         kinds = [Kind(value.type) for value in inputs]
-        wrt = [node is not None and kind.is_inexact for node, kind in zip(nodes, kinds, strict=True)]
+        wrt = _differentiated(nodes, kinds)
         if any(wrt) and any(is_inexact(type.dtype) for type in types):
             Plan(graph_of_op(op, params, types, [value.type for value in inputs]), wrt, kinds, None)
 
@@ -186,8 +186,8 @@ class Evaluating(Trace):
         arrays: Sequence[Array],
     ) -> None:
         """Note what the derivative of a call needs."""
-        kinds = tuple(kind_of(array) for array in arrays)
-        wrt = tuple(node is not None and kind.is_inexact for node, kind in zip(nodes, kinds, strict=True))
+        kinds = tuple(map(kind_of, arrays))
+        wrt = _differentiated(nodes, kinds)
         outs = [kind_of(out.array) for out in found]
         if not any(wrt) or not any(out.is_inexact for out in outs):
             return
@@ -214,8 +214,8 @@ class Evaluating(Trace):
         arrays: Sequence[Array],
     ) -> tuple[Evaluated, ...]:
         """The outputs of a call that holds graphs, such as a loop. What its derivative needs is computed with them."""
-        kinds = tuple(kind_of(array) for array in arrays)
-        wrt = tuple(node is not None and kind.is_inexact for node, kind in zip(nodes, kinds, strict=True))
+        kinds = tuple(map(kind_of, arrays))
+        wrt = _differentiated(nodes, kinds)
         graph = graph_of_op(op, params, types, [value.type for value in inputs])
         if not any(wrt) or not any(is_inexact(type.dtype) for type in types):
             return tuple(map(Evaluated, evaluate(graph, *arrays)))
@@ -339,6 +339,11 @@ def elements(value: Value) -> Array:
     if isinstance(value, (Evaluated, Constant)):
         return value.array
     raise InternalError(f"a value {value.type} of another trace")
+
+
+def _differentiated(nodes: Sequence[Any], kinds: Sequence[Kind]) -> tuple[bool, ...]:
+    """Which operands of a call are differentiated."""
+    return tuple(node is not None and kind.is_inexact for node, kind in zip(nodes, kinds, strict=True))
 
 
 class EvaluatedMemory(Storage):

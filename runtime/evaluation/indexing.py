@@ -105,15 +105,13 @@ def in_place(self: Any, ufunc: Any, other: Any) -> bool:
         or ((self._kind is None or self._seen != self._clock.version) and not self.refresh())
     ):
         return False
-    part = None if _is_whole(self) else self._index
-    if part is not None and (part.base != () or not _is_in_own_memory(self)):
-        return False
-    if part is None and not _is_whole(self):
+    is_whole, part = _is_whole(self), self._index
+    if not is_whole and (part is None or part.base != () or not _is_in_own_memory(self)):
         return False
     result = evaluate_binary(ufunc, self, other)
     if type(result) is not EvaluatedArray or not result.is_up_to_date() or result._kind is not self._kind:
         return False
-    if part is None:
+    if is_whole:
         _replace(self, result._array, result._node)
         return True
     storage: Any = self._storage

@@ -35,7 +35,7 @@ def sampled(
     """The marks of the cases of a test that is marked ``sampled``.
 
     The cases that it names, and every n-th, run always. It names a case that alone reaches some lines. Of the others,
-    one in so many is slow, and the rest is exhaustive.
+    one in `slow` is slow, and the rest is exhaustive.
     """
     if unknown := sorted(set(names) - set(ids)):
         raise ValueError(f"sampled by the names of cases that are not there: {', '.join(unknown)}")

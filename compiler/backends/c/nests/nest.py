@@ -441,7 +441,7 @@ class _Nest:
         return expected
 
     def _works(self, most: Any, step: Step) -> tuple[Work, Work]:
-        """The longest and the expected work of a loop that has at most so many steps."""
+        """The longest and the expected work of a loop with at most this many steps."""
         if most is None:
             self.longest = max_expr(self.longest, RELEASING)
             return FOR_EVER, UNKNOWN_STEPS * step.work
