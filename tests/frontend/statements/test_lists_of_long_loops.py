@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from frontend.comparing import assert_same, check_batch, check_gradient
 from tracemill.runtime.machine.toolchain import Toolchain
 
 COUNT = 300
@@ -292,17 +293,6 @@ def numbers() -> Any:
     return np.random.default_rng(0).normal(size=COUNT)
 
 
-def parts(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
-
-
-def assert_same(found: Any, expected: Any) -> None:
-    for one, wanted in zip(parts(found), parts(expected), strict=True):
-        assert type(one) is type(wanted)
-        assert np.asarray(one).dtype == np.asarray(wanted).dtype
-        np.testing.assert_allclose(one, wanted, rtol=1e-12)
-
-
 @pytest.mark.parametrize("name", [*STAGED, *WRITTEN_OUT])
 def test_the_lists_are_pythons(name: str) -> None:
     function = {**STAGED, **WRITTEN_OUT}[name]
@@ -320,17 +310,9 @@ def test_the_body_is_traced_once(name: str, c_toolchain: Toolchain) -> None:
 
 @pytest.mark.parametrize("name", STAGED)
 def test_gradients_are_differences(name: str) -> None:
-    def loss(x: Any) -> Any:
-        return sum(np.sum(np.sin(part)) for part in parts(STAGED[name](x)) if not isinstance(part, int))
-
-    x, direction, step = numbers(), np.random.default_rng(1).normal(size=COUNT), 1e-6
-    expected = (loss(x + step * direction) - loss(x - step * direction)) / (2 * step)
-    assert abs(tm.grad(loss)(x) @ direction - expected) < 1e-5 * max(1, abs(expected))
+    check_gradient(STAGED[name], numbers())
 
 
 @pytest.mark.parametrize("name", STAGED)
 def test_a_batch_is_a_loop(name: str) -> None:
-    examples = np.random.default_rng(2).normal(size=(2, COUNT))
-    each = [parts(STAGED[name](example)) for example in examples]
-    for found, *wanted in zip(parts(tm.vmap(STAGED[name])(examples)), *each, strict=True):
-        np.testing.assert_allclose(found, np.stack(wanted), rtol=1e-12)
+    check_batch(STAGED[name], np.random.default_rng(2).normal(size=(2, COUNT)))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from frontend.comparing import assert_same, check_batch, check_gradient
 from tracemill.runtime.machine.toolchain import Toolchain
 
 COUNT = 300
@@ -93,17 +94,6 @@ def numbers(count: int = COUNT) -> Any:
     return np.random.default_rng(0).normal(size=count)
 
 
-def parts(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
-
-
-def assert_same(found: Any, expected: Any) -> None:
-    for one, wanted in zip(parts(found), parts(expected), strict=True):
-        assert type(one) is type(wanted)
-        assert np.asarray(one).dtype == np.asarray(wanted).dtype
-        np.testing.assert_allclose(one, wanted, rtol=1e-12)
-
-
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_entries_are_pythons(name: str, backend: str, c_toolchain: Toolchain) -> None:
@@ -119,21 +109,12 @@ def test_the_entry_is_traced_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradients_are_differences(name: str) -> None:
-    def loss(x: Any) -> Any:
-        return sum(np.sum(np.sin(part)) for part in parts(SMOOTH[name](x)) if not isinstance(part, int))
-
-    x, direction, step = numbers(), np.random.default_rng(1).normal(size=COUNT), 1e-6
-    expected = (loss(x + step * direction) - loss(x - step * direction)) / (2 * step)
-    found = tm.grad(loss)(x) @ direction
-    assert abs(found - expected) < 1e-5 * max(1, abs(expected))
+    check_gradient(SMOOTH[name], numbers())
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_batch_is_a_loop(name: str) -> None:
-    examples = np.random.default_rng(2).normal(size=(2, COUNT))
-    each = [parts(FUNCTIONS[name](example)) for example in examples]
-    for found, *wanted in zip(parts(tm.vmap(FUNCTIONS[name])(examples)), *each, strict=True):
-        np.testing.assert_allclose(found, np.stack(wanted), rtol=1e-12)
+    check_batch(FUNCTIONS[name], np.random.default_rng(2).normal(size=(2, COUNT)))
 
 
 def test_a_hundred_thousand_items_are_no_more_calls_than_a_few() -> None:
