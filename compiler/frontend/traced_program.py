@@ -29,7 +29,7 @@ from ..ir import Graph, Value
 from ..nesting import refuse_deep
 from ..op import RAISES, has_effect
 from ..symbolic_size import SymbolicFact, SymbolicSize, same_shape
-from ..tracing.adoption import lend
+from ..tracing.adoption import begins_trace, lend
 from ..tracing.at_hand import ARGUMENTS
 from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
@@ -53,6 +53,7 @@ _MANY_CALLS: Final = 10
 """A function that occurs this often in a traceback calls itself."""
 
 
+@begins_trace
 def trace(
     function: Callable[..., Any],
     tree: Any,

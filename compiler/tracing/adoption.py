@@ -10,11 +10,11 @@ import ctypes
 import gc
 import inspect
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from types import CellType, FrameType, FunctionType
-from typing import Any, Final
+from types import CellType, CodeType, FrameType, FunctionType
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -31,8 +31,16 @@ from .trace import Storage, Trace, array_type, require_trace
 from .traced_array import TracedArray, array_on, is_numpy_array, is_traced
 from .views import Bits, ImaginaryPart, Placed, ReadOnly, RealPart, Reshape, Slice, View
 
-_TRACING: Final = "tracemill.compiler.frontend.traced_program"
-"""Where the function `trace` stands, which calls the user's function."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+_BEGIN_TRACES: Final[set[CodeType]] = set()
+"""The code of the functions that call the user's function in a new trace."""
+
+
+def begins_trace(function: F) -> F:
+    """Mark a function that calls the user's function in a new trace. What called that function is outside the trace."""
+    _BEGIN_TRACES.add(function.__code__)
+    return function
 
 
 def adopt(array: Array) -> TracedArray:
@@ -144,7 +152,7 @@ def _users_frames(trace: Trace) -> Iterator[FrameType]:
     while frame is not None and traces:
         if not is_library(frame.f_code.co_filename):
             yield frame
-        traces -= frame.f_code.co_name == "trace" and frame.f_globals.get("__name__") == _TRACING
+        traces -= frame.f_code in _BEGIN_TRACES
         frame = frame.f_back
 
 

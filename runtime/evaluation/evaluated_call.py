@@ -19,6 +19,7 @@ from ...compiler.frontend.leaves import NAMESPACE, weak_type, with_plain_keys
 from ...compiler.frontend.program import Static
 from ...compiler.frontend.traced_program import may_need_operators, refuse_hidden_arrays
 from ...compiler.nesting import refuse_deep
+from ...compiler.tracing.adoption import begins_trace
 from ...compiler.tracing.memory_layout import LayoutQuestion, layout_of
 from ...compiler.tracing.trace import array_type
 from ...compiler.tracing.traced_array import is_numpy_array, is_traced
@@ -77,6 +78,7 @@ class EvaluatedCall:
             finally:
                 OPERATORS.reset(operators)
 
+    @begins_trace
     def _run(
         self, function: Callable[..., Any], tree: Any, leaves: Sequence[Any], chosen: Sequence[bool]
     ) -> None:

@@ -554,6 +554,17 @@ def test_numpy_reads_what_was_written_by_out_to_an_array_from_outside(make: Any,
     assert type(BUFFER) is np.ndarray  # the traced array that stood for it is gone
 
 
+def test_what_only_the_caller_of_the_function_holds_does_not_matter() -> None:
+    def total(x: Any) -> Any:
+        np.multiply(x, 2, out=BUFFER)
+        return BUFFER.sum()
+
+    waiting = iter((BUFFER,))  # a place where no traced array could replace it, which `total` cannot reach
+    assert_same(np.float64(42.0), tm.compile(total, backend="numpy")(ROW))
+    assert_same(np.full(6, 2.0), tm.grad(total)(ROW))
+    assert next(waiting) is BUFFER
+
+
 def test_arrays_from_outside_are_put_back_after_an_error() -> None:
     held = Held()
 
