@@ -155,6 +155,7 @@ SELDOM = {  # a first call with code on disk would take twice as long with these
     "tracemill.runtime.programs.print_program",
     "tracemill.runtime.random.generator",
     "tracemill.runtime.staging.draws",
+    "tracemill.runtime.staging.listed",
     "tracemill.runtime.staging.loops.recording",
     "tracemill.runtime.staging.texts",
     "tracemill.runtime.staging.vectorized",

@@ -51,6 +51,9 @@ class Conversion:
     callee: ClassVar[Callable[[Any], Any] | None] = None
     """The function to call instead of a function of a library. Set by the same module."""
 
+    numpy_meaning: ClassVar[Callable[[Any], Callable[..., Any] | None]] = staticmethod(lambda function: None)
+    """The function to call instead of one of NumPy; None for the function itself. Set by the same module."""
+
     def __init__(self, code: CodeType, scope: Scope, *, has_operators: bool = False) -> None:
         self.unit = Unit(code, _code_of, has_operators=has_operators)
         self.tree = _rewritten(self.unit, scope)

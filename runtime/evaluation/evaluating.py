@@ -4,7 +4,7 @@ What a call needs for its derivative is kept in a `Node`. Nodes hold those of th
 derivative needs lives only as long as the user's variables.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, ClassVar, Final
 
@@ -124,6 +124,8 @@ class Evaluating(Trace):
     """Computes each call at once."""
 
     is_evaluating: ClassVar[bool] = True
+    meaning: ClassVar[Callable[[Any], Callable[..., Any] | None]]
+    """What converted code calls instead of a function of NumPy; None for other functions. Set by `functions`."""
 
     def __init__(self, name: str, *, keeps: bool) -> None:
         super().__init__(name, check_bounds=True)

@@ -10,11 +10,12 @@ import numpy as np
 
 from ...compiler.builder import _current
 from ...compiler.callers.user_code import user_location
+from ...compiler.frontend.conversion import Conversion
 from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, METHODS
 from ...compiler.tracing.traced_array import TracedArray, located
 from .call_graphs import Place
 from .evaluated_array import EvaluatedArray, made
-from .evaluating import Node, NodeOfWhere
+from .evaluating import Evaluating, Node, NodeOfWhere
 from .kinds import NUMBER, kind_of
 from .parts import Sorted
 from .plans import MOST_PLANS, PLANS, Plan, Unrecorded, keep
@@ -323,20 +324,10 @@ def _holds_evaluated(x: Any) -> bool:
     return type_ is EvaluatedArray
 
 
-class _Others:
-    """What converted code calls in other traces. Set by `runtime.staging.python_functions`."""
-
-    meaning: Callable[[Any], Callable[..., Any] | None] = staticmethod(lambda function: None)
-
-
 def _elsewhere(function: Any) -> Callable[..., Any]:
-    found: Callable[..., Any] = _Others.meaning(function) or function
+    """What converted code calls in other traces: here, if no operand is an evaluated array."""
+    found: Callable[..., Any] = Conversion.numpy_meaning(function) or function
     return found
-
-
-def falls_back_to(meaning: Callable[[Any], Callable[..., Any] | None]) -> None:
-    """Set what is called if no operand is an evaluated array."""
-    _Others.meaning = staticmethod(meaning)
 
 
 _UFUNCS: Final = [x for x in vars(np).values() if isinstance(x, np.ufunc) and x.nin <= 2 and x.nout == 1]
@@ -386,6 +377,7 @@ def _install() -> None:
         setattr(EvaluatedArray, name, _method(getattr(np, name)))
     _own.reshape, _own.transpose, _own.T = _reshape, _transpose, property(_transpose)
     _own.__array_function__ = _implement
+    Evaluating.meaning = staticmethod(evaluated_meaning)
 
 
 _install()

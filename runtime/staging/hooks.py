@@ -37,9 +37,9 @@ from ..branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
 from ..branching.python_numbers import is_unknown
 from .comprehensions import is_kept
 from .expressions import and_, choose, compare, folded, not_, or_
-from .listed import listed
 from .loops.iterations import NUMBER, ROWS, Iterations, StagedRange, Zipped, iterations_of, plainly
 from .loops.unrolling import IterationRaisesError, is_long, raise_own_fault
+from .numpy_functions import numpy_meaning
 from .operators import (
     attribute,
     entered,
@@ -82,7 +82,6 @@ class Hooks:
     choose = staticmethod(choose)
     compare = staticmethod(compare)
     fold = staticmethod(folded)
-    listed = staticmethod(listed)
 
     def __init__(self, unit: Unit, function: FunctionType) -> None:
         self._unit, self._module = unit, function.__globals__
@@ -97,6 +96,13 @@ class Hooks:
         from .texts import raised
 
         return raised(make)
+
+    @staticmethod
+    def listed(make: Callable[[Any], Any], items: Any, function: Any = list) -> Any:
+        """``[entry for target in items]``, or that as a generator for `function`."""
+        from .listed import listed
+
+        return listed(make, items, function)
 
     @staticmethod
     def printed(*given: Any) -> Any:
@@ -460,6 +466,7 @@ _MOST_GUARDED: Final = 1000
 _ITERATED = (range, StagedRange, Zipped, np.ndarray, list)
 
 Conversion.hooks, Conversion.callee = Hooks, staticmethod(callee)
+Conversion.numpy_meaning = staticmethod(numpy_meaning)
 
 
 def _ask_for_value(test: Any, *, wanted: bool) -> None:

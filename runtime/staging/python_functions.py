@@ -30,8 +30,6 @@ from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_python_number, is_unknown, selected
 from ..eager.environment import reader
 from ..eager.impure_calls import is_impure
-from ..evaluation.evaluated_array import EvaluatedArray
-from ..evaluation.functions import evaluated_meaning, falls_back_to
 from .comprehensions import known_tests
 from .entries import call_one, either
 from .library_functions import library_meanings
@@ -103,19 +101,17 @@ def _callee(function: Any, kind: type) -> Any:
 def _in_evaluation(trace: Any, function: Any, kind: type) -> "Callable[..., Any] | None":
     """The replacement for the user's functions, and for functions and methods of arrays, where each call is computed at
     once."""
-    if kind is MethodType and type(function.__self__) is EvaluatedArray:
+    if kind is MethodType and type(function.__self__) is trace.array_class:
         return function  # type: ignore[no-any-return]
-    if (found := evaluated_meaning(function)) is not None:
-        return found
+    meaning: Callable[..., Any] | None = trace.meaning(function)
+    if meaning is not None:
+        return meaning
     if kind is not FunctionType or not is_users(function.__code__.co_filename):
         return None
     known: Callable[..., Any] | None = trace.converted.get(function)
     if known is None:
         known = trace.converted[function] = converted(function)
     return known
-
-
-falls_back_to(numpy_meaning)
 
 
 def _special(function: Any, kind: type) -> "Callable[..., Any] | None":

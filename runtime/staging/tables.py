@@ -19,7 +19,6 @@ from ..branching.effects import is_watched
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown_integer
 from ..eager.environment import variable
-from ..evaluation.evaluated_array import EvaluatedArray
 from .dictionaries import is_unknown_key, set_value, value_at
 from .entries import entry_counted, from_start, refresh_standing, set_entry, write_through
 from .loops.iterations import StagedRange, plainly, range_of
@@ -32,7 +31,7 @@ _SEQUENCES: Final = (list, tuple, deque, str)
 def looked_up(table: Any, index: Any) -> Any:
     """``table[index]``"""
     trace = current_trace()
-    if trace is None or (trace.is_evaluating and type(table) is EvaluatedArray):
+    if trace is None or (trace.is_evaluating and type(table) is trace.array_class):
         return table[index]
     if is_one_of(table) or is_one_of(index) or users_method(table, "__getitem__") is not None:
         return _looked_up_by_each(table, index)
@@ -82,7 +81,7 @@ def _of_numpys_array(table: Any, index: Any) -> Any:
 def stored(value: Any, table: Any, index: Any) -> None:
     """``table[index] = value``"""
     trace = current_trace()
-    if trace is None or (trace.is_evaluating and type(table) is EvaluatedArray):
+    if trace is None or (trace.is_evaluating and type(table) is trace.array_class):
         table[index] = value
         return
     if (own := users_method(table, "__setitem__")) is not None:
