@@ -86,7 +86,14 @@ class EvaluatedArray(TracedArray):
     def _made_value(self) -> Value:
         return Evaluated(self._array, self._node)
 
-    def refresh(self) -> bool:
+    def is_up_to_date(self) -> bool:
+        return self._kind is not None and self._seen == self._clock.version
+
+    def is_readable_in(self, trace: Any) -> bool:
+        """Whether the elements can be used in the current trace: they are up to date, or are now read again."""
+        return self._home is trace and (self.is_up_to_date() or self._refresh())
+
+    def _refresh(self) -> bool:
         """Read the memory again, after a write or for the first time. Whether the array can be used here."""
         if current_builder() is not self._home or self._storage.unreadable or self.weak is not None:
             return False
@@ -147,9 +154,6 @@ class EvaluatedArray(TracedArray):
     @property
     def layout(self) -> Layout:
         return layout_of(self._array) if self.is_up_to_date() else super().layout
-
-    def is_up_to_date(self) -> bool:
-        return self._kind is not None and self._seen == self._clock.version
 
 
 class PartOf:

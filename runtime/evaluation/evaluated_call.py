@@ -148,9 +148,9 @@ class EvaluatedCall:
             and leaf.flags.writeable
         ):
             return made(self.trace, leaf.copy(), kind_of(leaf), node)
-        return self._entering_slowly(leaf, node)
+        return self._entering_with_layout(leaf, node)
 
-    def _entering_slowly(self, leaf: Any, node: Any) -> Any:
+    def _entering_with_layout(self, leaf: Any, node: Any) -> Any:
         """A number, or an array with flags or strides that NumPy's functions may ask for."""
         is_array = is_numpy_array(leaf)
         array = _copied(np.asarray(leaf))

@@ -79,9 +79,7 @@ class _Arguments:
         """The argument for NumPy's function. The key gets the kinds of operands, and the values of others."""
         type_ = type(x)
         if type_ is EvaluatedArray:
-            if x._home is not self.home or (
-                (x._kind is None or x._seen != x._clock.version) and not x.refresh()
-            ):
+            if not x.is_readable_in(self.home):
                 raise NotPlainError
             return self.add(key, x._kind, x._array, x._node, x)
         if type_ is float and self.has_numbers:
@@ -127,15 +125,15 @@ def _evaluated(
     try:
         out = _called(function, args, options, read)
     except Exception:  # the surface raises the error that names the line
-        return _slowly(function, args, options), None
+        return _by_surface(function, args, options), None
     if not isinstance(out, (np.ndarray, np.generic)):  # such as the positions from np.where(x)
-        return _slowly(function, args, options), None
+        return _by_surface(function, args, options), None
     nodes = tuple(read.nodes)
     layouts: tuple[Any, ...] = ()
     if function in _VIEWS:
         x = read.operands[0]
         if type(x) is not EvaluatedArray or x.is_scalar or len(nodes) != 1:
-            return _slowly(function, args, options), None
+            return _by_surface(function, args, options), None
         if not x._array.flags.c_contiguous:
             read.key.append(x._array.strides)
             layouts = (x.layout,)
@@ -151,7 +149,7 @@ def _evaluated(
     if plan is None or (
         function in _VIEWS and _is_view(plan) is not np.may_share_memory(out, read.arrays[0])
     ):
-        return _slowly(function, args, options), None
+        return _by_surface(function, args, options), None
     node = None
     if plan.is_recorded:
         node = _node(home, function)
@@ -207,7 +205,8 @@ def _plan(
     return plan_of(function.__name__, traced, template, named, read.kinds, wrt, out, layouts)
 
 
-def _slowly(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _by_surface(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The same call through the NumPy surface, which records it op by op."""
     return located(_traced_meaning(function), *args, **options)
 
 
@@ -253,11 +252,7 @@ def _of_binary(ufunc: Any) -> Callable[..., Any]:
 def _of_one(function: Any, x: Any, options: dict[str, Any]) -> Any:
     """``function(x, axis=0)`` of an evaluated array that gives new memory: a short way to `evaluate_function`."""
     home: Any = x._home
-    if (
-        _current.builder is not home
-        or "out" in options
-        or ((x._kind is None or x._seen != x._clock.version) and not x.refresh())
-    ):
+    if "out" in options or not x.is_readable_in(_current.builder):
         return evaluate_function(function, (x,), options)
     array, node = x._array, x._node
     key = function, x._kind, node is not None, *options.items()

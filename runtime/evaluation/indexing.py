@@ -22,9 +22,7 @@ from .ufuncs import FAST_OPERANDS, OPERATORS, evaluate_binary, operand
 
 def get(self: Any, index: Any) -> Any:
     home = self._home
-    if current_builder() is not home or (
-        (self._kind is None or self._seen != self._clock.version) and not self.refresh()
-    ):
+    if not self.is_readable_in(current_builder()):
         return TracedArray.__getitem__(self, index)
     index, plan = plain_index(index, home)
     if plan is None:
@@ -55,12 +53,7 @@ def set_(self: Any, index: Any, new: Any) -> None:
 def _written(self: Any, index: Any, new: Any) -> bool:
     """Write to an array that is no view of another one; False if the surface must do it."""
     home = self._home
-    if (
-        current_builder() is not home
-        or self.is_scalar
-        or ((self._kind is None or self._seen != self._clock.version) and not self.refresh())
-        or not _is_whole(self)
-    ):
+    if self.is_scalar or not self.is_readable_in(current_builder()) or not _is_whole(self):
         return False
     index, plan = plain_index(index, home)
     if plan is not Part:
@@ -98,12 +91,7 @@ def _is_unshared(self: Any, array: Array) -> bool:
 def in_place(self: Any, ufunc: Any, other: Any) -> bool:
     """``x += y`` of an array, or of a part of one; False if the surface must do it."""
     home = self._home
-    if (
-        current_builder() is not home
-        or self.is_scalar
-        or self.weak is not None
-        or ((self._kind is None or self._seen != self._clock.version) and not self.refresh())
-    ):
+    if self.is_scalar or self.weak is not None or not self.is_readable_in(current_builder()):
         return False
     is_whole, part = _is_whole(self), self._index
     if not is_whole and (part is None or part.base != () or not _is_in_own_memory(self)):
@@ -244,12 +232,12 @@ def _install() -> None:
     for name, ufunc in OPERATORS.items():
         if name == "matmul":
             continue
-        slowly = getattr(TracedArray, f"__i{name}__")
+        by_surface = getattr(TracedArray, f"__i{name}__")
 
-        def update(self: Any, other: Any, ufunc: Any = ufunc, slowly: Any = slowly) -> Any:
+        def update(self: Any, other: Any, ufunc: Any = ufunc, by_surface: Any = by_surface) -> Any:
             if type(other) in FAST_OPERANDS and in_place(self, ufunc, other):
                 return self
-            return slowly(self, other)
+            return by_surface(self, other)
 
         setattr(own, f"__i{name}__", update)
 

@@ -11,13 +11,11 @@ from ...compiler.symbolic_size import is_symbolic_shape
 from ...compiler.tracing.registry import UFUNCS
 from ...compiler.tracing.traced_array import TracedArray
 from .call_graphs import Place, graph_of_call
-from .evaluated_array import UNWRITTEN, EvaluatedArray, made
+from .evaluated_array import EvaluatedArray, made
 from .evaluating import Node
 from .kinds import COMPLEX, NUMBER, kind_of
 from .plans import PLANS, Plan, Unrecorded, keep
 
-_new: Final = EvaluatedArray.__new__
-_new_node: Final = Node.__new__
 _REFUSED: Final[tuple[Any, Any, Any]] = (None, None, None)
 
 
@@ -27,11 +25,11 @@ def evaluate_binary(ufunc: Any, x: Any, y: Any) -> Any:
     kind_x, array_x, node_x = operand(home, x, y)
     kind_y, array_y, node_y = operand(home, y, x)
     if kind_x is None or kind_y is None:
-        return _slowly(ufunc, x, y)
+        return _by_surface(ufunc, x, y)
     try:
         out = ufunc(array_x, array_y)
     except Exception:  # the surface raises the error that names the line
-        return _slowly(ufunc, x, y)
+        return _by_surface(ufunc, x, y)
     if node_x is None:
         if node_y is None:
             return made(home, out, kind_of(out), None)
@@ -42,68 +40,38 @@ def evaluate_binary(ufunc: Any, x: Any, y: Any) -> Any:
     if plan is _UNKNOWN:
         plan = _plan_of_binary(key, out)
     if plan is None:
-        return _slowly(ufunc, x, y)
+        return _by_surface(ufunc, x, y)
     if not plan.is_recorded:
         return made(home, out, plan.out, None)
-    new: Any = _new(EvaluatedArray)
-    if type(out) is not np.ndarray:
-        out = np.asarray(out)
-        new.is_scalar = True
-    else:
-        new.is_scalar = False
-    node: Any = _new_node(Node)
-    node.number = next(home.numbers_of_nodes)
-    node.plan = plan
-    node.parents = plan.parents((node_x, node_y))
-    node.saved = plan.saved((array_x, array_y, out))
-    new._array = out
-    new._node = node
-    new._kind = plan.out
-    new._home = home
-    new._clock = UNWRITTEN
-    new._seen = 0
-    new.weak = None
+    node = Node(next(home.numbers_of_nodes), plan, plan.parents((node_x, node_y)))
+    new = made(home, out, plan.out, node)
+    node.saved = plan.saved((array_x, array_y, new._array))
     return new
 
 
 def evaluate_unary(ufunc: Any, x: Any) -> Any:
     """``ufunc(x)`` of an evaluated array."""
     home: Any = x._home
-    if _current.builder is not home or ((x._seen != x._clock.version or x._kind is None) and not x.refresh()):
-        return _slowly(ufunc, x)
+    if not x.is_readable_in(_current.builder):
+        return _by_surface(ufunc, x)
     array = x._array
     key = ufunc, x._kind, x._node is not None
     plan = PLANS.get(key, _UNKNOWN)
     if plan is None:
-        return _slowly(ufunc, x)
+        return _by_surface(ufunc, x)
     try:
         out = ufunc(array)
     except Exception:
-        return _slowly(ufunc, x)
+        return _by_surface(ufunc, x)
     if plan is _UNKNOWN:
         plan = _plan_of_unary(key, out)
         if plan is None:
-            return _slowly(ufunc, x)
+            return _by_surface(ufunc, x)
     if not plan.is_recorded:
         return made(home, out, plan.out, None)
-    new: Any = _new(EvaluatedArray)
-    if type(out) is not np.ndarray:
-        out = np.asarray(out)
-        new.is_scalar = True
-    else:
-        new.is_scalar = False
-    node: Any = _new_node(Node)
-    node.number = next(x._home.numbers_of_nodes)
-    node.plan = plan
-    node.parents = (x._node,)
-    node.saved = plan.saved((array, out))
-    new._array = out
-    new._node = node
-    new._kind = plan.out
-    new._home = home
-    new._clock = UNWRITTEN
-    new._seen = 0
-    new.weak = None
+    node = Node(next(home.numbers_of_nodes), plan, (x._node,))
+    new = made(home, out, plan.out, node)
+    node.saved = plan.saved((array, new._array))
     return new
 
 
@@ -111,8 +79,7 @@ def operand(home: Any, x: Any, other: Any) -> tuple[Any, Any, Any]:
     """The kind, the elements and the node of an operand; no kind if the call must go through the surface."""
     type_ = type(x)
     if type_ is EvaluatedArray:
-        is_read = x._home is home and ((x._kind is not None and x._seen == x._clock.version) or x.refresh())
-        return (x._kind, x._array, x._node) if is_read else _REFUSED
+        return (x._kind, x._array, x._node) if x.is_readable_in(home) else _REFUSED
     if type_ is float or type_ is int or type_ is complex:
         kind = COMPLEX if type_ is complex else NUMBER
         return (kind, x, None) if type(other) is EvaluatedArray and _is_inexact(other) else _REFUSED
@@ -134,7 +101,8 @@ def _is_inexact(x: Any) -> bool:
     return x._kind is not None and bool(x._kind.is_inexact)
 
 
-def _slowly(ufunc: Any, *inputs: Any) -> Any:
+def _by_surface(ufunc: Any, *inputs: Any) -> Any:
+    """The same call through the NumPy surface, which records it op by op."""
     array = next(x for x in inputs if isinstance(x, TracedArray))
     return array._located(UFUNCS["call"], ufunc, "__call__", inputs, {})
 
@@ -214,26 +182,26 @@ FAST_OPERANDS: Final[frozenset[Any]] = frozenset(
 
 
 def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
-    slowly = getattr(TracedArray, f"__{'r' * mirrored}{name}__")
+    by_surface = getattr(TracedArray, f"__{'r' * mirrored}{name}__")
 
     def straight(self: Any, other: Any) -> Any:
         if type(other) in FAST_OPERANDS and self.weak is None:
             return evaluate_binary(ufunc, self, other)
-        return slowly(self, other)
+        return by_surface(self, other)
 
     def swapped(self: Any, other: Any) -> Any:
         if type(other) in FAST_OPERANDS and self.weak is None:
             return evaluate_binary(ufunc, other, self)
-        return slowly(self, other)
+        return by_surface(self, other)
 
     setattr(EvaluatedArray, f"__{'r' * mirrored}{name}__", swapped if mirrored else straight)
 
 
 _own: Any = EvaluatedArray
 _traced: Any = TracedArray
-_slow_power: Final = _traced.__pow__
-_slow_negative: Final = _traced.__neg__
-_slow_ufunc: Final = _traced.__array_ufunc__
+_power_by_surface: Final = _traced.__pow__
+_negative_by_surface: Final = _traced.__neg__
+_ufunc_by_surface: Final = _traced.__array_ufunc__
 
 
 def _power(self: Any, other: Any) -> Any:
@@ -246,11 +214,11 @@ def _power(self: Any, other: Any) -> Any:
             return evaluate_binary(np.power, self, other)
         if type_ is EvaluatedArray and other.weak is None:
             return evaluate_binary(np.power, self, other)
-    return _slow_power(self, other)
+    return _power_by_surface(self, other)
 
 
 def _negative(self: Any) -> Any:
-    return evaluate_unary(np.negative, self) if self.weak is None else _slow_negative(self)
+    return evaluate_unary(np.negative, self) if self.weak is None else _negative_by_surface(self)
 
 
 def _ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -259,7 +227,7 @@ def _ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> 
             return evaluate_binary(ufunc, *inputs)
         if len(inputs) == 1:
             return evaluate_unary(ufunc, self)
-    return _slow_ufunc(self, ufunc, method, *inputs, **options)
+    return _ufunc_by_surface(self, ufunc, method, *inputs, **options)
 
 
 def _install() -> None:
