@@ -2,6 +2,8 @@
 
 from ...compiler.builder import bind
 from ...compiler.ir import Value
+from ...compiler.op import lookup
+from ...compiler.symbolic_size import same_shape
 from ...compiler.value_ops import broadcast_to, constant, where
 from .constants import either_number, is_number, uniform
 from .rule import Site, rule
@@ -31,6 +33,27 @@ def _where_not(site: Site) -> Value | None:
     condition, x, y = site.inputs
     inner = site.made_by(condition, "logical_not")
     return None if inner is None else where(inner.inputs[0], y, x)
+
+
+@rule("where(c, f(where(c, x, n)), y) → where(c, f(x), y)", "where")
+def _where_twice(site: Site) -> Value | None:
+    """The inner choice kept slopes finite and errors away, which no longer matter here: its other side is not seen."""
+    condition, chosen, other = site.inputs
+    made = site.producer.get(chosen)
+    if made is None or not lookup(made.op).spelling or not site.used_once(chosen):
+        return None
+    inner = [site.made_by(value, "where") for value in made.inputs]
+    inputs = [
+        value if call is None or call.inputs[0] is not condition else _as_long(call.inputs[1], value)
+        for value, call in zip(made.inputs, inner, strict=True)
+    ]
+    if all(a is b for a, b in zip(inputs, made.inputs, strict=True)):
+        return None
+    return where(condition, bind(made.op, *inputs, **made.params), other)
+
+
+def _as_long(x: Value, value: Value) -> Value:
+    return x if same_shape(x.shape, value.shape) else broadcast_to(x, value.shape)
 
 
 @rule("c and True → c, c or False → c", "logical_and", "logical_or")

@@ -88,6 +88,9 @@ def apply(
         if target is not None:
             is_array = is_traced(target) or isinstance(target, (np.ndarray, ForeignMemory))
             _refuse_cast(found, (target if is_array else target_of(target)).dtype, casting)
+    if where is not True and ufunc.signature is None:
+        where = wrap(as_mask(where))
+        operands = _harmless_elsewhere(ufunc, operands, where.value)
     result: Any
     if ufunc.signature is not None:
         result = _generalized(ufunc, operands, **gufunc_options)
@@ -110,6 +113,21 @@ def apply(
         for r, d, o in zip(results, dtypes[ufunc.nin :], outs, strict=True)
     )
     return done if ufunc.nout > 1 else done[0]
+
+
+def _harmless_elsewhere(ufunc: Any, operands: Sequence[Value], mask: Value) -> list[Value]:
+    """Operands in which numbers are replaced where NumPy computes nothing.
+
+    There, no floating-point error occurs, and no slope is infinite.
+    """
+    return [where(mask, x, full((), _harmless_number(ufunc, x.dtype), x.dtype)) for x in operands]
+
+
+def _harmless_number(ufunc: Any, dtype: DType) -> float:
+    """A number at which the ufunc and its derivatives are finite."""
+    if dtype.kind not in "fc":
+        return 1
+    return 2 if ufunc is np.arccosh else 0.5
 
 
 def _one_op(ufunc: Any, operands: Sequence[Value]) -> Value:
