@@ -24,7 +24,7 @@ from ...compiler.tracing.traced_array import is_traced
 from ...passes.transforms.transpose import transpose
 from ...passes.transforms.vjp import conjugated
 from ..eager.by_reference import is_by_reference
-from ..eager.run import is_array, run, separate, transformed
+from ..eager.run import in_rows, is_array, run, separate, transformed
 from ..eager.transform_log import is_seen
 from ..evaluation.evaluated_call import EvaluatedCall, Result
 from ..evaluation.evaluating import MustTraceError
@@ -176,7 +176,7 @@ class EvaluatedDerivative(DifferentiatedCall):
         with quiet_unless_strict():
             found = pulled(given, self.nodes)
             arrays = [
-                np.zeros(type.shape, type.dtype) if one is None else np.asarray(one)
+                np.zeros(type.shape, type.dtype) if one is None else in_rows(np.asarray(one))
                 for one, type in zip(found, self.primal_types, strict=True)
             ]
         return separate(arrays, [cotangent for _, cotangent in given])

@@ -116,13 +116,20 @@ def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
     computed.
 
     Inputs are NumPy or traced arrays, numbers, or constants. 0-d results are scalars, as in NumPy. Other results are
-    separate arrays, which share no memory with the inputs or with each other.
+    separate arrays in C order, which share no memory with the inputs or with each other. An input that is returned
+    keeps its order.
     """
     if is_recording(inputs):
         with joined():
             return [wrap(value) for value in inline(graph, [as_value(x) for x in inputs])]
     arrays = as_arrays(inputs)
-    return separate(evaluate(graph, *arrays), arrays)
+    outputs = evaluate(graph, *arrays)
+    return separate([x if any(x is given for given in arrays) else in_rows(x) for x in outputs], arrays)
+
+
+def in_rows(array: Array) -> Array:
+    """The array in C order: itself if it lies so already."""
+    return array if array.flags.c_contiguous else array.copy()
 
 
 def separate(outputs: Iterable[Array], inputs: Iterable[Array]) -> list[Any]:
@@ -134,7 +141,7 @@ def separate(outputs: Iterable[Array], inputs: Iterable[Array]) -> list[Any]:
             results.append(out[()])
             continue
         memory = _memory(out)
-        own = memory.flags.writeable and id(memory) not in taken
+        own = out.flags.writeable and memory.flags.writeable and id(memory) not in taken
         results.append(out if own else out.copy(order="K"))
         taken.add(id(memory))
     return results

@@ -29,7 +29,7 @@ _COPIES: Final[frozenset[Any]] = frozenset(
         np.std, np.sum, np.tensordot, np.tile, np.trace, np.tril, np.triu, np.var, np.vdot, np.vstack, np.where,
     }
 )  # fmt: skip
-"""Functions whose result is new memory."""
+"""Functions whose result is new memory, but for a few options."""
 
 _VIEWS: Final[frozenset[Any]] = frozenset(
     {
@@ -137,6 +137,8 @@ def _evaluated(
         if not x._array.flags.c_contiguous:
             read.key.append(x._array.strides)
             layouts = (x.layout,)
+    elif _is_shared(out, read.arrays):
+        return _slowly(function, args, options), None
     elif not any(nodes):
         return made(home, out, kind_of(out), None), None
     wrt = tuple([node is not None for node in nodes])
@@ -161,6 +163,13 @@ def _evaluated(
         new.is_scalar = False
         new.share(read.operands[0], plan.views)
     return new, plan
+
+
+def _is_shared(out: Any, arrays: list[Any]) -> bool:
+    """Whether what should be new memory is that of an operand, as for ``einsum("ii->i", x)`` or ``diff(x, n=0)``."""
+    if out.base is None and not any(out is x for x in arrays):
+        return False
+    return any(np.may_share_memory(out, x) for x in arrays)
 
 
 def _called(function: Any, args: tuple[Any, ...], options: dict[str, Any], read: _Arguments) -> Any:
@@ -261,6 +270,8 @@ def _of_one(function: Any, x: Any, options: dict[str, Any]) -> Any:
         if plan is None:
             raise NotPlainError
         out = function(array, **options)
+        if out is array:
+            raise NotPlainError
     except Exception:  # an unknown call, or an option that is no setting, or an error that the surface names
         result, plan = _evaluated(function, (x,), options)
         _note_plan(key, plan)

@@ -88,7 +88,8 @@ def test_masks_of_more_axes_than_the_operand_and_integers() -> None:
     rows = np.array([[True, False, True], [False, True, True]])
 
     def quotients(n: Array) -> Array:
-        return np.floor_divide(12, n, out=np.full((2, 3), -1), where=rows)
+        found: Array = np.floor_divide(12, n, out=np.full((2, 3), -1), where=rows)
+        return found
 
     n = np.array([5, 0, 3])
     with np.errstate(divide="ignore"):

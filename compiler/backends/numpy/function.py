@@ -1,7 +1,7 @@
 """One function of a generated module: a statement per call, its outputs, its memory."""
 
 import sys
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -329,10 +329,12 @@ class Function:
         return text if self._is_row_major(value, scope) else f"np.ascontiguousarray({text})"
 
     def _is_row_major(self, value: Value, scope: Scope) -> bool:
-        """Whether the elements of an output are known to be in C order; with one axis, they may have any stride."""
-        if not self.outermost or value.ndim < 2:
+        """Whether the elements of an output, which fill their memory, are known to be in C order."""
+        if not self.outermost:
             return True
         makers = {output: call for call in self.graph.calls for output in call.outputs}
+        if value.ndim < 2:
+            return not _is_reversed(value, makers)
         while value in makers and is_renamed(makers[value]):
             value = makers[value].inputs[0]
         is_tiled = value in makers and makers[value].op == "tiled"
@@ -367,6 +369,15 @@ class Function:
             lines += bare_tuple("", [*others, *self.buffers.values()], " = mine")
         result = bare_tuple("return ", self.returned) if self.returned else ["    return ()"]
         return [*definition(name, parameters), *lines, *self.lines, *([] if self.results else result)]
+
+
+def _is_reversed(value: Value, makers: Mapping[Value, Call]) -> bool:
+    """Whether a vector is a view of memory in reverse order."""
+    while value in makers and is_view(makers[value]):
+        if makers[value].op == "flip":
+            return True
+        value = makers[value].inputs[0]
+    return False
 
 
 def definition(name: str, parameters: Sequence[str]) -> list[str]:

@@ -278,3 +278,25 @@ def test_uncompiled_transforms_keep_the_order_of_results() -> None:
 
     x = np.ones((2, 3))
     assert tm.jvp(turned, (x,), (x,))[0].strides == turned(x).strides
+
+
+def _reversed_in_place(x: Any) -> Any:
+    total = np.sum(x, axis=1)
+    total[::-1] *= 2
+    return total
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        _reversed_in_place,
+        lambda x: np.mean(x, 1, out=np.zeros(2)[::-1])[::-1],
+        lambda x: np.cumsum(x[0])[::-1].copy(),
+    ],
+)
+def test_vectors_written_in_reverse_are_returned_in_order(function: Any, backend: str) -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    expected, found = function(x), tm.compile(function, backend=backend)(x)
+    assert found.strides == expected.strides
+    np.testing.assert_array_equal(found, expected)
