@@ -19,7 +19,7 @@ VIEWS_OR_COPIES: dict[str, Callable[[Array], Array]] = {
     "einsum by lists": lambda x: np.einsum(x, [0, 0], [0]),
     "einsum i,i->i": lambda x: np.einsum("ij,ij->ij", x, np.ones((3, 3))),
     "diff of no order": lambda x: np.diff(x, n=0),
-    "diff": lambda x: np.diff(x),
+    "diff": np.diff,
     "tile once": lambda x: np.tile(x, 1),
     "repeat once": lambda x: np.repeat(x, 1, axis=0),
     "roll by nothing": lambda x: np.roll(x, 0),
@@ -47,7 +47,8 @@ def written_through(function: Callable[[Array], Array], before: Callable[[Array]
         array = before(x)
         found = function(array)
         found[0] = 7
-        return array * x
+        product: Array = array * x
+        return product
 
     return program
 
@@ -59,7 +60,8 @@ def seen_through(function: Callable[[Array], Array], before: Callable[[Array], A
         array = before(x)
         found = function(array)
         array[0, 0] = 7
-        return found * np.sum(x)
+        product: Array = found * np.sum(x)
+        return product
 
     return program
 
