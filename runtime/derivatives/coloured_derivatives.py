@@ -26,7 +26,7 @@ from ..batching.chunk_size import Chunking
 from ..eager.mapped_axes import all_indices
 from ..eager.mapped_graph import MappedGraph
 from ..eager.run import transformed
-from .differentiated_call import DifferentiatedCall
+from .traced_derivative import TracedDerivative
 
 
 class Sparsity:
@@ -127,7 +127,7 @@ class SparseCall:
 
     def __init__(
         self,
-        call: DifferentiatedCall,
+        call: TracedDerivative,
         leaves: list[ArrayOutput],
         chunks: Chunking,
         *,
@@ -194,7 +194,7 @@ class SparseCall:
             return list(keep(seeds, inline(graph, (*inputs[:count], *seeds))))
 
         given = [*(v.type for v in graph.inputs[:count]), ExampleIndex.type]
-        name = f"{self.call.graph.name}_colours"
+        name = f"{self.call.name}_colours"
         body = graph_of(name, given, each, (*graph.input_names[:count], "colour"))
         mapped = MappedGraph(body, [*[None] * count, 0], [0] * len(body.outputs), size)
         return self.chunks.run(self.call.where, mapped, [*self.residuals, all_indices(ExampleIndex(size))])

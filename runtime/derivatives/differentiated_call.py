@@ -1,5 +1,9 @@
-"""`DifferentiatedCall`: one call of a function, traced so that it can be differentiated."""
+"""`DifferentiatedCall`: one call of a function under a differentiating transform.
 
+`TracedDerivative` traces the function, `EvaluatedDerivative` runs it with numbers.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -9,79 +13,71 @@ import optree
 
 from ...compiler.dtypes import dtype_name, is_complex, is_inexact
 from ...compiler.errors import DTypeError, NotDifferentiableError, ShapeError, TreeMismatchError
-from ...compiler.frontend.leaves import argument_names, flatten_arguments, leaf_type, path_names, weak_type
-from ...compiler.frontend.program import Argument, ArrayOutput, Static
-from ...compiler.frontend.traced_program import trace
-from ...compiler.interpreter import depends_on
+from ...compiler.frontend.leaves import argument_names, leaf_type, path_names, weak_type
+from ...compiler.frontend.program import ArrayOutput, Static
 from ...compiler.ir import ArrayType, Graph
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import PYTHON_NUMBERS, as_value, is_traced
 from ...compiler.value_ops import convert
-from ...passes.transforms.jvp import jvp
-from ...passes.transforms.linearize import linearize
 from ...passes.transforms.safe_where import safe_where
-from ...passes.transforms.vjp import vjp
-from ..eager.by_reference import is_by_reference
-from ..eager.run import as_argument, inputs_of, is_array, overwrite, run, transformed, zeros
+from ..eager.run import run, transformed, zeros
 from ..trees import check_same_structure, flatten, show
 from .argnums import Chosen
-from .masked_nan import warn_of_masked_nan
 
 
-class DifferentiatedCall:
-    """One call under a differentiating transform: its program, its primals, and the result to differentiate.
+class DifferentiatedCall(ABC):
+    """One call: its primals, the result to differentiate, and the graphs of its derivatives.
 
-    The values of the arguments are known while tracing, so Python control flow on them works. The function gets
-    copies: its writes to arguments stay inside, but writes to closed-over arrays do not, and neither do draws from a
-    random generator among the arguments.
+    The values of the arguments are known while the function runs, so Python control flow on them works. The function
+    gets copies: its writes to arguments stay inside, but writes to closed-over arrays do not, and neither do draws from
+    a random generator among the arguments.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        chosen: Chosen,
-        has_aux: bool,
-        safe_where: bool = False,
-    ) -> None:
-        self.where = chosen.where
+    primal_types: list[ArrayType]
+    """The types of the differentiated leaves, in order."""
+    inputs: list[Any]
+    """The arrays with which `run_forward` calls a graph."""
+    out_tree: Any
+    """The structure of the result without aux."""
+    out_leaves: Sequence[ArrayOutput | Static]
+
+    def __init__(self, chosen: Chosen, arguments: Any, has_aux: bool, safe_where: bool) -> None:
+        """`arguments` is the structure of the arguments."""
+        self._argnums, self._function = (
+            chosen.argnums,
+            chosen.function,
+        )  # without the arguments, which need memory
+        self._arguments = arguments
+        self._is_chosen = chosen.leaves(arguments)
         self.has_aux = has_aux
         self.safe_where = safe_where
         """The derivative must not be NaN because of a branch that a `where` does not choose."""
-        self.primal_types: list[ArrayType] = []
-        """The types of the differentiated leaves, in order."""
-        self.primal_paths: list[str] = []
-        self.wrt: list[bool] = []
-        """Which inputs of the graph these are."""
-        leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
-        entering: list[Argument | Static] = []
-        traced: list[Any] = []
-        for leaf, path, is_chosen in zip(leaves, argument_names(tree), chosen.leaves(tree), strict=True):
-            if is_chosen:
-                chosen.check(leaf, path)
-                self.primal_types.append(leaf_type(leaf, path))
-                self.primal_paths.append(path)
-            if is_chosen or is_array(leaf):
-                entering.append(as_argument(leaf, path, known=True, shared=False))
-                traced.append(leaf)
-                self.wrt.append(is_chosen)
-            else:
-                entering.append(Static(leaf))
-        self._given = len(traced)
-        self.program = trace(function, tree, entering)
-        self.graph = self.program.graph
-        self.inputs = inputs_of(self.program, traced)
-        self.wrt += [False] * len(self.program.captured)
-        self.out_tree = self._result_tree()
-        self.out_leaves = self.program.out_leaves[: self.out_tree.num_leaves]
-        self.out_paths = path_names(self.out_tree, "output")
 
-    def _result_tree(self) -> Any:
+    # ---- names -------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the function, for the graphs of its derivatives."""
+
+    @property
+    def where(self) -> str:
+        """The transform of the function, in messages."""
+        return self._argnums.named(self._function)
+
+    @property
+    def primal_paths(self) -> list[str]:
+        names = argument_names(self._arguments)
+        return [name for name, is_chosen in zip(names, self._is_chosen, strict=True) if is_chosen]
+
+    @property
+    def out_paths(self) -> list[str]:
+        return path_names(self.out_tree, "output")
+
+    # ---- outputs -----------------------------------------------------------------------------------------
+
+    def _without_aux(self, tree: Any) -> Any:
         """The structure of the result without aux."""
-        return self._checked_tree(self.program.out_tree)
-
-    def _checked_tree(self, tree: Any) -> Any:
         if not self.has_aux:
             return tree
         if tree.type is not tuple or tree.num_children != 2:
@@ -91,15 +87,9 @@ class DifferentiatedCall:
             )
         return tree.children()[0]
 
-    # ---- outputs -----------------------------------------------------------------------------------------
-
+    @abstractmethod
     def type_of(self, leaf: ArrayOutput) -> ArrayType:
-        return self.graph.outputs[leaf.index].type
-
-    def marked(self, leaves: Sequence[ArrayOutput]) -> list[bool]:
-        """Which outputs of the graph these leaves of the result are."""
-        chosen = {leaf.index for leaf in leaves}
-        return [i in chosen for i in range(len(self.graph.outputs))]
+        """The type of a leaf of the result."""
 
     def floating(self) -> list[ArrayOutput]:
         """The outputs that have tangents. Other numbers and arrays have zeros; other objects are an error."""
@@ -150,50 +140,45 @@ class DifferentiatedCall:
 
     def check_dependence(self, leaves: Sequence[ArrayOutput]) -> None:
         """Every output must depend on the primals."""
-        reached = depends_on(self.graph, self.wrt)
-        self._check_that_all_depend(
-            {leaf.index for leaf in leaves if self.graph.outputs[leaf.index] in reached}
-        )
-
-    def _check_that_all_depend(self, depending: set[int]) -> None:
+        depending = self._depending(leaves)
         for leaf, path in zip(self.out_leaves, self.out_paths, strict=True):
             if isinstance(leaf, Static) or leaf.index not in depending:
                 raise NotDifferentiableError(
                     f"{self.where}: {path} does not depend on the primals (strict=True)"
                 )
 
+    @abstractmethod
+    def _depending(self, leaves: Sequence[ArrayOutput]) -> set[int]:
+        """The indices of those of the leaves that depend on the primals."""
+
     # ---- derivatives ------------------------------------------------------------------------------------
 
+    @abstractmethod
     def jvp(self, leaves: Sequence[ArrayOutput]) -> Graph:
-        """The graph that pushes tangents forward; see `passes.transforms.jvp`."""
-        pushed = transformed(partial(jvp, wrt=self.wrt, of=self.marked(leaves)), self.graph)
-        return self._masked(pushed, len(self.graph.inputs)) if self.safe_where else pushed
+        """The graph from `inputs` and tangents to the outputs and their tangents."""
 
+    @abstractmethod
     def linearize(self, leaves: Sequence[ArrayOutput]) -> tuple[Graph, Graph]:
-        """The graphs that compute the residuals, and the derivative; see `passes.transforms.linearize`."""
-        forward, linear = transformed(partial(linearize, wrt=self.wrt, of=self.marked(leaves)), self.graph)
-        known = len(linear.inputs) - sum(self.wrt)
-        return forward, self._masked(linear, known) if self.safe_where else linear
+        """The graphs that compute the outputs and the residuals, and the derivative."""
 
+    @abstractmethod
     def vjp(self, leaves: Sequence[ArrayOutput], *, safe: bool = False) -> tuple[Graph, Graph]:
-        """The graphs that compute the residuals, and the backward pass; see `passes.transforms.vjp`.
+        """The graphs that compute the outputs and the residuals, and the backward pass.
 
         `safe` is ``safe_where=True``.
         """
-        safe = safe or self.safe_where
-        return transformed(partial(vjp, wrt=self.wrt, of=self.marked(leaves), safe=safe), self.graph)
 
-    def _masked(self, graph: Graph, known: int) -> Graph:
-        marks = [place >= known for place in range(len(graph.inputs))]
-        return transformed(partial(safe_where, linear=marks), graph)
-
+    @abstractmethod
     def warn_of_masked_nan(self, found: Iterable[Any], again: Callable[[], Sequence[Any]]) -> None:
         """Warn of a NaN in a derivative that ``safe_where=True``, as computed by `again`, would not have.
 
         In reverse mode: in forward mode, a branch that is not chosen does not reach the result, whatever it is.
         """
-        if not self.safe_where:
-            warn_of_masked_nan(self.where, self.graph, found, again)
+
+    def _masked(self, graph: Graph, known: int) -> Graph:
+        """A graph that is linear in its inputs after the first `known`, with ``safe_where=True``."""
+        marks = [place >= known for place in range(len(graph.inputs))]
+        return transformed(partial(safe_where, linear=marks), graph)
 
     # ---- running -----------------------------------------------------------------------------------------
 
@@ -201,23 +186,17 @@ class DifferentiatedCall:
         """``(outputs, residuals)`` of a graph that computes the function and more."""
         return self.split(run(forward, self.inputs))
 
+    @abstractmethod
     def split(self, results: list[Any]) -> tuple[list[Any], list[Any]]:
         """The outputs of the function and the others; captured arrays are updated."""
-        count = len(self.graph.outputs)
-        outputs, rest = results[:count], results[count:]
-        for index, output in self.program.mutated:
-            if index >= self._given:
-                overwrite(self.inputs[index], outputs[output])
-        return outputs, rest
 
+    @abstractmethod
     def forget_arrays(self) -> None:
         """Release the inputs: later calls need the residuals and no other array."""
-        del self.inputs, self.program
 
+    @abstractmethod
     def value(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
         """``(result, aux)``; aux is None unless asked for."""
-        result = self.program.result(outputs)
-        return result if self.has_aux else (result, None)
 
     # ---- tangents ----------------------------------------------------------------------------------------
 

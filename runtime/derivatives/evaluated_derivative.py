@@ -1,6 +1,6 @@
 """`EvaluatedDerivative`: one call of a function outside of any trace, computed operation by operation.
 
-It answers like a `DifferentiatedCall`, but its function has run once, with numbers, when it is made.
+Its function has run once, with numbers, when it is made.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ import optree
 from ...compiler.callers.function_names import function_name
 from ...compiler.dtypes import Array, is_inexact
 from ...compiler.error_state import quiet_unless_strict
-from ...compiler.frontend.leaves import argument_names, flatten_arguments, leaf_type, path_names
+from ...compiler.frontend.leaves import argument_names, flatten_arguments, leaf_type
 from ...compiler.frontend.program import ArrayOutput, Static, as_returned
 from ...compiler.interpreter import is_idle
 from ...compiler.ir import ArrayType, Graph, Value
@@ -33,43 +33,9 @@ from ..evaluation.sweep import pulled
 from .argnums import Chosen
 from .differentiated_call import DifferentiatedCall
 from .masked_nan import warn_of_masked_nan
+from .traced_derivative import TracedDerivative
 
 _DIFFERENTIABLE: Final = frozenset(np.dtype(one).num for one in ("f4", "f8"))
-
-
-def differentiated(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    chosen: Chosen,
-    has_aux: bool,
-    safe_where: bool = False,
-    *,
-    keeps: bool = False,
-) -> DifferentiatedCall:
-    """One call under a differentiating transform: evaluated, or traced inside of a trace and for arrays on GPUs.
-
-    It `keeps` copies of arrays from outside if the derivative is computed later.
-    """
-    if is_idle() and not is_seen():
-        leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
-        if not any(map(_is_elsewhere, leaves)):
-            with suppress(MustTraceError):
-                return EvaluatedDerivative(function, leaves, tree, chosen, has_aux, safe_where, keeps=keeps)
-    return DifferentiatedCall(function, args, kwargs, chosen, has_aux, safe_where)
-
-
-def _is_elsewhere(leaf: Any) -> bool:
-    """Whether a leaf is an array that NumPy does not compute with, or one that records."""
-    if type(leaf) is np.ndarray:
-        return False
-    if is_traced(leaf) or isinstance(leaf, ForeignMemory):
-        return True
-    return isinstance(leaf, np.ndarray) and type(leaf) not in (np.ndarray, np.memmap)
-
-
-def _has_nan(x: Any) -> bool:
-    return bool(np.isnan(x).any())
 
 
 class EvaluatedDerivative(DifferentiatedCall):
@@ -87,15 +53,11 @@ class EvaluatedDerivative(DifferentiatedCall):
         keeps: bool,
     ) -> None:
         """`leaves` and `tree` are those of the arguments."""
-        self._argnums, self._function = chosen.argnums, function
-        self.has_aux = has_aux
-        self.safe_where = safe_where
-        self._tree = tree
-        self._is_chosen = chosen.leaves(tree)
+        super().__init__(chosen, tree, has_aux, safe_where)
         self.primal_types = self._checked(leaves, chosen)
         call = EvaluatedCall(function, tree, leaves, self._is_chosen, keeps=keeps)
         self.tree = call.out_tree
-        self.out_tree = self._checked_tree(self.tree)
+        self.out_tree = self._without_aux(self.tree)
         self.nodes = call.leaves
         self.results: list[Result] = []
         self.every_leaf = list(map(self._numbered, call.out_leaves))
@@ -112,20 +74,15 @@ class EvaluatedDerivative(DifferentiatedCall):
             is_plain = type(leaf) is np.ndarray and leaf.dtype.num in _DIFFERENTIABLE and leaf.dtype.isnative
             if is_chosen:
                 if not is_plain:
-                    chosen.check(leaf, argument_names(self._tree)[place])
+                    chosen.check(leaf, argument_names(self._arguments)[place])
                 types.append(ArrayType(leaf.dtype, leaf.shape) if is_plain else leaf_type(leaf, ""))
             elif not is_plain and is_array(leaf):
-                leaf_type(leaf, argument_names(self._tree)[place])
+                leaf_type(leaf, argument_names(self._arguments)[place])
         return types
 
     @property
-    def where(self) -> str:  # type: ignore[override]
-        return self._argnums.named(self._function)
-
-    @property
-    def graph(self) -> Graph:  # type: ignore[override]
-        """A graph that has only the name of the function: it has not been traced."""
-        return Graph(function_name(self._function), (), (), ())
+    def name(self) -> str:
+        return function_name(self._function)
 
     def _numbered(self, leaf: "Result | Static") -> "ArrayOutput | Static":
         if isinstance(leaf, Static):
@@ -133,23 +90,13 @@ class EvaluatedDerivative(DifferentiatedCall):
         self.results.append(leaf)
         return ArrayOutput(len(self.results) - 1, leaf.is_scalar, leaf.weak)
 
-    @property
-    def primal_paths(self) -> list[str]:  # type: ignore[override]
-        names = argument_names(self._tree)
-        return [name for name, is_chosen in zip(names, self._is_chosen, strict=True) if is_chosen]
-
-    @property
-    def out_paths(self) -> list[str]:  # type: ignore[override]
-        return path_names(self.out_tree, "output")
-
     # ---- outputs -----------------------------------------------------------------------------------------
 
     def type_of(self, leaf: ArrayOutput) -> ArrayType:
         return self.result_types[leaf.index]
 
-    def check_dependence(self, leaves: Sequence[ArrayOutput]) -> None:
-        depending = {leaf.index for leaf in leaves if self.out_nodes[leaf.index] is not None}
-        self._check_that_all_depend(depending)
+    def _depending(self, leaves: Sequence[ArrayOutput]) -> set[int]:
+        return {leaf.index for leaf in leaves if self.out_nodes[leaf.index] is not None}
 
     def values(self, *, keeps: bool) -> list[Any]:
         """The arrays of the result as separate memory; `keeps` if the derivative is computed later."""
@@ -189,7 +136,7 @@ class EvaluatedDerivative(DifferentiatedCall):
         return (self._masked(graph, len(arrays)) if self.safe_where else graph), arrays
 
     def jvp(self, leaves: Sequence[ArrayOutput]) -> Graph:
-        """The graph from `inputs`, which are what is known, and tangents, to the outputs and their tangents."""
+        """What is known becomes the `inputs`."""
         linear, residuals = self.linear(leaves)
         outputs = tuple(map(Value, self.result_types))
         self.inputs = [*residuals, *(one.array for one in self.results)]
@@ -197,12 +144,12 @@ class EvaluatedDerivative(DifferentiatedCall):
         return Graph(linear.name, (*known, *outputs, *tangents), linear.calls, (*outputs, *linear.outputs))
 
     def linearize(self, leaves: Sequence[ArrayOutput]) -> tuple[Graph, Graph]:
-        """A graph that only returns what is known, and the derivative."""
+        """The first graph only returns what is known."""
         linear, residuals = self.linear(leaves)
         return self._known(residuals), linear
 
     def vjp(self, leaves: Sequence[ArrayOutput], *, safe: bool = False) -> tuple[Graph, Graph]:
-        """A graph that only returns what is known, and the backward pass."""
+        """The first graph only returns what is known."""
         backward, residuals = self.backward(leaves, safe=safe)
         return self._known(residuals), backward
 
@@ -219,7 +166,7 @@ class EvaluatedDerivative(DifferentiatedCall):
         """A graph that returns the outputs and the residuals."""
         self.inputs = [*(one.array for one in self.results), *residuals]
         values = tuple(Value(ArrayType(x.dtype, x.shape)) for x in self.inputs)
-        return Graph(self.graph.name, values, (), values)
+        return Graph(self.name, values, (), values)
 
     def split(self, results: list[Any]) -> tuple[list[Any], list[Any]]:
         count = len(self.results)
@@ -245,3 +192,38 @@ class EvaluatedDerivative(DifferentiatedCall):
             floating = [leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput)]
             floating = [leaf for leaf in floating if is_inexact(self.type_of(leaf).dtype)]
             warn_of_masked_nan(self.where, self.linear(floating)[0], found, again)
+
+
+def _has_nan(x: Any) -> bool:
+    return bool(np.isnan(x).any())
+
+
+def differentiated(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    chosen: Chosen,
+    has_aux: bool,
+    safe_where: bool = False,
+    *,
+    keeps: bool = False,
+) -> TracedDerivative | EvaluatedDerivative:
+    """One call under a differentiating transform: evaluated, or traced inside of a trace and for arrays on GPUs.
+
+    It `keeps` copies of arrays from outside if the derivative is computed later.
+    """
+    if is_idle() and not is_seen():
+        leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
+        if not any(map(_is_elsewhere, leaves)):
+            with suppress(MustTraceError):
+                return EvaluatedDerivative(function, leaves, tree, chosen, has_aux, safe_where, keeps=keeps)
+    return TracedDerivative(function, args, kwargs, chosen, has_aux, safe_where)
+
+
+def _is_elsewhere(leaf: Any) -> bool:
+    """Whether a leaf is an array that NumPy does not compute with, or one that records."""
+    if type(leaf) is np.ndarray:
+        return False
+    if is_traced(leaf) or isinstance(leaf, ForeignMemory):
+        return True
+    return isinstance(leaf, np.ndarray) and type(leaf) not in (np.ndarray, np.memmap)

@@ -35,7 +35,7 @@ def rows(
     types = [call.type_of(leaf) for leaf in leaves]
 
     def pulled_through(backward: Graph) -> Blocks:
-        units = _Units(call.where, f"{call.graph.name}_rows", backward, residuals, chunks, named)
+        units = _Units(call.where, f"{call.name}_rows", backward, residuals, chunks, named)
         blocks: Blocks = []
         for row, type in enumerate(types):
             pulled = units.through(types, row, [0] * len(call.primal_types))
@@ -64,7 +64,7 @@ def columns(
     outputs, residuals = call.run_forward(forward)
     out_types = [call.type_of(leaf) for leaf in leaves]
     in_types = call.primal_types
-    units = _Units(call.where, f"{call.graph.name}_columns", linear, residuals, chunks, named)
+    units = _Units(call.where, f"{call.name}_columns", linear, residuals, chunks, named)
     blocks: Blocks = []
     for column, type in enumerate(in_types):
         pushed = units.through(in_types, column, [t.ndim for t in out_types])

@@ -15,12 +15,12 @@ from ..eager.run import like_function
 from ..tracebacks import with_users_frames
 from .argnums import Argnums
 from .coloured_derivatives import Sparsity
-from .differentiated_call import DifferentiatedCall
 from .evaluated_derivative import differentiated
 from .grad import Names, Numbers
 from .jacobian_blocks import BlocksOf, columns, rows, shorter
 from .jacobian_options import JacobianOptions, jacobian_options
 from .sparse_jacobians import require_sparse_option, sparse_blocks, sparse_hessian
+from .traced_derivative import TracedDerivative
 
 MODES: dict[str, BlocksOf] = {"auto": shorter, "forward": columns, "reverse": rows}
 
@@ -197,7 +197,7 @@ def _jacobian(
     @like_function(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.choose(func, args, kwargs)
-        made = differentiated if blocks_of in MODES.values() else DifferentiatedCall
+        made = differentiated if blocks_of in MODES.values() else TracedDerivative
         call = made(options.guarding(func), args, kwargs, chosen, has_aux, safe_where)
         leaves = call.differentiable()
         call.check_complex(leaves, holomorphic=holomorphic)

@@ -23,6 +23,7 @@ from ..trees import check_same_structure, spread, structure
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall, fitting
 from .evaluated_derivative import EvaluatedDerivative, differentiated
+from .traced_derivative import TracedDerivative
 
 
 @with_users_frames
@@ -272,7 +273,7 @@ def _call(
     safe_where: bool,
     *,
     keeps: bool = False,
-) -> DifferentiatedCall:
+) -> TracedDerivative | EvaluatedDerivative:
     """A call in which every positional argument is differentiated."""
     require_function(transform, func)
     if not primals:

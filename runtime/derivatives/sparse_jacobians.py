@@ -16,9 +16,9 @@ from ..eager.run import like_function
 from ..tracebacks import with_users_frames
 from .argnums import Argnums, Chosen
 from .coloured_derivatives import SparseCall, Sparsity, count_of, require_scipy
-from .differentiated_call import DifferentiatedCall
 from .grad import Names, Numbers, grad
 from .jacobian_options import JacobianOptions, jacobian_options
+from .traced_derivative import TracedDerivative
 
 Matrix: TypeAlias = Any
 """A `scipy.sparse.csr_array`."""
@@ -52,7 +52,7 @@ def sparsity(
     @like_function(func)
     def pattern(*args: Any, **kwargs: Any) -> Sparsity:
         chosen = choice.choose(func, args, kwargs)
-        call = DifferentiatedCall(options.guarding(func), args, kwargs, chosen, has_aux=False)
+        call = TracedDerivative(options.guarding(func), args, kwargs, chosen, has_aux=False)
         _require_arrays(call)
         return SparseCall(call, call.differentiable(), options.chunks).sparsity
 
@@ -65,7 +65,7 @@ def require_sparse_option(where: str, sparse: Any) -> None:
         raise TransformTypeError(f"{where}: sparse must be a bool or a Sparsity, not {type(sparse).__name__}")
 
 
-def _require_arrays(call: DifferentiatedCall) -> None:
+def _require_arrays(call: TracedDerivative) -> None:
     require_scipy(call.where)
     if current_trace() is not None or any(map(is_traced, call.inputs)):
         raise TransformTypeError(
@@ -78,7 +78,7 @@ Blocks: TypeAlias = list[list[Matrix]]
 
 
 def sparse_blocks(
-    call: DifferentiatedCall,
+    call: TracedDerivative,
     leaves: list[ArrayOutput],
     chunks: Chunking,
     *,
@@ -144,13 +144,11 @@ def gradient_call(
     options: JacobianOptions,
     *,
     safe_where: bool = False,
-) -> tuple[DifferentiatedCall, list[ArrayOutput]]:
+) -> tuple[TracedDerivative, list[ArrayOutput]]:
     """The gradient of a function of one number as a call to differentiate; its leaves are in the arguments' order."""
     names = tuple(name for name in kwargs if name in chosen.argnums.names)
     gradient = grad(func, tuple(sorted(chosen.positions)), has_aux, argnames=names, safe_where=safe_where)
-    call = DifferentiatedCall(
-        options.guarding(gradient), args, kwargs, chosen, has_aux, safe_where=safe_where
-    )
+    call = TracedDerivative(options.guarding(gradient), args, kwargs, chosen, has_aux, safe_where=safe_where)
     leaves = call.differentiable()
     call.check_complex(leaves, holomorphic=False)
     return call, leaves
