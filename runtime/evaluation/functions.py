@@ -138,7 +138,7 @@ def _evaluated(
             read.key.append(x._array.strides)
             layouts = (x.layout,)
     elif _is_shared(out, read.arrays):
-        return _slowly(function, args, options), None
+        return _by_surface(function, args, options), None
     elif not any(nodes):
         return made(home, out, kind_of(out), None), None
     wrt = tuple([node is not None for node in nodes])
