@@ -89,7 +89,11 @@ _locations: dict[tuple[str, int], Location] = {}
 
 
 def location_at(file: str, line: int) -> Location:
-    """A line of a file with its text. The file is read once."""
+    """A line of a file with its text. The file is read once.
+
+    Python knows no line of some instructions, between which a signal may arrive: their line, None, is 0 here.
+    """
+    line = line or 0
     found = _locations.get((file, line))
     code = linecache.getline(file, line).strip()
     if found is None or found.code != code:

@@ -53,7 +53,7 @@ def damaged_numpy_entries(random: Random, count: int) -> Iterator[str]:
 
 
 def test_entries_of_the_cache_for_numpy_are_damaged(place: Place) -> None:
-    found = place.run(damaged_numpy_entries, 40)
+    found = place.run(damaged_numpy_entries, 20)
     assert all(": right numbers" in name for name in found)
     assert "program.py: right numbers, CacheWarning" in found
 
@@ -67,7 +67,7 @@ def damaged_c_entries(random: Random, count: int) -> Iterator[str]:
 
 
 def test_entries_of_the_cache_for_c_are_damaged(place: Place) -> None:
-    assert all(": right numbers" in name for name in place.run(damaged_c_entries, 12))
+    assert all(": right numbers" in name for name in place.run(damaged_c_entries, 6))
 
 
 def damaged_guards(random: Random, count: int) -> Iterator[str]:
@@ -83,7 +83,7 @@ def damaged_guards(random: Random, count: int) -> Iterator[str]:
 
 
 def test_guards_of_programs_for_named_sizes_are_damaged(place: Place) -> None:
-    for found in place.run(damaged_guards, 12):
+    for found in place.run(damaged_guards, 6):
         assert found.count(RIGHT) == 2
 
 
@@ -99,7 +99,7 @@ def damaged_bundles(random: Random, count: int) -> Iterator[str]:
 
 
 def test_bundles_are_damaged(place: Place) -> None:
-    assert set(place.run(damaged_bundles, 300)) <= {"ArtifactError", RIGHT}
+    assert set(place.run(damaged_bundles, 100)) <= {"ArtifactError", RIGHT}
 
 
 def cut_texts(random: Random, count: int) -> Iterator[str]:
@@ -126,5 +126,5 @@ def cut_texts(random: Random, count: int) -> Iterator[str]:
 
 
 def test_texts_of_graphs_and_lock_files_are_damaged(place: Place) -> None:
-    found = place.run(cut_texts, 150)
+    found = place.run(cut_texts, 60)
     assert {name.partition(":")[0] for name in found} == {"graph", "lock file"}

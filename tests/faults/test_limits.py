@@ -64,7 +64,7 @@ def little_memory(random: Random, count: int) -> Iterator[str]:
 
 def test_memory_runs_out(place: Place) -> None:
     allowed = {RIGHT, f"{RIGHT}, CompilerWarning", f"{RIGHT}, CacheWarning", "CompilerError", "MemoryError"}
-    assert set(place.run(little_memory, 20)) <= allowed
+    assert set(place.run(little_memory, 8)) <= allowed
 
 
 def small_files(random: Random, count: int) -> Iterator[str]:
@@ -76,7 +76,7 @@ def small_files(random: Random, count: int) -> Iterator[str]:
 
 
 def test_files_may_not_grow(place: Place) -> None:
-    assert all(found.startswith(RIGHT) or found == "CompilerError" for found in place.run(small_files, 16))
+    assert all(found.startswith(RIGHT) or found == "CompilerError" for found in place.run(small_files, 8))
 
 
 @contextmanager
@@ -105,25 +105,25 @@ def first_calls(random: Random, count: int) -> Iterator[str]:
 
 def test_the_disk_of_the_cache_is_full(place: Place) -> None:
     with mounted(place.root / "cache", "size=8k"):
-        found = place.run(first_calls, 6)
+        found = place.run(first_calls, 3)
     assert all(f": {RIGHT}" in name for name in found)
 
 
 def test_the_disk_of_temporary_files_is_full(place: Place) -> None:
     with mounted(place.root / "temporary", "size=8k"):
-        found = place.run(first_calls, 6)
+        found = place.run(first_calls, 3)
     assert all(f": {RIGHT}" in name or name == "c: CompilerError" for name in found)
 
 
 def test_the_disk_of_temporary_files_lets_nobody_run_code(place: Place) -> None:
     with mounted(place.root / "temporary", "size=64m,noexec"):
-        found = place.run(first_calls, 6, TRACEMILL_CACHE="0")
+        found = place.run(first_calls, 3, TRACEMILL_CACHE="0")
     assert all(f": {RIGHT}" in name for name in found)
 
 
 def test_the_disk_of_the_cache_lets_nobody_run_code(place: Place) -> None:
     with mounted(place.root / "cache", "size=64m,noexec"):
-        found = place.run(first_calls, 6)
+        found = place.run(first_calls, 3)
     assert all(f": {RIGHT}" in name for name in found)
 
 
@@ -148,7 +148,7 @@ def test_an_export_fills_the_disk(place: Place) -> None:
     full = place.folder("temporary") / "full"
     try:
         with mounted(full, "size=12k"):
-            found = place.run_without_checking(exports_to_a_full_disk, 5)
+            found = place.run_without_checking(exports_to_a_full_disk, 3)
     finally:
         full.rmdir()
     assert {name.partition(": ")[0] for name in found} == {"bundle", "python", "c"}
@@ -206,7 +206,7 @@ def tm_cache_is_whole() -> bool:
 
 
 def test_the_clock_is_set_back(place: Place) -> None:
-    assert set(place.run(clocks_set_back, 6)) == {RIGHT}
+    assert set(place.run(clocks_set_back, 3)) == {RIGHT}
 
 
 def few_descriptors(random: Random, count: int) -> Iterator[str]:
@@ -219,7 +219,7 @@ def few_descriptors(random: Random, count: int) -> Iterator[str]:
 
 def test_descriptors_run_out(place: Place) -> None:
     allowed = {"CompilerError", "OSError", "ImportError"}
-    assert all(found.startswith(RIGHT) or found in allowed for found in place.run(few_descriptors, 16))
+    assert all(found.startswith(RIGHT) or found in allowed for found in place.run(few_descriptors, 8))
 
 
 def damaged_facts(random: Random, count: int) -> Iterator[str]:
@@ -244,7 +244,7 @@ def damaged_facts(random: Random, count: int) -> Iterator[str]:
 
 
 def test_facts_about_the_machine_are_damaged(place: Place) -> None:
-    assert set(place.run(damaged_facts, 10)) == {RIGHT}
+    assert set(place.run(damaged_facts, 6)) == {RIGHT}
 
 
 def test_the_disk_of_the_cache_is_read_only(place: Place) -> None:

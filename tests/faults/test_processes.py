@@ -41,7 +41,7 @@ def forks(random: Random, count: int) -> Iterator[str]:
 
 
 def test_processes_fork(place: Place) -> None:
-    assert all(name.partition(": ")[2].replace(f"{RIGHT} and ", "") == RIGHT for name in place.run(forks, 6))
+    assert all(name.partition(": ")[2].replace(f"{RIGHT} and ", "") == RIGHT for name in place.run(forks, 3))
 
 
 def many_processes(random: Random, count: int) -> Iterator[str]:
@@ -61,7 +61,7 @@ def many_processes(random: Random, count: int) -> Iterator[str]:
 
 
 def test_processes_compile_at_once(place: Place) -> None:
-    assert set(place.run(many_processes, 3)) == {RIGHT}
+    assert set(place.run(many_processes, 2)) == {RIGHT}
 
 
 def spawned_work(number: int) -> str:
@@ -74,7 +74,7 @@ def spawned(random: Random, count: int) -> Iterator[str]:
 
 
 def test_processes_are_spawned(place: Place) -> None:
-    assert set(place.run(spawned, 6)) == {RIGHT}
+    assert set(place.run(spawned, 4)) == {RIGHT}
 
 
 def workers_of_a_pool(random: Random, count: int) -> Iterator[str]:
@@ -87,7 +87,7 @@ def workers_of_a_pool(random: Random, count: int) -> Iterator[str]:
 
 
 def test_workers_of_a_pool_are_forked(place: Place) -> None:
-    assert set(place.run(workers_of_a_pool, 3)) == {RIGHT}
+    assert set(place.run(workers_of_a_pool, 2)) == {RIGHT}
 
 
 def threads(random: Random, count: int) -> Iterator[str]:
@@ -118,7 +118,7 @@ def threads(random: Random, count: int) -> Iterator[str]:
 
 
 def test_threads_compile_and_call_at_once(place: Place) -> None:
-    assert set(place.run(threads, 2)) == {RIGHT}
+    assert set(place.run(threads, 1)) == {RIGHT}
 
 
 def hard_ends(random: Random, count: int) -> Iterator[str]:
@@ -130,7 +130,7 @@ def hard_ends(random: Random, count: int) -> Iterator[str]:
 
 
 def test_children_end_without_cleaning_up(place: Place) -> None:
-    assert set(place.run(hard_ends, 4)) == {RIGHT}
+    assert set(place.run(hard_ends, 2)) == {RIGHT}
 
 
 def forks_beside_a_thread(random: Random, count: int) -> Iterator[str]:
@@ -166,4 +166,4 @@ def forks_beside_a_thread(random: Random, count: int) -> Iterator[str]:
 
 
 def test_a_process_forks_while_a_thread_compiles(place: Place) -> None:
-    assert set(place.run(forks_beside_a_thread, 20)) == {RIGHT}
+    assert set(place.run(forks_beside_a_thread, 10)) == {RIGHT}

@@ -67,7 +67,7 @@ def stopped_first_calls(random: Random, count: int) -> Iterator[str]:
 
 
 def test_a_handler_raises_during_a_first_call(place: Place) -> None:
-    found = place.run(stopped_first_calls, 60)
+    found = place.run(stopped_first_calls, 30)
     assert all(name.endswith(RIGHT) for name in found)
     assert any(name.startswith("stopped") for name in found)
 
@@ -90,7 +90,7 @@ def handled_first_calls(random: Random, count: int) -> Iterator[str]:
 
 
 def test_a_handler_compiles_during_a_first_call(place: Place) -> None:
-    assert set(place.run(handled_first_calls, 30)) == {f"{RIGHT}, inside and outside"}
+    assert set(place.run(handled_first_calls, 12)) == {f"{RIGHT}, inside and outside"}
 
 
 def endless_loops(random: Random, count: int) -> Iterator[str]:
@@ -108,7 +108,7 @@ def endless_loops(random: Random, count: int) -> Iterator[str]:
 
 
 def test_ctrl_c_stops_a_loop_in_c(place: Place) -> None:
-    assert place.run(endless_loops, 6) == {f"stopped, then {RIGHT}": 6 * place.more}
+    assert place.run(endless_loops, 3) == {f"stopped, then {RIGHT}": 3 * place.more}
 
 
 def ended_processes(random: Random, count: int) -> Iterator[str]:
@@ -143,4 +143,4 @@ def ended_processes(random: Random, count: int) -> Iterator[str]:
 
 
 def test_a_process_that_compiles_is_ended(place: Place) -> None:
-    assert all(found.endswith(RIGHT) for found in place.run(ended_processes, 4))
+    assert all(found.endswith(RIGHT) for found in place.run(ended_processes, 2))

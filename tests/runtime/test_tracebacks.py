@@ -156,3 +156,16 @@ def test_bugs_of_tracemill_show_all_frames(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(errors.InternalError) as caught:
         compiled(X)
     assert any(map(is_own, files_of(caught.value)))
+
+
+def test_an_error_at_an_instruction_without_a_line_stays_what_it_is() -> None:
+    """As one that the handler of a signal raises between two lines."""
+
+    def interrupted(x: Any) -> Any:
+        raise KeyError("between lines")
+
+    no_lines = b"\xff" * len(interrupted.__code__.co_code)
+    interrupted.__code__ = interrupted.__code__.replace(co_linetable=no_lines)
+    with pytest.raises(KeyError, match="between lines") as caught:
+        tm.vmap(lambda x: interrupted(x) + 1)(X)
+    assert [frame.f_code.co_name for frame, _ in traceback.walk_tb(caught.tb)][-1] == "interrupted"
