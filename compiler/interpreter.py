@@ -14,6 +14,7 @@ from .error_state import quiet_unless_strict, under
 from .errors import (
     ArgumentTypeError,
     OutOfBoundsError,
+    PositionError,
     TracemillError,
     TransformArgumentError,
     TransformTypeError,
@@ -145,7 +146,8 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
         raise
     except Exception as error:
         if call.op == "check_index":
-            raise OutOfBoundsError(text_of(error), call.location) from None
+            kind = PositionError if call.params.get("function") else OutOfBoundsError
+            raise kind(text_of(error), call.location) from None
         if call.op == "raise_if":
             told = told_at_first(inputs[0], inputs[1:])
             raise error_at(text_of(error), call.location, told) from None

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.errors import OutOfBoundsError
+from ...compiler.errors import OutOfBoundsError, PositionError
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.users_errors import arrays_of_bits, error_at
 from ...passes.lowering.collect_checks import NOTHING, Site
@@ -43,7 +43,7 @@ def _error(sites: Sequence[Site], found: Any) -> Exception:
         ]
         return error_at(site.error, site.location, arrays_of_bits(site.error, [found[i] for i in parts]))
     where = f"{site.function}: " if site.function else ""
-    return OutOfBoundsError(
+    return (PositionError if site.function else OutOfBoundsError)(
         f"{where}index {found[place]} is out of bounds for axis {site.axis} with size {sizes[place]}",
         site.location,
     )

@@ -345,3 +345,18 @@ def test_one_program_gives_the_medians_of_all_lengths() -> None:
         wanted = (np.median(chosen), np.quantile(chosen, 0.3)) if len(chosen) else (np.nan, np.nan)
         np.testing.assert_allclose(middle(x), wanted, rtol=1e-15)
     assert len(middle.signatures()) == 2, "one for each length of x"
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize(
+    ("edited", "places", "wrong"),
+    [
+        (lambda x, at: np.delete(x, at, axis=1), [0, 5], 5),
+        (lambda x, at: np.delete(x, at, axis=1), [-5], -5),
+        (lambda x, at: np.insert(x, at, 7.0, axis=1), [0, 6, 9], 9),
+    ],
+)
+def test_places_out_of_range_are_named(edited: Any, places: list[int], wrong: int, dynamic: Any) -> None:
+    compiled = tm.compile(edited, dynamic=dynamic)
+    with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for axis 1 with size 4"):
+        compiled(np.ones((3, 4)), np.array(places))

@@ -2,11 +2,14 @@
 
 from typing import Any
 
-from ...builder import bind, bind_all
+import numpy as np
+
+from ...builder import bind
 from ...dtypes import BOOL, INT64
 from ...errors import IndexTypeError, ShapeError
 from ...ir import Value
 from ...symbolic_size import is_known, max_expr
+from ...tracing.traced_array import as_value, wrap
 from ...value_ops import (
     add,
     argsort,
@@ -23,6 +26,7 @@ from ...value_ops import (
     subtract,
     where,
 )
+from ..ufuncs.value_checks import refuse_values
 from .selected_positions import positions_of_nonzero, rows_at
 
 
@@ -33,7 +37,7 @@ def deleted(x: Value, at: Value, axis: int) -> Value:
         if at.ndim != 1 or not at.shape[0] == length:
             raise ShapeError(f"delete: a mask must have the shape ({length},) of the axis, not {at.shape}")
         return rows_at(x, positions_of_nonzero(elementwise("logical_not", at)), axis)
-    places = _in_range(at, length, length - 1, "delete")
+    places = _in_range(at, length, length - 1, axis, "delete")
     if is_known(length == 0):
         return x
     if not at.ndim or is_known(at.type.size == 1):
@@ -49,7 +53,7 @@ def deleted(x: Value, at: Value, axis: int) -> Value:
 def inserted(x: Value, at: Value, new: Value, axis: int) -> Value:
     """`x` with the entries of `new` before computed places along an axis, or all of them before the only place."""
     length, count = x.shape[axis], new.shape[axis]
-    places = _in_range(at, length, length, "insert")
+    places = _in_range(at, length, length, axis, "insert")
     place = iota(length + count, INT64)
     if not at.ndim or is_known(at.shape[0] == 1):
         first = reshape(places, ())
@@ -73,12 +77,15 @@ def places_of(at: Value, function: str) -> Value:
     return positions_of_nonzero(at) if at.dtype == BOOL else at
 
 
-def _in_range(at: Value, length: Any, last: Any, function: str) -> Value:
+def _in_range(at: Value, length: Any, last: Any, axis: int, function: str) -> Value:
     """Places counted from the front; the program raises `IndexError` where one is beyond the last."""
     if at.dtype.kind not in "iu":
         raise IndexTypeError(f"{function}: places must be integers or booleans, not {at.type}")
     at = convert(at, INT64)
     outside = logical_or(less(at, -length), greater(at, last))
-    bind_all("raise_if", outside, error=f"IndexError('{function}: an index is out of bounds')")
+    none = np.iinfo(np.int64).min
+    wrong = np.max(wrap(where(outside, at, none)), initial=none)
+    message = f"{function}: index {{}} is out of bounds for axis {axis} with size {{}}"
+    refuse_values(wrong != none, message, IndexError, told=[wrong, wrap(as_value(length))])
     at = where(less(at, 0), add(at, length), at)
     return elementwise("clip", at, 0, max_expr(last, 0))

@@ -15,7 +15,7 @@ from ...errors import (
     ArgumentTypeError,
     ArgumentValueError,
     DTypeError,
-    OutOfBoundsError,
+    PositionError,
     ReadOnlyError,
     ShapeError,
 )
@@ -206,7 +206,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Traced
     which = as_positions(a)
     known = require_trace().concrete(which)
     if mode == "raise" and known is not None and ((known < 0) | (known >= len(options))).any():
-        raise ArgumentValueError("invalid entry in choice array")
+        raise PositionError(f"choose: an index is out of bounds for {len(options)} entries")
     if mode == "raise" and known is None:
         check_index(which, len(options), 0, "choose")
     which = in_mode(which, len(options), "clip" if mode == "raise" else mode)
@@ -380,4 +380,4 @@ def _check_positions(places: Value, length: int, axis: int, function: str) -> No
     if known is None:
         check_index(places, length, axis, function)
     elif known.size and (int(known.min()) < 0 or int(known.max()) >= length):
-        raise OutOfBoundsError(f"{function}: an index is out of bounds for {length} entries")
+        raise PositionError(f"{function}: an index is out of bounds for {length} entries")

@@ -149,6 +149,7 @@ def test_an_index_out_of_bounds_raises_with_index_size_axis_and_line(
         with pytest.raises(IndexError) as raised:
             checked(TABLE, np.array([0, wrong, 1]))
         assert isinstance(raised.value, OutOfBoundsError)
+        assert isinstance(raised.value, ValueError) == (function in WITHOUT_NEGATIVE)  # as in NumPy
         assert f"index {wrong} is out of bounds for axis {axis} with size {size}" in str(raised.value)
         first = function.__code__.co_firstlineno
         line = int(re.search(r"test_check_bounds\.py:(\d+)", str(raised.value))[1])  # type: ignore[index]
