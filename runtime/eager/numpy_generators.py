@@ -3,7 +3,7 @@
 import pickle
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from types import FunctionType, ModuleType
@@ -38,36 +38,40 @@ def refusing_draws(
     It may be among the arguments, `tree` filled with `entering`, or an attribute of a method's object, or named by
     the function or one that it calls. With `clocks`, raises `ClockError` if it has read the time.
 
-    A function that `is_block` runs statements of a function that is being traced. If that one is refused the same, it
-    checks them: searching again in each of its branches would take longer than tracing.
+    A function that `is_block` runs statements of a function that is being traced. What that one is refused, it checks
+    itself: searching again in each of its branches would take longer than tracing.
     """
+    checked = _refused.get() if is_block else frozenset()
     refused = _refused.get() | {"draws", *(["clocks"] if clocks else [])}
-    if is_block and refused == _refused.get():
+    if refused == checked:
         yield
         return
+    given = [leaf.value for leaf in entering if isinstance(leaf, Static)]
     outer = _refused.set(refused)
     try:
-        with _refusing(function, tree, entering, clocks=clocks):
+        with (
+            nullcontext() if "draws" in checked else _comparing_states(function, tree, entering, given),
+            refusing_impure_calls(function, given, clocks=clocks),
+        ):
             yield
     finally:
         _refused.reset(outer)
 
 
 @contextmanager
-def _refusing(
-    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static], *, clocks: bool
+def _comparing_states(
+    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static], given: Sequence[Any]
 ) -> Generator[None]:
+    """Raises `RandomStateError` if the state of a generator that the function reaches has changed."""
     is_loaded = (
         "numpy.random" in sys.modules
     )  # otherwise there is no generator, and this is not the time to load them
     reached = [*_generators(function, set()), *_given(function, tree, entering)] if is_loaded else []
-    given = [leaf.value for leaf in entering if isinstance(leaf, Static)]
     others = {id(one): one for one in reached_objects([function, *given]) if _keeps_state(one)}
     named = {id(found) for _, found in reached}
     reached += [("", one) for key, one in others.items() if key not in named]
     before = [(name, found, _state(found)) for name, found in reached]
-    with refusing_impure_calls(function, given, clocks=clocks):
-        yield
+    yield
     if not is_loaded and "numpy.random" in sys.modules and np.random.get_state()[2] != _FRESH:  # type: ignore[index]
         before.append(("np.random", np.random.mtrand._rand, b""))
     for name, found, state in before:
