@@ -134,7 +134,7 @@ class Reach:
         self._met[id(x)] = x, found
         return found
 
-    def _of(self, x: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR0912, PLR0915 (a line for each kind)
+    def _of(self, x: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR0912 (a line for each kind)
         match x:
             case np.ndarray():
                 return self._array(x, path, depth)
@@ -156,12 +156,11 @@ class Reach:
                 if x.__name__.partition(".")[0] != _OURS and is_users(
                     getattr(x, "__file__", None) or "<frozen>"
                 ):
-                    self._slots(vars(x), vars(x), path, depth)
+                    self._slots(vars(x), _without_pythons(x), path, depth)
             case type():
                 if is_users_class(x):
                     self._note_code(x)
-                    attributes = {k: v for k, v in vars(x).items() if not k.startswith("__")}
-                    self._slots(x, attributes, path, depth)
+                    self._slots(x, _without_pythons(x), path, depth)
             case dict():
                 self._entries(x, path, depth)
             case set():
@@ -350,6 +349,11 @@ def is_users_class(kind: type) -> bool:
         return False
     functions = (one for one in vars(kind).values() if isinstance(one, FunctionType))
     return all(is_users(one.__code__.co_filename) for one in functions)
+
+
+def _without_pythons(x: Any) -> dict[str, Any]:
+    """The attributes of a module or a class, without those that Python sets."""
+    return {name: one for name, one in vars(x).items() if not name.startswith("__")}
 
 
 def _is_ours(x: Any) -> bool:

@@ -21,11 +21,11 @@ from ..control_flow.cond import record_switch
 from ..eager.nested_function import NestedFunction, Result
 from ..trees import structure
 from .alternatives import alternatives, distinct, index_of, mapped, require_operators
-from .effects import Watch, watching
 from .one_of import OneOf, is_one_of
 from .outcomes import RETURNED, UNSET, Outcome
 from .slots import CONTAINERS, Slot
 from .variables import Held, has_memory, held, joined
+from .watching import Watch, watching
 
 _NO_ARGUMENTS = structure(((), {}))
 _VALUE = "the returned value"

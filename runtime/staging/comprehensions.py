@@ -15,8 +15,8 @@ from ...compiler.errors import ConcretizationError
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
 from ..branching.branches import raise_where, value_of
-from ..branching.effects import watching
 from ..branching.python_numbers import is_unknown
+from ..branching.watching import watching
 from .entries import either
 from .orderings import chosen_key, is_better
 

@@ -20,10 +20,10 @@ from ...compiler.frontend.leaves import is_array_like
 from ...compiler.ops.control.control import METHODS
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import as_value, contains_traced, is_traced, wrap
-from ..branching.effects import is_watched, watch_stream
 from ..branching.python_numbers import as_python_number
 from ..branching.slots import Stream
 from ..branching.slots_outside import NoteAtReturn
+from ..branching.watching import is_watched, watch_stream
 from ..eager.generator_states import Draw, kind_of, numbers_of
 
 _MODULE: Final = "numpy.random"

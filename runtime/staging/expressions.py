@@ -14,10 +14,10 @@ from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import is_traced
 from ..branching.asked_lengths import answered
 from ..branching.branches import guarded, value_of
-from ..branching.effects import watching
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown
 from ..branching.variables import has_memory
+from ..branching.watching import watching
 from .comprehensions import Pairs, fold
 from .dictionaries import has_key, is_unknown_key
 from .operators import compared, truth, users_method

@@ -31,10 +31,10 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
 from ..branching.asked_lengths import answered, is_staged
 from ..branching.branches import branch_on
-from ..branching.effects import Watch, is_watched, watching
 from ..branching.one_of import entries_of, is_one_of, place_of
 from ..branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
 from ..branching.python_numbers import is_unknown
+from ..branching.watching import Watch, is_watched, watching
 from .comprehensions import is_kept
 from .expressions import and_, choose, compare, folded, not_, or_
 from .loops.iterations import NUMBER, ROWS, Iterations, StagedRange, Zipped, iterations_of, plainly

@@ -11,13 +11,13 @@ from ...compiler.numpy_surface.arrays.flat import FlatIterator
 from ...compiler.tracing.rows import rows_of
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import is_traced
-from ..branching.effects import watch_called, watching
+from ..branching.effects_of_code import has_no_effects
 from ..branching.variables import Held, has_memory, held, is_computed
+from ..branching.watching import watch_called, watching
 from ..control_flow.carry import Carry
 from ..control_flow.scan import run_loop, slices_of
 from ..eager.nested_function import NestedFunction
 from ..trees import structure
-from .effects_of_code import has_no_effects
 from .loops.growing_numbers import may_outgrow
 from .loops.iterations import Iterations, iterations_of
 from .loops.unrolling import RunsInPythonError, is_very_long, raise_own_fault

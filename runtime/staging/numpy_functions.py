@@ -29,7 +29,7 @@ from ...compiler.tracing.traced_array import (
     located,
     wrap,
 )
-from ..branching.effects import watch_called
+from ..branching.watching import watch_called
 from .on_behalf import call
 
 _WRITERS: Final = frozenset(

@@ -19,9 +19,9 @@ from ...compiler.frontend.rewriting import comparison
 from ...compiler.told_values import percent
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
-from ..branching.effects import watch_called
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown
+from ..branching.watching import watch_called
 
 _REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 _SEQUENCES: Final = (tuple, list)

@@ -25,9 +25,9 @@ from ...compiler.tracing.registry import CONSTRUCTORS
 from ...compiler.tracing.rows import stack_of
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import array_on, contains_size, contains_traced, is_traced, located
-from ..branching.effects import watch_called, watching
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_python_number, is_unknown, selected
+from ..branching.watching import watch_called, watching
 from ..eager.environment import reader
 from ..eager.impure_calls import is_impure
 from .comprehensions import known_tests

@@ -15,9 +15,9 @@ from ...compiler.symbolic_size import is_known
 from ...compiler.tracing.adoption import adopt, as_adopted
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import as_value, is_numpy_array, is_traced, located, wrap
-from ..branching.effects import is_watched
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown_integer
+from ..branching.watching import is_watched
 from ..eager.environment import variable
 from .dictionaries import is_unknown_key, set_value, value_at
 from .entries import entry_counted, from_start, refresh_standing, set_entry, write_through

@@ -12,8 +12,8 @@ from ...compiler.errors import ArgumentValueError
 from ...compiler.frontend.leaves import is_array_like
 from ...compiler.tracing.traced_array import is_traced
 from ..batching.vmap import vmap
-from ..branching.effects import watching
 from ..branching.python_numbers import PYTHON_KINDS, as_python_number
+from ..branching.watching import watching
 
 
 def vectorized(

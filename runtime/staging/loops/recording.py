@@ -8,8 +8,8 @@ from ....compiler.frontend.program import Argument
 from ....compiler.frontend.sites import Site
 from ....compiler.ir import ArrayType, Value
 from ....compiler.symbolic_size import SymbolicSize, is_known
-from ...branching.effects import Watch
 from ...branching.outcomes import FELL, Outcome
+from ...branching.watching import Watch
 from ...control_flow.scan import run_loop, slices_of
 from ...control_flow.while_loop import record_while
 from ...eager.nested_function import NestedFunction

@@ -21,10 +21,10 @@ from ....compiler.tracing.trace import require_trace
 from ....compiler.tracing.traced_array import is_traced
 from ...branching.alternatives import alternatives, as_one_of, distinct, index_of, require_operators
 from ...branching.asked_lengths import answered
-from ...branching.effects import Watch
 from ...branching.outcomes import FELL, UNSET, Outcome
 from ...branching.slots import Slot
 from ...branching.variables import Held, has_memory, held
+from ...branching.watching import Watch
 from ...control_flow.carry import Carry
 from ...eager.nested_function import NestedFunction, Result
 from ...eager.run import zeros

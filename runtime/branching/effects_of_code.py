@@ -1,7 +1,7 @@
-"""Whether functions may do more than to return a value, by what their code could do.
+"""Whether functions may do more than to return a value, judged by what their code could do.
 
-What is traced once and runs many times must not count, print, draw or remember anything. Most such changes are found by
-comparison (`branching.effects`), but not those of classes, modules, default arguments and closures of other functions.
+`watching` finds what was changed, by comparison. It does not see what is printed, drawn or read, and it undoes changes
+too late for what else sees them. What must do nothing of that kind is judged here, before it is called.
 """
 
 import dis
