@@ -1,6 +1,6 @@
 """``[f(x) for x in xs]`` with many items: the entry is traced once, as the step of a loop that stacks the entries."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from ...compiler.callers.user_code import user_location
@@ -12,7 +12,7 @@ from ...compiler.tracing.rows import rows_of
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import is_traced
 from ..branching.effects_of_code import has_no_effects
-from ..branching.variables import Held, has_memory, held, is_computed
+from ..branching.variables import Held, held
 from ..branching.watching import watch_called, watching
 from ..control_flow.carry import Carry
 from ..control_flow.scan import run_loop, slices_of
@@ -20,6 +20,7 @@ from ..eager.nested_function import NestedFunction
 from ..trees import structure
 from .loops.growing_numbers import may_outgrow
 from .loops.iterations import Iterations, iterations_of
+from .loops.stacking import why_not_stacked
 from .loops.unrolling import RunsInPythonError, is_very_long, raise_own_fault
 from .tables import note_range, range_of_known
 
@@ -67,7 +68,8 @@ class _Entry:
         note_range(item, self.iterations.ends)
         (found,) = self.make((item,))
         self.form = held(found)
-        _require_new(self.form, leaves)
+        if reason := why_not_stacked(self.form, require_trace(), leaves):
+            raise RunsInPythonError(f"its entries {reason}")
         return self.form.arrays
 
 
@@ -105,19 +107,3 @@ def _staged(make: Make, iterations: Iterations, *, may_write: bool) -> list[Any]
 def _refuse_effects(function: Any) -> None:
     if not has_no_effects(function):
         raise RunsInPythonError("it calls functions that may do more than to return a value")
-
-
-def _require_new(entry: Held, items: Sequence[Any]) -> None:
-    """Refuse entries without numbers, and those whose arrays anything else may write to."""
-    arrays, known = entry.arrays, [x for x in entry.leaves if not is_computed(x)]
-    if not arrays or not all(x is None or isinstance(x, str | bytes) for x in known):
-        raise RunsInPythonError("its entries are not arrays or numbers")
-    kept = [x for x in arrays if has_memory(x)]
-    storages = {id(x._storage) for x in (*items, *kept) if is_traced(x)}
-    for x in kept:
-        if not is_traced(x) or x._storage.trace is not require_trace() or x._storage.shared_with or x._views:
-            raise RunsInPythonError("its entries share memory with other arrays")
-        if not x.layout.is_row_major:
-            raise RunsInPythonError("its entries are not row-major")
-    if len(storages) < len(items) + len(kept):
-        raise RunsInPythonError("its entries share memory with its items or each other")

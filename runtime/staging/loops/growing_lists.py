@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from ....compiler.frontend.syntax import walk
 from ....compiler.tracing.rows import rows_of
-from ....compiler.tracing.traced_array import is_traced
 from ...branching.slots import Slot
-from ...branching.variables import has_memory, is_computed
+from ...branching.variables import has_memory
 from ...eager.nested_function import NestedFunction
+from .stacking import why_not_stacked
 from .staged_loop import StagedLoop
 from .unrolling import RunsInPythonError
 
@@ -31,22 +31,10 @@ class GrowingLists:
             names = [name for name, x in loop.names.items() if x is slot.holder]
             if len(names) != 1 or not _is_made_for(names[0], loop.site.node, loop.site.blocks[0].scope.node):
                 raise RunsInPythonError("it may read a list that it appends to")
-            known = [x for x in items.leaves if not is_computed(x)]
-            if not items.arrays or not all(x is None or isinstance(x, str | bytes) for x in known):
-                raise RunsInPythonError("it appends other objects than numbers to a list")
-            arrays = [x for x in items.arrays if has_memory(x)]
-            if arrays and not (
-                _appends_new_arrays(names[0], loop.site.node) and all(map(self._is_new, arrays))
-            ):
+            if reason := why_not_stacked(items, loop.trace, (*loop.entering, *loop.leaving, *loop.rows)):
+                raise RunsInPythonError(f"the items that it appends to a list {reason}")
+            if any(map(has_memory, items.arrays)) and not _appends_new_arrays(names[0], loop.site.node):
                 raise RunsInPythonError("it appends arrays to a list that other variables may see")
-
-    def _is_new(self, x: Any) -> bool:
-        """Whether the iteration has made an array, and no variable has it."""
-        loop = self.loop
-        if not is_traced(x) or x._storage.trace is not loop.trace or x._storage.shared_with or x._views:
-            return False
-        others = (one._storage for one in (*loop.entering, *loop.leaving, *loop.rows) if is_traced(one))
-        return x.layout.is_row_major and all(x._storage is not other for other in others)
 
     def after(self, count: int, stacks: Sequence[Any], step: NestedFunction) -> dict[Slot, list[Any]]:
         """What the loop appends to each list. The first `count` results of a step are carried."""
