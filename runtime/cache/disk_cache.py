@@ -338,5 +338,9 @@ def default_cache() -> DiskCache:
 
 def _cache_for(switch: str | None, folder: str | None) -> DiskCache:
     is_off = (switch or "").strip().lower() in {"0", "off", "no", "false"}
-    place = Path(os.path.abspath(os.path.expanduser(folder))) if folder else None
+    try:
+        place = Path(os.path.abspath(os.path.expanduser(folder))) if folder else None
+    except FileNotFoundError:
+        gone = f"TRACEMILL_CACHE_DIR={folder} is relative to a working folder that has been removed"
+        return DiskCache(Path("/", str(folder)), off=gone)
     return DiskCache(place, off=f"TRACEMILL_CACHE={switch}" if is_off else None)

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -68,9 +69,13 @@ class ScratchFolder:
             file.write(content)
 
     def read(self, name: str) -> bytes:
-        """The content of a file. Raises OSError."""
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)
+        """The content of a regular file. Raises OSError."""
+        flags = (
+            os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        )  # pipes do not block
         with open(os.open(name, flags, dir_fd=self._descriptor), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(f"{name} is not a regular file")
             return file.read()
 
     def keep(self) -> None:
@@ -85,7 +90,7 @@ def _made() -> tuple[Path, int]:
     while True:
         path = tempfile.mkdtemp(prefix=PREFIX)
         try:
-            descriptor = os.open(path, _FOLDER)
+            descriptor = _above_standard_streams(os.open(path, _FOLDER))
         except FileNotFoundError:  # another process considered it abandoned
             continue
         except OSError:  # for example no descriptor left
@@ -97,6 +102,16 @@ def _made() -> tuple[Path, int]:
             raise OSError(f"{path} was replaced by another user: set TMPDIR to a folder of your own")
         if _is_locked(descriptor) and os.path.isdir(path):
             return Path(path), descriptor
+        os.close(descriptor)
+
+
+def _above_standard_streams(descriptor: int) -> int:
+    """The descriptor under a number above 2: a child process uses the lower ones if the standard streams are closed."""
+    if sys.platform == "win32" or descriptor > 2:
+        return descriptor
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
         os.close(descriptor)
 
 

@@ -361,9 +361,8 @@ def compiled(
         with ScratchFolder() as folder:
             folder.write("program.c", text.encode())
             status, _, said = _run(line, seconds, folder.working_path)
-            if status == 0:
-                with contextlib.suppress(FileNotFoundError):
-                    return folder.read("program.so")
+            if status == 0 and (made := _left_by(command, folder)) is not None:
+                return made
             if keeps_text:
                 folder.keep()
             place = folder.path / "program.c" if keeps_text else "program.c"
@@ -378,6 +377,18 @@ def compiled(
         f"The command was: {shlex.join(line)}\n"
         f"See what `tracemill doctor` says of it, {_INSTEAD}"
     )
+
+
+def _left_by(command: Sequence[str], folder: ScratchFolder) -> bytes | None:
+    """What a compiler leaves as its output; None if there is nothing."""
+    try:
+        return folder.read("program.so")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CompilerError(
+            f"what the C compiler {shlex.join(command)} leaves is not a file to load ({error}): {_INSTEAD}"
+        ) from error
 
 
 def _run(line: Sequence[str], seconds: float, folder: str | None = None) -> tuple[int, str, str]:

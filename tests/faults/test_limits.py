@@ -5,9 +5,10 @@ import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -220,6 +221,74 @@ def few_descriptors(random: Random, count: int) -> Iterator[str]:
 def test_descriptors_run_out(place: Place) -> None:
     allowed = {"CompilerError", "OSError", "ImportError"}
     assert all(found.startswith(RIGHT) or found in allowed for found in place.run(few_descriptors, 8))
+
+
+def closed_streams(random: Random, count: int) -> Iterator[str]:
+    called(backend="numpy")
+    for number in range(count):
+        closed = random.sample(range(3), random.randrange(1, 4))
+
+        def work(number: int = number, closed: Sequence[int] = tuple(closed)) -> str:
+            for descriptor in closed:
+                os.close(descriptor)
+            return called(number + 2, ("c", "auto")[number % 2])
+
+        yield forked(work)
+
+
+def test_standard_streams_are_closed(place: Place) -> None:
+    assert set(place.run(closed_streams, 6)) == {RIGHT}
+
+
+def removed_folders(random: Random, count: int) -> Iterator[str]:
+    import_all()
+    for number in range(count):
+
+        def work(number: int = number) -> str:
+            folder = Path(f"removed-{number}")
+            folder.mkdir()
+            os.chdir(folder)
+            Path("../" + folder.name).rmdir()
+            os.environ["TRACEMILL_CACHE_DIR"] = "cache"
+            return called(number + 2, ("c", "numpy", "auto")[number % 3])
+
+        yield forked(work)
+
+
+def test_the_working_folder_is_removed(place: Place) -> None:
+    assert set(place.run(removed_folders, 3)) == {RIGHT}
+
+
+ODD_OUTPUTS: Final = {
+    "a pipe": "mkfifo $o",
+    "a folder": "mkdir $o",
+    "a link": "ln -s /etc/passwd $o",
+    "a link to itself": "ln -s $o $o",
+    "a device": "ln -s /dev/zero $o",
+    "other bytes": "head -c 5000 /dev/urandom > $o",
+    "nothing": ":",
+    "an empty file": ": > $o",
+}
+"""What a command that is no C compiler leaves where the library should be."""
+
+
+def odd_compilers(random: Random, count: int) -> Iterator[str]:
+    called(backend="numpy")
+    for number, commands in zip(range(count), cycle(ODD_OUTPUTS.values())):
+        script = Path("odd-compiler")
+        find_output = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && o=$2; shift; done'
+        script.write_text(f"#!/bin/sh\n{find_output}\n{commands}\n", encoding="ascii")
+        script.chmod(0o700)
+
+        def work(number: int = number, script: Path = script) -> str:
+            os.environ["TRACEMILL_CC"] = str(script.resolve())
+            return called(number + 2, "auto")
+
+        yield forked(work)
+
+
+def test_the_compiler_leaves_something_else(place: Place) -> None:
+    assert set(place.run(odd_compilers, len(ODD_OUTPUTS))) == {f"{RIGHT}, CompilerWarning"}
 
 
 def damaged_facts(random: Random, count: int) -> Iterator[str]:
