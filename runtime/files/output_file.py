@@ -5,6 +5,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -54,10 +55,13 @@ def write_output(path: Path, content: bytes, *, overwrite: bool) -> None:
     final = check_output(path, overwrite=overwrite)
     temporary = temporary_in(final.parent)
     try:
-        temporary.write_bytes(content)
+        before = _permissions(final)
+        with open(temporary, "xb", opener=partial(os.open, mode=0o666 if before is None else 0o600)) as file:
+            file.write(content)
         if overwrite:
             check_output(path, overwrite=True)  # a device may have come up meanwhile
-            _copy_permissions(final, temporary)
+            if before is not None:
+                temporary.chmod(before)
             os.replace(temporary, final)
         else:
             _move_to_new(temporary, final)
@@ -92,7 +96,9 @@ def _move_to_new(temporary: Path, final: Path) -> None:
         os.replace(temporary, final)
 
 
-def _copy_permissions(final: Path, temporary: Path) -> None:
-    """What takes the place of a private file is private, too."""
-    with contextlib.suppress(FileNotFoundError):
-        temporary.chmod(stat.S_IMODE(os.stat(final).st_mode))
+def _permissions(final: Path) -> int | None:
+    """Those of a file that is replaced: what takes the place of a private file is private, too, at any time."""
+    try:
+        return stat.S_IMODE(os.stat(final).st_mode)
+    except FileNotFoundError:
+        return None

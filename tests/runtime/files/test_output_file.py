@@ -124,25 +124,34 @@ def test_without_hard_links_a_file_that_another_process_made_meanwhile_stays(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no permission bits")
-def test_what_replaces_a_private_file_is_private(tmp_path: Path) -> None:
-    private = tmp_path / "f"
+def test_what_replaces_a_private_file_is_private_from_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private, change, modes = tmp_path / "f", Path.chmod, list[int]()
     private.write_bytes(b"before")
     private.chmod(0o600)
+
+    def noting(path: Path, mode: int) -> None:
+        modes.append(stat.S_IMODE(path.stat().st_mode))
+        change(path, mode)
+
+    monkeypatch.setattr(Path, "chmod", noting)
     write_output(private, b"after", overwrite=True)
     assert (private.read_bytes(), stat.S_IMODE(private.stat().st_mode)) == (b"after", 0o600)
+    assert modes == [0o600]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")
 def test_a_pipe_that_comes_up_while_a_file_is_written_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target, write = tmp_path / "f", Path.write_bytes
+    target, create = tmp_path / "f", os.open
 
-    def meanwhile(path: Path, content: bytes) -> int:
+    def meanwhile(path: Path, flags: int, mode: int) -> int:
         os.mkfifo(target)
-        return write(path, content)
+        return create(path, flags, mode)
 
-    monkeypatch.setattr(Path, "write_bytes", meanwhile)
+    monkeypatch.setattr(os, "open", meanwhile)
     with pytest.raises(OutputFileError, match="f is a pipe"):
         write_output(target, b"ours", overwrite=True)
     assert [file.name for file in tmp_path.iterdir()] == ["f"]
