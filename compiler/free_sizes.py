@@ -1,6 +1,7 @@
 """The symbolic sizes in a graph, in its types and parameters, and those whose values its calls find out."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final, cast
 
 from .ir import Call, Graph, called
@@ -10,12 +11,14 @@ MAXIMUM: Final = "max_"
 """Begins the name of a size by which the caller limits a length."""
 
 
-def sizes_in_graph(graph: Graph) -> Iterator[SymbolicSize]:
-    """The sizes of a graph and of everything in it, with repetitions."""
-    for value in graph.inputs:
-        yield from sizes_in_param(value.type.shape)
-    for call in graph.calls:
-        yield from sizes_in_call(call)
+def sizes_in_graph(graph: Graph) -> tuple[SymbolicSize, ...]:
+    """The sizes of a graph and of everything in it. Equal ones may be there several times."""
+    found: tuple[SymbolicSize, ...] | None = graph.facts.get("sizes")
+    if found is None:
+        shapes = [value.type.shape for value in graph.inputs]
+        sizes = chain(sizes_in_param(tuple(shapes)), chain.from_iterable(map(sizes_in_call, graph.calls)))
+        found = graph.facts["sizes"] = tuple({id(size): size for size in sizes}.values())
+    return found
 
 
 def sizes_in_call(call: Call) -> Iterator[SymbolicSize]:
@@ -30,8 +33,9 @@ def sizes_in_call(call: Call) -> Iterator[SymbolicSize]:
 
 def is_symbolic(found: Graph | Call) -> bool:
     """Whether any size is symbolic."""
-    sizes = sizes_in_graph(found) if isinstance(found, Graph) else sizes_in_call(found)
-    return any(True for _ in sizes)
+    if isinstance(found, Graph):
+        return bool(sizes_in_graph(found))
+    return any(True for _ in sizes_in_call(found))
 
 
 def sizes_in_param(param: Any) -> Iterator[SymbolicSize]:
@@ -40,7 +44,8 @@ def sizes_in_param(param: Any) -> Iterator[SymbolicSize]:
         yield param
     elif isinstance(param, tuple):
         for item in param:
-            yield from sizes_in_param(item)
+            if isinstance(item, (SymbolicSize, tuple)):
+                yield from sizes_in_param(item)
 
 
 def bound_size(call: Call) -> SymbolicSize | None:
@@ -62,10 +67,13 @@ def given_maximum(call: Call) -> SymbolicSize | None:
     return cast("SymbolicSize", most) if is_given else None
 
 
-def names_bound_in(graph: Graph) -> set[str]:
+def names_bound_in(graph: Graph) -> frozenset[str]:
     """The names of the sizes that calls of the graph, and of graphs in it, give a value."""
-    nested = (names_bound_in(inner) for inner in called(graph.calls))
-    return set(map(str, bound_sizes(graph))).union(*nested)
+    found: frozenset[str] | None = graph.facts.get("names bound in it")
+    if found is None:
+        nested = map(names_bound_in, called(graph.calls))
+        found = graph.facts["names bound in it"] = frozenset(map(str, bound_sizes(graph))).union(*nested)
+    return found
 
 
 def ends_stage(call: Call) -> bool:

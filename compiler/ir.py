@@ -210,6 +210,8 @@ class Graph:
     calls: tuple[Call, ...]
     outputs: tuple[Value, ...]
     input_names: tuple[str, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict[str, Any], init=False, repr=False)
+    """What walks through the graph have found out, which are then not repeated: see `op.effects_in`."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -282,7 +284,8 @@ def called(calls: Sequence[Call]) -> Iterator[Graph]:
     """The graphs among the parameters of `calls`, or in tuples there, in order."""
     for call in calls:
         for param in call.params.values():
-            yield from graphs_in(param)
+            if isinstance(param, (Graph, tuple)):
+                yield from graphs_in(param)
 
 
 def graphs_in(param: Param) -> Iterator[Graph]:
@@ -291,7 +294,8 @@ def graphs_in(param: Param) -> Iterator[Graph]:
         yield param
     elif isinstance(param, tuple):
         for item in param:
-            yield from graphs_in(item)
+            if isinstance(item, (Graph, tuple)):
+                yield from graphs_in(item)
 
 
 def holds_graphs(graph: Graph) -> bool:

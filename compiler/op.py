@@ -151,9 +151,22 @@ def lookup(name: str) -> Op:
 def has_effect(call: Call, effect: str | None = None) -> bool:
     """Whether a call, or one in its nested graphs, has side effects; or has this one."""
     own = lookup(call.op).effect
-    return (own is not None and effect in (None, own)) or any(
-        has_effect(inner, effect) for graph in called((call,)) for inner in graph.calls
-    )
+    if own is not None and effect in (None, own):
+        return True
+    for graph in called((call,)):
+        found = effects_in(graph)
+        if found if effect is None else effect in found:
+            return True
+    return False
+
+
+def effects_in(graph: Graph) -> frozenset[str]:
+    """The side effects of the calls of a graph and of those nested in it."""
+    found: frozenset[str] | None = graph.facts.get("effects")
+    if found is None:
+        own = {effect for call in graph.calls if (effect := lookup(call.op).effect) is not None}
+        found = graph.facts["effects"] = frozenset(own.union(*map(effects_in, called(graph.calls))))
+    return found
 
 
 def is_view(call: Call) -> bool:
