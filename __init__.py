@@ -51,7 +51,8 @@ if TYPE_CHECKING:
         psum,
     )
     from tracemill.runtime.batching.vmap import chunk_vmap, vmap
-    from tracemill.runtime.compilation.compile import CompiledFunction, compile
+    from tracemill.runtime.compilation.compile import compile
+    from tracemill.runtime.compilation.compiled_function import CompiledFunction
     from tracemill.runtime.control_flow.associative_scan import associative_scan
     from tracemill.runtime.control_flow.cond import cond, switch
     from tracemill.runtime.control_flow.fori_loop import fori_loop
@@ -98,7 +99,8 @@ _HOMES = {
     "runtime.rules.callback": ("pure_callback",),
     "runtime.rules.check_rule": ("check_rule",),
     "runtime.derivatives.checkpoint": ("checkpoint", "checkpoint_name"),
-    "runtime.compilation.compile": ("CompiledFunction", "compile"),
+    "runtime.compilation.compile": ("compile",),
+    "runtime.compilation.compiled_function": ("CompiledFunction",),
     "runtime.rules.custom_rule": ("custom_rule",),
     "runtime.eager.debug_print": ("debug_print",),
     "runtime.derivatives.jvp_vjp": ("jvp", "linearize", "vjp"),

@@ -34,7 +34,8 @@ from ..bundle.interface import Interface, StandIn, interface_document, interface
 from ..bundle.literal_document import literal_document
 from ..bundle.targets import CPU_C, check_targets, code_for
 from ..bundle.tree_document import tree_document
-from ..compilation.compile import CompiledFunction, Options
+from ..compilation.compiled_function import CompiledFunction
+from ..compilation.options import Options
 from ..eager.numpy_generators import refusing_draws
 from ..eager.one_call import is_for_user, line_at_work
 from ..gpu.device_array import DeviceArray

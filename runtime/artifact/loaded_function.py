@@ -30,7 +30,8 @@ from ...compiler.tracing.traced_array import is_numpy_array, is_traced, wrap
 from ...passes.lowering.fix_sizes import fix_sizes
 from ..bundle.contents import Contents
 from ..bundle.interface import Interface, StandIn
-from ..compilation.compile import CompiledFunction, Options
+from ..compilation.compiled_function import CompiledFunction
+from ..compilation.options import Options
 from ..eager.run import is_array, overwrite, run
 from ..eager.tape import joined
 from ..gpu.device_array import DeviceArray

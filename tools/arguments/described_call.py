@@ -14,7 +14,8 @@ from ...compiler.shapes.likely_sizes import likely_sizes
 from ...runtime.artifact.artifact import Artifact
 from ...runtime.artifact.loading import USUAL, Reading, load_artifact
 from ...runtime.artifact.saving import EXTENSION
-from ...runtime.compilation.compile import CompiledFunction, compile
+from ...runtime.compilation.compile import compile
+from ...runtime.compilation.compiled_function import CompiledFunction
 from ...runtime.inspection.lowered import Lowered
 from ...runtime.variants.compile_spec import CompileSpec
 from ...runtime.variants.signature import Signature, StaticSpec

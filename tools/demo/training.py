@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from ...runtime.batching.vmap import vmap
-from ...runtime.compilation.compile import CompiledFunction, compile
+from ...runtime.compilation.compile import compile
+from ...runtime.compilation.compiled_function import CompiledFunction
 from ...runtime.derivatives.grad import grad, value_and_grad
 from ..terminal.html_report import write_report
 from .digit_network import (

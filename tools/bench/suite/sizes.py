@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.compilation.compile import CompiledFunction, compile
+from ....runtime.compilation.compile import compile
+from ....runtime.compilation.compiled_function import CompiledFunction
 from ....runtime.variants.generated_entry import MISS, CheckWriter
 from ....runtime.variants.signature import Signature
 from ..compilation import chain, seconds_to_compile

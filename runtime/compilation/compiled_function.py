@@ -1,0 +1,479 @@
+"""`CompiledFunction`: a function that is traced once per signature and then runs as a generated program."""
+
+import operator
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import update_wrapper
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Final
+
+import optree
+
+from ...compiler.builder import current_builder, not_recording
+from ...compiler.callers.function_names import describe
+from ...compiler.error_state import DEFAULT, error_state, is_strict
+from ...compiler.errors import ConcretizationError, TransformTypeError
+from ...compiler.frontend.leaves import argument_names, flatten_arguments
+from ...compiler.frontend.program import Program
+from ...compiler.frontend.traced_program import is_interrupted, trace
+from ...compiler.interpreter import OtherValues, is_idle
+from ...compiler.locks import reentrant_lock
+from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.tracing.at_hand import at_hand
+from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.traced_array import is_traced
+from ..eager.run import as_argument, inputs_of, overwrite, require_function, run
+from ..environment import checking, usual_check_bounds
+from ..gpu.arguments import entered
+from ..log import is_observed, logger
+from ..machine.target import takes_symbolic_sizes
+from ..tracebacks import hide_own_frames, with_users_frames
+from ..variants.compile_spec import CompileSpec
+from ..variants.donation import check_donated
+from ..variants.dynamic_shapes import check_arguments
+from ..variants.generated_entry import MISS, always_miss
+from ..variants.key_orders import key_orders, sees_keywords_in_order
+from ..variants.signature import Signature, StaticLeaf, arguments_for, gpu_of, sign
+from ..variants.static_arguments import static_arguments
+from ..variants.symbolic_call import SymbolicCall
+from ..variants.variant import Variant
+from .ints_as_sizes import as_length, of_sizes, sizes_among
+from .options import NEVER, Options
+from .reaction import Reaction
+from .recompilation import Recompilation, of_values, recompilation
+from .symbolic_fallback import SymbolicFallback
+from .variant_table import MOST_FIXED, Variants
+
+if TYPE_CHECKING:
+    from ..eager.transform_log import SeenTransform
+    from ..inspection.lowered import Lowered
+
+
+MANY: Final = 8
+"""From this many programs for calls that differ only in sizes, a warning is given."""
+
+
+class CompiledFunction:
+    """A function with its compiled variants. Made by `compile`; call it like the function it wraps.
+
+    >>> import numpy as np, tracemill as tm
+    >>> double = tm.compile(lambda x: 2 * x)
+    >>> double(np.ones(2))
+    array([2., 2.])
+    >>> [str(signature) for signature in double.signatures()]
+    ['args[0]: f64[2]']
+    >>> print(double.lower(np.ones(2)).graph.code)
+    def function(x: f64[2]) -> f64[2]:
+        multiply_1: f64[2] = multiply(f64(2.0), x)  # ...
+        return multiply_1
+    """
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        require_function("CompiledFunction", function)
+        if not isinstance(options, Options):
+            raise TransformTypeError(
+                f"CompiledFunction: options must be those of compile, not {type(options).__name__}: "
+                "write tracemill.compile(function, …)"
+            )
+        self._function = function
+        self._options = options
+        self._code: Mapping[str, Mapping[str, bytes]] = {}
+        """Programs that were compiled ahead of time, as in `CompileSpec`."""
+        self._static_argnums, self._static_argnames = static_arguments(
+            function, options.static_argnums, options.static_argnames
+        )
+        check_donated(function, options.donate_argnums, sorted(self._static_argnums))
+        self._has_static = bool(options.static_argnums or options.static_argnames)
+        check_arguments(function, options.dynamic)
+        self._sees_keywords = sees_keywords_in_order(function)
+        self._variants = Variants()
+        self._last: Recompilation | None = None
+        """Why the newest variant was compiled."""
+        self._reaction = Reaction(options.on_recompile)
+        self._by_value: dict[Any, frozenset[int]] = {}
+        """By the structure of the arguments: the leaves that are Python numbers whose values tracing has needed. They
+        are sizes, or part of the signature."""
+        self._of_sizes: dict[tuple[Any, frozenset[int]], CompiledFunction] = {}
+        """The same function with some of these as sizes."""
+        self._lock = reentrant_lock()
+        self._entry: Callable[..., Any] = always_miss
+        """The entry of the variant that ran last, which is tried first."""
+        update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if is_idle():
+                if error_state() is DEFAULT or not is_strict():  # otherwise `Variant.run` runs op by op
+                    try:
+                        result = self._entry(args, kwargs)
+                    except OtherValues:
+                        result = MISS
+                    if result is not MISS:
+                        return result
+                return self._call_general(args, kwargs)
+            if current_builder() is not None and is_interrupted():
+                with not_recording():
+                    return self(*args, **kwargs)
+            return self._call_traced(args, kwargs)
+        except Exception as error:
+            hide_own_frames(error)
+            raise
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method: the instance is the first argument, and static."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled {describe(self._function)}: {len(self._variants)} variants>"
+
+    def __reduce__(self) -> Any:
+        """Pickled by name if the name leads here, otherwise by the wrapped function and the options."""
+        module = sys.modules.get(getattr(self, "__module__", ""))
+        found: Any = module
+        for part in getattr(self, "__qualname__", "").split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return self.__qualname__
+        return CompiledFunction, (self._function, self._options)
+
+    # ---- calling -------------------------------------------------------------------------------------
+
+    def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        leaves, tree = self._flatten(args, kwargs)
+        if any(map(is_traced, leaves)):
+            return self._call_traced(args, kwargs)
+        if self._by_value and (found := self._with_sizes(leaves, tree)) is not None:
+            function, given, more = found
+            return function(*given, **more)
+        leaves, leave = entered(leaves)
+        called = self._signed(leaves, tree, kwargs)
+        others: list[OtherValues] = []
+        while True:
+            try:
+                variant = self._variant(called, leaves, others)
+            except ConcretizationError as error:
+                if not self._takes_by_value(tree, error.numbers):
+                    raise
+                return self._call_general(args, kwargs)
+            if variant is None:
+                return self._function(*args, **kwargs)
+            if variant.uses_variables:
+                return self._call_traced(args, kwargs)
+            self._entry = variant.entry
+            try:
+                result = variant.run(args, kwargs, leaves)
+            except OtherValues as found:
+                others.append(found)
+                continue
+            return result if leave is None else leave(result)
+
+    def _call_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Inside a trace, and on variables, the function is interpreted, with unknown values as arguments as usual."""
+        leaves, tree = self._flatten(args, kwargs)
+        given: list[Any] = [
+            StaticLeaf(x) if isinstance(x, SymbolicSize) or type(x) is int else x for x in leaves
+        ]
+        try:
+            program, traced = self._interpreted(given, tree)
+        except ConcretizationError:
+            numbers = {k for k, x in enumerate(given) if is_traced(x) and x.weak is int}
+            if not numbers:
+                raise
+            # The surrounding function is traced again for their values, or knows them.
+            given = [StaticLeaf(operator.index(x)) if k in numbers else x for k, x in enumerate(given)]
+            program, traced = self._interpreted(given, tree)
+        inputs = inputs_of(program, traced)
+        outputs = run(program.graph, inputs)
+        for index, output in program.mutated:
+            overwrite(inputs[index], outputs[output])
+        return program.result(outputs)
+
+    def _interpreted(self, leaves: list[Any], tree: Any) -> tuple[Program, list[Any]]:
+        """The program of a call inside a trace, and its traced arguments."""
+        plain = [leaf.value if isinstance(leaf, StaticLeaf) else leaf for leaf in leaves]
+        names = argument_names(tree)
+        signed = sign(leaves, tree)
+        entering = [
+            as_argument(leaf, name, known=False) if spec.is_traced else fallback
+            for leaf, name, spec, fallback in zip(
+                plain, names, signed.specs, arguments_for(signed), strict=True
+            )
+        ]
+        program = trace(
+            self._function,
+            tree,
+            entering,
+            check_bounds=self._checks_inside,
+            convert=self._options.convert,
+            checks=self._options.checks,
+        )
+        return program, [leaf for leaf, spec in zip(plain, signed.specs, strict=True) if spec.is_traced]
+
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+        if self._has_static:
+            args, kwargs = self._wrap_static(args, kwargs)
+        leaves, tree = flatten_arguments(args, kwargs)
+        if self._by_value:
+            numbers = self._by_value.get(tree, frozenset())
+            for number in numbers - sizes_among(leaves, numbers):
+                if type(leaves[number]) in (int, float, complex):
+                    leaves[number] = StaticLeaf(leaves[number])
+        return leaves, tree
+
+    def _with_sizes(
+        self, leaves: list[Any], tree: Any
+    ) -> "tuple[CompiledFunction, tuple[Any, ...], dict[str, Any]] | None":
+        """The same function and arguments, with arrays where numbers are sizes; None if none is."""
+        places = sizes_among(leaves, self._by_value.get(tree, ()))
+        if not places:
+            return None
+        with self._lock:
+            function = self._of_sizes.get((tree, places))
+            if function is None:
+                function = CompiledFunction(of_sizes(self._function, places), self._options)
+                function._code = self._code
+                self._of_sizes[tree, places] = function
+        plain = [leaf.value if isinstance(leaf, StaticLeaf) else leaf for leaf in leaves]
+        given = [as_length(leaf) if place in places else leaf for place, leaf in enumerate(plain)]
+        called: Any = optree.tree_unflatten(tree, given)
+        return function, *called
+
+    def _takes_by_value(self, tree: Any, numbers: frozenset[int]) -> bool:
+        """Make the values of arguments that tracing needs part of the signature; False if they are already."""
+        known = self._by_value.get(tree, frozenset())
+        self._by_value[tree] = known | numbers
+        return not numbers <= known
+
+    def _signed(self, leaves: list[Any], tree: Any, kwargs: dict[str, Any]) -> Signature:
+        with_keywords = self._sees_keywords and len(kwargs) > 1
+        return sign(leaves, tree, key_orders(tree, leaves, with_keywords=with_keywords))
+
+    def _wrap_static(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Static arguments as single leaves."""
+        count = len(args)
+        positions = {n % count if -count <= n < 0 else n for n in self._static_argnums}
+        wrapped = tuple(StaticLeaf(a) if i in positions else a for i, a in enumerate(args))
+        return wrapped, {k: StaticLeaf(v) if k in self._static_argnames else v for k, v in kwargs.items()}
+
+    def _variant(self, called: Signature, leaves: list[Any], others: list[OtherValues]) -> Variant | None:
+        """The variant for a call, compiled now if there is none or if it is stale.
+
+        Skips as many of the variants that serve it as there are `others`: they expect different values. None if
+        `max_variants` are kept for values alone.
+        """
+        variant = self._variants.find(called, len(others))
+        if variant is not None and not variant.is_stale:
+            return variant
+        if len(others) >= self._options.max_variants:
+            self._reaction.runs_uncompiled(
+                of_values(describe(self._function), others[-1]), self._options.max_variants
+            )
+            return None
+        with self._lock, at_hand(leaves):
+            variant = self._variants.find(called, len(others))
+            if variant is None or variant.is_stale:
+                variant = self._compiled(called, variant, others)
+        return variant
+
+    def _compiled(self, called: Signature, stale: Variant | None, others: list[OtherValues]) -> Variant:
+        """A new variant, which is kept: in place of a stale one, or of the oldest."""
+        symbolic = self._symbolic(called)
+        why = self._why(called, stale) if not others else of_values(describe(self._function), others[0])
+        if stale is None and len(self._variants):
+            family = self._variants.family(called)
+            self._reaction.compiles_again(why, family, is_named=self._is_named_further(called, symbolic))
+        if (log := logger("recompiles")) is not None:
+            log.info("%s", self._log_line(called, why, stale))
+        variant, why = self._made(called, symbolic, why)
+        if stale is not None:
+            self._variants.remove(stale)
+            if stale.program.changes_itself and variant.program.changes_itself:
+                self._reaction.warn("is traced again in each call", why)
+        self._variants.add(variant)
+        self._last = why
+        if log is not None:
+            for note in why.notes:
+                log.info("%s: %s", why.name, note)
+        if why.is_fault:
+            self._reaction.warn("is compiled for each size", why)
+        if (count := self._variants.family(called).compiled) > MANY:
+            self._reaction.warn(
+                f"is compiled for the {count}th time for calls that differ only in sizes", why
+            )
+        while len(self._variants) > self._options.max_variants:
+            oldest = next(iter(self._variants))
+            self._variants.remove(oldest)
+            if log is not None:
+                log.info("%s: forgot the oldest variant, for %s", why.name, oldest.signature)
+            self._reaction.warn(f"keeps at most max_variants={self._options.max_variants} programs", why)
+        return variant
+
+    def _symbolic(self, called: Signature) -> SymbolicCall | None:
+        """The call with names for sizes, if the function is to be compiled for many."""
+        seen = self._variants.family(called).observations()
+        named = self._options.dynamic.named(self._function, called, seen)
+        return SymbolicCall(*named) if named is not None and self._names_sizes(called) else None
+
+    def _is_named_further(self, called: Signature, symbolic: SymbolicCall | None) -> bool:
+        """Whether a variant is compiled to give names to sizes that have none in earlier ones."""
+        family = self._variants.family(called)
+        return symbolic is not None and family.compiled > 0 and family.is_named_further_by(symbolic.called)
+
+    def _names_sizes(self, called: Signature) -> bool:
+        """Whether one program may serve many sizes, according to the options and the backend."""
+        if self._options.dynamic == NEVER:
+            return False
+        return takes_symbolic_sizes(self._spec.target(gpu_of(called, ())).backend)
+
+    def _made(
+        self, called: Signature, symbolic: SymbolicCall | None, why: Recompilation
+    ) -> tuple[Variant, Recompilation]:
+        """A variant for many sizes if possible, otherwise for those of the call; with the reason if it is not for
+        more."""
+        family = self._variants.family(called)
+        given_up = why.for_one_size(
+            *(f"sizes get no names any more, after: {reason}" for reason in family.why_given_up),
+            fix=family.fix,
+        )
+        if symbolic is None:
+            return self._watched(called, None), given_up
+        try:
+            variant = self._watched(called, symbolic)
+        except Exception as error:
+            if checking():
+                raise
+            failure = SymbolicFallback.of(error)
+            variant = self._watched(called, None)  # a user's error is raised here, too
+            why = why.for_one_size(
+                f"no program for many sizes could be made: {failure.what}", fix=failure.fix
+            )
+            self._variants.give_up(symbolic.called, failure.what, why.fix)
+            return variant, replace(why, is_fault=failure.is_ours)
+        if variant.is_general:
+            return variant, given_up
+        return self._watched(called, None), why.for_one_size(*self._fixed(variant))
+
+    def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
+        if not is_observed():
+            return Variant(self._function, called, self._spec, symbolic)
+        from ..inspection.observed_compilation import observed
+
+        return observed(
+            lambda: Variant(self._function, called, self._spec, symbolic),
+            lambda variant, transforms: self._lowered(called, symbolic, variant.program, transforms),
+        )
+
+    def _fixed(self, variant: Variant) -> list[str]:
+        """Record that names were of no use, and say why."""
+        self._variants.note_fixed(variant)
+        notes = [f"compiled only for these sizes: {guard}" for guard in variant.guards.described()]
+        if self._variants.family(variant.called).given_up:
+            notes.append(f"after {MOST_FIXED} such programs, the sizes of these axes are no longer named")
+        return notes
+
+    @property
+    def _spec(self) -> CompileSpec:
+        """How the next variant is compiled."""
+        options = self._options
+        check_bounds = usual_check_bounds() if options.check_bounds is None else options.check_bounds
+        return CompileSpec(
+            options.backend,
+            options.fast_math,
+            options.donate_argnums,
+            options.lock,
+            check_bounds,
+            options.convert,
+            options.checks,
+            self._code,
+        )
+
+    @property
+    def _checks_inside(self) -> bool | None:
+        """Whether a function that is already compiled checks indices: like the outer one, unless this one sets it."""
+        if current_trace() is not None and self._options.check_bounds is None:
+            return None
+        return self._spec.check_bounds
+
+    def _lowered(
+        self,
+        called: Signature,
+        symbolic: SymbolicCall | None = None,
+        program: Program | None = None,
+        transforms: "Sequence[SeenTransform]" = (),
+    ) -> "Lowered":
+        from ..inspection.lowered import Lowered
+
+        return Lowered(
+            self._function, called, self._spec, program=program, transforms=transforms, symbolic=symbolic
+        )
+
+    def _why(self, called: Signature, stale: Variant | None) -> Recompilation:
+        """Why a variant is compiled now."""
+        name = describe(self._function)
+        if stale is not None:
+            return Recompilation(name, stale.changes, "pass what changes from call to call as an argument")
+        if not len(self._variants):
+            return Recompilation(name)
+        return recompilation(name, called, self._variants, names_sizes=self._names_sizes(called))
+
+    def _log_line(self, called: Signature, why: Recompilation, stale: Variant | None) -> str:
+        if stale is not None:
+            return f"{why.name}: compiled again because {why.line}, for {stale.signature}"
+        if not why.reasons:
+            return f"{why.name}: compiled for {called}"
+        return f"{why.name}: compiled again ({len(self._variants) + 1} variants) because {why.line}"
+
+    # ---- looking inside ------------------------------------------------------------------------------
+
+    def signatures(self) -> tuple[Signature, ...]:
+        """The signatures for which the function has been compiled, oldest first: with named sizes if one program
+        serves many."""
+        own = [variant.served for variant in self._variants]
+        return (*own, *(one for function in self._of_sizes.values() for one in function.signatures()))
+
+    def explain_recompile(self) -> str:
+        """Why the newest variant was compiled: which argument changed, which guard failed, and what to do about it."""
+        if self._last is None and self._of_sizes:
+            return "\n".join(function.explain_recompile() for function in self._of_sizes.values())
+        known, last = self.signatures(), self._last
+        if not known or last is None:
+            return f"{describe(self._function)} has not been compiled yet"
+        if not last.reasons:
+            notes = "".join(f"\n  {note}" for note in last.notes)
+            fix = f"\nfix: {last.fix}" if last.fix else ""
+            return f"{last.name} was compiled once, for {known[-1]}{notes}{fix}"
+        return last.noting(*([f"compiled for {known[-1].symbolic_text}"] if known[-1].dims else [])).text()
+
+    def report(self, *args: Any, **kwargs: Any) -> str:
+        """An HTML page of a call with these arguments: every stage, and why the function was compiled again."""
+        return self.lower(*args, **kwargs).html(self.explain_recompile())
+
+    @with_users_frames
+    def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
+        """The stages of a call with these arguments: traced graph, passes, generated source.
+
+        Sizes have names if a program for many sizes serves the call, or would.
+        """
+        leaves, tree = self._flatten(args, kwargs)
+        if self._by_value and (found := self._with_sizes(leaves, tree)) is not None:
+            function, given, more = found
+            return function.lower(*given, **more)
+        leaves = entered(leaves)[0]
+        called = self._signed(leaves, tree, kwargs)
+        variant = self._variants.find(called)
+        if variant is None:
+            try:
+                with at_hand(leaves):
+                    return self._lowered(called, self._symbolic(called))
+            except ConcretizationError as error:
+                if not self._takes_by_value(tree, error.numbers):
+                    raise
+                return self.lower(*args, **kwargs)
+        sizes = variant.sizes(called)
+        return self._lowered(called, SymbolicCall(variant.symbolic, sizes) if sizes else None)

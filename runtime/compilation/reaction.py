@@ -1,0 +1,43 @@
+"""`Reaction`: what happens when a function is compiled again, as the option `on_recompile` says."""
+
+import warnings
+
+from ...compiler.callers.user_code import users_level
+from ...compiler.errors import RecompileError, RecompileWarning
+from .options import OnRecompile
+from .recompilation import Recompilation
+from .variant_table import Family
+
+
+class Reaction:
+    """The reaction of one compiled function, which warns once."""
+
+    def __init__(self, wanted: OnRecompile) -> None:
+        self._wanted = wanted
+        self._has_warned = False
+
+    def compiles_again(self, why: Recompilation, family: Family, *, is_named: bool) -> None:
+        """React to a recompilation. It is no error if sizes are named that had no names before (`is_named`)."""
+        if self._wanted == "error" and not is_named:
+            fixed = (f"compiled for a single size the last time: {guard}" for guard in family.why_fixed)
+            raise RecompileError(why.for_one_size(*fixed, fix=family.fix).text("would be compiled again"))
+        if callable(self._wanted):
+            self._wanted(why.text("is compiled again"))
+
+    def warn(self, what: str, why: Recompilation) -> None:
+        """Warn that the function does `what`, such as being compiled for each size."""
+        self._warn(f"{why.name} {what}. {why.text()}")
+
+    def runs_uncompiled(self, why: Recompilation, most: int) -> None:
+        """Warn that the function runs uncompiled, because it has the greatest number of programs."""
+        self._warn(
+            f"{why.name} has max_variants={most} programs for values, and runs uncompiled for others: {why.line}\n"
+            f"fix: {why.fix}"
+        )
+
+    def _warn(self, text: str) -> None:
+        if self._wanted == "warn" and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{text}\non_recompile='ignore' silences this", RecompileWarning, stacklevel=users_level()
+            )
