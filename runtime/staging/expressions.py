@@ -18,10 +18,10 @@ from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown
 from ..branching.variables import has_memory
 from ..branching.watching import watching
+from .callee import callee
 from .comprehensions import Pairs, fold
 from .dictionaries import has_key, is_unknown_key
 from .operators import compared, truth, users_method
-from .python_functions import callee
 
 
 def and_(first: Any, *others: Callable[[], Any]) -> Any:

@@ -35,6 +35,8 @@ from ..branching.one_of import entries_of, is_one_of, place_of
 from ..branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
 from ..branching.python_numbers import is_unknown
 from ..branching.watching import Watch, is_watched, watching
+from .built_in_functions import shown
+from .callee import callee
 from .comprehensions import is_kept
 from .expressions import and_, choose, compare, folded, not_, or_
 from .loops.iterations import NUMBER, ROWS, Iterations, StagedRange, Zipped, iterations_of, plainly
@@ -50,7 +52,6 @@ from .operators import (
     unary,
     update,
 )
-from .python_functions import callee, shown
 from .tables import looked_up, most_iterations, note_range, range_of_known, stored, with_adopted
 
 

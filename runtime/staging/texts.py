@@ -14,7 +14,7 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
 from ...compiler.users_errors import tell
 from ..eager.debug_print import say
-from .python_functions import callee
+from .callee import callee
 
 Given = tuple[Sequence[Any], Mapping[str, Any]]
 

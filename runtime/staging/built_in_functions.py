@@ -5,218 +5,77 @@ import functools
 import itertools
 import math
 import operator
-import sys
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.callers.user_code import is_users, user_location
+from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ClockError, UnsupportedFunctionError
-from ...compiler.frontend.conversion import OPERATORS, call_converted, converted
-from ...compiler.frontend.reached import reads_attributes
 from ...compiler.symbolic_size import SymbolicSize, is_one
 from ...compiler.told_values import TELLING
 from ...compiler.tracing.registry import CONSTRUCTORS
 from ...compiler.tracing.rows import stack_of
-from ...compiler.tracing.trace import current_trace, require_trace
-from ...compiler.tracing.traced_array import array_on, contains_size, contains_traced, is_traced, located
-from ..branching.one_of import OneOf, is_one_of
+from ...compiler.tracing.trace import require_trace
+from ...compiler.tracing.traced_array import array_on, contains_traced, is_traced, located
 from ..branching.python_numbers import as_python_number, is_unknown, selected
-from ..branching.watching import watch_called, watching
-from ..eager.environment import reader
-from ..eager.impure_calls import is_impure
-from .comprehensions import known_tests
-from .entries import call_one, either
-from .library_functions import library_meanings
+from ..branching.watching import watching
+from .entries import either
 from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
-from .mathematics import MATHEMATICS, is_computed
-from .methods import array_method, method_on_values
-from .numpy_functions import numpy_meaning
-from .on_behalf import call
-from .operators import attribute, compared, iterated, maker, operate, users_method
+from .mathematics import is_computed
+from .operators import attribute, compared, iterated, operate, users_method
 from .orderings import are_orderable, best, best_of_many, in_order
 
+Callee = Callable[[Any], Any]
+"""Returns what converted code calls instead of a function."""
+
 _LONGEST_FOLD: Final = 64
-_Cached: Final = type(functools.lru_cache(str))
-_ITERATING: Final = (
-    list,
-    tuple,
-    set,
-    frozenset,
-    sum,
-    sorted,
-    zip,
-    enumerate,
-    map,
-    dict,
-    np.array,
-    np.asarray,
-)
-_IMPURE: Final = (print, id, type, input, open, setattr, super, object)
-_FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, partial, type)
-_TESTERS: Final = (filter, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)
 _BISECTIONS: Final = {bisect.bisect_left: "left", bisect.bisect_right: "right"}
-_CALLERS: Final = (map, functools.reduce, itertools.accumulate, itertools.starmap)
+_OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+_NUMPY_NUMBERS: Final = tuple(np.dtype(code).type for code in "?bhilqBHILQefdFD")
+_COMPARISONS: Final = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
-_SEEDED: Final = frozenset({"default_rng", "RandomState", "SeedSequence", "Generator", "Random"}) | frozenset(
-    {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
-)
-"""Functions that begin with a Python number and need its value."""
-
-
-def callee(function: Any) -> Any:
-    """The function that converted code calls instead of `function`."""
-    kind = type(function)
-    trace = current_trace()
-    if trace is None:
-        return converted(function) if kind in (FunctionType, MethodType, partial) else function
-    if trace.is_evaluating:
-        found = _in_evaluation(trace, function, kind)
-        return _callee(function, kind) if found is None else found
-    return _callee(function, kind)
-
-
-def _callee(function: Any, kind: type) -> Any:
-    """The same in a trace."""
-    if (found := _special(function, kind)) is not None:
-        return found
-    if kind is partial and is_impure(function.func):
-        return partial(_called_visibly, function)
-    watch_called(function)
-    if (found := _meaning(function, kind)) is not None:
-        if not (OPERATORS.get() and _is_pure(function)):
-            return found
-        return partial(_called_of_each, found, function in _ITERATING)
-    if OPERATORS.get() and _is_pure(function):
-        return partial(_called_of_each, function, function in _ITERATING)
-    return partial(call_converted, function) if reads_attributes(function) else converted(function)
-
-
-def _in_evaluation(trace: Any, function: Any, kind: type) -> "Callable[..., Any] | None":
-    """The replacement for the user's functions, and for functions and methods of arrays, where each call is computed at
-    once."""
-    if kind is MethodType and type(function.__self__) is trace.array_class:
-        return function  # type: ignore[no-any-return]
-    meaning: Callable[..., Any] | None = trace.meaning(function)
-    if meaning is not None:
-        return meaning
-    if kind is not FunctionType or not is_users(function.__code__.co_filename):
-        return None
-    known: Callable[..., Any] | None = trace.converted.get(function)
-    if known is None:
-        known = trace.converted[function] = converted(function)
-    return known
-
-
-def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
-    """The replacement for methods of traced arrays and random generators, and for `OneOf` and ``np.vectorize``."""
-    if kind in _OBJECTS:
-        return partial(_OBJECTS[kind], function)
-    if kind is MethodType and is_traced(function.__self__):
-        return array_method(function)
-    if kind is _Cached and isinstance(function.__wrapped__, FunctionType):
-        return partial(_cached, function)
-    return _draw_method(function) or reader(function)
-
-
-def _draw_method(function: Any) -> "Callable[..., Any] | None":
-    """The replacement for a method of a random generator; None for others, and as long as nothing draws."""
-    if "numpy.random" not in sys.modules:
-        return None
-    from .draws import draw_method
-
-    return draw_method(function)
-
-
-def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
-    """The replacement for functions of Python and NumPy, for methods of containers, and for classes."""
-    if kind is MethodType and isinstance(function.__func__, FunctionType):
-        return None
-    if kind is BuiltinMethodType and (method := method_on_values(function, callee)) is not None:
-        return method
-    try:
-        found = _MEANINGS.get(function) or numpy_meaning(function)
-    except TypeError:  # not hashable
-        found = None
-    if found is None and _is_seeded(function):
-        return partial(_called_with_ints, function)
-    return maker(function) if found is None and isinstance(function, type) else found
-
-
-def _is_seeded(function: Any) -> bool:
-    """Whether it makes a random generator of NumPy or Python, which needs the value of its seed."""
-    name, module = getattr(function, "__name__", ""), getattr(function, "__module__", None) or ""
-    return name in _SEEDED and module.partition(".")[0] in ("numpy", "random")
-
-
-def _cached(function: Any, *given: Any, **more: Any) -> Any:
-    """Call a function with an ``lru_cache``; for traced arguments and sizes, without the cache."""
-    if any(contains_traced(one) or contains_size(one) for one in (*given, *more.values())):
-        return callee(function.__wrapped__)(*given, **more)
-    return function(*given, **more)
-
-
-def _is_pure(function: Any) -> bool:
-    """Whether a function of Python or NumPy can be applied to each entry of a `OneOf`."""
-    if isinstance(getattr(function, "__self__", None), (list, dict, set, deque)):
-        return False
-    module = getattr(function, "__module__", None) or type(function).__module__
-    return function not in _IMPURE and module.partition(".")[0] in ("builtins", "math", "numpy", "operator")
-
-
-def _called_of_each(function: Any, iterates: bool, *given: Any, **more: Any) -> Any:
-    """Apply a function to each entry of a `OneOf`, or to the items of a user's object."""
-    if iterates:
-        given = tuple(map(iterated, given))
-    arguments: dict[Any, Any] = dict(enumerate(given)) | more
-    key = next((key for key, one in arguments.items() if is_one_of(one)), None)
-    if key is None:
-        return function(*given, **more)
-
-    def of_one(each: Any) -> Any:
-        filled = arguments | {key: each}
-        positional = [filled.pop(number) for number in range(len(given))]
-        return _called_of_each(function, iterates, *positional, **filled)
-
-    return OneOf.asked(arguments[key], of_one)
-
-
-def _called_one(chosen: OneOf, *given: Any, **more: Any) -> Any:
-    return call_one(chosen, callee, given, more)
-
-
-def _vectorized(function: Any, *given: Any, **named: Any) -> Any:
-    watch_called(function.pyfunc)
-    if not any(map(contains_traced, (*given, *named.values()))):
-        return call(function, *given, **named)
-    from .vectorized import vectorized
-
-    with watching("`np.vectorize`", {}, user_location()):  # it is traced once for all elements
-        watch_called(function.pyfunc)
-        return vectorized(function, callee, given, named)
-
-
-_OBJECTS: Final[dict[type, Callable[..., Any]]] = {OneOf: _called_one, np.vectorize: _vectorized}
-"""What calling an object does, by its class."""
-
-
-def _called_with_ints(function: Any, *given: Any, **more: Any) -> Any:
-    """Call a function that needs the values of ints. The program is then for these values."""
-    given = tuple(map(_known_int, given))
-    more = {name: _known_int(x) for name, x in more.items()}
-    from .draws import seeded
-
-    return seeded(function, given, more)
-
-
-def _known_int(x: Any) -> Any:
-    return operator.index(x) if is_traced(x) and x.ndim == 0 and x.dtype.kind in "iu" else x
+def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:
+    """What converted code calls instead of built-in functions and classes. `callee` replaces their arguments."""
+    return {
+        range: _range,
+        zip: _zip,
+        enumerate: _enumerate,
+        reversed: _reversed,
+        abs: _special_method(abs, "__abs__"),
+        int: _special_method(int, "__int__", _int),
+        float: _special_method(float, "__float__", _float),
+        complex: _special_method(complex, "__complex__", _complex),
+        bool: _special_method(bool, "__bool__", _bool),
+        round: _special_method(round, "__round__", _round),
+        next: _special_method(next, "__next__"),
+        getattr: lambda x, name, *default: attribute(x, name) if not default else getattr(x, name, *default),
+        **{getattr(operator, name): partial(operate, name.strip("_")) for name in _OPERATORS},
+        **{getattr(operator, name): partial(compared, name) for name in _COMPARISONS},
+        min: _extreme(min, partial(compared, "lt"), callee),
+        max: _extreme(max, partial(compared, "gt"), callee),
+        any: _any,
+        all: _all,
+        pow: _pow,
+        sum: _sum,
+        str: _text(str),
+        np.datetime64: _datetime64,
+        isinstance: _isinstance,
+        **{kind: _numpy_number(kind) for kind in _NUMPY_NUMBERS},
+        type: _type,
+        repr: _text(repr),
+        divmod: _divmod,
+        sorted: _sorting(callee),
+        np.ndarray: _ndarray,
+        math.prod: _prod,
+        **{own: _place_in_order(own, side) for own, side in _BISECTIONS.items()},
+        np.nditer: _nditer,
+        np.fromiter: _fromiter,
+        len: _len,
+    }
 
 
 def _len(x: Any) -> Any:
@@ -297,12 +156,12 @@ def _numpy_number(kind: "type[Any]") -> Callable[..., Any]:
 
 def _isinstance(x: Any, kinds: Any) -> bool:
     """``isinstance``. A traced array or number has the class that it has in Python."""
-    return issubclass(class_of(x), kinds) if _stands_for_something(x) else isinstance(x, kinds)
+    return issubclass(_class_of(x), kinds) if _stands_for_something(x) else isinstance(x, kinds)
 
 
 def _type(*given: Any, **more: Any) -> Any:
     if len(given) == 1 and _stands_for_something(given[0]):
-        return class_of(given[0])
+        return _class_of(given[0])
     return type(*given, **more)
 
 
@@ -310,7 +169,7 @@ def _stands_for_something(x: Any) -> bool:
     return is_traced(x) or isinstance(x, SymbolicSize)
 
 
-def class_of(x: Any) -> "type[Any]":
+def _class_of(x: Any) -> "type[Any]":
     """The class that a traced array or number has in Python."""
     if isinstance(x, SymbolicSize):
         return int
@@ -340,7 +199,7 @@ def _round(x: Any, ndigits: Any = None) -> Any:
     return round(x) if ndigits is None else round(x, ndigits)
 
 
-def _extreme(own: Any, better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _extreme(own: Any, better: Callable[[Any, Any], Any], callee: Callee) -> Callable[..., Any]:
     """``min`` or ``max``: the first of the best entries, with Python's comparisons."""
 
     def extreme(*given: Any, **options: Any) -> Any:
@@ -419,36 +278,16 @@ def _fromiter(entries: Any, dtype: Any, count: int = -1, **more: Any) -> Any:
     return located(CONSTRUCTORS["array"], listed, dtype)
 
 
-def _sorted(given: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
-    entries = list(given)
-    key = None if key is None else callee(key)
-    found = in_order(entries, key, reverse=bool(reverse))
-    return sorted(entries, key=key, reverse=reverse) if found is None else found
+def _sorting(callee: Callee) -> Callable[..., Any]:
+    """``sorted``"""
 
+    def in_new_list(given: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+        entries = list(given)
+        key = None if key is None else callee(key)
+        found = in_order(entries, key, reverse=bool(reverse))
+        return sorted(entries, key=key, reverse=reverse) if found is None else found
 
-def _calling(own: Any) -> Callable[..., Any]:
-    """A built-in function that calls its argument."""
-
-    def function(*given: Any, **more: Any) -> Any:
-        return own(*map(_called, given), **{name: _called(x) for name, x in more.items()})
-
-    return function
-
-
-def _called(x: Any) -> Any:
-    found = callee(x) if isinstance(x, _FUNCTIONS) or type(x) is OneOf else x
-    return (
-        partial(_called_visibly, x)
-        if found is x and isinstance(x, BuiltinFunctionType) and is_impure(x)
-        else found
-    )
-
-
-def _called_visibly(function: Any, *given: Any, **named: Any) -> Any:
-    """A call from Python's code of a clock or a draw, which Python reports; those from C it does not."""
-    if isinstance(function, partial):
-        return callee(function.func)(*function.args, *given, **(function.keywords | named))
-    return function(*given, **named)
+    return in_new_list
 
 
 def _any(given: Any) -> Any:
@@ -503,58 +342,6 @@ def _sum(entries: Any, /, start: Any = 0) -> Any:
     return total if first.weak is None else as_python_number(total, first.weak)
 
 
-_OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
-_NUMPY_NUMBERS: Final = tuple(np.dtype(code).type for code in "?bhilqBHILQefdFD")
-_COMPARISONS: Final = ("lt", "le", "gt", "ge", "eq", "ne")
-
-
-def _meanings() -> dict[Any, Callable[..., Any]]:
-    return {
-        range: _range,
-        zip: _zip,
-        enumerate: _enumerate,
-        reversed: _reversed,
-        abs: _special_method(abs, "__abs__"),
-        int: _special_method(int, "__int__", _int),
-        float: _special_method(float, "__float__", _float),
-        complex: _special_method(complex, "__complex__", _complex),
-        bool: _special_method(bool, "__bool__", _bool),
-        round: _special_method(round, "__round__", _round),
-        iter: lambda *given: (
-            iter(_called(given[0]), given[1]) if len(given) == 2 else iter(iterated(given[0]))
-        ),
-        next: _special_method(next, "__next__"),
-        getattr: lambda x, name, *default: attribute(x, name) if not default else getattr(x, name, *default),
-        **{getattr(operator, name): partial(operate, name.strip("_")) for name in _OPERATORS},
-        **{getattr(operator, name): partial(compared, name) for name in _COMPARISONS},
-        min: _extreme(min, partial(compared, "lt")),
-        max: _extreme(max, partial(compared, "gt")),
-        any: _any,
-        all: _all,
-        pow: _pow,
-        sum: _sum,
-        str: _text(str),
-        np.datetime64: _datetime64,
-        isinstance: _isinstance,
-        **{kind: _numpy_number(kind) for kind in _NUMPY_NUMBERS},
-        type: _type,
-        repr: _text(repr),
-        divmod: _divmod,
-        sorted: _sorted,
-        np.ndarray: _ndarray,
-        math.prod: _prod,
-        **{own: _calling(own) for own in _CALLERS},
-        **{own: known_tests(own, _called) for own in _TESTERS},
-        **{own: _place_in_order(own, side) for own, side in _BISECTIONS.items()},
-        np.nditer: _nditer,
-        operator.call: lambda function, /, *given, **named: callee(function)(*given, **named),
-        np.fromiter: _fromiter,
-        **library_meanings(callee),
-        len: _len,
-        **MATHEMATICS,
-    }
-
-
 def shown(x: Any) -> Any:
     """What an f-string shows: the number, for a Python int or a size that is known while tracing."""
     if TELLING.get() is not None and is_unknown(x):
@@ -588,6 +375,3 @@ def _text(own: Any) -> Callable[..., Any]:
         return own(*given, **more)
 
     return text
-
-
-_MEANINGS: Final = _meanings()

@@ -1,0 +1,246 @@
+"""`callee`: what converted code calls instead of a function."""
+
+import functools
+import itertools
+import operator
+import sys
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.callers.user_code import is_users, user_location
+from ...compiler.frontend.conversion import OPERATORS, call_converted, converted
+from ...compiler.frontend.reached import reads_attributes
+from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.traced_array import contains_size, contains_traced, is_traced
+from ..branching.one_of import OneOf, is_one_of
+from ..branching.watching import watch_called, watching
+from ..eager.environment import reader
+from ..eager.impure_calls import is_impure
+from .built_in_functions import built_in_meanings
+from .comprehensions import known_tests
+from .entries import call_one
+from .library_functions import library_meanings
+from .mathematics import MATHEMATICS
+from .methods import array_method, method_on_values
+from .numpy_functions import numpy_meaning
+from .on_behalf import call
+from .operators import iterated, maker
+
+_Cached: Final = type(functools.lru_cache(str))
+_ITERATING: Final = (
+    list,
+    tuple,
+    set,
+    frozenset,
+    sum,
+    sorted,
+    zip,
+    enumerate,
+    map,
+    dict,
+    np.array,
+    np.asarray,
+)
+_IMPURE: Final = (print, id, type, input, open, setattr, super, object)
+_FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, partial, type)
+_TESTERS: Final = (filter, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)
+_CALLERS: Final = (map, functools.reduce, itertools.accumulate, itertools.starmap)
+
+_SEEDED: Final = frozenset({"default_rng", "RandomState", "SeedSequence", "Generator", "Random"}) | frozenset(
+    {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
+)
+"""Functions that begin with a Python number and need its value."""
+
+
+def callee(function: Any) -> Any:
+    """The function that converted code calls instead of `function`."""
+    kind = type(function)
+    trace = current_trace()
+    if trace is None:
+        return converted(function) if kind in (FunctionType, MethodType, partial) else function
+    if trace.is_evaluating:
+        found = _in_evaluation(trace, function, kind)
+        return _callee(function, kind) if found is None else found
+    return _callee(function, kind)
+
+
+def _callee(function: Any, kind: type) -> Any:
+    """The same in a trace."""
+    if (found := _special(function, kind)) is not None:
+        return found
+    if kind is partial and is_impure(function.func):
+        return partial(_called_visibly, function)
+    watch_called(function)
+    if (found := _meaning(function, kind)) is not None:
+        if not (OPERATORS.get() and _is_pure(function)):
+            return found
+        return partial(_called_of_each, found, function in _ITERATING)
+    if OPERATORS.get() and _is_pure(function):
+        return partial(_called_of_each, function, function in _ITERATING)
+    return partial(call_converted, function) if reads_attributes(function) else converted(function)
+
+
+def _in_evaluation(trace: Any, function: Any, kind: type) -> "Callable[..., Any] | None":
+    """The replacement for the user's functions, and for functions and methods of arrays, where each call is computed at
+    once."""
+    if kind is MethodType and type(function.__self__) is trace.array_class:
+        return function  # type: ignore[no-any-return]
+    meaning: Callable[..., Any] | None = trace.meaning(function)
+    if meaning is not None:
+        return meaning
+    if kind is not FunctionType or not is_users(function.__code__.co_filename):
+        return None
+    known: Callable[..., Any] | None = trace.converted.get(function)
+    if known is None:
+        known = trace.converted[function] = converted(function)
+    return known
+
+
+def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
+    """The replacement for methods of traced arrays and random generators, and for `OneOf` and ``np.vectorize``."""
+    if kind in _OBJECTS:
+        return partial(_OBJECTS[kind], function)
+    if kind is MethodType and is_traced(function.__self__):
+        return array_method(function)
+    if kind is _Cached and isinstance(function.__wrapped__, FunctionType):
+        return partial(_cached, function)
+    return _draw_method(function) or reader(function)
+
+
+def _draw_method(function: Any) -> "Callable[..., Any] | None":
+    """The replacement for a method of a random generator; None for others, and as long as nothing draws."""
+    if "numpy.random" not in sys.modules:
+        return None
+    from .draws import draw_method
+
+    return draw_method(function)
+
+
+def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
+    """The replacement for functions of Python and NumPy, for methods of containers, and for classes."""
+    if kind is MethodType and isinstance(function.__func__, FunctionType):
+        return None
+    if kind is BuiltinMethodType and (method := method_on_values(function, callee)) is not None:
+        return method
+    try:
+        found = _MEANINGS.get(function) or numpy_meaning(function)
+    except TypeError:  # not hashable
+        found = None
+    if found is None and _is_seeded(function):
+        return partial(_called_with_ints, function)
+    return maker(function) if found is None and isinstance(function, type) else found
+
+
+def _is_seeded(function: Any) -> bool:
+    """Whether it makes a random generator of NumPy or Python, which needs the value of its seed."""
+    name, module = getattr(function, "__name__", ""), getattr(function, "__module__", None) or ""
+    return name in _SEEDED and module.partition(".")[0] in ("numpy", "random")
+
+
+def _cached(function: Any, *given: Any, **more: Any) -> Any:
+    """Call a function with an ``lru_cache``; for traced arguments and sizes, without the cache."""
+    if any(contains_traced(one) or contains_size(one) for one in (*given, *more.values())):
+        return callee(function.__wrapped__)(*given, **more)
+    return function(*given, **more)
+
+
+def _is_pure(function: Any) -> bool:
+    """Whether a function of Python or NumPy can be applied to each entry of a `OneOf`."""
+    if isinstance(getattr(function, "__self__", None), (list, dict, set, deque)):
+        return False
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return function not in _IMPURE and module.partition(".")[0] in ("builtins", "math", "numpy", "operator")
+
+
+def _called_of_each(function: Any, iterates: bool, *given: Any, **more: Any) -> Any:
+    """Apply a function to each entry of a `OneOf`, or to the items of a user's object."""
+    if iterates:
+        given = tuple(map(iterated, given))
+    arguments: dict[Any, Any] = dict(enumerate(given)) | more
+    key = next((key for key, one in arguments.items() if is_one_of(one)), None)
+    if key is None:
+        return function(*given, **more)
+
+    def of_one(each: Any) -> Any:
+        filled = arguments | {key: each}
+        positional = [filled.pop(number) for number in range(len(given))]
+        return _called_of_each(function, iterates, *positional, **filled)
+
+    return OneOf.asked(arguments[key], of_one)
+
+
+def _called_one(chosen: OneOf, *given: Any, **more: Any) -> Any:
+    return call_one(chosen, callee, given, more)
+
+
+def _vectorized(function: Any, *given: Any, **named: Any) -> Any:
+    watch_called(function.pyfunc)
+    if not any(map(contains_traced, (*given, *named.values()))):
+        return call(function, *given, **named)
+    from .vectorized import vectorized
+
+    with watching("`np.vectorize`", {}, user_location()):  # it is traced once for all elements
+        watch_called(function.pyfunc)
+        return vectorized(function, callee, given, named)
+
+
+_OBJECTS: Final[dict[type, Callable[..., Any]]] = {OneOf: _called_one, np.vectorize: _vectorized}
+"""What calling an object does, by its class."""
+
+
+def _called_with_ints(function: Any, *given: Any, **more: Any) -> Any:
+    """Call a function that needs the values of ints. The program is then for these values."""
+    given = tuple(map(_known_int, given))
+    more = {name: _known_int(x) for name, x in more.items()}
+    from .draws import seeded
+
+    return seeded(function, given, more)
+
+
+def _known_int(x: Any) -> Any:
+    return operator.index(x) if is_traced(x) and x.ndim == 0 and x.dtype.kind in "iu" else x
+
+
+def _iter(*given: Any) -> Any:
+    return iter(_called(given[0]), given[1]) if len(given) == 2 else iter(iterated(given[0]))
+
+
+def _calling(own: Any) -> Callable[..., Any]:
+    """A built-in function that calls its argument."""
+
+    def function(*given: Any, **more: Any) -> Any:
+        return own(*map(_called, given), **{name: _called(x) for name, x in more.items()})
+
+    return function
+
+
+def _called(x: Any) -> Any:
+    found = callee(x) if isinstance(x, _FUNCTIONS) or type(x) is OneOf else x
+    return (
+        partial(_called_visibly, x)
+        if found is x and isinstance(x, BuiltinFunctionType) and is_impure(x)
+        else found
+    )
+
+
+def _called_visibly(function: Any, *given: Any, **named: Any) -> Any:
+    """A call from Python's code of a clock or a draw, which Python reports; those from C it does not."""
+    if isinstance(function, partial):
+        return callee(function.func)(*function.args, *given, **(function.keywords | named))
+    return function(*given, **named)
+
+
+_MEANINGS: Final[dict[Any, Callable[..., Any]]] = {
+    **built_in_meanings(callee),
+    iter: _iter,
+    operator.call: lambda function, /, *given, **named: callee(function)(*given, **named),
+    **{own: _calling(own) for own in _CALLERS},
+    **{own: known_tests(own, _called) for own in _TESTERS},
+    **library_meanings(callee),
+    **MATHEMATICS,
+}
