@@ -42,7 +42,6 @@ from .ints_as_sizes import as_length, of_sizes, sizes_among
 from .options import NEVER, Options
 from .reaction import Reaction
 from .recompilation import Recompilation, of_values, recompilation
-from .symbolic_fallback import SymbolicFallback
 from .variant_table import MOST_FIXED, Variants
 
 if TYPE_CHECKING:
@@ -348,6 +347,8 @@ class CompiledFunction:
         except Exception as error:
             if checking():
                 raise
+            from .symbolic_fallback import SymbolicFallback
+
             failure = SymbolicFallback.of(error)
             variant = self._watched(called, None)  # a user's error is raised here, too
             why = why.for_one_size(

@@ -12,11 +12,10 @@ from ...compiler.errors import ArgumentValueError
 from ...compiler.frontend.program import ArrayOutput, Program, Static, in_memory_order
 from ...compiler.frontend.reached import Reached, ReadArray, have_changed
 from ...compiler.frontend.traced_program import trace
-from ...compiler.ir import Shape
+from ...compiler.ir import Graph, Shape
 from ...compiler.shapes.dim import Comparison, Dim
 from ...compiler.shapes.guards import Guards
 from ...compiler.tracing.traced_array import is_traced
-from ...passes.lowering.fix_sizes import fix_sizes
 from ..builder.build import build
 from ..eager.numpy_generators import refusing_draws
 from ..eager.one_call import answering_for_one_call
@@ -172,8 +171,7 @@ class Variant:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
         if is_strict() and not any(isinstance(x, DeviceArray) for x in inputs):
             sizes = self._sizes(_shapes(leaves, self.signature))
-            graph = fix_sizes(self.program.graph, sizes) if sizes else self.program.graph
-            outputs: Sequence[Any] = run(graph, inputs)
+            outputs: Sequence[Any] = run(_of_sizes(self.program.graph, sizes), inputs)
         else:
             outputs = self.build.function(*inputs)
         for index, output in self.program.mutated:
@@ -320,3 +318,12 @@ def _overlaps(inputs: list[Any], index: int) -> bool:
 
 def _equal(array: Any, copy: Any) -> bool:
     return bool(np.array_equal(array, copy, equal_nan=copy.dtype.kind in "fc"))
+
+
+def _of_sizes(graph: Graph, sizes: Mapping[str, int] | None) -> Graph:
+    """The graph for these values of its named sizes, if it has any."""
+    if not sizes:
+        return graph
+    from ...passes.lowering.fix_sizes import fix_sizes
+
+    return fix_sizes(graph, sizes)
