@@ -8,7 +8,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
-from .rewriting import COMPARISONS, Rewriter, assign, delayed, hook, named
+from .expressions import COMPARISONS, assign, delayed, hook, named
+from .rewriting import Rewriter
 from .syntax import placed
 
 _BINARY: Final[dict[type[ast.operator], str]] = {

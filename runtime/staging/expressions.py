@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.callers.user_code import line_of_raise, user_location
-from ...compiler.frontend.rewriting import comparison
+from ...compiler.frontend.expressions import comparison
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import is_traced

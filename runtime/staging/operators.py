@@ -14,8 +14,8 @@ import numpy as np
 
 from ...compiler.callers.user_code import is_users
 from ...compiler.frontend.conversion import call_converted
+from ...compiler.frontend.expressions import comparison
 from ...compiler.frontend.reached import note_made
-from ...compiler.frontend.rewriting import comparison
 from ...compiler.told_values import percent
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced

@@ -1,0 +1,277 @@
+"""`ExpressionRewriter`: expressions with hooks instead of the operations that tracing must handle."""
+
+import ast
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, TypeVar
+
+from ..callers.user_code import HOOKS
+from .sites import Region, Unit
+from .source import ITEMS, Scope
+from .syntax import FIELDS, placed, shallow, walk
+
+N = TypeVar("N", bound=ast.AST)
+
+COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+    ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in",
+}  # fmt: skip
+_FOLDS: Final = frozenset({"sum", "len", "any", "all", "min", "max", "next"})
+_EXHAUSTING: Final = frozenset({"sum", "min", "max", "list", "tuple", "sorted"})
+"""Functions that read a generator to its end."""
+_PLAIN_TESTS: Final = frozenset({"isinstance", "hasattr", "callable", "issubclass"})
+
+
+class ExpressionRewriter(ABC):
+    """Rewrites expressions of one function. The old nodes do not change; the result has new ones."""
+
+    def __init__(self, unit: Unit, scope: Scope, region: Region) -> None:
+        self.unit, self.scope, self.region = unit, scope, region
+
+    @abstractmethod
+    def block(self, statements: Sequence[ast.stmt], after: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
+        """Rewrite the statements in a part that is neither an expression nor a statement, such as a handler."""
+
+    def is_plain(self, test: ast.expr) -> bool:
+        """Whether a test is never traced."""
+        match test:
+            case ast.Constant():
+                return True
+            case ast.Compare(ops=ops):
+                return all(isinstance(op, ast.Is | ast.IsNot) for op in ops)
+            case ast.Call(func=ast.Name(id=name)):
+                return name in _PLAIN_TESTS
+            case _:
+                return False
+
+    def tested(self, test: ast.expr) -> ast.expr:
+        """The expression of a test."""
+        found: ast.expr = self.expression(test)
+        return found
+
+    def expression(self, node: Any) -> Any:
+        """Rewrite an expression, or a part of one."""
+        rule = self._EXPRESSIONS.get(node.__class__)
+        return self.rebuilt(node) if rule is None else placed(rule(self, node), node)
+
+    def rebuilt(self, node: N) -> N:
+        """A node of the same kind with rewritten parts; the same one if it has none."""
+        if isinstance(node, ast.comprehension):
+            tests: N = self.comprehension(node)  # type: ignore[assignment]
+            return tests
+        fields = FIELDS[node.__class__]
+        if not fields:
+            return node
+        new = shallow(node)
+        for name in fields:
+            value = getattr(node, name, None)
+            if type(value) is not list:
+                if value is not None:
+                    setattr(new, name, self._part_of(value))
+            elif value and isinstance(value[0], ast.stmt):
+                setattr(new, name, self.block(value, None))
+            else:
+                setattr(new, name, [None if one is None else self._part_of(one) for one in value])
+        return new
+
+    def _part_of(self, value: ast.AST) -> Any:
+        return self.expression(value) if isinstance(value, ast.expr) else self.rebuilt(value)
+
+    def _call(self, node: ast.Call) -> ast.expr:
+        match node:
+            case ast.Call(
+                func=ast.Name(id=name),
+                args=[(ast.GeneratorExp() | ast.ListComp()) as entries, *rest],
+            ) if name in _FOLDS and entries.generators[-1].ifs and not self.is_undelayed([entries]):
+                return self._fold(node, entries, rest)
+            case ast.Call(func=ast.Name(id=name), args=[ast.GeneratorExp() as entries, *rest]) if (
+                name in _EXHAUSTING and self._is_of_all(entries)
+            ):
+                function = self.expression(node.func)
+                listed = placed(hook("listed", *self._made_of(entries), function), entries)
+                rest = [self.expression(one) for one in rest]
+                return ast.Call(
+                    hook("callee", function), [listed, *rest], [*map(self.rebuilt, node.keywords)]
+                )
+            case _:
+                pass
+        arguments = [self.expression(one) for one in node.args]
+        keywords = [self.rebuilt(one) for one in node.keywords]
+        return ast.Call(hook("callee", self.expression(node.func)), arguments, keywords)
+
+    def _fold(
+        self, node: ast.Call, entries: "ast.GeneratorExp | ast.ListComp", rest: list[ast.expr]
+    ) -> ast.expr:
+        """``sum(x for … if …)``: a call of the function with pairs of a test and a delayed entry."""
+        *before, last = entries.generators
+        test = last.ifs[0] if len(last.ifs) == 1 else ast.BoolOp(ast.And(), last.ifs)
+        pair = ast.Tuple([self.expression(test), delayed(self.expression(entries.elt))], ast.Load())
+        loop = ast.comprehension(self.rebuilt(last.target), self.expression(last.iter), [], last.is_async)
+        pairs = ast.GeneratorExp(pair, [*map(self.rebuilt, before), loop])
+        is_list = ast.Constant(isinstance(entries, ast.ListComp))
+        given = [self.expression(node.func), placed(pairs, entries), is_list]
+        fold = ast.Attribute(named(HOOKS), "fold", ast.Load())
+        return ast.Call(
+            fold, [*given, *map(self.expression, rest)], [self.rebuilt(one) for one in node.keywords]
+        )
+
+    def _list(self, node: ast.ListComp) -> ast.expr:
+        """``[x for target in items]``: the hook may trace the entry once, for all items."""
+        return hook("listed", *self._made_of(node)) if self._is_of_all(node) else self.rebuilt(node)
+
+    def _is_of_all(self, node: "ast.GeneratorExp | ast.ListComp") -> bool:
+        """Whether a comprehension has one entry for each item of one iterable."""
+        first, *others = node.generators
+        return not (others or first.ifs or first.is_async or self.is_undelayed([node]))
+
+    def _made_of(self, node: "ast.GeneratorExp | ast.ListComp") -> tuple[ast.expr, ast.expr]:
+        """A function that makes the list of entries for other items, and the items."""
+        first = node.generators[0]
+        loop = self.comprehension(ast.comprehension(first.target, named(ITEMS), [], 0))
+        entries = ast.ListComp(self.expression(node.elt), [loop])
+        items = ast.arguments([], [ast.arg(ITEMS)], None, [], [], None, [])
+        return placed(ast.Lambda(items, placed(entries, node)), node), self.expression(first.iter)
+
+    def comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        """A `for` of a comprehension, whose `if` must be known while tracing."""
+        tests = [one if self.is_plain(one) else hook("is_kept", self.expression(one)) for one in node.ifs]
+        return ast.comprehension(self.rebuilt(node.target), self.expression(node.iter), tests, node.is_async)
+
+    def _bool_op(self, node: ast.BoolOp) -> ast.expr:
+        if self.is_undelayed(node.values[1:]):
+            return self.rebuilt(node)
+        first, *others = map(self.expression, node.values)
+        return hook("and_" if isinstance(node.op, ast.And) else "or_", first, *map(delayed, others))
+
+    def is_undelayed(self, parts: Sequence[ast.expr]) -> bool:
+        """Whether parts of an expression bind names or contain `yield` or `await`, so that they cannot be delayed."""
+        return self.scope.may_be_bound_to_place and self.scope.facts.of(parts).is_bound_to_place
+
+    def _not(self, node: ast.UnaryOp) -> ast.expr:
+        if not isinstance(node.op, ast.Not):
+            return self.rebuilt(node)
+        return hook("not_", self.tested(node.operand))
+
+    def _if_exp(self, node: ast.IfExp) -> ast.expr:
+        if self.is_undelayed((node.body, node.orelse)):
+            return self.rebuilt(node)
+        return hook(
+            "choose",
+            self.tested(node.test),
+            delayed(self.expression(node.body)),
+            delayed(self.expression(node.orelse)),
+        )
+
+    def _compare(self, node: ast.Compare) -> ast.expr:
+        is_chain = len(node.ops) > 1
+        is_seen = is_chain or isinstance(node.ops[0], ast.In | ast.NotIn)
+        if not is_seen or self.is_undelayed(node.comparators):
+            return self.rebuilt(node)
+        names = ast.Tuple([ast.Constant(COMPARISONS[type(op)]) for op in node.ops], ast.Load())
+        others = [delayed(self.expression(one)) for one in node.comparators]
+        return hook("compare", names, self.expression(node.left), *others)
+
+    def _subscript(self, node: ast.Subscript) -> ast.expr:
+        is_plain = is_constant(node.slice) and not _is_environment(node.value)
+        if not isinstance(node.ctx, ast.Load) or is_plain:
+            return self.rebuilt(node)
+        return hook("item", self.expression(node.value), self.index(node.slice))
+
+    def index(self, node: ast.expr) -> ast.expr:
+        """The contents of brackets as an argument of a function."""
+        if isinstance(node, ast.Slice):
+            parts = [
+                ast.Constant(None) if part is None else self.expression(part)
+                for part in (node.lower, node.upper, node.step)
+            ]
+            return placed(hook("slice", *parts), node)
+        if isinstance(node, ast.Tuple):
+            return placed(ast.Tuple([self.index(one) for one in node.elts], ast.Load()), node)
+        found: ast.expr = self.expression(node)
+        return found
+
+    def _formatted(self, node: ast.FormattedValue) -> ast.expr:
+        spec = None if node.format_spec is None else self.rebuilt(node.format_spec)
+        return ast.FormattedValue(hook("shown", self.expression(node.value)), node.conversion, spec)
+
+    def binary(self, node: ast.BinOp) -> ast.expr:
+        """``"… %s …" % x``. Other operators need no hook here: their operands implement them."""
+        if not (isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr)):
+            return self.rebuilt(node)
+        return hook("percent", self.expression(node.left), self.expression(node.right))
+
+    def _lambda(self, node: ast.Lambda) -> ast.expr:
+        inner = type(self)(self.unit, self.scope.inner(node), Region.FUNCTION)
+        return ast.Lambda(self.rebuilt(node.args), inner.expression(node.body))
+
+    def _attribute(self, node: ast.Attribute) -> ast.expr:
+        new: ast.Attribute = self.rebuilt(node)
+        new.attr = self.attribute_name(node)
+        return new
+
+    def attribute_name(self, node: ast.Attribute) -> str:
+        """In a class, Python mangles ``self.__x``."""
+        is_private = self.unit.private and node.attr.startswith("__") and not node.attr.endswith("__")
+        return f"_{self.unit.private.lstrip('_')}{node.attr}" if is_private else node.attr
+
+    _EXPRESSIONS: ClassVar[dict[type[ast.AST], Callable[..., ast.expr]]] = {
+        ast.Attribute: _attribute,
+        ast.BinOp: binary,
+        ast.Call: _call,
+        ast.BoolOp: _bool_op,
+        ast.UnaryOp: _not,
+        ast.IfExp: _if_exp,
+        ast.ListComp: _list,
+        ast.Compare: _compare,
+        ast.FormattedValue: _formatted,
+        ast.Subscript: _subscript,
+        ast.Lambda: _lambda,
+    }
+
+
+# ---- what the new nodes are made of --------------------------------------------------------------------
+
+
+def named(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def stored(name: str) -> ast.Name:
+    return ast.Name(name, ast.Store())
+
+
+def assign(name: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([stored(name)], value)
+
+
+def hook(hook: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Call(ast.Attribute(named(HOOKS), hook, ast.Load()), list(arguments), [])
+
+
+def delayed(value: ast.expr) -> ast.expr:
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    return placed(ast.Lambda(nothing, value), value)
+
+
+def is_constant(index: ast.expr) -> bool:
+    """Whether nothing in brackets can be traced."""
+    return not any(isinstance(n, ast.Name | ast.Call | ast.Attribute) for n in walk(index))
+
+
+def comparison(name: str) -> Callable[[Any, Any], Any]:
+    """Python's comparison, by the name that the hook gets."""
+    match name:
+        case "in_":
+            return lambda x, container: x in container
+        case "not_in":
+            return lambda x, container: x not in container
+        case _:
+            found: Callable[[Any, Any], Any] = getattr(operator, name)
+            return found
+
+
+def _is_environment(node: ast.expr) -> bool:
+    """Whether this may be ``os.environ``, whose items are compared before each call."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name == "environ"
