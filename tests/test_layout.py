@@ -30,6 +30,7 @@ FOLDERS = """
     compiler/ops/elementwise
     compiler/shapes/
     compiler/text
+    compiler/memory_layout
     compiler/tracing
     compiler/arguments
     compiler/backends/triton

@@ -10,8 +10,10 @@ import optree
 from ..builder import Builder, inline, recording
 from ..dtypes import Array
 from ..ir import ArrayType, Graph, Shape, Value
+from ..memory_layout.layout import Layout, LayoutQuestion
+from ..memory_layout.result_layouts import copied_order, order_of
+from ..memory_layout.strides import Order
 from ..tracing.foreign_memory import ForeignMemory
-from ..tracing.memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
 from ..tracing.trace import ExampleIndex, Known
 from ..tracing.traced_array import TracedArray, is_numpy_array, is_traced
 from ..value_ops import inverse_permutation, transpose

@@ -13,20 +13,16 @@ import numpy as np
 from ..arguments.axes import normalize_axis
 from ..dtypes import is_inexact
 from ..ir import Shape
-from ..symbolic_size import is_known
-from ..tracing.memory_layout import (
-    Layout,
-    Order,
+from ..memory_layout.layout import Layout, dense, elementwise_order, joined_order, row_major
+from ..memory_layout.result_layouts import (
     copied_order,
-    dense,
     direct_layout,
     elementwise_layout,
-    elementwise_order,
-    joined_order,
     joint_questions,
     layout_of_stacks,
-    row_major,
 )
+from ..memory_layout.strides import Order
+from ..symbolic_size import is_known
 from ..tracing.registry import FUNCTIONS, enter
 from ..tracing.traced_array import as_value, is_numpy_array, is_traced, weak_or_dtype, wrap
 from .ufuncs.reductions import some_axes

@@ -23,9 +23,9 @@ from numpy.lib.stride_tricks import as_strided
 from ..callers.user_code import is_library, user_location
 from ..dtypes import Array, is_supported
 from ..errors import ArgumentValueError
+from ..memory_layout.layout import LayoutQuestion
 from ..value_ops import constant
 from .indexing import Gather
-from .memory_layout import LayoutQuestion
 from .reach import Place, Reach
 from .trace import Storage, Trace, array_type, require_trace
 from .traced_array import TracedArray, array_on, is_numpy_array, is_traced

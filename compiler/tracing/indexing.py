@@ -12,6 +12,8 @@ from ..callers.user_code import user_location
 from ..dtypes import INT64
 from ..errors import ArgumentValueError, OutOfBoundsError
 from ..ir import Constant, Shape, Value
+from ..memory_layout.layout import Layout, dense
+from ..memory_layout.result_layouts import stride_order
 from ..symbolic_size import (
     SymbolicSize,
     assume,
@@ -39,7 +41,6 @@ from ..value_ops import (
 )
 from .index_checks import check_index
 from .index_progressions import progression_of, value_range_of
-from .memory_layout import Layout, dense, stride_order
 from .trace import Storage, require_trace
 from .value_lengths import computed_slice, depends_on_values, positions
 from .views import ComputedSlice, Flip, Reshape, SelectAxes, Slice, View

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..ir import ArrayType
+from ..memory_layout.layout import row_major
 from ..symbolic_size import SymbolicSize
-from .memory_layout import row_major
 from .trace import Storage
 from .views import SelectAxes, Slice, View
 

@@ -18,9 +18,9 @@ from ..errors import ArgumentValueError, DTypeError, ErrorStateError, EscapedTra
 from ..free_sizes import is_symbolic, size_names
 from ..interpreter import run_call
 from ..ir import ArrayType, Call, Constant, Location, Param, Value
+from ..memory_layout.layout import Layout, LayoutQuestion, layout_of
 from ..symbolic_size import SymbolicSize
 from .foreign_memory import ForeignMemory
-from .memory_layout import Layout, LayoutQuestion, layout_of
 
 RAISES_ON_VALUES: ContextVar[bool] = ContextVar("raises_on_values", default=True)
 """Whether the program checks what `raise` and `assert` of the user's depend on."""

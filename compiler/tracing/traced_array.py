@@ -26,15 +26,16 @@ from ..errors import (
     UnsupportedFunctionError,
 )
 from ..ir import ArrayType, Constant, Shape, Value
+from ..memory_layout.array_flags import Flags
+from ..memory_layout.layout import Layout, row_major
+from ..memory_layout.result_layouts import elementwise_layout
 from ..nesting import MOST_AXES, named, refuse_deep, shown
 from ..symbolic_size import SymbolicFact, SymbolicSize, is_known
 from ..told_values import TELLING
 from ..value_ops import broadcast_to, concatenate, convert, expand_dims, full, reshape, transpose
-from .array_flags import Flags
 from .at_hand import guarded_value
 from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
-from .memory_layout import Layout, elementwise_layout, row_major
 from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .rows import columns_of, last_rows, stack_of
 from .sharing import invalidate_shared, write

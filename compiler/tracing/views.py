@@ -9,6 +9,8 @@ from ..builder import bind
 from ..dtypes import INT64, DType
 from ..errors import ReadOnlyError
 from ..ir import Shape, Value
+from ..memory_layout.layout import Layout
+from ..memory_layout.strides import Strides, filled_strides, reshaped_strides
 from ..symbolic_size import is_known, is_one, is_symbolic_shape, same_shape
 from ..value_ops import (
     add,
@@ -30,7 +32,6 @@ from ..value_ops import (
     slice_axis,
     transpose,
 )
-from .memory_layout import Layout, Strides, filled_strides, reshaped_strides
 from .trace import Storage, require_trace
 
 _READ_ONLY = "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"

@@ -10,8 +10,8 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.dtypes import Array, dtype_name, is_inexact
 from ...compiler.errors import NotRecordedError, ShapeError, TransformTypeError
 from ...compiler.ir import ArrayType, Value
+from ...compiler.memory_layout.layout import layout_of
 from ...compiler.nesting import shown
-from ...compiler.tracing.memory_layout import layout_of
 from ...compiler.tracing.trace import Storage, Trace, array_type, current_trace
 from ...compiler.tracing.traced_array import TracedArray, as_value, is_numpy_array, is_traced, located, wrap
 from ...compiler.tracing.views import View

@@ -14,10 +14,10 @@ from ...compiler.frontend.leaves import leaf_type, weak_type
 from ...compiler.frontend.program import Argument, Program
 from ...compiler.interpreter import evaluate
 from ...compiler.ir import ArrayType, Constant, Graph, Param, Value
+from ...compiler.memory_layout.layout import Layout, LayoutQuestion, layout_of
 from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.tracing.memory_layout import Layout, LayoutQuestion, layout_of
 from ...compiler.tracing.trace import Known, KnownOutside, array_type, current_trace
 from ...compiler.tracing.traced_array import TracedArray, as_value, is_numpy_array, is_traced, wrap
 from ...compiler.value_ops import constant, full

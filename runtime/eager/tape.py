@@ -15,9 +15,9 @@ from ...compiler.error_state import quiet_unless_strict
 from ...compiler.errors import NotRecordedError, ReleasedGraphError
 from ...compiler.interpreter import is_watched, run_call
 from ...compiler.ir import ArrayType, Call, Constant, Location, Param, Value
+from ...compiler.memory_layout.layout import Layout, layout_of
 from ...compiler.op import lookup
 from ...compiler.tracing.foreign_memory import ForeignMemory
-from ...compiler.tracing.memory_layout import Layout, layout_of
 from ...compiler.tracing.trace import Storage, Trace, current_trace
 from ...compiler.tracing.traced_array import is_traced
 from .grad_mode import is_grad_enabled

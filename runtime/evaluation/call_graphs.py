@@ -6,7 +6,7 @@ from typing import Any
 
 from ...compiler.builder import not_recording, recording
 from ...compiler.ir import Graph, Value
-from ...compiler.tracing.memory_layout import Layout
+from ...compiler.memory_layout.layout import Layout
 from ...compiler.tracing.trace import Trace
 from ...compiler.tracing.traced_array import TracedArray
 from .kinds import Kind

@@ -13,8 +13,8 @@ import numpy as np
 from ...compiler.builder import current_builder
 from ...compiler.dtypes import Array
 from ...compiler.ir import ArrayType, Shape, Value
+from ...compiler.memory_layout.layout import Layout, layout_of
 from ...compiler.tracing.indexing import select
-from ...compiler.tracing.memory_layout import Layout, layout_of
 from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import TracedArray, index_items
 from ...compiler.tracing.views import Slice, View

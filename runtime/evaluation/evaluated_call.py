@@ -18,9 +18,9 @@ from ...compiler.frontend.conversion import OPERATORS, OperatorsNeededError, cal
 from ...compiler.frontend.leaves import NAMESPACE, weak_type, with_plain_keys
 from ...compiler.frontend.program import Static
 from ...compiler.frontend.traced_program import may_need_operators, refuse_hidden_arrays
+from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
 from ...compiler.nesting import refuse_deep
 from ...compiler.tracing.adoption import begins_trace
-from ...compiler.tracing.memory_layout import LayoutQuestion, layout_of
 from ...compiler.tracing.trace import array_type
 from ...compiler.tracing.traced_array import is_numpy_array, is_traced
 from . import functions, indexing, ufuncs

@@ -16,9 +16,9 @@ from ...compiler.dtypes import Array, is_inexact
 from ...compiler.errors import ArgumentValueError, InternalError
 from ...compiler.interpreter import evaluate, run_call
 from ...compiler.ir import ArrayType, Call, Constant, Graph, Location, Param, Value, exact, graphs_in
+from ...compiler.memory_layout.layout import Layout, layout_of
 from ...compiler.op import lookup
 from ...compiler.tracing.foreign_memory import ForeignMemory
-from ...compiler.tracing.memory_layout import Layout, layout_of
 from ...compiler.tracing.trace import LARGEST_CONTENT, Known, Storage, Trace, array_type, content_of
 from .kinds import Kind, kind_of
 from .plans import PLANS, Plan, keep

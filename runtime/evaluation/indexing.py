@@ -9,7 +9,7 @@ import numpy as np
 from ...compiler.builder import current_builder
 from ...compiler.callers.user_code import user_location
 from ...compiler.dtypes import Array
-from ...compiler.tracing.memory_layout import layout_of
+from ...compiler.memory_layout.layout import layout_of
 from ...compiler.tracing.sharing import invalidate_shared
 from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import TracedArray

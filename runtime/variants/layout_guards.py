@@ -6,7 +6,8 @@ from typing import Any
 
 from ...compiler.dtypes import Array
 from ...compiler.frontend.program import Argument, Static
-from ...compiler.tracing.memory_layout import MemoryOrder, Order, memory_order
+from ...compiler.memory_layout.memory_order import MemoryOrder, memory_order
+from ...compiler.memory_layout.strides import Order
 from .signature import ArraySpec, Signature
 
 

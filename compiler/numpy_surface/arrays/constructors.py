@@ -10,18 +10,11 @@ from ...builder import bind, bind_all
 from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from ...ir import Shape, Value
+from ...memory_layout.layout import NOTHING_ASKED, Layout, dense, layout_of
+from ...memory_layout.result_layouts import copied_order, order_of, stride_order
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_symbolic_shape, max_expr
 from ...tracing.adoption import as_adopted, captured_array
-from ...tracing.memory_layout import (
-    NOTHING_ASKED,
-    Layout,
-    copied_order,
-    dense,
-    layout_of,
-    order_of,
-    stride_order,
-)
 from ...tracing.registry import FUNCTIONS, constructs, implements, method, place_in_numpy
 from ...tracing.size_values import size_of_value
 from ...tracing.trace import array_type, require_trace

@@ -10,17 +10,11 @@ import numpy as np
 from ...dtypes import INT64, Array
 from ...errors import ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
+from ...memory_layout.layout import Layout, dense, elementwise_order, row_major
+from ...memory_layout.result_layouts import joint_questions, order_of
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_empty, is_known, is_one, joint_shape, typical
 from ...tracing.indexing import Gather
-from ...tracing.memory_layout import (
-    Layout,
-    dense,
-    elementwise_order,
-    joint_questions,
-    order_of,
-    row_major,
-)
 from ...tracing.registry import implements
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, as_value, wrap

@@ -20,9 +20,10 @@ from ...builder import bind, bind_all
 from ...dtypes import FLOAT64, is_inexact
 from ...errors import ArgumentValueError
 from ...ir import Value
+from ...memory_layout.layout import dense, row_major
+from ...memory_layout.result_layouts import copied_order, elementwise_layout, layout_of_stacks
 from ...nesting import shown
 from ...ops.linalg.matrix_stacks import adjoint
-from ...tracing.memory_layout import copied_order, dense, elementwise_layout, layout_of_stacks, row_major
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, wrap
 from ...value_ops import convert, real

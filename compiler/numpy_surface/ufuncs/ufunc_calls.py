@@ -11,20 +11,13 @@ from ...dtypes import BOOL, DType, is_supported
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ...errors.tracemill_error import text_of
 from ...ir import Shape, Value
+from ...memory_layout.layout import NOTHING_ASKED, Layout, dense, layout_of
+from ...memory_layout.result_layouts import direct_layout, elementwise_layout, joint_questions
 from ...nesting import shown
 from ...op import all_ops
 from ...symbolic_size import SymbolicSize, is_known, is_one, joint_shape, same_shape
 from ...tracing.adoption import adopt
 from ...tracing.foreign_memory import ForeignMemory
-from ...tracing.memory_layout import (
-    NOTHING_ASKED,
-    Layout,
-    dense,
-    direct_layout,
-    elementwise_layout,
-    joint_questions,
-    layout_of,
-)
 from ...tracing.registry import REFUSED, UFUNCS
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import (

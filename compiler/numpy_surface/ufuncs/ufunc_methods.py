@@ -12,9 +12,9 @@ from ...dtypes import BOOL, INT64, Array, DType, is_complex, is_inexact
 from ...errors import ArgumentValueError, DTypeError, OutOfBoundsError, UnsupportedFunctionError
 from ...errors.tracemill_error import text_of
 from ...ir import Value
+from ...memory_layout.result_layouts import elementwise_layout
 from ...ops.parallel_prefix import prefix_strides
 from ...symbolic_size import is_known, is_symbolic_shape
-from ...tracing.memory_layout import elementwise_layout
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, as_value, index_items, wrap
 from ...value_ops import broadcast_to, concatenate, constant, convert, expand_dims, full, slice_axis, where

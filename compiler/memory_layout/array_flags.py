@@ -2,7 +2,7 @@
 
 from ..callers.user_code import user_location
 from ..errors import UnsupportedAttributeError
-from .memory_layout import Layout
+from .layout import Layout
 
 
 class Flags:
