@@ -23,7 +23,7 @@ from ..params import int_param, ints_param
 from ..symbolic_size import SymbolicSize, is_known, is_none, is_one, lower_bound, max_expr, min_expr
 from ..text.naming import Naming
 from .building import MOST_COLUMNS, Loops, TooWideError, run_across
-from .moves import Case, Element, cases, holds, moved
+from .moves import Case, Element, cases, halves, holds, moved
 from .nest import (
     Accumulate,
     Accumulator,
@@ -45,6 +45,9 @@ from .nest import (
     Store,
 )
 from .scope import Branch, Scope
+
+FEW_PARTS: Final = 8
+"""Which of more parts an index is in is found by halving."""
 
 UNROLLED: Final = 4
 """Up to this many numbers are reduced without a loop, and an axis of that length is unrolled."""
@@ -300,16 +303,26 @@ class _Lowering(Loops):
     # ---- choices ---------------------------------------------------------------------------------------
 
     def chosen(self, call: Call, found: Sequence[Case]) -> Expression:
-        conditions, element = found[0]
+        """The element of the first case whose conditions hold."""
+        if len(found) == 1 and not found[0][0]:
+            return self.element(*found[0][1])
+        if call.op == "concatenate" and len(found) > FEW_PARTS:
+            conditions, first, others = halves(found)
+        else:
+            conditions, first, others = found[0][0], [((), found[0][1])], found[1:]
         open_: list[Condition] = []
         for condition in conditions:
             truth = holds(condition)
             if truth is False:
-                return self.chosen(call, found[1:])
+                return self.chosen(call, others)
             if truth is None:
                 open_.append(condition)
-        if not open_:
-            return self.element(*element)
+        return self.choice(call, open_, first, others) if open_ else self.chosen(call, first)
+
+    def choice(
+        self, call: Call, open_: Sequence[Condition], chosen: Sequence[Case], others: Sequence[Case]
+    ) -> Expression:
+        """What some cases give if the conditions hold, which only the program knows, and otherwise others."""
         level = 0
         for condition in open_:
             self.check_flat(condition.place)
@@ -317,9 +330,9 @@ class _Lowering(Loops):
             self.note_turns(condition)
         then, otherwise = Scope(self.current, guarded=True), Scope(self.current, guarded=True)
         with self.inside(then):
-            first = self.element(*element)
+            first = self.chosen(call, chosen)
         with self.inside(otherwise):
-            second = self.chosen(call, found[1:])
+            second = self.chosen(call, others)
         level = max(level, then.level, otherwise.level)
         local = Local(self.claim(self.stem(call)), call.outputs[0].dtype)
         self.homes[local.name] = self.current, level

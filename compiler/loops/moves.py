@@ -71,6 +71,17 @@ def _parts(call: Call, index: Index, axis: int) -> Iterator[Case]:
     yield (), (call.inputs[-1], (*index[:axis], place, *index[axis + 1 :]))
 
 
+def halves(parts: Sequence[Case]) -> tuple[tuple[Condition, ...], list[Case], Sequence[Case]]:
+    """The parts of a concatenation as two of about equal number, and the condition that the first has the element."""
+    middle = len(parts) // 2
+    within = [condition for conditions, _ in parts[:middle] for condition in conditions]
+    sizes = [condition.high for condition in within if isinstance(condition, Between)]
+    first = within[0]
+    assert isinstance(first, Between)
+    joint = Between(first.place, first.low, sum(sizes))
+    return (joint,), [*parts[: middle - 1], ((), parts[middle - 1][1])], parts[middle:]
+
+
 def _inside(
     x: Value, index: Index, starts: Sequence[Affine | int], sizes: Sequence[int], steps: Sequence[int]
 ) -> Case:

@@ -853,6 +853,7 @@ def stack_nested(items: Any) -> Value:
     if columns := columns_of(items):
         columns_first = stack_nested(columns)
         return transpose(columns_first, (1, 0, *range(2, columns_first.ndim)))
+    items = [x if type(x) is not list or (rows := stack_of(x)) is None else array_on(*rows) for x in items]
     alone = len(items) - last_rows(items)
     parts = [expand_dims(as_value(item), 0) for item in items[:alone]]
     if (rows := stack_of(items[alone:])) is not None:

@@ -8,9 +8,9 @@ from ...compiler.dtypes import INT64
 from ...compiler.frontend.program import Argument
 from ...compiler.ir import ArrayType
 from ...compiler.numpy_surface.arrays.flat import FlatIterator
-from ...compiler.tracing.rows import rows_of
+from ...compiler.tracing.rows import rows_of, stack_of
 from ...compiler.tracing.trace import current_trace, require_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_array import array_on, is_traced
 from ..branching.effects_of_code import has_no_effects
 from ..branching.variables import Held, held
 from ..branching.watching import watch_called, watching
@@ -57,6 +57,8 @@ class _Entry:
         self.make, self.iterations = make, iterations
         self.ranges = [range_of_known(array) for array in iterations.rows]
         self.form: Held
+        self.row: Any = None
+        """If the entry is a list of the rows of an array, one of them, and then the array stands for the list."""
 
     def arrays(self, leaves: list[Any]) -> list[Any]:
         """The arrays and numbers of the entry, from the number of the item and its rows."""
@@ -67,6 +69,8 @@ class _Entry:
         item = self.iterations.item(number, rows)
         note_range(item, self.iterations.ends)
         (found,) = self.make((item,))
+        if type(found) is list and (stack := stack_of(found)) is not None:
+            self.row, found = found[0], array_on(*stack)
         self.form = held(found)
         if reason := why_not_stacked(self.form, require_trace(), leaves):
             raise RunsInPythonError(f"its entries {reason}")
@@ -99,6 +103,9 @@ def _staged(make: Make, iterations: Iterations, *, may_write: bool) -> list[Any]
         rows_of(stack, is_scalar=result.is_scalar, weak=result.weak)
         for stack, result in zip(stacks, step.results, strict=True)
     ]
+    if entry.row is not None:
+        is_scalar, weak = entry.row.is_scalar, entry.row.weak
+        return [rows_of(rows, is_scalar=is_scalar, weak=weak) for rows in columns[0]]
     if entry.form.tree == held(0).tree:
         return columns[0]
     return [entry.form.filled(arrays) for arrays in zip(*columns, strict=True)]

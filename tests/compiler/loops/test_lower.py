@@ -238,6 +238,17 @@ def test_each_of_sums_in_turn_begins_with_the_row_that_the_one_before_left(turns
     assert len(sines) == turns
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("count", "size"), [(9, 3), (30, 3), (400, 1)])
+def test_which_of_many_parts_an_index_is_in_is_found_by_halving(count: int, size: int, axis: int) -> None:
+    def joined(x: Value) -> Value:
+        parts = [fn.multiply(fn.slice_axis(x, 0, 1 + i % size, axis), i) for i in range(count)]
+        return fn.concatenate(parts, axis)
+
+    graph = recorded(joined, f"f64[{size}, {size}]")
+    assert_means_the_same(graph, [np.arange(1.0, size * size + 1).reshape(size, size)])
+
+
 def test_choices_that_depend_on_the_place_alone_cut_the_loop() -> None:
     nest = lower(recorded(lambda x, y: fn.concatenate([x, fn.negative(y)], 0), "f64[60]", "f64[40]"))
     assert [(loop.variable.low, loop.variable.high) for loop in loops(nest)] == [(0, 59), (60, 99)]

@@ -10,6 +10,7 @@ import pytest
 import tracemill as tm
 from frontend.comparing import assert_same, check_batch, check_gradient
 from tracemill.runtime.machine.toolchain import Toolchain
+from tracemill.runtime.staging.loops import unrolling
 
 COUNT = 300
 FEW = 60
@@ -260,3 +261,52 @@ def test_an_exception_in_an_entry_names_the_users_line() -> None:
 
     with pytest.raises(AttributeError, match="no_such_attribute"):
         tm.compile(function)(numbers())
+
+
+# ---- comprehensions in comprehensions ------------------------------------------------------------------
+
+
+def changes_lists_of_entries(x: Any) -> Any:
+    table = [[a * b for a in x] for b in x]
+    table[0][1] = 7.0
+    table[2] = table[0]
+    table[2][3] = x[0]
+    return np.array(table[0]), np.array(table[2]), np.array(table)[1]
+
+
+def changes_arrays_of_lists_of_entries(x: Any) -> Any:
+    table = [[a * x[:2] for a in x] for _ in x]
+    table[0][1][0] = 7.0
+    table[1][1] += 1
+    return np.array(table[0]), np.array(table[1]), np.array(table[2])
+
+
+def repeats_a_list(x: Any) -> Any:
+    row = [v * 2 for v in x]
+    table = [row for _ in x]
+    table[0][1] = 7.0
+    return np.array(table)[5]
+
+
+NESTED: dict[str, Callable[[Any], Any]] = {
+    "products of all pairs": lambda x: np.array([[a * b for a in x] for b in x]),
+    "lists of arrays": lambda x: np.array([[a * x[:2] for a in x] for b in x[1:]]),
+    "changes lists": changes_lists_of_entries,
+    "changes arrays of lists": changes_arrays_of_lists_of_entries,
+    "repeats a list": repeats_a_list,
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_lists_of_lists_are_pythons(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unrolling, "VERY_LONG", 8)
+    function, x = NESTED[name], numbers(11)
+    for backend in ("numpy", "c"):
+        assert_same(tm.compile(function, backend=backend)(x), function(x))
+    check_batch(function, np.random.default_rng(2).normal(size=(2, 11)))
+    check_gradient(function, x)
+
+
+def test_lists_of_lists_are_traced_once() -> None:
+    lowered = tm.compile(NESTED["products of all pairs"], backend="numpy").lower(numbers())
+    assert len(lowered.graph.calls) < FEW
