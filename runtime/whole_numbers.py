@@ -8,7 +8,7 @@ from ..compiler.errors import TransformArgumentError, TransformTypeError
 from ..compiler.nesting import shown
 from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.tracing.size_values import size_of_value
-from ..compiler.tracing.traced_array import is_traced
+from ..compiler.tracing.traced_memory import is_traced
 
 
 def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, most: int | None = None) -> int:

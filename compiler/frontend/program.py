@@ -15,7 +15,8 @@ from ..memory_layout.result_layouts import copied_order, order_of
 from ..memory_layout.strides import Order
 from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.trace import ExampleIndex, Known
-from ..tracing.traced_array import TracedArray, is_numpy_array, is_traced
+from ..tracing.traced_array import TracedArray
+from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..value_ops import inverse_permutation, transpose
 from .conversion import Conversion
 from .leaves import NAMESPACE, with_plain_keys

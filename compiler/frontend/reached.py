@@ -24,7 +24,7 @@ from ..dtypes import Array, is_supported
 from ..nesting import shown
 from ..tracing.reach import Place, Reach
 from ..tracing.trace import content_of
-from ..tracing.traced_array import is_traced
+from ..tracing.traced_memory import is_traced
 from .mentioned import Mentioned
 
 _ABSENT: Final = object()

@@ -30,10 +30,12 @@ from ..nesting import refuse_deep
 from ..op import RAISES, has_effect
 from ..symbolic_size import SymbolicFact, SymbolicSize, same_shape
 from ..tracing.adoption import begins_trace, lend
+from ..tracing.array_values import as_value
 from ..tracing.at_hand import ARGUMENTS
 from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
-from ..tracing.traced_array import TracedArray, array_on, as_value, is_numpy_array, is_traced
+from ..tracing.traced_array import TracedArray, array_on
+from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..users_errors import noted, told_by
 from ..value_ops import constant
 from .conversion import MET, OPERATORS, Conversion, OperatorsNeededError, call_converted

@@ -12,7 +12,9 @@ from ..frontend.leaves import weak_type
 from ..ir import Param
 from ..numpy_surface.ufuncs.eager_ops import apply_op, as_numbers
 from ..symbolic_size import joint_shape, same_shape
-from ..tracing.traced_array import as_value, is_traced, located, wrap
+from ..tracing.array_values import as_value
+from ..tracing.traced_array import located, wrap
+from ..tracing.traced_memory import is_traced
 
 
 def floating(x: Any) -> Any:

@@ -12,7 +12,8 @@ from ..ir import Constant
 from ..nesting import shown
 from ..numpy_surface.ufuncs.eager_ops import as_numbers
 from ..ops.nn.loss import REDUCTIONS, class_axis
-from ..tracing.traced_array import as_value, is_traced
+from ..tracing.array_values import as_value
+from ..tracing.traced_memory import is_traced
 from .arguments import broadcast, call, in_one_dtype
 
 

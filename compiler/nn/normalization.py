@@ -10,7 +10,8 @@ from ..builder import bind
 from ..callers.user_code import user_location
 from ..errors import ArgumentValueError, ShapeError
 from ..nesting import shown
-from ..tracing.traced_array import is_traced, wrap
+from ..tracing.traced_array import wrap
+from ..tracing.traced_memory import is_traced
 from .arguments import call, floating, in_one_dtype
 
 Shape = int | Sequence[int]

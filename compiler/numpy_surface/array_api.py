@@ -21,7 +21,8 @@ from ..errors import UnsupportedFunctionError
 from ..nesting import shown
 from ..tracing.registry import CONSTRUCTORS, method
 from ..tracing.trace import current_trace
-from ..tracing.traced_array import TracedArray, is_traced, located
+from ..tracing.traced_array import TracedArray, located
+from ..tracing.traced_memory import is_traced
 
 _STANDARD = """
     e inf nan newaxis pi bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64

@@ -9,8 +9,9 @@ from ..dtypes import is_complex, is_supported, real_dtype
 from ..errors import ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ..nesting import shown
 from ..symbolic_size import is_known
+from ..tracing.array_values import plain_number, written_value
 from ..tracing.registry import method
-from ..tracing.traced_array import TracedArray, plain_number, written_value
+from ..tracing.traced_array import TracedArray
 from ..tracing.views import Bits, Pairs, Parts
 from .arrays.constructors import as_dtype, new_array
 from .arrays.reshaping import view_of

@@ -11,8 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..tracing.array_values import as_value
 from ..tracing.registry import FUNCTIONS, enter
-from ..tracing.traced_array import TracedArray, as_value, is_traced, wrap
+from ..tracing.traced_array import TracedArray, wrap
+from ..tracing.traced_memory import is_traced
 from .result_order import arrays_among, function_named, tuple_like
 
 Rule: TypeAlias = Callable[[dict[str, Any], TracedArray], bool | None]

@@ -23,8 +23,10 @@ from ..memory_layout.result_layouts import (
 )
 from ..memory_layout.strides import Order
 from ..symbolic_size import is_known
+from ..tracing.array_values import as_value, weak_or_dtype
 from ..tracing.registry import FUNCTIONS, enter
-from ..tracing.traced_array import as_value, is_numpy_array, is_traced, weak_or_dtype, wrap
+from ..tracing.traced_array import wrap
+from ..tracing.traced_memory import is_numpy_array, is_traced
 from .ufuncs.reductions import some_axes
 from .ufuncs.ufunc_calls import are_direct, layouts_of
 

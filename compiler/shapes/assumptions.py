@@ -6,7 +6,6 @@ from math import inf, prod
 
 from ..errors import ContradictoryConstraintsError
 from .bounds import Bound, Interval, interval, own_range
-from .by_sympy import is_worth_asking, sign_by_sympy
 from .dim import CACHED, Comparison, Dim, Extent, comparison_of, terms_of
 from .division import floor_divide, replaced
 from .proof import decided, is_never_negative, laws, verdict
@@ -124,9 +123,15 @@ class Assumptions:
         found = decided(reduced, self._facts, self._ranges)
         if found is None:
             found = self._by_cases(reduced)
-        if found is None and is_worth_asking(reduced.terms):
-            found = verdict(reduced.relation, *sign_by_sympy(reduced.terms, self._ranges))
-        return found
+        return self._by_factors(reduced) if found is None else found
+
+    def _by_factors(self, comparison: Comparison) -> bool | None:
+        """By the signs of factors, if they may tell more than bounds."""
+        from .by_sympy import is_worth_asking, sign_by_sympy
+
+        if not is_worth_asking(comparison.terms):
+            return None
+        return verdict(comparison.relation, *sign_by_sympy(comparison.terms, self._ranges))
 
     @cached_property
     def _stated(self) -> dict[Comparison, bool]:

@@ -28,7 +28,8 @@ from ..value_ops import constant
 from .indexing import Gather
 from .reach import Place, Reach
 from .trace import Storage, Trace, array_type, require_trace
-from .traced_array import TracedArray, array_on, is_numpy_array, is_traced
+from .traced_array import TracedArray, array_on
+from .traced_memory import is_numpy_array, is_traced
 from .views import Bits, ImaginaryPart, Placed, ReadOnly, RealPart, Reshape, Slice, View
 
 F = TypeVar("F", bound=Callable[..., Any])

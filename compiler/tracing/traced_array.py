@@ -3,138 +3,69 @@
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from typing import Any, NoReturn, TypeGuard
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ..builder import bind
-from ..callers.subscripts import subscript_at_work
+from ..callers.subscripts import (
+    AT_UNKNOWN_ARRAYS,
+    AT_UNKNOWN_INTS,
+    BY_UNKNOWN_KEYS,
+    OF_UNKNOWN_NUMBERS,
+    subscript_at_work,
+)
 from ..callers.user_code import user_location, why_not_converted
-from ..dtypes import INT64, Array, DType, is_inexact
+from ..dtypes import DType, is_inexact
 from ..errors import (
     ArgumentTypeError,
     ConcretizationError,
     ImmutableScalarError,
-    IndexTypeError,
-    ReadOnlyError,
     ShapeError,
-    SharedMemoryError,
     TracemillError,
-    UndecidedDimError,
     UnsupportedAttributeError,
     UnsupportedFunctionError,
 )
-from ..ir import ArrayType, Constant, Shape, Value
+from ..ir import ArrayType, Shape, Value
 from ..memory_layout.array_flags import Flags
-from ..memory_layout.layout import Layout, row_major
+from ..memory_layout.layout import Layout
 from ..memory_layout.result_layouts import elementwise_layout
-from ..nesting import MOST_AXES, named, refuse_deep, shown
-from ..symbolic_size import SymbolicFact, SymbolicSize, is_known
+from ..nesting import named, refuse_deep
+from ..symbolic_size import SymbolicSize, is_known
 from ..told_values import TELLING
-from ..value_ops import broadcast_to, concatenate, convert, expand_dims, full, reshape, transpose
+from ..value_ops import broadcast_to, convert, full, reshape
+from .array_values import (
+    fits_64_bits,
+    index_items,
+    index_type_error,
+    plain_number,
+    size_value,
+    written_value,
+)
 from .at_hand import guarded_value
 from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
 from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
-from .rows import columns_of, last_rows, stack_of
-from .sharing import invalidate_shared, write
-from .size_values import comparison_of_value, ratio_of_value, rounded_quotient, size_of_value
-from .trace import Storage, Trace, array_type, current_trace, require_trace
-from .value_lengths import length_of
+from .size_values import ratio_of_value, rounded_quotient
+from .trace import Storage, current_trace, require_trace
+from .traced_memory import TracedMemory
 from .views import Bits, ImaginaryPart, ReadOnly, RealPart, Transpose, View, is_flagged_read_only
 
-PYTHON_NUMBERS = (bool, int, float, complex)
 
-
-class TracedArray:
+class TracedArray(TracedMemory):
     """Represents an array whose elements are not known yet. It behaves like a NumPy array and records its operations.
 
     ``shape``, ``dtype``, ``ndim`` and ``size`` are known. A read gives the current value of the memory that this array
     shares with its views, and a write replaces it.
     """
 
-    __slots__ = (
-        "_is_reshaped", "_known_value", "_layout", "_storage", "_unknown_owner", "_version", "_views", "is_scalar",
-        "type", "weak",
-    )  # fmt: skip
+    __slots__ = ()
     __array_priority__ = 1000.0
 
-    def __init__(
-        self,
-        storage: Storage,
-        type: ArrayType,
-        views: tuple[View, ...] = (),
-        *,
-        is_scalar: bool = False,
-        weak: "type[Any] | None" = None,
-    ) -> None:
-        self._storage = storage
-        self._views = views
-        self.type = type
-        self.is_scalar = is_scalar
-        """Whether NumPy would return a scalar here, which cannot be written to."""
-        self.weak = weak
-        """The Python type (int, float, complex) of a weak number, which takes the dtype of the array that it meets."""
-        self._unknown_owner = ""
-        """The NumPy function that made this array, if it is not known whether its result owns its memory."""
-        self._is_reshaped = False
-        """Whether its views come from ``x.shape = …``, which does not make a new array."""
-        self._version = -1
-        self._known_value: Value | None = None
-        self._layout: Layout | None = None
-
-    # ---- reading and writing -----------------------------------------------------------------------
-
-    @property
-    def _trace(self) -> Trace:
-        """The trace in which this array can be used now."""
-        return require_trace()
+    # ---- views -------------------------------------------------------------------------------------
 
     def _located(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function of the NumPy surface on this array. Errors of Tracemill get the user's line."""
         return located(function, *args, **kwargs)
-
-    @property
-    def value(self) -> Value:
-        """The current value, in the current trace."""
-        if self._storage.unreadable:
-            raise SharedMemoryError(f"an array is used that {self._storage.unreadable}", user_location())
-        trace = self._trace
-        storage = trace.shadow(self._storage)
-        if storage is self._storage and self._version == storage.version and self._known_value is not None:
-            return self._known_value
-        value = storage.value
-        for view in self._views:
-            value = view.read(value)
-        if storage is self._storage:
-            self._known_value, self._version = value, storage.version
-        return value
-
-    def write(self, new: Value) -> None:
-        """Replace the elements, through all views down to the memory."""
-        if self.is_scalar:
-            raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
-        if self._storage.shared_with:
-            invalidate_shared(self._storage, user_location())
-        argument = self._storage.argument
-        if argument is not None:
-            argument.asked_writeable = True
-            if not argument.writeable:
-                raise ReadOnlyError(
-                    f"{argument.name} is read-only, and is written to: pass a copy, or write to x.copy()",
-                    user_location(),
-                )
-        storage = self._trace.shadow(self._storage)
-        if storage.is_input and not storage.version:
-            Trace.first_write(storage)
-        bases = [storage.value]
-        for view in self._views:
-            bases.append(view.read(bases[-1]))
-        new = broadcast_to(convert(new, self.dtype), self.shape)
-        for view, base in zip(reversed(self._views), reversed(bases[:-1]), strict=True):
-            new = view.write(base, new)
-        write(storage, new)
 
     def through(self, *views: View, is_scalar: bool = False) -> "TracedArray":
         """An array that shares this one's memory through `views`. Without any, it is still a view, as ``x[:]``."""
@@ -143,20 +74,6 @@ class TracedArray:
         for step in views:
             value = step.read(value)
         return array_on(self._storage, value.type, (*self._views, *views), is_scalar=is_scalar)
-
-    @property
-    def layout(self) -> Layout:
-        """The layout that this array has in NumPy."""
-        layout = self._storage.layout
-        if not self._views:
-            return layout or row_major(self.type.shape)
-        found: Layout | None = self._layout
-        if found is None:
-            made: Layout = layout or row_major(self._storage.value.shape)
-            for view in self._views:
-                made = view.layout(made)
-            self._layout = found = made
-        return found
 
     @property  # type: ignore[misc]  # object's can be assigned to, which nothing here needs
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -195,10 +112,6 @@ class TracedArray:
         seen = self.view(new)
         self._views, self.type, self._version = seen._views, seen.type, -1
         self._layout = None
-
-    @property
-    def ndim(self) -> int:
-        return len(self.type.shape)
 
     @property
     def size(self) -> int:
@@ -368,19 +281,6 @@ class TracedArray:
 
     # ---- Python's questions ------------------------------------------------------------------------
 
-    def concrete(self) -> Any:
-        """The elements if they are known while tracing; otherwise None."""
-        return self._trace.concrete(self.value)
-
-    def _known_here(self) -> Any:
-        """The elements if they are known for the sizes of this call, which become guards; otherwise None."""
-        known = self.concrete()
-        if known is None and (size := size_of_value(self._trace, self.value)) is not None:
-            known = np.asarray(operator.index(size))
-        if known is None and (comparison := comparison_of_value(self._trace, self.value)) is not None:
-            known = np.asarray(bool(comparison))
-        return self._trace.at_these_sizes(self.value) if known is None else known
-
     def _need(self, what: str, hint: str = "") -> Any:
         """The elements for Python."""
         known = self._known_here()
@@ -401,7 +301,7 @@ class TracedArray:
         return bool(self._need("bool(x), as in `if` or `while`,"))
 
     def __int__(self) -> int:
-        self._check_place(_WHERE_NUMBERS_ARE_STORED)
+        self._check_place(OF_UNKNOWN_NUMBERS)
         return int(self._need("int(x)"))
 
     def __index__(self) -> int:
@@ -411,18 +311,18 @@ class TracedArray:
                 "A list takes no others: np.asarray(entries)[i]",
                 user_location(),
             )
-        self._check_place(_WHERE_INTS_ARE_PLACES)
+        self._check_place(AT_UNKNOWN_INTS)
         return int(
             self._need("an index or a size", ". tm.fori_loop(0, n, …) stands for a loop over range(n)")
         )
 
     def __float__(self) -> float:
-        self._check_place(_WHERE_NUMBERS_ARE_STORED)
+        self._check_place(OF_UNKNOWN_NUMBERS)
         self._refuse_to_detach("float(x)")
         return float(self._need("float(x)"))
 
     def __complex__(self) -> complex:
-        self._check_place(_WHERE_NUMBERS_ARE_STORED)
+        self._check_place(OF_UNKNOWN_NUMBERS)
         self._refuse_to_detach("complex(x)")
         return complex(self._need("complex(x)"))
 
@@ -474,7 +374,7 @@ class TracedArray:
             return
         if place == "entry" and "mask" in fixes:
             if self.dtype.kind not in "iub":
-                raise _index_type_error(str(self.type))
+                raise index_type_error(str(self.type))
             place = "mask" if self.dtype.kind == "b" else place
         what, fix = fixes[place]
         error = ConcretizationError(
@@ -484,7 +384,7 @@ class TracedArray:
         raise error
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        self._check_place(_WHERE_ARRAYS_ARE_PLACES)
+        self._check_place(AT_UNKNOWN_ARRAYS)
         self._refuse_to_detach("turning a traced array into a NumPy array", _IN_A_LIST)
         return np.array(self._need("turning it into a NumPy array", _IN_A_LIST), dtype)
 
@@ -506,7 +406,7 @@ class TracedArray:
         )
 
     def __hash__(self) -> int:
-        self._check_place(_LOOKED_UP)
+        self._check_place(BY_UNKNOWN_KEYS)
         raise ArgumentTypeError(
             f"a traced {self.type} cannot be hashed, as NumPy's arrays cannot: keep it in a list or as a value of a "
             "dict, not as a key or in a set",
@@ -579,40 +479,6 @@ _IN_A_LIST = (
     ". Ufuncs and their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
     "np.logical_and.reduce([x, y])"
 )
-_ASARRAY = "np.asarray(table)[i] = … writes to a NumPy array in a traced function"
-_WHERE_INTS_ARE_PLACES = {
-    "entry": (
-        "a list or a tuple is indexed by",
-        "np.asarray(entries)[i] takes one of several numbers, or arrays of one shape, and tm.switch(i, functions) "
-        "calls one of several functions",
-    ),
-    "slice": (
-        "a slice begins or ends at",
-        "its length must be known. np.take(x, i + np.arange(3)) are 3 entries from `i` on, and "
-        "np.where(np.arange(len(x)) < i, x, 0) keeps the shape",
-    ),
-    "write": (
-        "a list or a slice is written to at",
-        f"{_ASARRAY}, and np.asarray(table)[i + np.arange(3)] = … to several entries. Lists can only be written to at "
-        "known places",
-    ),
-}
-_WHERE_ARRAYS_ARE_PLACES = {
-    "entry": (
-        "a NumPy array is indexed by",
-        "np.take(table, i) instead of table[i], or np.asarray(table)[i]",
-    ),
-    "mask": (
-        "a NumPy array is indexed by",
-        "np.where(mask, table, fill) keeps the shape, and tracemill.numpy.extract(mask, table, size=) has a known one",
-    ),
-    "write": ("a NumPy array is written to by, or at,", _ASARRAY),
-}
-_WHERE_NUMBERS_ARE_STORED = {"write": _WHERE_ARRAYS_ARE_PLACES["write"]}
-_LOOKED_UP = {
-    "entry": ("a dict is looked up by", "np.take(table, i) of an array, or tm.switch(i, functions)"),
-    "write": ("a dict is written to at", f"an array can be the table: {_ASARRAY}"),
-}
 _NO_MEMORY = frozenset(("base", "ctypes", "data"))
 _SAME_AS_FUNCTION = frozenset(
     """
@@ -660,272 +526,11 @@ def array_on(
     return array
 
 
-def is_traced(x: Any) -> bool:
-    return isinstance(x, TracedArray)
-
-
-def is_numpy_array(x: Any) -> TypeGuard[Array]:
-    """Whether `x` is a NumPy array. `isinstance` cannot tell, because it is also true of traced arrays."""
-    return isinstance(x, np.ndarray) and not is_traced(x)
-
-
-def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
-    """The value of an argument where NumPy takes an array: a traced or NumPy array, a number, or a nested sequence.
-
-    Python numbers and weak scalars become `weak_dtype` if it is given.
-    """
-    if isinstance(x, TracedArray):
-        return _weak_value(x, weak_dtype) if x.weak and weak_dtype is not None else x.value
-    if isinstance(x, Value):
-        return x
-    if isinstance(x, np.generic):
-        array_type(np.asarray(x))
-        return Constant(x)
-    if isinstance(x, (np.ndarray, ForeignMemory)):
-        return _value_of_array(x)
-    if isinstance(x, PYTHON_NUMBERS):
-        if weak_dtype is not None and not isinstance(x, bool):
-            return Constant(_number_of(x, weak_dtype))
-        if isinstance(x, int) and not -(2**63) <= x < 2**64:
-            raise ArgumentTypeError(f"no integer dtype holds {shown(x)}: give a float", user_location())
-        return Constant(x)
-    if isinstance(x, (list, tuple)):
-        return stack_nested(x)
-    return _symbolic_value(x, weak_dtype)
-
-
-def _value_of_array(x: Array | ForeignMemory) -> Value:
-    """A captured array. A view of a written array shows what was written."""
-    trace = require_trace()
-    adopted: TracedArray | None = None
-    if not isinstance(x, ForeignMemory):
-        adopted = trace.outermost().adopted_view(x)
-    return trace.storage_of_array(x).value if adopted is None else adopted.value
-
-
-def _number_of(x: Any, dtype: DType) -> Array:
-    """A Python number in the dtype of the array that it meets."""
-    if dtype.kind == "b":
-        return np.asarray(x).astype(dtype)
-    try:
-        return np.asarray(x, dtype)
-    except TypeError:
-        raise ArgumentTypeError(
-            f"{dtype} cannot hold the complex number {shown(x)}: give its real part", user_location()
-        ) from None
-
-
-def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
-    """A symbolic size, or a comparison of sizes as the bool that ``if`` would get."""
-    if isinstance(x, SymbolicSize):
-        return size_value(x, weak_dtype) if _fits(x) else as_value(operator.index(x), weak_dtype)
-    if isinstance(x, SymbolicFact):
-        return Constant(bool(x))
-    raise ArgumentTypeError(f"expected an array, not {type(x).__name__}: {shown(x, 80)}", user_location())
-
-
-def _weak_value(x: TracedArray, dtype: DType) -> Value:
-    """A Python number in the dtype of the operand that it meets."""
-    check_fits(x, dtype)
-    return convert(x.value, dtype)
-
-
-def size_value(size: Any, dtype: DType | None = None) -> Value:
-    """A symbolic size as a number."""
-    if dtype is None:
-        return bind("size", of=size)
-    check_fits(size, dtype)
-    return convert(bind("size", of=size), dtype)
-
-
-def written_value(x: Any, dtype: DType) -> Value:
-    """A value to write to an array of this dtype. Python numbers in it, also in lists, must fit the dtype."""
-    check_fits(x, dtype)
-    return as_value(x, dtype)
-
-
-def plain_number(x: Any, dtype: DType) -> Any:
-    """A real NumPy scalar as a Python number, for a write to signed integers, which must hold it.
-
-    NumPy checks both alike there, but lets its scalars wrap around in unsigned integers.
-    """
-    return x.item() if dtype.kind == "i" and isinstance(x, (np.integer, np.floating)) else x
-
-
-def check_fits(x: Any, dtype: DType) -> None:
-    """Refuse Python numbers and sizes that an integer dtype cannot hold, also in lists, as NumPy does."""
-    if dtype.kind not in "iu":
-        return
-    if isinstance(x, (list, tuple)):
-        for one in x:
-            check_fits(plain_number(one, dtype), dtype)
-    elif type(x) in (int, float):
-        np.asarray(x, dtype)
-    elif isinstance(x, SymbolicSize):
-        _check_size_fits(x, dtype)
-    elif isinstance(x, TracedArray) and x.weak is int and dtype != INT64:
-        trace, value = x._trace, x.value
-        size = size_of_value(trace, value)
-        if size is None and not trace.depends_on_arguments(value):  # such as a power
-            size = int(trace.at_these_sizes(value))  # type: ignore[arg-type]
-        check_fits(size, dtype)
-
-
-def _check_size_fits(size: Any, dtype: DType) -> None:
-    if dtype == INT64:
-        return  # sizes are no larger
-    limits = np.iinfo(dtype)
-    is_above = dtype.itemsize < INT64.itemsize and not size <= int(limits.max)
-    if is_above or not size >= int(limits.min):
-        with suppress(UndecidedDimError):  # if no declared size fits
-            size = operator.index(size)
-        raise OverflowError(f"Python integer {size!r} out of bounds for {dtype}")
-
-
-def _fits(size: SymbolicSize) -> bool:
-    """Whether a size fits the 64 bits in which a program computes it."""
-    return not size.may_overflow or (size >= -(2**63) and size <= 2**63 - 1)  # type: ignore[operator]
-
-
-def as_size(x: Any) -> Any:
-    """A length, an index or a count: an int, or a symbolic size, even if it has become a number of the program."""
-    if type(x) is int or isinstance(x, SymbolicSize):
-        return x
-    if isinstance(x, TracedArray):
-        found = size_of_value(x._trace, x.value)
-        if found is not None:
-            return found
-        if is_computed(x):
-            return length_of(convert(x.value, INT64))
-    return operator.index(x)
-
-
 def _recorded(size: SymbolicSize) -> "TracedArray | int | None":
     """A symbolic size as a weak number in the function that is being traced; an int if 64 bits cannot hold it."""
     if current_trace() is None:
         return None
-    return wrap(size_value(size), weak=int) if _fits(size) else operator.index(size)
+    return wrap(size_value(size), weak=int) if fits_64_bits(size) else operator.index(size)
 
 
 SymbolicSize.recorded = _recorded
-
-
-def contains_traced(x: Any) -> bool:
-    """Whether a nested sequence holds a traced array."""
-    return _holds(x, TracedArray)
-
-
-def contains_size(x: Any) -> bool:
-    """Whether a nested sequence holds a symbolic size."""
-    return _holds(x, SymbolicSize)
-
-
-def _holds(x: Any, kind: type, depth: int = 0) -> bool:
-    if isinstance(x, (list, tuple)):
-        if depth > MOST_AXES:
-            raise ShapeError(
-                f"a {type(x).__name__} nests more than {MOST_AXES} deep, or holds itself: arrays have at most "
-                f"{MOST_AXES} axes. Give an array, or lists of equal lengths",
-                user_location(),
-            )
-        return any(_holds(one, kind, depth + 1) for one in x)
-    return isinstance(x, kind)
-
-
-def array_from(x: Any) -> Any:
-    """``np.array(x)`` without traced arrays."""
-    try:
-        return np.array(x)
-    except ValueError:
-        raise ShapeError(
-            f"expected an array, or lists of equal lengths that make one, not {shown(x)}", user_location()
-        ) from None
-
-
-def stack_nested(items: Any) -> Value:
-    """``np.array`` of a nested sequence that may hold traced arrays."""
-    if not (contains_traced(items) or contains_size(items)):
-        array = array_from(items)
-        if array.dtype == object:
-            raise ArgumentTypeError("arrays of Python objects cannot be traced", user_location())
-        array_type(array)
-        return Constant(array)
-    if columns := columns_of(items):
-        columns_first = stack_nested(columns)
-        return transpose(columns_first, (1, 0, *range(2, columns_first.ndim)))
-    items = [x if type(x) is not list or (rows := stack_of(x)) is None else array_on(*rows) for x in items]
-    alone = len(items) - last_rows(items)
-    parts = [expand_dims(as_value(item), 0) for item in items[:alone]]
-    if (rows := stack_of(items[alone:])) is not None:
-        parts.append(array_on(*rows).value)
-    if len(parts) == 1:
-        return parts[0]
-    dtype = np.result_type(*[part.dtype for part in parts])
-    return concatenate([convert(part, dtype) for part in parts], 0)
-
-
-def weak_or_dtype(x: Any, value: Value) -> Any:
-    """What stands for this operand in NumPy's promotion: a Python number if it is weak, otherwise a dtype."""
-    if isinstance(x, TracedArray) and x.weak:
-        return x.weak(0)
-    if isinstance(x, SymbolicSize):
-        return 0
-    return x if isinstance(x, PYTHON_NUMBERS) and not isinstance(x, bool) else value.dtype
-
-
-def index_items(index: Any) -> list[Any]:
-    """An index expression as a list of ints, slices, None, Ellipsis and integer or bool values."""
-    return [_index_item(item) for item in (index if isinstance(index, tuple) else (index,))]
-
-
-def _index_item(item: Any) -> Any:
-    if item is None or item is Ellipsis:
-        return item
-    if isinstance(item, slice):
-        ends = (item.start, item.stop, item.step)
-        traced = any(isinstance(end, TracedArray) for end in ends)
-        return slice(*map(_slice_end, ends)) if traced else item
-    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
-        return int(item)
-    if isinstance(item, SymbolicSize):
-        return item
-    if isinstance(item, range):
-        return as_value(np.array(item, np.intp))
-    if not isinstance(item, _INDEX_ARRAYS):
-        raise _index_type_error(type(item).__name__)
-    value = as_value(np.asarray(item, np.intp) if isinstance(item, (list, tuple)) and not item else item)
-    if value.dtype.kind not in "iub":
-        raise _index_type_error(str(value.type))
-    if value.ndim == 0 and value.dtype.kind != "b":
-        trace = require_trace()
-        known = trace.concrete(value)
-        return (size_of_value(trace, value) or value) if known is None else int(known)
-    return value
-
-
-def _slice_end(end: Any) -> Any:
-    """An end or the step of a slice: an int, a size, or a number that the program computes."""
-    if not isinstance(end, TracedArray):
-        return end
-    found = size_of_value(end._trace, end.value)
-    if found is None and is_computed(end):
-        return convert(end.value, INT64)
-    return operator.index(end) if found is None else found
-
-
-def is_computed(x: TracedArray) -> bool:
-    """Whether an integer is known only when the program runs."""
-    if x.ndim or x.dtype.kind not in "iu" or x._known_here() is not None:
-        return False
-    return not x._trace.numbers_behind(x.value)
-
-
-_INDEX_ARRAYS = (TracedArray, Value, np.ndarray, np.generic, ForeignMemory, bool, list, tuple)
-
-
-def _index_type_error(what: str) -> IndexTypeError:
-    return IndexTypeError(
-        "only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices, "
-        f"not {what}",
-        user_location(),
-    )

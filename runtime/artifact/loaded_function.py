@@ -26,7 +26,8 @@ from ...compiler.nesting import shown
 from ...compiler.shapes.solving import SizeReader
 from ...compiler.symbolic_size import SymbolicSize, is_symbolic_shape
 from ...compiler.tracing.foreign_array import as_seen_inside
-from ...compiler.tracing.traced_array import is_numpy_array, is_traced, wrap
+from ...compiler.tracing.traced_array import wrap
+from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...passes.lowering.fix_sizes import fix_sizes
 from ..bundle.contents import Contents
 from ..bundle.interface import Interface, StandIn

@@ -23,9 +23,11 @@ from ...compiler.errors import (
 from ...compiler.frontend.leaves import NAMESPACE
 from ...compiler.ir import ArrayType, Constant, Graph, Value
 from ...compiler.nesting import refusing_deep
+from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.registry import method
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import as_value, is_traced, wrap
+from ...compiler.tracing.traced_array import wrap
+from ...compiler.tracing.traced_memory import is_traced
 from ..derivatives.masked_nan import warn_of_masked_nan
 from ..eager.grad_mode import enable_grad, no_grad
 from ..eager.tape import Leaf, Recorded, Tape, array_of, is_recorded, joined, on_tape, tape_of_this_thread

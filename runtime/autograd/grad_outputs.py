@@ -16,7 +16,7 @@ from ...compiler.errors import (
 from ...compiler.frontend.leaves import is_array_like
 from ...compiler.ir import ArrayType, Constant
 from ...compiler.nesting import shown
-from ...compiler.tracing.traced_array import PYTHON_NUMBERS
+from ...compiler.tracing.array_values import PYTHON_NUMBERS
 from ..batching.batch_size import batch_size
 from ..derivatives.differentiated_call import fitting
 

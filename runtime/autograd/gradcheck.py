@@ -15,7 +15,7 @@ from ...compiler.dtypes import Array, dtype_name, is_complex, is_inexact, real_d
 from ...compiler.errors import GradcheckError, LowPrecisionWarning, TransformArgumentError
 from ...compiler.frontend.leaves import argument_names, flatten_arguments, is_array_like, path_names
 from ...compiler.nesting import shown
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..batching.vmap import vmap
 from ..derivatives.jvp_vjp import jvp, vjp
 from ..eager.run import require_function

@@ -13,7 +13,7 @@ from ...compiler.frontend.program import Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import evaluate, watching
 from ...compiler.ir import Call, Location
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..eager.anomaly import Finding, finding
 from ..eager.run import as_argument, as_arrays, inputs_of, require_function
 from ..eager.tape import on_tape

@@ -12,8 +12,10 @@ from ...compiler.errors import NotRecordedError, ShapeError, TransformTypeError
 from ...compiler.ir import ArrayType, Value
 from ...compiler.memory_layout.layout import layout_of
 from ...compiler.nesting import shown
+from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.trace import Storage, Trace, array_type, current_trace
-from ...compiler.tracing.traced_array import TracedArray, as_value, is_numpy_array, is_traced, located, wrap
+from ...compiler.tracing.traced_array import TracedArray, located, wrap
+from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...compiler.tracing.views import View
 from ..derivatives.stop_gradient import stop_gradient
 from ..eager.tape import (

@@ -16,8 +16,9 @@ from ...compiler.ir import Graph
 from ...compiler.nesting import shown
 from ...compiler.symbolic_size import is_known
 from ...compiler.text.units import show_bytes
+from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import as_value, wrap
+from ...compiler.tracing.traced_array import wrap
 from ..eager.mapped_graph import MappedGraph
 from ..eager.run import run
 from .chunked_batch import Chunks

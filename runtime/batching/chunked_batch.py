@@ -15,7 +15,8 @@ from ...compiler.interpreter import depends_on, evaluate
 from ...compiler.ir import Graph, Value, called
 from ...compiler.ops.collective_calls import COLLECTIVES, collective_calls
 from ...compiler.symbolic_size import is_known
-from ...compiler.tracing.traced_array import as_value, wrap
+from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.traced_array import wrap
 from ...compiler.value_ops import concatenate, moveaxis, reshape, slice_axis
 from ...passes.optimizations.hoist import hoist
 from ..eager.anomaly import part_of_batch

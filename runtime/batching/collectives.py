@@ -14,7 +14,8 @@ from ...compiler.frontend.leaves import is_array_like, weak_type
 from ...compiler.ir import Value
 from ...compiler.nesting import shown
 from ...compiler.numpy_surface.statistics.averages import mean_dtypes
-from ...compiler.tracing.traced_array import PYTHON_NUMBERS, as_value, located, wrap
+from ...compiler.tracing.array_values import PYTHON_NUMBERS, as_value
+from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.value_ops import convert
 from ..eager.mapped_axes import MappedAxis, mapped_axes
 from ..trees import changed_leaves

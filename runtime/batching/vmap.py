@@ -20,7 +20,7 @@ from ...compiler.nesting import shown
 from ...compiler.ops.collective_calls import mapped_values
 from ...compiler.shapes.dim import ANSWERS
 from ...compiler.tracing.trace import ExampleIndex, require_trace
-from ...compiler.tracing.traced_array import is_numpy_array
+from ...compiler.tracing.traced_memory import is_numpy_array
 from ..eager.converting import Convert, converting
 from ..eager.mapped_axes import RANDOMNESS, MappedAxis, all_indices, mapping
 from ..eager.mapped_graph import Dim, MappedGraph

@@ -12,9 +12,10 @@ from ...compiler.builder import bind_all
 from ...compiler.callers.user_code import line_of_raise, user_location
 from ...compiler.frontend.traced_program import raises_later
 from ...compiler.ir import Location
+from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.sharing import all_shared_with, share
 from ...compiler.tracing.trace import RAISES_ON_VALUES, Storage, require_trace
-from ...compiler.tracing.traced_array import as_value, is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.users_errors import noted
 from ...compiler.value_ops import nonzero_mask
 from ..control_flow.cond import record_switch

@@ -15,7 +15,7 @@ from ...compiler.nesting import shown
 from ...compiler.tracing.adoption import as_adopted
 from ...compiler.tracing.reach import is_users_class
 from ...compiler.tracing.trace import LARGEST_CONTENT
-from ...compiler.tracing.traced_array import is_numpy_array, is_traced
+from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from .one_of import entries_of, is_one_of
 from .slots import CONTAINERS, Stream, attributes, content_of
 
@@ -247,7 +247,7 @@ def described(path: str, x: Any, state: Any) -> str:
     """What of an object has changed, in messages."""
     if isinstance(x, GlobalVariable):
         return f"`{x.name}`, a global variable"
-    if isinstance(x, _NAMESPACES):
+    if isinstance(x, (type, ModuleType, FunctionType)):
         kind = "class" if isinstance(x, type) else "module" if isinstance(x, ModuleType) else "function"
         name = path if isinstance(x, FunctionType) else x.__name__
         return f"`{name}.{next(_changed_names(x, state))}`, an attribute of a {kind}"

@@ -12,7 +12,7 @@ import optree
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.leaves import NAMESPACE
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 
 _PLACE: Final = "_place_in_entries"
 _ENTRIES: Final = "_entries_to_choose_from"

@@ -7,7 +7,8 @@ import numpy as np
 
 from ...compiler.frontend.leaves import strongest_type, weak_type
 from ...compiler.symbolic_size import is_one
-from ...compiler.tracing.traced_array import TracedArray, array_on, is_traced
+from ...compiler.tracing.traced_array import TracedArray, array_on
+from ...compiler.tracing.traced_memory import is_traced
 
 PYTHON_KINDS: Final[dict[str, "type[Any]"]] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 """Python's type of numbers for each kind of dtype."""

@@ -14,7 +14,7 @@ from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize, same_shape
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import require_trace
-from ...compiler.tracing.traced_array import is_numpy_array, is_traced
+from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..eager.nested_function import Result
 from .one_of import entries_of, is_one_of
 

@@ -2,7 +2,7 @@
 
 import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import update_wrapper
 from types import MethodType
@@ -22,7 +22,7 @@ from ...compiler.locks import reentrant_lock
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.at_hand import at_hand
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..eager.run import as_argument, inputs_of, overwrite, require_function, run
 from ..environment import checking, usual_check_bounds
 from ..gpu.arguments import entered
@@ -38,7 +38,6 @@ from ..variants.signature import Signature, StaticLeaf, arguments_for, gpu_of, s
 from ..variants.static_arguments import static_arguments
 from ..variants.symbolic_call import SymbolicCall
 from ..variants.variant import Variant
-from .ints_as_sizes import as_length, of_sizes, sizes_among
 from .options import NEVER, Options
 from .reaction import Reaction
 from .recompilation import Recompilation, of_values, recompilation
@@ -218,7 +217,7 @@ class CompiledFunction:
         leaves, tree = flatten_arguments(args, kwargs)
         if self._by_value:
             numbers = self._by_value.get(tree, frozenset())
-            for number in numbers - sizes_among(leaves, numbers):
+            for number in numbers - _sizes_among(leaves, numbers):
                 if type(leaves[number]) in (int, float, complex):
                     leaves[number] = StaticLeaf(leaves[number])
         return leaves, tree
@@ -227,9 +226,11 @@ class CompiledFunction:
         self, leaves: list[Any], tree: Any
     ) -> "tuple[CompiledFunction, tuple[Any, ...], dict[str, Any]] | None":
         """The same function and arguments, with arrays where numbers are sizes; None if none is."""
-        places = sizes_among(leaves, self._by_value.get(tree, ()))
+        places = _sizes_among(leaves, self._by_value.get(tree, ()))
         if not places:
             return None
+        from .ints_as_sizes import as_length, of_sizes
+
         with self._lock:
             function = self._of_sizes.get((tree, places))
             if function is None:
@@ -478,3 +479,8 @@ class CompiledFunction:
                 return self.lower(*args, **kwargs)
         sizes = variant.sizes(called)
         return self._lowered(called, SymbolicCall(variant.symbolic, sizes) if sizes else None)
+
+
+def _sizes_among(leaves: Sequence[Any], numbers: Iterable[int]) -> frozenset[int]:
+    """Which of the leaves whose values tracing needs can be sizes."""
+    return frozenset(place for place in numbers if type(leaves[place]) is int and leaves[place] >= 0)

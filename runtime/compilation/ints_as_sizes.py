@@ -4,7 +4,7 @@ An array without memory, whose length is the number, represents the number. Then
 names, guards, and reasons for recompilation.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
@@ -28,11 +28,6 @@ def of_sizes(function: Callable[..., Any], places: Iterable[int]) -> Callable[..
         return call_converted(function, *given, **more)
 
     return of_lengths
-
-
-def sizes_among(leaves: Sequence[Any], numbers: Iterable[int]) -> frozenset[int]:
-    """Which of the leaves whose values tracing needs can be sizes."""
-    return frozenset(place for place in numbers if type(leaves[place]) is int and leaves[place] >= 0)
 
 
 def as_length(number: int) -> Array:

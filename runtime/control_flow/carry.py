@@ -18,7 +18,7 @@ from ...compiler.frontend.leaves import (
 from ...compiler.frontend.program import Argument, PythonType, Static
 from ...compiler.ir import ArrayType
 from ...compiler.ops.nested_graphs import graph_of
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import convert
 from ..eager.nested_function import NestedFunction, Result
 from ..eager.run import run

@@ -22,7 +22,8 @@ from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced, located
+from ...compiler.tracing.traced_array import located
+from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import convert, minimum, nonzero_mask
 from ..eager.nested_function import NestedFunction, Result
 from ..eager.run import as_argument, overwrite, require_function, run, zero_of

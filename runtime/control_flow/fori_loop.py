@@ -16,7 +16,8 @@ from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.size_values import size_of_value
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced, located
+from ...compiler.tracing.traced_array import located
+from ...compiler.tracing.traced_memory import is_traced
 from ..eager.nested_function import NestedFunction
 from ..eager.run import require_function
 from ..tracebacks import with_users_frames

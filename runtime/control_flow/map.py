@@ -10,7 +10,8 @@ from ...compiler.errors import TransformTypeError
 from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.leaves import is_array_like
 from ...compiler.nesting import shown
-from ...compiler.tracing.traced_array import is_traced, located
+from ...compiler.tracing.traced_array import located
+from ...compiler.tracing.traced_memory import is_traced
 from ..batching.vmap import vmap
 from ..eager.run import like_function, require_function
 from ..tracebacks import with_users_frames

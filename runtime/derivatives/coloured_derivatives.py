@@ -17,7 +17,7 @@ from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.tracing.trace import ExampleIndex
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import add, constant, convert, equal, reshape, slice_axis, sum_, where
 from ...passes.sparsity.colouring import colour_columns, colour_neighbours, colour_stars
 from ...passes.sparsity.sparsity import Known, sparsity

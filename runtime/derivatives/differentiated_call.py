@@ -16,8 +16,9 @@ from ...compiler.errors import DTypeError, NotDifferentiableError, ShapeError, T
 from ...compiler.frontend.leaves import argument_names, leaf_type, path_names, weak_type
 from ...compiler.frontend.program import ArrayOutput, Static
 from ...compiler.ir import ArrayType, Graph
+from ...compiler.tracing.array_values import PYTHON_NUMBERS, as_value
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import PYTHON_NUMBERS, as_value, is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import convert
 from ...passes.transforms.safe_where import safe_where
 from ..eager.run import run, transformed, zeros

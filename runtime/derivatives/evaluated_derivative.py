@@ -20,7 +20,7 @@ from ...compiler.interpreter import is_idle
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ...passes.transforms.transpose import transpose
 from ...passes.transforms.vjp import conjugated
 from ..eager.by_reference import is_by_reference

@@ -13,7 +13,7 @@ from ...compiler.frontend.program import ArrayOutput
 from ...compiler.interpreter import is_idle
 from ...compiler.ir import ArrayType, Graph
 from ...compiler.nesting import shown
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ...passes.transforms.vmap import vmap as vmap_graph
 from ..batching.batch_size import batch_size
 from ..eager.converting import Convert, converting

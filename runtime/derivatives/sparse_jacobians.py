@@ -10,7 +10,7 @@ from ...compiler.errors import TransformTypeError
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import ArrayType
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..batching.chunk_size import Chunking
 from ..eager.run import like_function
 from ..tracebacks import with_users_frames

@@ -10,7 +10,8 @@ import numpy as np
 
 from ...compiler.dtypes import INT64
 from ...compiler.tracing.trace import ExampleIndex, Trace, current_trace
-from ...compiler.tracing.traced_array import TracedArray, is_traced, wrap
+from ...compiler.tracing.traced_array import TracedArray, wrap
+from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import iota
 
 RANDOMNESS = ("error", "same", "different")

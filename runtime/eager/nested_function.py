@@ -14,7 +14,9 @@ from ...compiler.frontend.leaves import leaf_type, path_names, weak_type
 from ...compiler.frontend.program import Argument, ArrayOutput, Program, PythonType, Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import ArrayType, Value
-from ...compiler.tracing.traced_array import PYTHON_NUMBERS, is_traced, wrap
+from ...compiler.tracing.array_values import PYTHON_NUMBERS
+from ...compiler.tracing.traced_array import wrap
+from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import constant, convert
 from .numpy_generators import refusing_draws
 from .tape import joined

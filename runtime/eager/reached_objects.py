@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ...compiler.callers.user_code import is_library
 from ...compiler.tracing.trace import Trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 
 _TABLE: Final = 64
 """Containers with more entries than this are not searched for functions."""

@@ -19,7 +19,7 @@ from ...compiler.memory_layout.layout import Layout, layout_of
 from ...compiler.op import lookup
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import Storage, Trace, current_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from .grad_mode import is_grad_enabled
 
 

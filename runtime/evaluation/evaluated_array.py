@@ -14,9 +14,10 @@ from ...compiler.builder import current_builder
 from ...compiler.dtypes import Array
 from ...compiler.ir import ArrayType, Shape, Value
 from ...compiler.memory_layout.layout import Layout, layout_of
+from ...compiler.tracing.array_values import index_items
 from ...compiler.tracing.indexing import select
 from ...compiler.tracing.trace import Storage
-from ...compiler.tracing.traced_array import TracedArray, index_items
+from ...compiler.tracing.traced_array import TracedArray
 from ...compiler.tracing.views import Slice, View
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating
 from .kinds import Kind, kind_of

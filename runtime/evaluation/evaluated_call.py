@@ -22,7 +22,7 @@ from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
 from ...compiler.nesting import refuse_deep
 from ...compiler.tracing.adoption import begins_trace
 from ...compiler.tracing.trace import array_type
-from ...compiler.tracing.traced_array import is_numpy_array, is_traced
+from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from . import functions, indexing, ufuncs
 from .evaluated_array import EvaluatedArray, made
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node, elements

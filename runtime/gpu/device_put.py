@@ -6,7 +6,7 @@ import numpy as np
 
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import ArgumentTypeError, DTypeError
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..trees import changed_leaves
 from ..whole_numbers import whole_number
 from .device import Device, gpu

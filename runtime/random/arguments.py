@@ -8,18 +8,11 @@ import numpy as np
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...compiler.nesting import shown
 from ...compiler.symbolic_size import is_known, joint_shape
+from ...compiler.tracing.array_values import array_from, as_size, as_value
 from ...compiler.tracing.foreign_array import as_seen_inside
 from ...compiler.tracing.trace import array_type, current_trace
-from ...compiler.tracing.traced_array import (
-    TracedArray,
-    array_from,
-    as_size,
-    as_value,
-    contains_traced,
-    is_numpy_array,
-    is_traced,
-    wrap,
-)
+from ...compiler.tracing.traced_array import TracedArray, wrap
+from ...compiler.tracing.traced_memory import contains_traced, is_numpy_array, is_traced
 from .stream import Size
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.numpy_surface.ufuncs.eager_ops import apply_op
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..derivatives.stop_gradient import stop_gradient
 from ..rules.custom_rule import custom_rule
 from . import continuous

@@ -11,7 +11,8 @@ from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...compiler.nesting import shown
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced, located, wrap
+from ...compiler.tracing.traced_array import located, wrap
+from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import constant
 from ..eager.by_reference import ByReference
 from ..eager.mapped_axes import update_in_step

@@ -8,7 +8,7 @@ import numpy as np
 from ...compiler.arguments.axes import normalize_axis
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...compiler.nesting import shown
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from . import continuous, discrete
 from .arguments import as_array, known, real
 from .source import Source

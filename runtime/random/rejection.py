@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..control_flow.while_loop import while_loop
 
 

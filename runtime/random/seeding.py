@@ -10,7 +10,7 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, RandomStateError
 from ...compiler.nesting import shown
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from .stream import random_bits, stack_words
 
 WORD = 0xFFFFFFFF

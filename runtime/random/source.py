@@ -10,7 +10,7 @@ from ...compiler.errors import ArgumentValueError, RandomnessError
 from ...compiler.locks import reentrant_lock
 from ...compiler.symbolic_size import SymbolicSize, is_known
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..eager.mapped_axes import mapped_axes, update_in_step
 from .arguments import as_array
 from .stream import Size, Stream, bits_of, blocks

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.numpy_surface.ufuncs.eager_ops import apply_op
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 
 Size = tuple[int, ...]
 

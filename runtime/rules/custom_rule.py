@@ -18,7 +18,8 @@ from ...compiler.frontend.leaves import argument_names, flatten_arguments
 from ...compiler.frontend.program import Argument, Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.nesting import shown
-from ...compiler.tracing.traced_array import as_value, wrap
+from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.traced_array import wrap
 from ..derivatives.stop_gradient import stop_gradient
 from ..eager.run import as_argument, inputs_of, is_array, require_function
 from ..eager.tape import is_recording, joined

@@ -14,7 +14,7 @@ from ...compiler.frontend.program import Argument, Static
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import Graph
 from ...compiler.ops.control.custom_rule import Reverse
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import zeros_like
 from ...passes.transforms.linearity import nonlinear_call, nonlinear_outputs
 from ...passes.transforms.transpose import transpose as transpose_graph

@@ -25,7 +25,9 @@ from ...compiler.frontend.program import Argument, ArrayOutput, Program, Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import ArrayType, Constant, Graph, Location, Value
 from ...compiler.nesting import shown
-from ...compiler.tracing.traced_array import as_value, is_traced, wrap
+from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.traced_array import wrap
+from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import constant, convert, zeros_like
 from ..trees import flatten, show, spread
 

@@ -19,7 +19,8 @@ from ...compiler.told_values import TELLING
 from ...compiler.tracing.registry import CONSTRUCTORS
 from ...compiler.tracing.rows import stack_of
 from ...compiler.tracing.trace import require_trace
-from ...compiler.tracing.traced_array import array_on, contains_traced, is_traced, located
+from ...compiler.tracing.traced_array import array_on, located
+from ...compiler.tracing.traced_memory import contains_traced, is_traced
 from ..branching.python_numbers import as_python_number, is_unknown, selected
 from ..branching.watching import watching
 from .entries import either

@@ -16,7 +16,7 @@ from ...compiler.callers.user_code import is_users, user_location
 from ...compiler.frontend.conversion import OPERATORS, call_converted, converted
 from ...compiler.frontend.reached import reads_attributes
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import contains_size, contains_traced, is_traced
+from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_traced
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.watching import watch_called, watching
 from ..eager.environment import reader

@@ -13,7 +13,7 @@ import numpy as np
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..branching.branches import raise_where, value_of
 from ..branching.python_numbers import is_unknown
 from ..branching.watching import watching

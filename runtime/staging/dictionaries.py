@@ -14,7 +14,7 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, SideEffectError
 from ...compiler.frontend.leaves import is_array_like
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..branching.branches import raise_where
 from ..branching.python_numbers import is_unknown, number_of_argument
 from .entries import entry, set_entry

@@ -18,8 +18,10 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import RandomStateError
 from ...compiler.frontend.leaves import is_array_like
 from ...compiler.ops.control.control import METHODS
+from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.trace import require_trace
-from ...compiler.tracing.traced_array import as_value, contains_traced, is_traced, wrap
+from ...compiler.tracing.traced_array import wrap
+from ...compiler.tracing.traced_memory import contains_traced, is_traced
 from ..branching.python_numbers import as_python_number
 from ..branching.slots import Stream
 from ..branching.slots_outside import NoteAtReturn

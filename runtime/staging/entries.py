@@ -14,11 +14,13 @@ import optree
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, SideEffectError, TracemillError
 from ...compiler.frontend.leaves import NAMESPACE, is_array_like, strongest_type, weak_type
+from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.index_checks import check_index, unchecked
 from ...compiler.tracing.rows import rows_of
 from ...compiler.tracing.sharing import share_one_way
 from ...compiler.tracing.trace import require_trace
-from ...compiler.tracing.traced_array import as_value, is_numpy_array, is_traced, wrap
+from ...compiler.tracing.traced_array import wrap
+from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..branching.alternatives import mapped, one_of
 from ..branching.branches import guarded, raise_where, value_of
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of

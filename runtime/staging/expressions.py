@@ -11,7 +11,7 @@ from ...compiler.callers.user_code import line_of_raise, user_location
 from ...compiler.frontend.expressions import comparison
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import require_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..branching.asked_lengths import answered
 from ..branching.branches import guarded, value_of
 from ..branching.one_of import OneOf, is_one_of

@@ -28,7 +28,7 @@ from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.told_values import percent
 from ...compiler.tracing.at_hand import guarded_value
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..branching.asked_lengths import answered, is_staged
 from ..branching.branches import branch_on
 from ..branching.one_of import entries_of, is_one_of, place_of

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.frontend.conversion import call_converted
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..branching.python_numbers import as_float, as_python_number, is_unknown
 from .mathematics import is_computed, sum_of
 from .methods import insert_at

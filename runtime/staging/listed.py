@@ -10,7 +10,8 @@ from ...compiler.ir import ArrayType
 from ...compiler.numpy_surface.arrays.flat import FlatIterator
 from ...compiler.tracing.rows import rows_of, stack_of
 from ...compiler.tracing.trace import current_trace, require_trace
-from ...compiler.tracing.traced_array import array_on, is_traced
+from ...compiler.tracing.traced_array import array_on
+from ...compiler.tracing.traced_memory import is_traced
 from ..branching.effects_of_code import has_no_effects
 from ..branching.variables import Held, held
 from ..branching.watching import watch_called, watching

@@ -18,17 +18,11 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import RandomStateError
 from ...compiler.frontend.conversion import converted
 from ...compiler.tracing.adoption import adopt
+from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, INDEXABLES, STAND_INS, place_in_numpy
 from ...compiler.tracing.trace import require_trace
-from ...compiler.tracing.traced_array import (
-    as_value,
-    contains_size,
-    contains_traced,
-    is_numpy_array,
-    is_traced,
-    located,
-    wrap,
-)
+from ...compiler.tracing.traced_array import located, wrap
+from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_numpy_array, is_traced
 from ..branching.watching import watch_called
 from .on_behalf import call
 

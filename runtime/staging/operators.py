@@ -18,7 +18,7 @@ from ...compiler.frontend.expressions import comparison
 from ...compiler.frontend.reached import note_made
 from ...compiler.told_values import percent
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown
 from ..branching.watching import watch_called

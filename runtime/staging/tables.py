@@ -13,8 +13,10 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError
 from ...compiler.symbolic_size import is_known
 from ...compiler.tracing.adoption import adopt, as_adopted
+from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.trace import current_trace, require_trace
-from ...compiler.tracing.traced_array import as_value, is_numpy_array, is_traced, located, wrap
+from ...compiler.tracing.traced_array import located, wrap
+from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown_integer
 from ..branching.watching import is_watched

@@ -11,7 +11,7 @@ from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.reached import note_read
 from ...compiler.told_values import MARK, TELLING, Told, percent
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.users_errors import tell
 from ..eager.debug_print import say
 from .callee import callee

@@ -20,7 +20,7 @@ from ...compiler.shapes.guards import Guards
 from ...compiler.shapes.solving import SizeReader
 from ...compiler.shapes.terms import sizes_in
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..gpu.device_array import DeviceArray
 from .key_orders import KeyOrders
 

@@ -15,7 +15,7 @@ from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Graph, Shape
 from ...compiler.shapes.dim import Comparison, Dim
 from ...compiler.shapes.guards import Guards
-from ...compiler.tracing.traced_array import is_traced
+from ...compiler.tracing.traced_memory import is_traced
 from ..builder.build import build
 from ..eager.numpy_generators import refusing_draws
 from ..eager.one_call import answering_for_one_call

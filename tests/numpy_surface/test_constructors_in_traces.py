@@ -18,7 +18,7 @@ from tracemill.compiler.errors import (
     IndexTypeError,
     RandomStateError,
 )
-from tracemill.compiler.tracing.traced_array import is_traced
+from tracemill.compiler.tracing.traced_memory import is_traced
 
 pytestmark = pytest.mark.usefixtures("lightly_optimised")
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from ...arguments.axes import normalize_axes, normalize_axis
 from ...errors import ArgumentValueError
+from ...tracing.array_values import check_fits
 from ...tracing.registry import implements
-from ...tracing.traced_array import check_fits
 from ..ufuncs.ufunc_calls import as_array
 
 

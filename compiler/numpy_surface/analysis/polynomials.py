@@ -8,7 +8,7 @@ from ...dtypes import FLOAT64, is_inexact
 from ...errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...symbolic_size import is_symbolic_shape
 from ...tracing.registry import implements
-from ...tracing.traced_array import is_traced
+from ...tracing.traced_memory import is_traced
 from ..ufuncs.ufunc_calls import as_array
 
 

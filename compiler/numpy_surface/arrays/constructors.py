@@ -15,21 +15,12 @@ from ...memory_layout.result_layouts import copied_order, order_of, stride_order
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_symbolic_shape, max_expr
 from ...tracing.adoption import as_adopted, captured_array
+from ...tracing.array_values import as_size, as_value, check_fits, is_computed
 from ...tracing.registry import FUNCTIONS, constructs, implements, method, place_in_numpy
 from ...tracing.size_values import size_of_value
 from ...tracing.trace import array_type, require_trace
-from ...tracing.traced_array import (
-    TracedArray,
-    as_size,
-    as_value,
-    check_fits,
-    contains_size,
-    contains_traced,
-    is_computed,
-    is_numpy_array,
-    is_traced,
-    wrap,
-)
+from ...tracing.traced_array import TracedArray, wrap
+from ...tracing.traced_memory import contains_size, contains_traced, is_numpy_array, is_traced
 from ...tracing.value_lengths import length_at_least_0
 from ...tracing.views import NewAxes
 from ...value_ops import add, broadcast_to, constant, convert, equal, full, iota, multiply, subtract, where

@@ -12,9 +12,11 @@ from ...errors import DTypeError, OutOfBoundsError, ShapeError
 from ...ir import Value
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_known, is_symbolic_shape
+from ...tracing.array_values import as_value, weak_or_dtype, written_value
 from ...tracing.registry import implements
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import TracedArray, as_value, contains_traced, weak_or_dtype, written_value
+from ...tracing.traced_array import TracedArray
+from ...tracing.traced_memory import contains_traced
 from ...value_ops import (
     add,
     broadcast_to,

@@ -9,7 +9,8 @@ from ...dtypes import BOOL, INT64
 from ...errors import IndexTypeError, ShapeError
 from ...ir import Value
 from ...symbolic_size import is_known, max_expr
-from ...tracing.traced_array import as_value, wrap
+from ...tracing.array_values import as_value
+from ...tracing.traced_array import wrap
 from ...value_ops import (
     add,
     argsort,

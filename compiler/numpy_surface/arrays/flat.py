@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ...tracing.array_values import written_value
 from ...tracing.registry import constructs, method
-from ...tracing.traced_array import TracedArray, wrap, written_value
+from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import reshape
 from ..ufuncs.ufunc_calls import as_array
 from .editing import recycled

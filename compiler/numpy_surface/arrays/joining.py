@@ -10,9 +10,10 @@ from ...dtypes import DType
 from ...errors import ArgumentTypeError, DTypeError, ShapeError
 from ...ir import Shape, Value
 from ...nesting import shown
+from ...tracing.array_values import as_value, weak_or_dtype
 from ...tracing.registry import implements
 from ...tracing.rows import last_rows, stack_of
-from ...tracing.traced_array import TracedArray, array_on, as_value, weak_or_dtype, wrap
+from ...tracing.traced_array import TracedArray, array_on, wrap
 from ...value_ops import concatenate as concatenate_values
 from ...value_ops import convert, transpose
 from ...value_ops import expand_dims as expand_value

@@ -10,8 +10,9 @@ from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ShapeError
 from ...ir import Value
 from ...symbolic_size import is_known, min_expr
+from ...tracing.array_values import as_size, as_value
 from ...tracing.registry import constructs, implements
-from ...tracing.traced_array import TracedArray, as_size, as_value
+from ...tracing.traced_array import TracedArray
 from ...tracing.views import ReadOnly, Reshape, Slice, Strided, Transpose
 from ...value_ops import (
     add,

@@ -12,16 +12,10 @@ from ...errors import ArgumentTypeError, ArgumentValueError, ShapeError, Unsuppo
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, min_expr
+from ...tracing.array_values import as_size, as_value, plain_number, written_value
 from ...tracing.registry import implements
-from ...tracing.traced_array import (
-    TracedArray,
-    as_size,
-    as_value,
-    contains_size,
-    contains_traced,
-    plain_number,
-    written_value,
-)
+from ...tracing.traced_array import TracedArray
+from ...tracing.traced_memory import contains_size, contains_traced
 from ...value_ops import broadcast_to, concatenate, convert, flip, multiply, slice_axis, subtract
 from ..ufuncs.ufunc_calls import as_array
 from .constructors import new_array

@@ -10,9 +10,11 @@ from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...ir import Shape, Value
 from ...symbolic_size import SymbolicSize, is_known, is_symbolic_shape
+from ...tracing.array_values import as_size, as_value, weak_or_dtype
 from ...tracing.registry import INDEXABLES, constructs, enter, implements
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import TracedArray, as_size, as_value, contains_traced, weak_or_dtype
+from ...tracing.traced_array import TracedArray
+from ...tracing.traced_memory import contains_traced
 from ...value_ops import broadcast_to, concatenate, constant, convert, iota
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array

@@ -11,10 +11,12 @@ from ...dtypes import INT64
 from ...errors import ShapeError
 from ...ir import Value
 from ...symbolic_size import is_empty, is_known, is_symbolic_shape, max_expr
+from ...tracing.array_values import as_size, as_value
 from ...tracing.registry import implements
 from ...tracing.size_values import size_of_value
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import TracedArray, as_size, as_value, is_traced
+from ...tracing.traced_array import TracedArray
+from ...tracing.traced_memory import is_traced
 from ...tracing.value_lengths import length_of
 from ...tracing.views import Flip
 from ...value_ops import (

@@ -22,7 +22,8 @@ from ...symbolic_size import (
     same_shape,
 )
 from ...tracing.registry import constructs, implements, method
-from ...tracing.traced_array import TracedArray, is_numpy_array, wrap
+from ...tracing.traced_array import TracedArray, wrap
+from ...tracing.traced_memory import is_numpy_array
 from ...tracing.views import Broadcast, ReadOnly, Reshape, SelectAxes, Transpose, View, Windows
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array, target_of

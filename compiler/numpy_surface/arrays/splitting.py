@@ -10,9 +10,10 @@ import numpy as np
 from ...arguments.axes import normalize_axis
 from ...errors import ArgumentValueError, ShapeError
 from ...symbolic_size import SymbolicSize, min_expr
+from ...tracing.array_values import as_size
 from ...tracing.registry import implements
 from ...tracing.rows import rows_of
-from ...tracing.traced_array import TracedArray, as_size, wrap
+from ...tracing.traced_array import TracedArray, wrap
 from ..ufuncs.ufunc_calls import as_array
 from .reshaping import moveaxis
 

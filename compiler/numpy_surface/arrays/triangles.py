@@ -8,9 +8,9 @@ import numpy as np
 from ...dtypes import INT64
 from ...errors import ShapeError
 from ...symbolic_size import is_known, is_symbolic_shape, max_expr, quotient
+from ...tracing.array_values import as_size
 from ...tracing.registry import implements
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import as_size
 from ...value_ops import full
 from .constructors import arange, constants_of, constructs_constants, known_number, new_array
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...symbolic_size import is_symbolic_shape
+from ...tracing.array_values import as_size
 from ...tracing.registry import constructs, implements
-from ...tracing.traced_array import as_size, is_traced
+from ...tracing.traced_memory import is_traced
 from ...value_ops import constant
 from ..ufuncs.mathematics import bessel_i
 from ..ufuncs.ufunc_calls import as_array

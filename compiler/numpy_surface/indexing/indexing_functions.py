@@ -22,10 +22,12 @@ from ...errors import (
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...symbolic_size import is_empty, is_symbolic_shape, max_expr, min_expr
+from ...tracing.array_values import as_value, weak_or_dtype, written_value
 from ...tracing.index_checks import check_index, unchecked
 from ...tracing.registry import implements, method
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import TracedArray, as_value, contains_traced, weak_or_dtype, wrap, written_value
+from ...tracing.traced_array import TracedArray, wrap
+from ...tracing.traced_memory import contains_traced
 from ...tracing.views import Reshape
 from ...value_ops import (
     add,

@@ -14,7 +14,7 @@ import numpy as np
 from ...dtypes import is_supported
 from ...errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, ShapeError
 from ...nesting import shown
-from ...tracing.traced_array import is_traced
+from ...tracing.traced_memory import is_traced
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -18,8 +18,10 @@ from ...errors import (
 from ...ir import Value
 from ...nesting import shown
 from ...symbolic_size import is_known, is_symbolic_shape, max_expr, typical
+from ...tracing.array_values import as_value
 from ...tracing.registry import implements
-from ...tracing.traced_array import TracedArray, as_value, is_traced, wrap
+from ...tracing.traced_array import TracedArray, wrap
+from ...tracing.traced_memory import is_traced
 from ...tracing.value_lengths import depends_on_values
 from ...value_ops import (
     add,

@@ -12,7 +12,9 @@ from ...dtypes import is_inexact
 from ...errors import ArgumentValueError, MatrixShapeError
 from ...nesting import shown
 from ...ops.linalg.matrix_stacks import joint_lead, solve_broadcast
-from ...tracing.traced_array import as_value, is_traced, wrap
+from ...tracing.array_values import as_value
+from ...tracing.traced_array import wrap
+from ...tracing.traced_memory import is_traced
 from ..ufuncs.eager_ops import apply_op
 
 __all__ = ["cho_solve", "expm", "lu", "solve_triangular"]

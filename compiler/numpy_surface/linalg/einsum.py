@@ -14,10 +14,11 @@ from ...memory_layout.layout import Layout, dense, elementwise_order, row_major
 from ...memory_layout.result_layouts import joint_questions, order_of
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_empty, is_known, is_one, joint_shape, typical
+from ...tracing.array_values import as_value
 from ...tracing.indexing import Gather
 from ...tracing.registry import implements
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import TracedArray, as_value, wrap
+from ...tracing.traced_array import TracedArray, wrap
 from ...tracing.views import Strided, Transpose
 from ...value_ops import constant, convert, gather, inverse_permutation, iota, multiply, reshape, transpose
 from ..ufuncs.reductions import deliver, fold_all

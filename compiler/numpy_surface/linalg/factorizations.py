@@ -24,8 +24,9 @@ from ...memory_layout.layout import dense, row_major
 from ...memory_layout.result_layouts import copied_order, elementwise_layout, layout_of_stacks
 from ...nesting import shown
 from ...ops.linalg.matrix_stacks import adjoint
+from ...tracing.array_values import as_value
 from ...tracing.registry import implements
-from ...tracing.traced_array import TracedArray, as_value, wrap
+from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import convert, real
 from ..ufuncs.ufunc_calls import as_array
 

@@ -12,8 +12,10 @@ from ...dtypes import complex_dtype, is_complex, real_dtype
 from ...errors import ArgumentTypeError, ArgumentValueError, OutOfBoundsError, ShapeError
 from ...ir import Value
 from ...symbolic_size import SymbolicSize
+from ...tracing.array_values import as_size, as_value
 from ...tracing.registry import constructs, implements
-from ...tracing.traced_array import TracedArray, as_size, as_value, is_traced
+from ...tracing.traced_array import TracedArray
+from ...tracing.traced_memory import is_traced
 from ...value_ops import conjugate, convert, pad, slice_axis
 from ..arrays.constructors import arange, constants_of, new_array
 from ..ufuncs.ufunc_calls import as_array, write_out

@@ -9,8 +9,9 @@ from ...arguments.axes import normalize_axis
 from ...builder import bind
 from ...dtypes import is_inexact
 from ...errors import ArgumentValueError, ShapeError
+from ...tracing.array_values import as_value
 from ...tracing.registry import implements
-from ...tracing.traced_array import as_value, wrap
+from ...tracing.traced_array import wrap
 from ...value_ops import convert
 from ..ufuncs.reductions import accumulator, deliver, root_of_squares
 from ..ufuncs.ufunc_calls import as_array

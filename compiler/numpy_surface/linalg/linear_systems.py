@@ -12,8 +12,9 @@ from ...errors import ArgumentValueError, MatrixShapeError
 from ...ops.linalg.matrix_stacks import hermitian as hermitian_of
 from ...ops.linalg.matrix_stacks import solve_broadcast
 from ...symbolic_size import is_symbolic_shape
+from ...tracing.array_values import as_value
 from ...tracing.registry import implements
-from ...tracing.traced_array import TracedArray, as_value, wrap
+from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import broadcast_to, convert, reshape
 from ..arrays.constructors import copied
 from ..ufuncs.ufunc_calls import as_array

@@ -10,8 +10,9 @@ from ...dtypes import BOOL, INT64
 from ...errors import ArgumentTypeError, ArgumentValueError, AxisError, ShapeError
 from ...ir import Shape, Value
 from ...symbolic_size import is_known, joint_shape, typical
+from ...tracing.array_values import as_value
 from ...tracing.registry import implements, implements_ufunc
-from ...tracing.traced_array import TracedArray, as_value, wrap
+from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import conjugate, convert, inverse_permutation, nonzero_mask, reshape, transpose
 from ...value_ops import dot as contract
 from ..arrays.constructors import copied, new_array

@@ -9,8 +9,9 @@ from ...dtypes import FLOAT32, FLOAT64, DType, is_complex, is_inexact, real_dtyp
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
 from ...symbolic_size import max_expr, same_shape
+from ...tracing.array_values import as_value
 from ...tracing.registry import implements
-from ...tracing.traced_array import TracedArray, as_value, wrap
+from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import (
     add,
     broadcast_to,

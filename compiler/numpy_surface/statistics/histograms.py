@@ -14,8 +14,10 @@ from ...errors import (
 from ...ir import Value
 from ...nesting import shown
 from ...symbolic_size import is_known
+from ...tracing.array_values import as_value
 from ...tracing.registry import implements
-from ...tracing.traced_array import as_value, is_traced, wrap
+from ...tracing.traced_array import wrap
+from ...tracing.traced_memory import is_traced
 from ...tracing.value_lengths import depends_on_values, length_of
 from ...value_ops import (
     convert,

@@ -16,8 +16,10 @@ from ...dtypes import FLOAT64, INT64, is_inexact
 from ...errors import ArgumentTypeError, ArgumentValueError
 from ...ir import Value
 from ...nesting import shown
+from ...tracing.array_values import as_value
 from ...tracing.registry import implements
-from ...tracing.traced_array import TracedArray, as_value, contains_traced, is_traced, wrap
+from ...tracing.traced_array import TracedArray, wrap
+from ...tracing.traced_memory import contains_traced, is_traced
 from ...tracing.value_lengths import depends_on_values
 from ...value_ops import concatenate, convert, full, gather, number
 from ..arrays.constructors import new_array

@@ -7,8 +7,9 @@ import numpy as np
 from ...builder import bind
 from ...dtypes import FLOAT32, is_complex
 from ...ir import Value
+from ...tracing.array_values import as_value
 from ...tracing.registry import implements_ufunc
-from ...tracing.traced_array import TracedArray, as_value, wrap
+from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import (
     add,
     constant,

@@ -10,8 +10,10 @@ from ...dtypes import is_supported
 from ...errors import DTypeError
 from ...nesting import shown
 from ...op import lookup
+from ...tracing.array_values import array_from, as_value
 from ...tracing.trace import array_type
-from ...tracing.traced_array import array_from, as_value, contains_traced, is_traced, wrap
+from ...tracing.traced_array import wrap
+from ...tracing.traced_memory import contains_traced, is_traced
 
 
 def as_numbers(x: Any) -> Any:

@@ -12,8 +12,9 @@ import numpy as np
 from ...arguments.axes import axes_or_all
 from ...builder import bind
 from ...dtypes import is_inexact
+from ...tracing.array_values import as_value
 from ...tracing.registry import stands_in_for
-from ...tracing.traced_array import as_value, wrap
+from ...tracing.traced_array import wrap
 from .eager_ops import as_numbers
 
 _LARGEST_EXPONENT = {"float16": 10.0, "float64": 700.0, "complex128": 700.0}

@@ -7,8 +7,9 @@ import numpy as np
 from ...dtypes import is_complex, is_inexact
 from ...errors import DTypeError
 from ...symbolic_size import joint_shape
+from ...tracing.array_values import PYTHON_NUMBERS
 from ...tracing.registry import implements
-from ...tracing.traced_array import PYTHON_NUMBERS, is_traced
+from ...tracing.traced_memory import is_traced
 from .reductions import deliver
 from .ufunc_calls import as_array
 

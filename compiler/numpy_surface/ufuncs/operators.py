@@ -9,8 +9,9 @@ from ...callers.user_code import user_location
 from ...dtypes import BOOL
 from ...errors import ArgumentTypeError
 from ...symbolic_size import SymbolicSize
+from ...tracing.array_values import PYTHON_NUMBERS
 from ...tracing.foreign_memory import ForeignMemory
-from ...tracing.traced_array import PYTHON_NUMBERS, TracedArray, wrap
+from ...tracing.traced_array import TracedArray, wrap
 from .ufunc_calls import is_weak
 
 _OPERATORS = {

@@ -12,8 +12,9 @@ from ...dtypes import BOOL, DType, is_complex
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...ir import Shape, Value
 from ...symbolic_size import is_known
+from ...tracing.array_values import as_value, plain_number, written_value
 from ...tracing.registry import implements
-from ...tracing.traced_array import TracedArray, as_value, plain_number, wrap, written_value
+from ...tracing.traced_array import TracedArray, wrap
 from ...tracing.value_lengths import depends_on_values, is_nothing
 from ...value_ops import (
     broadcast_to,

@@ -17,18 +17,12 @@ from ...nesting import shown
 from ...op import all_ops
 from ...symbolic_size import SymbolicSize, is_known, is_one, joint_shape, same_shape
 from ...tracing.adoption import adopt
+from ...tracing.array_values import PYTHON_NUMBERS, as_value
 from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.registry import REFUSED, UFUNCS
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import (
-    PYTHON_NUMBERS,
-    TracedArray,
-    array_on,
-    as_value,
-    is_numpy_array,
-    is_traced,
-    wrap,
-)
+from ...tracing.traced_array import TracedArray, array_on, wrap
+from ...tracing.traced_memory import is_numpy_array, is_traced
 from ...value_ops import broadcast_to, convert, full, reshape, where
 
 _OP_OF = {"fabs": "absolute", "true_divide": "divide", "float_power": "power"}

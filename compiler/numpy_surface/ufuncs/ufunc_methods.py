@@ -15,8 +15,9 @@ from ...ir import Value
 from ...memory_layout.result_layouts import elementwise_layout
 from ...ops.parallel_prefix import prefix_strides
 from ...symbolic_size import is_known, is_symbolic_shape
+from ...tracing.array_values import as_value, index_items
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import TracedArray, as_value, index_items, wrap
+from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import broadcast_to, concatenate, constant, convert, expand_dims, full, slice_axis, where
 from ...value_ops import moveaxis as move_axis
 from .reductions import NO_VALUE, deliver, in_one_axis, run_along, some_axes

@@ -6,7 +6,8 @@ from typing import Any
 from ...builder import bind_all
 from ...errors import ArgumentValueError
 from ...told_values import Told
-from ...tracing.traced_array import as_value, is_traced
+from ...tracing.array_values import as_value
+from ...tracing.traced_memory import is_traced
 from ...users_errors import noted, tell
 
 

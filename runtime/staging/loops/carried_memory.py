@@ -8,7 +8,7 @@ from ....compiler.ir import Location
 from ....compiler.tracing.adoption import is_adopted
 from ....compiler.tracing.sharing import all_shared_with, make_unreadable, share
 from ....compiler.tracing.trace import Storage, Trace, require_trace
-from ....compiler.tracing.traced_array import is_traced
+from ....compiler.tracing.traced_memory import is_traced
 from ...branching.variables import has_memory, memory
 from ...control_flow.carry import Carry
 from ...eager.nested_function import NestedFunction

@@ -11,7 +11,8 @@ from ....compiler.symbolic_size import is_known
 from ....compiler.tracing.adoption import adopt, as_adopted
 from ....compiler.tracing.index_progressions import value_range_of
 from ....compiler.tracing.rows import columns_of, stack_of
-from ....compiler.tracing.traced_array import array_on, is_traced
+from ....compiler.tracing.traced_array import array_on
+from ....compiler.tracing.traced_memory import is_traced
 from ...branching.python_numbers import as_python_number
 
 NUMBER: Final = f"{HOOKS}_number"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ....compiler.tracing.trace import Trace
-from ....compiler.tracing.traced_array import is_traced
+from ....compiler.tracing.traced_memory import is_traced
 from ...branching.variables import Held, has_memory, is_computed
 
 

@@ -18,7 +18,7 @@ from ....compiler.ir import ArrayType, Call, Constant, Value
 from ....compiler.symbolic_size import same_shape
 from ....compiler.tracing.adoption import as_adopted
 from ....compiler.tracing.trace import require_trace
-from ....compiler.tracing.traced_array import is_traced
+from ....compiler.tracing.traced_memory import is_traced
 from ...branching.alternatives import alternatives, as_one_of, distinct, index_of, require_operators
 from ...branching.asked_lengths import answered
 from ...branching.outcomes import FELL, UNSET, Outcome
