@@ -4,12 +4,12 @@ After ``if c: best = x``, `best` is `x` for some values. A program has a separat
 would not change `best`, as it does in NumPy. After such a write, any use of the others is refused.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from ..errors import SharedMemoryError
-from ..ir import Location, Value
+from ..ir import Call, Location, Value
 from ..op import EXPECTS, has_effect
 from .trace import Storage, current_trace
 
@@ -18,8 +18,8 @@ _undo: ContextVar[list[Callable[[], None]] | None] = ContextVar("undo", default=
 
 @contextmanager
 def undone_if_it_fails() -> Generator[None]:
-    """If the block raises an error, what it has recorded has no effect: its writes, errors and prints, and its notes
-    about shared memory, are undone. What it relies on is still checked."""
+    """If the block raises an error, what it has recorded has no effect: its writes, errors and prints, what follows
+    from them, and its notes about shared memory, are undone. What else it relies on is still checked."""
     before, trace = _undo.get(), current_trace()
     recorded = 0 if trace is None else len(trace.calls)
     notes: list[Callable[[], None]] = []
@@ -30,14 +30,24 @@ def undone_if_it_fails() -> Generator[None]:
         while notes:
             notes.pop()()
         if trace is not None:
-            trace.calls[recorded:] = [
-                call for call in trace.calls[recorded:] if not has_effect(call) or has_effect(call, EXPECTS)
-            ]
+            trace.calls[recorded:] = _without_effects(trace.calls[recorded:])
         raise
     finally:
         _undo.reset(token)
         if before is not None:
             before += notes
+
+
+def _without_effects(calls: Sequence[Call]) -> list[Call]:
+    """The calls that have no effect, and do not depend on the result of one that has."""
+    gone: set[Value] = set()
+    kept: list[Call] = []
+    for call in calls:
+        if gone.isdisjoint(call.inputs) and (not has_effect(call) or has_effect(call, EXPECTS)):
+            kept.append(call)
+        else:
+            gone.update(call.outputs)
+    return kept
 
 
 def write(storage: Storage, value: Value) -> None:

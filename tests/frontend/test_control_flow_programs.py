@@ -43,7 +43,7 @@ def test_random_programs_match_python(backend: str, places: slice, more: int) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [30259, 30366, 30520, 31670, 31788, 31824])
+@pytest.mark.parametrize("seed", [30259, 30366, 30520, 31670, 31788, 31824, 60450])
 def test_programs_that_are_made_for_the_path_of_a_call_match_python(seed: int) -> None:
     """These have branches that a program cannot hold, after loops that write and raise errors on other paths."""
     found = difference(functions([seed])[seed], seed, "numpy")
