@@ -21,10 +21,12 @@ def tree_around(code: CodeType, lines: Sequence[str]) -> ast.Module | None:
     """
     if not lines:
         return None
-    return _its_tree(code, _statement_around(lines, code.co_firstlineno)) or _its_tree(code, "".join(lines))
+    return _matching_tree(code, _statement_around(lines, code.co_firstlineno)) or _matching_tree(
+        code, "".join(lines)
+    )
 
 
-def _its_tree(code: CodeType, text: str) -> ast.Module | None:
+def _matching_tree(code: CodeType, text: str) -> ast.Module | None:
     tree, compiled = _parsed(code.co_filename, text, future_flags(code))
     return tree if any(_is_same(code, one) for one in compiled) else None
 
@@ -33,7 +35,7 @@ def _statement_around(lines: Sequence[str], line: int) -> str:
     """The text of the module's statement at a line, after empty lines that keep its place.
 
     The imports of the module follow it, because Python compiles calls of functions of imported modules differently. How
-    a line begins tells what it is, which may be wrong inside a string.
+    a line begins tells what it is. Inside a string, this may be wrong.
     """
     first = min(line, len(lines)) - 1
     while first > 0 and lines[first][:1] in _CONTINUES:

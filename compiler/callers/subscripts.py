@@ -1,4 +1,4 @@
-"""What the user's code does with brackets when Python or NumPy needs the value of an index: for messages."""
+"""How the user's code uses brackets when Python or NumPy needs the value of an index: for error messages."""
 
 import dis
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ Subscript: TypeAlias = Literal["entry", "slice", "write"]
 _WRITES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR"})
 
 
-AT_WORK: ContextVar[Subscript | None] = ContextVar("subscript_at_work", default=None)
+CURRENT_SUBSCRIPT: ContextVar[Subscript | None] = ContextVar("current_subscript", default=None)
 """The bracket operation of a hook in converted code."""
 
 
-def subscript_at_work() -> Subscript | None:
+def current_subscript() -> Subscript | None:
     """Whether the current line of the user's code reads an entry, reads a slice, or writes; None otherwise."""
-    if AT_WORK.get() is not None:
-        return AT_WORK.get()
+    if CURRENT_SUBSCRIPT.get() is not None:
+        return CURRENT_SUBSCRIPT.get()
     frame = users_frame()
     if frame is None:
         return None
@@ -55,7 +55,7 @@ AT_UNKNOWN_INTS: Final[Fixes] = {
     ),
     "slice": (
         "a slice begins or ends at",
-        "its length must be known. np.take(x, i + np.arange(3)) are 3 entries from `i` on, and "
+        "its length must be known. np.take(x, i + np.arange(3)) reads 3 entries from `i` on, and "
         "np.where(np.arange(len(x)) < i, x, 0) keeps the shape",
     ),
     "write": (

@@ -16,7 +16,7 @@ from ..ir import Location
 PACKAGE = dirname(dirname(dirname(__file__)))
 """The folder of this library."""
 OPTREE = join(dirname(dirname(np.__file__)), "optree", "")
-"""The folder of the library that looks for keys in the user's dicts."""
+"""The folder of optree, which compares and hashes the keys of the user's dicts."""
 _OWN = tuple(join(PACKAGE, layer, "") for layer in ("compiler", "passes", "runtime"))
 _INTERNAL = (
     *_OWN,
@@ -91,7 +91,7 @@ _locations: dict[tuple[str, int], Location] = {}
 def location_at(file: str, line: int) -> Location:
     """A line of a file with its text. The file is read once.
 
-    Python knows no line of some instructions, between which a signal may arrive: their line, None, is 0 here.
+    Some instructions, at which a signal may arrive, have no line: None becomes 0.
     """
     line = line or 0
     found = _locations.get((file, line))
@@ -127,7 +127,7 @@ def why_not_converted() -> str:
     if not is_users(file):
         library = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         return (
-            f'. `{name}` is of an installed library, and not converted: convert=("{library}",) changes that'
+            f'. `{name}` belongs to an installed library, which is converted only with convert=("{library}",)'
         )
     if not getlines(file, frame.f_globals):
         return f". The source of `{name}` is not available, so it is not converted: put it into a file"

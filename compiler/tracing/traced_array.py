@@ -12,7 +12,7 @@ from ..callers.subscripts import (
     AT_UNKNOWN_INTS,
     BY_UNKNOWN_KEYS,
     OF_UNKNOWN_NUMBERS,
-    subscript_at_work,
+    current_subscript,
 )
 from ..callers.user_code import user_location, why_not_converted
 from ..dtypes import DType, is_inexact
@@ -369,7 +369,7 @@ class TracedArray(TracedMemory):
         """Refuse an unknown index, with a message that says what to write instead."""
         if self.concrete() is not None:  # the user's code is only examined for an error
             return
-        place: str | None = subscript_at_work()
+        place: str | None = current_subscript()
         if place is None or place not in fixes or self._known_here() is not None:
             return
         if place == "entry" and "mask" in fixes:

@@ -54,7 +54,7 @@ def _build(graph: Graph, target: Target, donated: Sequence[int], scope: Observed
 
 
 def _build_in_stages(graph: Graph, target: Target, scope: Observed | None) -> Build:
-    """A program that finds out lengths: its stages are programs of their own."""
+    """A program whose stages are programs of their own."""
     stages = stages_of(graph)
     builds = [_build(stage.graph, target, (), scope) if stage.graph.outputs else None for stage in stages]
     made = [built for built in builds if built is not None]
@@ -86,10 +86,11 @@ def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: 
 
 
 def _build_by(strategy: Strategy, graph: Graph, donated: Sequence[int], scope: Observed | None) -> Build:
+    """Find a program on disk, or print, compile and store it."""
     text, cache = str(graph), default_cache()
     key, entry = None, None
     if can_be_cached(graph):
-        key, entry = _found(cache, strategy, text, graph, donated, scope)
+        key, entry = _look_up(cache, strategy, text, graph, donated, scope)
     known = len(scope.assumed) if scope else 0
     log_load(cache, key, graph.name, strategy.backend, text, found=entry is not None)
     if entry is not None:
@@ -122,7 +123,7 @@ def _build_by(strategy: Strategy, graph: Graph, donated: Sequence[int], scope: O
             raise
 
 
-def _found(
+def _look_up(
     cache: DiskCache,
     strategy: Strategy,
     text: str,
@@ -141,7 +142,7 @@ def why_cached(
     text, cache = str(graph), default_cache()
     key, found = None, False
     if can_be_cached(graph) and scope is not None:
-        key, entry = _found(cache, strategy, text, graph, donated, scope)
+        key, entry = _look_up(cache, strategy, text, graph, donated, scope)
         found = entry is not None
     elif can_be_cached(graph):
         key = strategy.key(text, donated, "")

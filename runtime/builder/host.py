@@ -17,12 +17,12 @@ from ..programs.strategy import Printed
 from ..stage_times import stage
 
 _ENTRY: Final = "entry"
-"""The contents of an entry of the disk cache: the name of the program's function."""
+"""In an entry of the disk cache: the name of the program's function, and the members with its source."""
 _PYTHON: Final = "program.py"
 _C: Final = "program.c"
 
 _SHARED: dict[str, Any] = {"threads": get_num_threads, "pools": {}}
-"""Replacements in modules that compute tiles: the number of threads, and the threads."""
+"""What all modules that compute tiles share: the number of threads, and the pools of threads."""
 
 
 @dataclass(frozen=True, slots=True)

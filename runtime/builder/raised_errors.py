@@ -1,4 +1,4 @@
-"""Raising the errors that the checks of a program found."""
+"""Raises the errors of the checks that a program contains."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ Function = Callable[..., tuple[Any, ...]]
 
 
 def raising(function: Function, sites: Sequence[Site]) -> Function:
-    """A program without its last output, which has the findings of the checks: it raises their error instead."""
+    """The program without its last output, the results of its checks. It raises the error of the first that failed."""
     nothing = np.full(len(sites), NOTHING).tobytes()  # a comparison of bytes costs a tenth of one of arrays
 
     def run(*inputs: Any) -> tuple[Any, ...]:
@@ -32,7 +32,7 @@ def raising(function: Function, sites: Sequence[Site]) -> Function:
 
 
 def _error(sites: Sequence[Site], found: Any) -> Exception:
-    """The error of the first site that found one."""
+    """The error of the first check that failed."""
     lengths = iter(found[len(sites) :])
     sizes = [next(lengths) if isinstance(site.length, SymbolicSize) else site.length for site in sites]
     place = int(np.argmax(found[: len(sites)] != NOTHING))

@@ -1,6 +1,6 @@
-"""Programs that find out lengths: they run in stages, and between these the lengths are known.
+"""Programs in stages: lengths that depend on values are known between them.
 
-Each stage is a program like any other, in which the lengths that stages before it found are named sizes.
+Each stage is a program like any other. In it, the lengths that earlier stages computed are named sizes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,10 @@ Function: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
 def has_stages(graph: Graph, backend: str) -> bool:
-    """Whether a program expects values, or finds out lengths and is for a GPU: others do that as they run."""
+    """Whether a program runs in stages: it expects values, or it computes lengths on a GPU.
+
+    On a CPU, a program computes lengths as it runs.
+    """
     return any(
         has_effect(call, EXPECTS) or (backend == "triton" and ends_stage(call)) for call in graph.calls
     )
@@ -36,16 +39,16 @@ class Staged:
     graph: Graph
     stages: Sequence[Stage]
     functions: Sequence[Function | None]
-    """Of each stage, the program; None where it computes nothing."""
+    """The program of each stage; None if it computes nothing."""
     _place: dict[Value, int] = field(init=False)
-    """Where each value is, among all of them."""
+    """The place of each value in the list of all values."""
     _steps: list["_Step"] = field(init=False)
     _start: list[Any] = field(init=False)
     """The values at first: constants, and room for the others."""
     _results_of: tuple[int, ...] | None = field(init=False)
-    """The places of the results, if they are new arrays of their own in any case."""
+    """The places of the results, if these are always separate new arrays."""
     _reader: SizeReader | None = field(init=False)
-    """Reads the named sizes off the inputs, if a call between stages needs them."""
+    """Reads the named sizes from the inputs, if a call between stages needs them."""
 
     def __post_init__(self) -> None:
         between = [call for stage in self.stages for call in stage.calls]
@@ -80,7 +83,7 @@ class Staged:
         )
 
     def _dying(self) -> list[list[Value]]:
-        """The values that no stage needs after each of them."""
+        """For each stage, the values that no later stage needs."""
         kept, last = {*self.graph.outputs}, dict[Value, int]()
         for number, stage in enumerate(self.stages):
             uses = [*stage.graph.inputs, *(value for call in stage.calls for value in call.inputs)]
@@ -143,9 +146,9 @@ class _Step:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     calls: Sequence["_Between"]
-    """What runs after it."""
+    """The calls that run after the stage."""
     dying: tuple[int, ...]
-    """What nothing needs after that."""
+    """The places of the values that nothing needs afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +159,10 @@ class _Between:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     expected: bytes | None
-    """What the program was made for, if the call asks for that: a comparison of bytes costs next to nothing."""
+    """The bytes that the program was made for, if the call expects a value. Comparing bytes costs next to nothing."""
 
     def run(self, values: list[Any], sizes: dict[str, int]) -> None:
-        """Run the call, and note the length that it finds out."""
+        """Run the call, and note the length that it computes."""
         try:
             with quiet_unless_strict():
                 outputs = run_call(fixed_call(self.call, sizes), [values[place] for place in self.inputs])

@@ -36,7 +36,7 @@ _traced: Any = TracedArray
 
 
 class EvaluatedArray(TracedArray):
-    """An array with known elements. What few programs need of it is made when it is asked for."""
+    """An array with known elements. Attributes that few programs need are made when they are first read."""
 
     __slots__ = ("_array", "_clock", "_home", "_index", "_kind", "_node", "_seen")
 

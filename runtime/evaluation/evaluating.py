@@ -49,7 +49,7 @@ class NodeOfWhere(Node):
 
 
 class NodeOfGraphs(Node):
-    """A call that holds graphs. It saves what they compute; a second derivative needs where that comes from."""
+    """A call that holds graphs. It saves their residuals; a second derivative also needs their inputs."""
 
     __slots__ = ("graph", "inputs")
 
@@ -111,7 +111,7 @@ class Captured:
         self.value = Evaluated(own)
 
 
-_OPEN: Final = frozenset({"check_index", "raise_if", "expect", "expect_size", "length"})
+_RAISING: Final = frozenset({"check_index", "raise_if", "expect", "expect_size", "length"})
 """Ops with errors of their own."""
 
 
@@ -154,7 +154,7 @@ class Evaluating(Trace):
         if record.effect is not None and any(node is not None for node in nodes):
             self._require_derivative(op, inputs, params, as_tuple(types), nodes)
         with not_recording():
-            if record.effect is None and op not in _OPEN:
+            if record.effect is None and op not in _RAISING:
                 outputs = as_tuple(record.numpy(*arrays, **params))
             else:
                 outputs = run_call(Call(op, inputs, params, (), self.where()), arrays)
@@ -204,7 +204,7 @@ class Evaluating(Trace):
         node = made(self.next_number(), plan, plan.parents(tuple(nodes)), plan.saved((*arrays, *outputs)))
         if isinstance(node, NodeOfWhere):
             node.location = self.where()
-        self._give(node, found)
+        self._attach(node, found)
 
     def _run_graphs(
         self,
@@ -230,11 +230,11 @@ class Evaluating(Trace):
         )
         node.graph = graph
         node.inputs = tuple(inputs)
-        self._give(node, found)
+        self._attach(node, found)
         return found
 
-    def _give(self, node: Node, found: Sequence[Evaluated]) -> None:
-        """Let the outputs come from a node."""
+    def _attach(self, node: Node, found: Sequence[Evaluated]) -> None:
+        """Make a node that of the outputs."""
         floating = [out for out in found if is_inexact(out.dtype)]
         moving = node.plan.moving
         if len(floating) == 1:
@@ -292,8 +292,9 @@ class Evaluating(Trace):
 
     def _refuse(self, found: Captured) -> None:
         raise ArgumentValueError(
-            f"the function uses {array_type(found.array)}, and writes to it by NumPy alone, which later uses see and "
-            "earlier ones must not: make a new array (w = w * 0.5), or write to a traced one (w = np.asarray(w))",
+            f"the function uses {array_type(found.array)}, and writes to it with NumPy alone, so that its derivative "
+            "would mix old and new values: make a new array (w = w * 0.5), or write to a traced one "
+            "(w = np.asarray(w))",
             user_location(),
         )
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.callers.subscripts import AT_WORK, Subscript
+from ...compiler.callers.subscripts import CURRENT_SUBSCRIPT, Subscript
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError
 from ...compiler.symbolic_size import is_known
@@ -140,11 +140,11 @@ def _may_change() -> bool:
 
 @contextmanager
 def _at_work(place: Subscript) -> Generator[None]:
-    token = AT_WORK.set(place)
+    token = CURRENT_SUBSCRIPT.set(place)
     try:
         yield
     finally:
-        AT_WORK.reset(token)
+        CURRENT_SUBSCRIPT.reset(token)
 
 
 def note_range(number: Any, ends: Any) -> None:

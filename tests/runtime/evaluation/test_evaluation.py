@@ -313,7 +313,7 @@ def test_a_large_array_that_numpy_changes_is_an_error() -> None:
         weights[:] = 0
         return y
 
-    with pytest.raises(ArgumentValueError, match="writes to it by NumPy alone"):
+    with pytest.raises(ArgumentValueError, match="writes to it with NumPy alone"):
         tm.grad(loss)(np.ones(20_000))
 
 
