@@ -190,7 +190,10 @@ class Rewriter(ExpressionRewriter):
         returns = facts.returns
         refusal = self._refusal(node)
         if returns and rest is None:
-            refusal = "it has a `return`, and stands in a `with` or `try` block that runs in Python"
+            refusal = (
+                "it has a `return`, and stands in a `with` or `try` block that runs in Python. Set a variable there, "
+                "and return after the block"
+            )
         after = self._part(rest, self._rest_region) if returns and rest is not None else None
         parts = (*blocks, replace(self._part(body, Region.ITERATION), kept=kept))
         site = Site(node, names, parts, after, live.after[node], refusal)
@@ -312,7 +315,9 @@ class Rewriter(ExpressionRewriter):
         declared = self.scope.declared - self.scope.shared
         shared = self.scope.facts[node].bound & declared if declared else declared
         return (
-            f"it sets `{min(shared)}`, a variable of the module or of an enclosing function" if shared else ""
+            f"it sets `{min(shared)}`, a variable of the module or of an enclosing function. Return the value instead"
+            if shared
+            else ""
         )
 
 

@@ -189,7 +189,8 @@ def _check_counted(table: Any, index: Any) -> None:
         found = range_of(item)
         if found is None or not (is_known(found[0] >= -length) and is_known(found[1] < length)):
             raise ConcretizationError(
-                f"an index may be out of bounds for an axis with size {length} in a later iteration",
+                f"an index may be out of bounds for an axis with size {length} in a later iteration: keep it in "
+                "the axis, as with np.clip, or compile with check_bounds=True",
                 user_location(),
             )
 
