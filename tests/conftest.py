@@ -55,11 +55,11 @@ class FaultsTable:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Properties are tried on few examples, and on more where the slow tests run, too: on 50 in both runs together."""
+    """Properties are tried on few examples, and on more where the slow tests run, too: on 35 in both runs together."""
     if config.getoption("--faults-table") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(FaultsTable())
     more = int(config.getoption("--more") or 1)
-    for name, examples in (("quick", 15), ("thorough", 35)):  # a busy machine is slow, which is not a fault
+    for name, examples in (("quick", 15), ("thorough", 20)):  # a busy machine is slow, which is not a fault
         settings.register_profile(
             name,
             max_examples=examples * more,

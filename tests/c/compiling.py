@@ -3,6 +3,7 @@
 import ctypes
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -42,6 +43,31 @@ def compiled(
 
     loaded = ctypes.CDLL(str(kept(toolchain, " ".join(flags), text, library)))
     return [_called(function, loaded) for function in functions]
+
+
+def when_asked(
+    functions: Mapping[str, Callable[[], CFunction]],
+    toolchain: Toolchain,
+    folder: Path,
+    *,
+    level: int = 3,
+    every: int = 6,
+) -> Callable[[str], Compiled]:
+    """The functions by name, compiled together with every n-th before and after, as tests that are sampled ask for."""
+    names = list(functions)
+
+    @cache
+    def part(number: int) -> dict[str, Compiled]:
+        chosen = names[number::every]
+        return dict(
+            zip(
+                chosen,
+                compiled([functions[name]() for name in chosen], toolchain, folder, level=level),
+                strict=True,
+            )
+        )
+
+    return lambda name: part(names.index(name) % every)[name]
 
 
 def _exported(function: CFunction) -> str:

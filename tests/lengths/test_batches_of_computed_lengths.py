@@ -111,7 +111,7 @@ def test_a_batch_of_derivatives_is_the_loop(name: str) -> None:
     np.testing.assert_allclose(tm.vmap(tm.grad(function))(*batch), wanted, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.sampled(slow=5)
+@pytest.mark.sampled(slow=8)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("name", REDUCED)
 def test_a_compiled_batch_and_its_derivatives_are_the_loop(name: str, backend: str) -> None:
@@ -175,7 +175,7 @@ def in_a_branch(x: Any) -> Any:
     [
         ("numpy", eliminated),
         ("numpy", in_a_branch),
-        pytest.param("c", eliminated, marks=pytest.mark.slow),
+        pytest.param("c", eliminated, marks=pytest.mark.exhaustive),
         pytest.param("c", in_a_branch, marks=pytest.mark.slow),
     ],
 )

@@ -50,14 +50,14 @@ def test_a_batch_of_a_random_function_is_the_loop(seed: int) -> None:
     check(seed, None)
 
 
-@pytest.mark.sampled(slow=3)
+@pytest.mark.sampled(slow=7)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("seed", SLOW)
 def test_a_compiled_batch_of_a_random_function_is_the_loop(seed: int, backend: str) -> None:
     check(seed, backend)
 
 
-@pytest.mark.sampled(slow=3)
+@pytest.mark.sampled(slow=7)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("seed", SLOW)
 def test_a_compiled_derivative_of_a_random_function_is_that_of_its_operations(

@@ -98,7 +98,7 @@ def assert_close(actual: Any, expected: Any, dtype: Any, where: str) -> None:
 
 
 @pytest.mark.sampled(
-    "binary_cross_entropy_with_logits(real[4,3],positive[4,3],positive[3],none)-float32", every=6
+    "binary_cross_entropy_with_logits(real[4,3],positive[4,3],positive[3],none)-float32", every=6, slow=3
 )
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

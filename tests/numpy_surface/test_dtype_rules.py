@@ -104,7 +104,7 @@ def uses_of_at(dtype: str) -> Iterator[Call]:
                 yield f"{ufunc.__name__}.at({dtype}, {name}, {update!r})", updated, (x,)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=3)
 @BY_DTYPE
 def test_updates_by_ufuncs_cast_as_numpys_do(dtype: str) -> None:
     assert_all_agree(uses_of_at(dtype))
@@ -213,7 +213,7 @@ def uses_of_operators(dtype: str) -> Iterator[Call]:
         yield f"{name}({dtype})", getattr(operator, name), (x,)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=3)
 @BY_DTYPE
 def test_operators_with_numbers_have_numpys_dtypes(dtype: str) -> None:
     assert_all_agree(uses_of_operators(dtype))

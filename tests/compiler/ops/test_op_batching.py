@@ -10,7 +10,7 @@ import pytest
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import taken
+from samples.thinning import some_of, taken
 from tracemill.compiler.dtypes import Array, is_inexact
 from tracemill.compiler.errors import ConcretizationError
 from tracemill.compiler.interpreter import evaluate
@@ -27,7 +27,7 @@ PLAIN = [
     and not sample.single
 ]
 SINGLE = [sample for sample in SAMPLES if sample.single and sample.shapes]
-each_plain = of_each_sample(PLAIN, quick=taken(PLAIN, share=0.1))
+each_plain = of_each_sample(PLAIN, quick=taken(PLAIN, share=0.1), slow=some_of(PLAIN, share=0.3))
 
 
 def mixes(sample: Sample) -> list[tuple[int | None, ...]]:
@@ -71,7 +71,7 @@ def assert_same(actual: Array, expected: Array) -> None:
         np.testing.assert_array_equal(actual, expected)
 
 
-@of_each_sample(PLAIN, quick=taken(PLAIN, share=0.1))
+@each_plain
 def test_vmap_equals_the_loop(sample: Sample) -> None:
     examples = [sample.arrays(seed) for seed in range(SIZE)]
     graph = sample.graph()

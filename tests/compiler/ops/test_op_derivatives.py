@@ -77,7 +77,7 @@ def test_the_jvp_is_the_rate_of_change(sample: Sample) -> None:
 
 
 @pytest.mark.slow
-@of_each_sample((sample for sample in SMOOTH if not sample.coupled), quick=taken(SMOOTH, share=0.3))
+@of_each_sample((s for s in SMOOTH if not s.coupled), slow=some_of(SMOOTH, share=0.3))
 def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
     graph, arrays = sample.measured(), sample.arrays()
     for wrt in selections(sample):
@@ -93,7 +93,7 @@ def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
         np.testing.assert_allclose(pairing(cotangents, outputs), pairing(back, tangents), 1e-9, 1e-11)
 
 
-@of_each_sample(SMOOTH, quick=taken(SMOOTH), slow=some_of(SMOOTH, share=0.3))
+@of_each_sample(SMOOTH, quick=taken(SMOOTH), slow=some_of(SMOOTH, share=0.1))
 def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     tangents = random_like(chosen(wrt, arrays), seed=3)
@@ -101,7 +101,7 @@ def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> 
     assert_jvp_is_the_rate_of_change(jvp(graph, wrt=wrt), both, [*arrays, *tangents])
 
 
-@of_each_sample(SMOOTH, quick=taken(SMOOTH), slow=some_of(SMOOTH, share=0.3))
+@of_each_sample(SMOOTH, quick=taken(SMOOTH), slow=some_of(SMOOTH, share=0.1))
 def test_the_jvp_of_the_vjp_is_the_rate_of_change_of_the_vjp(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     cotangents = random_like([out for out in evaluate(graph, *arrays) if is_inexact(out.dtype)], seed=3)

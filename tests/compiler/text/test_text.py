@@ -393,7 +393,7 @@ def damaged_texts(draw: st.DrawFn) -> tuple[str, Mapping[str, Array]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=5 * settings().max_examples, deadline=None)
 @given(damaged_texts())
 def test_a_damaged_text_is_a_graph_or_a_parse_error(damaged: tuple[str, Mapping[str, Array]]) -> None:
     text, constants = damaged

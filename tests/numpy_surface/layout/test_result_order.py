@@ -79,9 +79,9 @@ def first_uses_and_some_layouts() -> Iterator[Case]:
 
 
 def some_uses(count: int) -> Iterator[Case]:
-    """The first use of each function, and every fourth of the others; with ``--more``, all."""
+    """The first use of each function, and every eighth of the others; with ``--more``, all."""
     for number, case in enumerate(in_layouts(count)):
-        yield case._replace(is_slow=True, is_exhaustive=number % 4 > 0 and not case.name.endswith("-0"))
+        yield case._replace(is_slow=True, is_exhaustive=number % 8 > 0 and not case.name.endswith("-0"))
 
 
 def arranged(layout: Layout, arrays: list[Any]) -> list[Any]:
@@ -122,7 +122,7 @@ def outcome(function: Use, arguments: list[Any]) -> Any:
     return arguments
 
 
-@in_groups(some_uses(2))
+@in_groups(some_uses(1))
 def test_results_have_numpys_memory_order(use: Use, arrays: list[Any], layouts: Sequence[Layout]) -> None:
     problems = []
     for layout in layouts:

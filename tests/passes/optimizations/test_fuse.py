@@ -13,7 +13,7 @@ from graphs.random_graphs import graphs
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import taken
+from samples.thinning import some_of, taken
 from support.recording import assert_same, drawn, ops, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.analysis.fusible_ops import is_loop_call
@@ -92,7 +92,7 @@ def assert_complete(graph: Graph) -> None:
 # ---- what holds of every graph -----------------------------------------------------------------------
 
 
-@of_each_sample(SAMPLES, quick=taken(SAMPLES))
+@of_each_sample(SAMPLES, quick=taken(SAMPLES), slow=some_of(SAMPLES, share=0.3))
 def test_the_kernels_of_every_sample_give_the_same_bits(sample: Sample) -> None:
     graph = decompose_composites(sample.graph())
     if any(has_effect(call) for call in graph.calls):

@@ -10,7 +10,7 @@ import tracemill as tm
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import taken
+from samples.thinning import some_of, taken
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.interpreter import depends_on, evaluate
 from tracemill.passes.sparsity.sparsity import Known, sparsity
@@ -24,7 +24,7 @@ SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.different
     "checkpoint-unknown", "cumulative-known", "dynamic_slicing-unknown", "indexing-unknown", every=8
 )
 @pytest.mark.parametrize("values", ["known", "unknown"])
-@of_each_sample(SMOOTH, quick=taken(SMOOTH, share=0.3))
+@of_each_sample(SMOOTH, quick=taken(SMOOTH, share=0.3), slow=some_of(SMOOTH, share=0.4))
 def test_a_pattern_holds_every_entry_of_the_derivative(sample: Sample, values: str) -> None:
     """Whether the values of the point are known, as outside of a trace, or not."""
     graph, wrt, arrays = sample.graph(), sample.differentiated, sample.arrays()

@@ -91,9 +91,14 @@ def function(steps: Sequence[tuple[str, int]], *, summed: bool) -> Callable[[Arr
     return run
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pytest.param(np.float64, marks=pytest.mark.slow),
+        pytest.param(np.float32, marks=pytest.mark.exhaustive),
+    ],
+)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(program=programs(), seed=st.integers(0, 1000))
 def test_steps_on_large_arrays_give_what_numpy_gives(
     c_compiler: str,

@@ -12,7 +12,6 @@ from c.through_c import assert_means_the_same_through_c
 from graphs.pair_graphs import pairs
 from numpy_surface.differential import assert_same
 from samples.table import SAMPLES
-from samples.thinning import one_in
 from tracemill.compiler.op import lookup
 
 pytestmark = pytest.mark.usefixtures("c_compiler", "lightly_optimised")
@@ -35,7 +34,7 @@ def check(seed: int, count: int) -> None:
 
 @pytest.mark.slow
 def test_pairs_of_ops_give_through_c_what_they_mean(more: int) -> None:
-    check(1, 8 * TOGETHER * more)
+    check(1, 4 * TOGETHER * more)
 
 
 DTYPES = ("int32", "bool", "uint8", "int64", "float32", "float16", "float64", "complex64", "complex128")
@@ -50,8 +49,8 @@ MOVES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", one_in(4, DTYPES))
+@pytest.mark.sampled(slow=4)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_searches_among_entries_at_other_places_find_what_numpy_finds(dtype: str) -> None:
     x = np.array([3, 1, 4, 1, 5, 9, 2]).astype(dtype)
     index = np.array([1, 6, 5, 3, 5, 2, 0])

@@ -14,7 +14,7 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler.op import lookup
 
-pytestmark = pytest.mark.usefixtures("c_compiler")
+pytestmark = pytest.mark.usefixtures("c_compiler", "lightly_optimised")
 
 QUICK, SLOW = 16, 8
 """Every 16th sample of an op is tested always, and every 8th in the slow run."""

@@ -132,7 +132,7 @@ def test_triples_of_transforms_compose(sample: Sample) -> None:
 
 
 @pytest.mark.slow
-@of_each_sample(NARROW_SUBJECTS, slow=NARROW_FIRST)
+@of_each_sample(NARROW_SUBJECTS, slow=NARROW_FIRST[::2])
 def test_pairs_of_transforms_compose_in_single_precision(sample: Sample) -> None:
     check_all(lambda names: check_narrow(names, sample), chosen(PAIRS, 1, sample))
 
@@ -158,7 +158,7 @@ def groups() -> Iterator[object]:
         yield pytest.param(drawn[start : start + TOGETHER], id=str(start))
 
 
-@pytest.mark.sampled(slow=2)
+@pytest.mark.sampled(slow=4)
 @pytest.mark.usefixtures("c_compiler", "lightly_optimised")
 @pytest.mark.parametrize("compositions", list(groups()))
 def test_compositions_give_through_c_what_they_mean(

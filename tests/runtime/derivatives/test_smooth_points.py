@@ -73,26 +73,26 @@ def check(name: str, nestings: Sequence[str], wrap: Callable[..., Any] = lambda 
     assert not found, "\n".join(found)
 
 
-@pytest.mark.sampled("cov-('fr',)", "average-('fr',)", every=7, slow=3)
+@pytest.mark.sampled("cov-('fr',)", "average-('fr',)", every=7, slow=6)
 @pytest.mark.parametrize("nestings", [("fr",), pytest.param(("r", "rrf"), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_derivatives_are_right_where_the_formula_is_special(name: str, nestings: Sequence[str]) -> None:
     check(name, nestings)
 
 
-@pytest.mark.sampled(slow=12)
+@pytest.mark.sampled(slow=24)
 @pytest.mark.parametrize("name", NAMES)
 def test_all_nestings_of_modes_give_the_same_derivatives(name: str) -> None:
     check(name, [modes for order in (1, 2, 3) for modes in map("".join, product("fr", repeat=order))])
 
 
-@pytest.mark.sampled(slow=10)
+@pytest.mark.sampled(slow=20)
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_functions_have_the_same_derivatives(name: str) -> None:
     check(name, ("r", "rf", "frr"), tm.compile)
 
 
-@pytest.mark.sampled(slow=25)
+@pytest.mark.sampled(slow=50)
 @pytest.mark.usefixtures("c_compiler", "lightly_optimised")
 @pytest.mark.parametrize("name", NAMES)
 def test_functions_compiled_to_c_have_the_same_derivatives(name: str) -> None:

@@ -41,7 +41,7 @@ def printed(program: str, **environment: str) -> str:
 SHOWN = "import tracemill as tm; print(tm.get_num_threads())"
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=2)
 @pytest.mark.parametrize(
     ("environment", "count"),
     [
@@ -57,7 +57,7 @@ def test_the_environment_says_how_many_at_first(environment: dict[str, str], cou
     assert printed(SHOWN, **environment) == count
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=3)
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "1025", "4294967297", "9" * 5000])
 def test_a_setting_that_is_no_number_is_named(text: str) -> None:
     said = printed(SHOWN, TRACEMILL_NUM_THREADS=text)

@@ -122,7 +122,7 @@ def test_samples_give_what_they_mean(sample: Sample, native: Elsewhere) -> None:
     assert_means_the_same(native, sample.graph(), sample.arrays())
 
 
-@pytest.mark.sampled(slow=3)
+@pytest.mark.sampled(slow=6)
 @pytest.mark.parametrize("name", [name for name, graph in SMALL.items() if is_in_triton(graph)])
 def test_kernels_give_what_they_mean(native: Elsewhere, name: str) -> None:
     # Small blocks make long chains of sums, with terms that are larger than the result.

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from samples.thinning import one_in
 from support.threading_together import run_in_threads
 from tracemill.compiler.errors import (
     ArgumentTypeError,
@@ -79,7 +78,6 @@ INTEGERS_OF_0 = [749, 0, 62, 187, 652]
 LARGE_INTEGERS_OF_0 = [3177222994294566, 1732335989804850118]
 
 each_draw = pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
-some_draws = pytest.mark.parametrize("draw", one_in(4, DRAWS.values()), ids=DRAWS)
 
 
 def leaves(result: Any) -> list[Any]:
@@ -98,7 +96,7 @@ def equal(x: Any, y: Any, rounding: int = 0) -> None:
 # ---- one state, however the program runs ----------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=4)
 @each_draw
 def test_compiled_or_not_the_numbers_and_the_state_are_the_same(draw: Callable[[Any], Any]) -> None:
     plain, given, outside = rng_of(7), rng_of(7), rng_of(7)
@@ -113,8 +111,8 @@ def test_compiled_or_not_the_numbers_and_the_state_are_the_same(draw: Callable[[
     assert plain.state["counter"] > 0
 
 
-@pytest.mark.slow
-@some_draws
+@pytest.mark.sampled(slow=4)
+@each_draw
 def test_compiled_and_mapped_the_numbers_are_those_of_vmap(draw: Callable[[Any], Any]) -> None:
     for flag in ("same", "different"):
         plain, compiled = rng_of(7), rng_of(7)
@@ -126,7 +124,7 @@ def test_compiled_and_mapped_the_numbers_are_those_of_vmap(draw: Callable[[Any],
         assert compiled.state["counter"] == plain.state["counter"]
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=4)
 @each_draw
 def test_same_gives_every_example_the_draw_without_vmap(draw: Callable[[Any], Any]) -> None:
     plain, mapped = rng_of(7), rng_of(7)
@@ -138,8 +136,8 @@ def test_same_gives_every_example_the_draw_without_vmap(draw: Callable[[Any], An
     assert plain.state["counter"] == mapped.state["counter"]
 
 
-@pytest.mark.slow
-@some_draws
+@pytest.mark.sampled(slow=4)
+@each_draw
 def test_numbers_do_not_depend_on_chunks(draw: Callable[[Any], Any]) -> None:
     for flag in ("same", "different"):
         whole, chunked = rng_of(7), rng_of(7)

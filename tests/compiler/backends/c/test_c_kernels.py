@@ -1,7 +1,7 @@
 """C functions of kernels compute what their graphs mean, on one thread and on several."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from c.compiling import Compiled, compiled
+from c.compiling import Compiled, compiled, when_asked
 from graphs.kernel_graphs import LARGE, LONG, large_function, scaled_sums, stencil
 from graphs.random_graphs import graphs
 from samples.grouping import of_each_sample
@@ -87,9 +87,9 @@ named = cache(large_function)
 
 @pytest.fixture(scope="module")
 def large(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
-    """Compiles a kernel when it is first asked for."""
-    folder = tmp_path_factory.mktemp("large")
-    return cache(lambda name: compiled([named(name)], c_toolchain, folder)[0])
+    """Compiles kernels when the first of them is asked for."""
+    functions = {name: partial(named, name) for name in LARGE}
+    return when_asked(functions, c_toolchain, tmp_path_factory.mktemp("large"))
 
 
 def inputs_of(name: str) -> list[Array]:

@@ -78,7 +78,7 @@ def step_cases(samples: Iterable[Sample]) -> list[Case]:
 def test_functions_of_single_calls_run_clean(
     sanitizer: str, c_toolchain: Toolchain, tmp_path: Path, more: int
 ) -> None:
-    samples = SAMPLES if more > 1 else some_of(SAMPLES, share=0.1)
+    samples = SAMPLES if more > 1 else some_of(SAMPLES, share=0)
     cases = step_cases([*samples, *PARALLEL_STEPS])
     threaded = [case for case in cases if starts_threads(case)]
     assert len(threaded) >= len(PARALLEL_STEPS)
@@ -90,7 +90,7 @@ def test_loops_whose_steps_share_memory_run_clean(
 ) -> None:
     cases: list[Case] = []
     loops = list(LOOPS.values())
-    for number, graph in enumerate(loops if more > 1 else loops[::3]):
+    for number, graph in enumerate(loops if more > 1 else loops[::5]):
         function = print_function(graph.calls[0], f"loop_{number}", COptions())
         assert function
         cases.append((function, arrays_for(graph)))
@@ -125,16 +125,20 @@ def test_faults_are_found(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path
         assert report in done.stderr
 
 
-def test_kernels_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
-    cases = [(large_function(name), drawn(graph, "real")) for name, graph in LARGE.items()]
+def test_kernels_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path, more: int) -> None:
+    names = list(LARGE) if more > 1 else list(LARGE)[::3]
+    cases = [(large_function(name), drawn(LARGE[name], "real")) for name in names]
     assert_clean(cases, c_toolchain, tmp_path, sanitizer)
 
 
-def test_functions_for_any_size_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
-    """Each at the first and the last of its sizes."""
+def test_functions_for_any_size_run_clean(
+    sanitizer: str, c_toolchain: Toolchain, tmp_path: Path, more: int
+) -> None:
+    """Each at the first and the last of its sizes; without ``--more``, one in three."""
     cases: list[Case] = []
     sizes: list[Mapping[str, int]] = []
-    for name in (*KERNELS, *STEPS):
+    names = (*KERNELS, *STEPS)
+    for name in names if more > 1 else names[::3]:
         graph, function, _ = printed(name)
         all_sizes = OTHER_SIZES.get(name, SIZES)
         for size in (all_sizes[0], all_sizes[-1]):

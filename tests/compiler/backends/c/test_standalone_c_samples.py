@@ -86,7 +86,7 @@ EVERY = 25
 """One in this many samples runs in each program that detects misuse."""
 
 
-@pytest.mark.sampled(slow=12)
+@pytest.mark.sampled(slow=EVERY)
 @pytest.mark.parametrize("part", range(EVERY))
 def test_samples_run_clean(part: int, tmp_path: Path) -> None:
     some = [sample for sample in SAMPLES[part::EVERY] if can_be_exported(sample)]

@@ -264,8 +264,13 @@ EVERYWHERE = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, len(EVERYWHERE), PART))
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(first, marks=pytest.mark.exhaustive if first else pytest.mark.slow)
+        for first in range(0, len(EVERYWHERE), PART)
+    ],
+)
 def test_programs_mean_the_same_as_exported_c(first: int, c_compiler: str, tmp_path: Path) -> None:
     names = EVERYWHERE[first : first + PART]
     with answering(Observed(OBSERVED)):

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from c.compiling import Compiled, compiled, shape_at
+from c.compiling import Compiled, compiled, shape_at, when_asked
 from graphs.kernels import as_kernel
 from graphs.symbolic_kernels import EMPTY, HINTS, KERNELS, OTHER_SIZES, SIZES, STEPS, drawn, in_c, printed
 from symbolic.texts import TEXTS, graph_of
@@ -46,11 +46,15 @@ def assert_close(found: Sequence[Array], expected: Sequence[Array]) -> None:
         np.testing.assert_allclose(x, y, rtol=64 * eps, atol=64 * eps * largest)
 
 
+def function_of(name: str) -> CFunction:
+    return printed(name)[1]
+
+
 @pytest.fixture(scope="module")
 def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
-    """Compiles a kernel when it is first asked for."""
-    folder = tmp_path_factory.mktemp("symbolic")
-    return cache(lambda name: compiled([printed(name)[1]], c_toolchain, folder, level=1)[0])
+    """Compiles kernels when the first of them is asked for."""
+    functions = {name: partial(function_of, name) for name in NAMES}
+    return when_asked(functions, c_toolchain, tmp_path_factory.mktemp("symbolic"), level=1)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -18,7 +18,7 @@ from graphs.random_graphs import graphs
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import taken
+from samples.thinning import some_of, taken
 from support.recording import assert_same, drawn, recorded
 from support.threading_together import run_in_threads
 from tracemill.compiler import value_ops as fn
@@ -88,7 +88,7 @@ def run_and_check(graph: Graph, inputs: Sequence[Array]) -> tuple[Any, ...]:
 
 
 @pytest.mark.sampled("layout", every=7)
-@of_each_sample(SAMPLES, quick=taken(SAMPLES, share=0.1))
+@of_each_sample(SAMPLES, quick=taken(SAMPLES, share=0.1), slow=some_of(SAMPLES, share=0.4))
 def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
     graph, inputs = sample.graph(), sample.arrays()
     actual = compiled(graph)(*inputs)

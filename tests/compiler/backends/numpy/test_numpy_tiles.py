@@ -173,7 +173,7 @@ FIRST = taken(LOOPS)
 
 
 @pytest.mark.sampled("control", every=5)
-@of_each_sample(LOOPS, quick=FIRST, slow=some_of(LOOPS, share=0.3))
+@of_each_sample(LOOPS, quick=FIRST, slow=some_of(LOOPS, share=0.1))
 def test_every_sample_gives_the_same_in_tiles(sample: Sample) -> None:
     """In tiles of 30 bytes; the first sample of each op in tiles of 8, too, which are one or two elements."""
     graph, inputs = as_kernel(sample.graph()), sample.arrays()

@@ -406,7 +406,7 @@ def in_bytes(x: Any) -> Any:
     return np.asarray(x).view("V2") if x.dtype.name == "bfloat16" else x
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=2)
 @pytest.mark.parametrize("half", range(2))
 def test_samples_give_the_bits_of_the_numpy_backend(half: int, tmp_path: Path) -> None:
     folders = {"plain": tmp_path / "plain", "ml_dtypes": tmp_path / "ml_dtypes"}

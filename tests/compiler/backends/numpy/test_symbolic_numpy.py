@@ -181,7 +181,7 @@ def test_a_traced_program_is_printed_once_for_all_sizes(name: str) -> None:
 
 
 @pytest.mark.slow
-@of_each_sample(some_of(SAMPLES, share=0.2), quick=taken(SAMPLES))
+@of_each_sample(some_of(SAMPLES, share=0.2), quick=taken(SAMPLES), slow=some_of(SAMPLES, share=0.05))
 def test_samples_of_every_op_are_printed_once_for_all_sizes(sample: Sample) -> None:
     symbolic = sized(sample)
     if symbolic is None:
