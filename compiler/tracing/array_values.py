@@ -151,7 +151,7 @@ def as_size(x: Any) -> Any:
     """A length, an index or a count: an int, or a symbolic size, even if it has become a number of the program."""
     if type(x) is int or isinstance(x, SymbolicSize):
         return x
-    if isinstance(x, TracedMemory):
+    if is_traced(x):
         found = size_of_value(x._trace, x.value)
         if found is not None:
             return found

@@ -23,7 +23,8 @@ from .differentiated_call import DifferentiatedCall
 Blocks: TypeAlias = list[list[Any]]
 """For each output leaf, for each input leaf, an array of shape output + input."""
 
-BlocksOf: TypeAlias = Callable[[DifferentiatedCall, list[ArrayOutput], Chunking], tuple[list[Any], Blocks]]
+BlocksOf: TypeAlias = Callable[[Any, list[ArrayOutput], Chunking], tuple[list[Any], Blocks]]
+"""The outputs of a `DifferentiatedCall`, and the blocks of its Jacobian. Sparse ones need a `TracedDerivative`."""
 
 
 def rows(
