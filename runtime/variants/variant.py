@@ -1,6 +1,7 @@
 """A function compiled for one signature, or for all calls that differ only in named sizes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
@@ -13,6 +14,7 @@ from ...compiler.frontend.program import ArrayOutput, Program, Static, in_memory
 from ...compiler.frontend.reached import Reached, ReadArray, have_changed
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Graph, Shape
+from ...compiler.op import EXPECTS, RAISES, effects_in
 from ...compiler.shapes.dim import Comparison, Dim
 from ...compiler.shapes.guards import Guards
 from ...compiler.tracing.traced_memory import is_traced
@@ -169,11 +171,13 @@ class Variant:
                 return self.function(*args, **kwargs)
         for index in self.donated:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
-        if is_strict() and not any(isinstance(x, DeviceArray) for x in inputs):
-            sizes = self._sizes(_shapes(leaves, self.signature))
-            outputs: Sequence[Any] = run(_of_sizes(self.program.graph, sizes), inputs)
-        else:
-            outputs = self.build.function(*inputs)
+        try:
+            outputs = self._outputs(leaves, inputs)
+        except Exception:
+            if self._writes_before_errors and not any(isinstance(x, DeviceArray) for x in inputs):
+                with suppress(Exception):
+                    self.function(*args, **kwargs)
+            raise
         for index, output in self.program.mutated:
             overwrite(inputs[index], outputs[output])
         program = self.program
@@ -185,6 +189,26 @@ class Variant:
         if any(isinstance(leaf, Static) and isinstance(leaf.value, Dim) for leaf in program.out_leaves):
             program = _with_sizes(program, self._sizes(_shapes(leaves, self.signature)) or {})
         return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
+
+    def _outputs(self, leaves: Sequence[Any], inputs: list[Any]) -> Sequence[Any]:
+        if is_strict() and not any(isinstance(x, DeviceArray) for x in inputs):
+            sizes = self._sizes(_shapes(leaves, self.signature))
+            return run(_of_sizes(self.program.graph, sizes), inputs)
+        outputs: Sequence[Any] = self.build.function(*inputs)
+        return outputs
+
+    @property
+    def _writes_before_errors(self) -> bool:
+        """Whether the function writes to arrays of the caller, and has no other effects.
+
+        If the program then raises an error, it has written nothing. The function itself, up to its error, writes what
+        NumPy writes.
+        """
+        return (
+            bool(self.program.mutated)
+            and not self.donated
+            and effects_in(self.program.graph) <= {RAISES, EXPECTS}
+        )
 
     @property
     def _arrays_from_outside(self) -> list[Any]:

