@@ -174,9 +174,7 @@ class Variant:
         try:
             outputs = self._outputs(leaves, inputs)
         except Exception:
-            if self._writes_before_errors and not any(isinstance(x, DeviceArray) for x in inputs):
-                with suppress(Exception):
-                    self.function(*args, **kwargs)
+            self._write_before_error(args, kwargs, inputs)
             raise
         for index, output in self.program.mutated:
             overwrite(inputs[index], outputs[output])
@@ -197,18 +195,17 @@ class Variant:
         outputs: Sequence[Any] = self.build.function(*inputs)
         return outputs
 
-    @property
-    def _writes_before_errors(self) -> bool:
-        """Whether the function writes to arrays of the caller, and has no other effects.
+    def _write_before_error(self, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]) -> None:
+        """Write to arrays of the caller what NumPy writes before the error that the program has raised.
 
-        If the program then raises an error, it has written nothing. The function itself, up to its error, writes what
-        NumPy writes.
+        The program has written nothing. The function itself does, up to its error, if it has no other effects.
         """
-        return (
-            bool(self.program.mutated)
-            and not self.donated
-            and effects_in(self.program.graph) <= {RAISES, EXPECTS}
-        )
+        has_others = bool(effects_in(self.program.graph) - {RAISES, EXPECTS})
+        if not self.program.mutated or has_others or self.donated:
+            return
+        if not any(isinstance(x, DeviceArray) for x in inputs):
+            with suppress(Exception):
+                self.function(*args, **kwargs)
 
     @property
     def _arrays_from_outside(self) -> list[Any]:
