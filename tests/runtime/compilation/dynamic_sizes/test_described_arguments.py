@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from runtime.compilation.dynamic_sizes.functions import rows, shown
+from symbolic.functions_of_any_size import rows, shown
 from tracemill.compiler.errors import (
     ArgumentSpecError,
     ContradictoryConstraintsError,

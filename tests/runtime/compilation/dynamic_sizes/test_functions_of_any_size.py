@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from runtime.compilation.dynamic_sizes.functions import shown
 from samples.thinning import one_in
+from symbolic.functions_of_any_size import shown
 from symbolic.programs import OBSERVED, OTHERS, PROGRAMS
 
 

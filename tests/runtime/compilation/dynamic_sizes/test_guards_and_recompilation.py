@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from runtime.compilation.dynamic_sizes.functions import W, clipped, layer, rows, shown
+from symbolic.functions_of_any_size import W, clipped, layer, rows, shown
 from tracemill.compiler.errors import (
     RecompileError,
     RecompileWarning,
@@ -32,7 +32,7 @@ def test_a_recompilation_names_the_guard_its_values_the_line_and_what_to_do() ->
     assert f.explain_recompile().startswith("clipped was compiled once, for args[0]: f64[x_0]")
     f(np.ones(3))
     text = f.explain_recompile()
-    assert "the program for f64[x_0] is for x_0 >= 9, and x_0 is 3, by functions.py:" in text
+    assert "the program for f64[x_0] is for x_0 >= 9, and x_0 is 3, by functions_of_any_size.py:" in text
     assert "if x.shape[0] > 8:" in text
     assert "\nfix: that line depends on a size" in text
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from runtime.compilation.dynamic_sizes.functions import W, layer, rows, shown
+from symbolic.functions_of_any_size import W, layer, rows, shown
 from tracemill.runtime.programs.built import statistics
 
 

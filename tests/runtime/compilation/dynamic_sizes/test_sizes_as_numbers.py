@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracemill as tm
-from runtime.compilation.dynamic_sizes.functions import shown
+from symbolic.functions_of_any_size import shown
 from tracemill.compiler.errors import (
     UndecidedDimError,
 )

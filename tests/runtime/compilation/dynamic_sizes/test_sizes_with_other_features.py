@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from runtime.compilation.dynamic_sizes.functions import W, clipped, rows, shown
 from support.threading_together import run_in_threads
+from symbolic.functions_of_any_size import W, clipped, rows, shown
 from tracemill.compiler.errors import (
     DimMismatchError,
 )
