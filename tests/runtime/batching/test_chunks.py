@@ -8,18 +8,8 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from support.random_arrays import numbers, same
 from tracemill.compiler.errors import TransformArgumentError
-
-
-def numbers(*shape: int, dtype: Any = np.float64, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
-
-
-def same(got: Any, expected: Any) -> None:
-    """Equal in value, shape and dtype."""
-    assert np.shape(got) == np.shape(expected)
-    assert np.asarray(got).dtype == np.asarray(expected).dtype
-    np.testing.assert_allclose(got, expected, rtol=1e-6 if np.asarray(got).dtype == np.float32 else 1e-12)
 
 
 def layer(x: Any, w: Any) -> Any:

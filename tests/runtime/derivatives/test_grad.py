@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from support.random_arrays import numbers, same
 from tracemill.compiler.errors import (
     ArgumentTypeError,
     NonScalarOutputError,
@@ -29,17 +30,6 @@ class Layer(NamedTuple):
 class Model:
     layers: Any
     scale: Any
-
-
-def numbers(*shape: int, dtype: Any = np.float64, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
-
-
-def same(got: Any, expected: Any) -> None:
-    """Equal in value, shape and dtype."""
-    assert np.shape(got) == np.shape(expected)
-    assert np.asarray(got).dtype == np.asarray(expected).dtype
-    np.testing.assert_allclose(got, expected, rtol=1e-6 if np.asarray(got).dtype == np.float32 else 1e-12)
 
 
 def product(x: Any, y: Any, z: Any = 1.0) -> Any:

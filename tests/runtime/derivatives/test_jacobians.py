@@ -9,6 +9,7 @@ import pytest
 
 import tracemill as tm
 from samples.thinning import one_in
+from support.random_arrays import numbers
 from tracemill.compiler.errors import (
     NotDifferentiableError,
     TransformArgumentError,
@@ -16,10 +17,6 @@ from tracemill.compiler.errors import (
     TreeMismatchError,
 )
 from tracemill.compiler.ir import called
-
-
-def numbers(*shape: int, dtype: Any = np.float64, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
 
 
 def same(got: Any, expected: Any) -> None:
