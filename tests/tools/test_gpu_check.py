@@ -22,7 +22,8 @@ from tracemill.tools.gpu_check.card import Card, Ceilings
 from tracemill.tools.gpu_check.examples import EXAMPLES, Example
 from tracemill.tools.gpu_check.findings import Findings, RowFinding
 from tracemill.tools.gpu_check.peers import PEERS, Jax, Torch
-from tracemill.tools.gpu_check.rows import ROWS, Row, as_tuple
+from tracemill.tools.gpu_check.row import Row, as_tuple
+from tracemill.tools.gpu_check.rows import ROWS
 from tracemill.tools.gpu_check.tables import cells, markdown, picture, problems_of
 from tracemill.tools.gpu_check.worker import OURS, Worker
 

@@ -13,7 +13,8 @@ from ...runtime.gpu.device import Device
 from ...runtime.gpu.device_put import device_put
 from ...runtime.gpu_programs.timer import measure
 from ...runtime.machine.package_versions import version_of_package
-from .rows import ROWS, Unit
+from .row import Unit
+from .rows import ROWS
 
 _COPIED: Final = 1 << 30
 """Bytes that are copied to measure the speed; fewer if memory is short."""

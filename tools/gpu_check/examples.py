@@ -19,7 +19,7 @@ from ...runtime.control_flow.while_loop import while_loop
 from ...runtime.derivatives.grad import grad
 from ...runtime.random import default_rng
 from ..bench.suite import workloads
-from .rows import Array, as_tuple
+from .row import Array, as_tuple
 
 _TOLERANCES: Final = {"bf16": 2e-2, "f16": 2e-3, "f32": 2e-5, "f64": 1e-12}
 """Relative to the largest element: sums may be computed in any order."""

@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .card import Card, Ceilings
-from .rows import ROWS, Row, Unit
+from .row import Row, Unit
+from .rows import ROWS
 from .worker import OURS
 
 

@@ -12,7 +12,7 @@ from ...compiler.backends.triton.planning.program import TritonProgram, triton_p
 from ...compiler.errors import ArgumentValueError
 from ...runtime.compilation.compile import compile
 from ...runtime.machine.triton_compiler import BuiltKernel, Target, build_program, target_named
-from .rows import Row
+from .row import Row
 
 _WIDE_LOADS: Final = re.compile(
     r"ld\.global\S*\.(?:v4\.b32|v2\.b64)|cp\.async\.cg\.shared\.global|(?:global|buffer)_load_dwordx4"

@@ -11,7 +11,7 @@ import numpy as np
 from ...compiler.errors import BackendError
 from ...runtime.gpu_programs.timer import LEAST_SAMPLES, LEAST_SECONDS, MOST_SAMPLES, WARM_UP_SECONDS, Timing
 from . import workloads
-from .rows import Array, Arrays, Row
+from .row import Array, Arrays, Row
 
 Program: TypeAlias = Callable[[], Any]
 """Queues a row on the GPU, and returns its results."""

@@ -1,135 +1,13 @@
-"""The rows of the comparison: a function, its arrays, the exact results, and the minimum work of any program."""
+"""The rows of the comparison."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from math import prod
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import replace
 
 import numpy as np
 
-from ...compiler.dtypes import dtype_named
-from ...runtime.batching.vmap import vmap
-from ...runtime.derivatives.grad import grad
 from ...runtime.derivatives.jvp_vjp import vjp
 from . import workloads
-
-Array: TypeAlias = np.ndarray[Any, Any]
-Arrays: TypeAlias = tuple[Array, ...]
-Task = Literal["value", "gradient", "gradient per sample"]
-Unit = Literal["f32", "f64", "tf32", "bf16"]
-
-_RANDOM: Final = 1 << 22
-"""At most this many random numbers are drawn for an array; a larger one repeats them."""
-LEADING: Final = 64
-"""Rows of a result that are compared by default."""
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """An argument: its shape and dtype, and its contents."""
-
-    shape: tuple[int, ...]
-    dtype: str = "f32"
-    scale: float = 1.0
-    """Normal numbers times this; or positive ones, uniform between half of it and one and a half times it."""
-    positive: bool = False
-    below: int = 0
-    """Integers below this."""
-
-    def array(self, rng: np.random.Generator) -> Array:
-        count = min(prod(self.shape), _RANDOM)
-        if self.below:
-            numbers: Array = rng.integers(self.below, size=count)
-        elif self.positive:
-            numbers = self.scale * rng.uniform(0.5, 1.5, count)
-        else:
-            numbers = self.scale * rng.standard_normal(count, np.float32)
-        return np.resize(numbers.astype(dtype_named(self.dtype)), self.shape)
-
-    def empty(self) -> Array:
-        """An array of that type without memory, for tracing."""
-        return np.broadcast_to(np.zeros((), dtype_named(self.dtype)), self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return prod(self.shape) * dtype_named(self.dtype).itemsize
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One function on arrays of one size."""
-
-    name: str
-    about: str
-    function: Callable[..., Any]
-    """A function of a namespace and the arrays."""
-    inputs: Callable[[int], tuple[Input, ...]]
-    """The arguments for a size. The last one of a gradient is the cotangent."""
-    size: int
-    small: int
-    """A size at which every row takes moments, for a quick check."""
-    written: Callable[[int], int]
-    """The bytes of the results for a size."""
-    work: Callable[[int], float] | None = None
-    """The minimum number of operations, if these are the limit; otherwise bytes are."""
-    unit: Unit = "f32"
-    """The unit that computes these."""
-    task: Task = "value"
-    argnums: tuple[int, ...] = (0,)
-    """The arguments with respect to which gradients are computed."""
-    mapped: tuple[int, ...] = ()
-    """The arguments that hold one example per row, for gradients per sample."""
-    cut: tuple[int, ...] = (0,)
-    """The arguments whose first rows are enough to compute the first rows of the results."""
-    leading: int = LEADING
-    exactly: Callable[..., list[Array]] | None = None
-    """Corners of the results in double precision, from the arrays; by default the first rows, by NumPy."""
-
-    def arrays(self, size: int) -> Arrays:
-        rng = np.random.default_rng(len(self.name))
-        return tuple(input.array(rng) for input in self.inputs(size))
-
-    def expected(self, arrays: Arrays) -> list[Array]:
-        """Corners of the results, computed by NumPy in double precision."""
-        if self.exactly is not None:
-            return self.exactly(*arrays)
-        exact = [_exact(x[: self.leading] if n in self.cut else x) for n, x in enumerate(arrays)]
-        return list(map(np.asarray, as_tuple(self.plain()(*exact))))
-
-    def plain(self) -> Callable[..., Any]:
-        """The function of arrays in NumPy, with its gradient or batch if the row has one."""
-
-        def value(*arrays: Any) -> Any:
-            return self.function(np, *arrays)
-
-        def gradient(*arrays: Any) -> Any:
-            *primals, cotangent = arrays
-            found = vjp(value, *primals)[1](cotangent)
-            return tuple(found[number] for number in self.argnums)
-
-        match self.task:
-            case "value":
-                return value
-            case "gradient":
-                return gradient
-            case "gradient per sample":
-                dims = tuple(
-                    0 if number in self.mapped else None for number in range(len(self.inputs(self.small)))
-                )
-                return vmap(grad(value, self.argnums), in_dims=dims)
-
-    def bytes_moved(self, size: int) -> int:
-        """The bytes of arguments and results, each once."""
-        return sum(input.nbytes for input in self.inputs(size)) + self.written(size)
-
-
-def _exact(array: Array) -> Array:
-    return array if array.dtype.kind in "iub" else array.astype(np.float64)
-
-
-def as_tuple(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
-
+from .row import LEADING, Array, Input, Row, as_exact
 
 # ---- what is exact where the first rows do not tell ------------------------------------------------------------
 
@@ -138,11 +16,11 @@ _CORNER = 16
 
 def _norm_gradients(x: Array, scale: Array, shift: Array, cotangent: Array) -> list[Array]:
     """The first rows of the gradient by x, and the first columns of those by scale and shift."""
-    rows = [_exact(a) for a in (x[:LEADING], scale, shift, cotangent[:LEADING])]
+    rows = [as_exact(a) for a in (x[:LEADING], scale, shift, cotangent[:LEADING])]
     _, pull = vjp(lambda *arrays: workloads.layer_norm(np, *arrays), *rows[:3])
     total = np.zeros((2, _CORNER))
     for start in range(0, len(x), 1024):
-        part, weights = (_exact(a[start : start + 1024]) for a in (x, cotangent))
+        part, weights = (as_exact(a[start : start + 1024]) for a in (x, cotangent))
         centred = part - part.mean(axis=1, keepdims=True)
         normed = (centred / np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + 1e-5))[:, :_CORNER]
         total += np.sum(weights[:, :_CORNER] * normed, axis=0), np.sum(weights[:, :_CORNER], axis=0)
@@ -152,7 +30,7 @@ def _norm_gradients(x: Array, scale: Array, shift: Array, cotangent: Array) -> l
 def _mlp_gradients(x: Array, w1: Array, w2: Array, cotangent: Array) -> list[Array]:
     """A corner of the gradients by both matrices: a few hidden units, for all examples."""
     units = slice(0, _CORNER)
-    x, w1, w2, weights = _exact(x), _exact(w1[:, units]), _exact(w2[units]), _exact(cotangent)
+    x, w1, w2, weights = as_exact(x), as_exact(w1[:, units]), as_exact(w2[units]), as_exact(cotangent)
     _, pull = vjp(lambda w1, w2: workloads.gelu_mlp(np, x, w1, w2), w1, w2)
     dw1, dw2 = pull(weights)
     return [dw1, dw2]
@@ -167,7 +45,7 @@ def _columns(x: Array) -> list[Array]:
 
 
 def _transposed(x: Array, y: Array) -> list[Array]:
-    return [_exact(x[:, :LEADING].T) + _exact(y[:LEADING])]
+    return [as_exact(x[:, :LEADING].T) + as_exact(y[:LEADING])]
 
 
 # ---- the rows --------------------------------------------------------------------------------------------------

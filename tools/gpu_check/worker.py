@@ -19,7 +19,8 @@ from ...runtime.gpu_programs.timer import Timing, measure
 from .card import card_of, ceilings_of
 from .examples import EXAMPLES
 from .peers import PEERS, Peer, Program
-from .rows import ROWS, Array, Arrays, Row, as_tuple
+from .row import Array, Arrays, Row, as_tuple
+from .rows import ROWS
 
 OURS: Final = "tracemill"
 LOST: Final = "is_lost"

@@ -21,11 +21,21 @@ from ..names import variable_name
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call, size_text, size_variable
 from ..types import c_type, element_type
-from .bounds import Known, Sum, Unknown, either, ends, highest, is_exact, lowest, spanning
+from .bounds import Known, Sum, Unknown, either, highest
 from .checks import Checks, Step, Work, typical_work
 from .flat import flattened
 from .numbers import Item, Memory, NotOfNumbersError, Numbers, array_item, is_number
-from .progress import carried_unknowns, counting_test, fresh_integers, growth, tests_in
+from .progress import (
+    bound_by_comparison,
+    bound_by_growth,
+    bound_by_test,
+    carried_unknowns,
+    counting_test,
+    fresh_integers,
+    growth,
+    tests_in,
+    value_after,
+)
 from .statements import Line, Statements, is_cheap
 
 UNKNOWN_STEPS: Final = 100
@@ -283,7 +293,7 @@ class _Nest:
             values, given[consts:], integers, grown, outputs, strict=True
         ):
             if known is not None and steps is not None:
-                _bound(known, start.known, step, steps - 1)
+                bound_by_growth(known, start.known, step, steps - 1)
             if start.memory is not None:
                 found.append(_Carried(output, start, start, None))
                 continue
@@ -367,7 +377,7 @@ class _Nest:
             counter, "0", end, step, body, longest=whole, expected=whole, is_known=True, hint=hint
         )
         for one in carried:
-            known = None if steps is None else _after(one.start.known, one.step, steps)
+            known = None if steps is None else value_after(one.start.known, one.step, steps)
             if one.item.memory is not None:
                 self.numbers.items[one.value] = array_item(one.item.memory)
             elif one.variable is not None:
@@ -410,9 +420,9 @@ class _Nest:
         limit = most if isinstance(most, int) else None
         carried, integers = self._carry(call, flat, given, consts, limit)
         for low, high in tests_in(test, given[:consts], integers):
-            _tell(low, high, carried_unknowns(integers))
+            bound_by_comparison(low, high, carried_unknowns(integers))
         for one in carried:
-            _bound_by_test(one.item.known, one.start.known, one.step)
+            bound_by_test(one.item.known, one.start.known, one.step)
         if (found := self._counted_while(call, given, carried, flat, test)) is not None:
             return found
         self._start(carried)
@@ -436,7 +446,7 @@ class _Nest:
         self.checks.endless_loop(head, step, body, longest=longest, expected=expected)
         for one in carried:
             item = array_item(one.item.memory) if one.item.memory else None
-            known = None if limit is None else _after(one.start.known, one.step, limit)
+            known = None if limit is None else value_after(one.start.known, one.step, limit)
             self.numbers.items[one.value] = item or Item(one.item.text, known)
         return expected
 
@@ -508,46 +518,3 @@ def _linear(start: str, step: Known, number: str) -> str:
     assert step is not None
     more = number if step.constant == 1 else f"{step.constant} * {number}"
     return more if start == "INT64_C(0)" else f"{start} + {more}"
-
-
-def _bound(known: Sum, start: Known, step: Known, steps: int) -> None:
-    """Set the bounds of a carried integer at the start of each step, after at most `steps` others."""
-    grown = ends(step)
-    if start is None or grown is None:
-        return
-    low, high = start + Sum(min(0, grown[0] * steps)), start + Sum(max(0, grown[1] * steps))
-    if is_exact(low) and is_exact(high):  # or it may wrap around
-        (one,) = known.terms
-        one.add_low(low)
-        one.add_high(high)
-
-
-def _bound_by_test(known: Known, start: Known, step: Known) -> None:
-    """A carried integer that only grows until the test ends the loop is never less than its initial value."""
-    grown = ends(step)
-    if known is None or start is None or grown is None:
-        return
-    (one,) = known.terms
-    low, high = lowest(known), highest(known)
-    if grown[0] >= 0 and high is not None and is_exact(Sum(high + grown[1])):
-        one.add_low(start)
-    if grown[1] <= 0 and low is not None and is_exact(Sum(low + grown[0])):
-        one.add_high(start)
-
-
-def _after(start: Known, step: Known, steps: int) -> Known:
-    """A carried integer after at most `steps` steps."""
-    first, grown = ends(start), ends(step)
-    if first is None or grown is None:
-        return None
-    return spanning(first[0] + min(0, grown[0] * steps), first[1] + max(0, grown[1] * steps))
-
-
-def _tell(low: Sum, high: Sum, carried: set[Unknown]) -> None:
-    """If one integer is less than another, this bounds a carried one on which the other side does not depend."""
-    for one, factor in low.terms.items():
-        if one in carried and factor == 1 and not any(other in carried for other in high.terms):
-            one.add_high(high - (low - Sum(0, {one: 1})) - Sum(1))
-    for one, factor in high.terms.items():
-        if one in carried and factor == 1 and not any(other in carried for other in low.terms):
-            one.add_low(low - (high - Sum(0, {one: 1})) + Sum(1))

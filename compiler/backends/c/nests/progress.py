@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ....ir import Call, Constant, Graph, Value
-from .bounds import Known, Sum, Unknown
+from .bounds import Known, Sum, Unknown, ends, highest, is_exact, lowest, spanning
 from .numbers import Item, is_number, known_result
 
 
@@ -85,3 +85,49 @@ def counting_test(graph: Graph) -> tuple[Value, Value] | None:
 
 def _is_given(value: Value, graph: Graph, call: Call) -> bool:
     return isinstance(value, Constant) or (value in graph.inputs and value is not call.inputs[0])
+
+
+# ---- the bounds of carried integers --------------------------------------------------------------------
+
+
+def bound_by_growth(known: Sum, start: Known, step: Known, steps: int) -> None:
+    """Set the bounds of a carried integer at the start of each step, after at most `steps` others."""
+    grown = ends(step)
+    if start is None or grown is None:
+        return
+    low, high = start + Sum(min(0, grown[0] * steps)), start + Sum(max(0, grown[1] * steps))
+    if is_exact(low) and is_exact(high):  # or it may wrap around
+        (one,) = known.terms
+        one.add_low(low)
+        one.add_high(high)
+
+
+def bound_by_test(known: Known, start: Known, step: Known) -> None:
+    """A carried integer that only grows until the test ends the loop is never less than its initial value."""
+    grown = ends(step)
+    if known is None or start is None or grown is None:
+        return
+    (one,) = known.terms
+    low, high = lowest(known), highest(known)
+    if grown[0] >= 0 and high is not None and is_exact(Sum(high + grown[1])):
+        one.add_low(start)
+    if grown[1] <= 0 and low is not None and is_exact(Sum(low + grown[0])):
+        one.add_high(start)
+
+
+def value_after(start: Known, step: Known, steps: int) -> Known:
+    """A carried integer after at most `steps` steps."""
+    first, grown = ends(start), ends(step)
+    if first is None or grown is None:
+        return None
+    return spanning(first[0] + min(0, grown[0] * steps), first[1] + max(0, grown[1] * steps))
+
+
+def bound_by_comparison(low: Sum, high: Sum, carried: set[Unknown]) -> None:
+    """If one integer is less than another, this bounds a carried one on which the other side does not depend."""
+    for one, factor in low.terms.items():
+        if one in carried and factor == 1 and not any(other in carried for other in high.terms):
+            one.add_high(high - (low - Sum(0, {one: 1})) - Sum(1))
+    for one, factor in high.terms.items():
+        if one in carried and factor == 1 and not any(other in carried for other in low.terms):
+            one.add_low(low - (high - Sum(0, {one: 1})) + Sum(1))
