@@ -223,7 +223,7 @@ def magnitudes(layout: Layout) -> list[int]:
 def at_most(stride: int, other: int) -> bool:
     """Whether a stride is at most another: for all sizes if that is known, otherwise for typical sizes.
 
-    A stride that is never smaller is larger, but for the sizes at which an axis has a single entry.
+    A stride that is never smaller counts as larger: they are equal only at sizes at which an axis has a single entry.
     """
     if not (isinstance(stride, SymbolicSize) or isinstance(other, SymbolicSize)):
         return stride <= other

@@ -28,7 +28,6 @@ from ...compiler.symbolic_size import SymbolicSize, is_symbolic_shape
 from ...compiler.tracing.foreign_array import as_seen_inside
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
-from ...passes.lowering.fix_sizes import fix_sizes
 from ..bundle.contents import Contents
 from ..bundle.interface import Interface, StandIn
 from ..compilation.compiled_function import CompiledFunction
@@ -198,6 +197,8 @@ class _Replay(StandIn):
         sizes: dict[str, Any] = self.read_sizes(self._shapes(leaves))
         if all(sizes[repr(dim)] is dim for dim in self.reader.dims):
             return graph
+        from ...passes.lowering.fix_sizes import fix_sizes
+
         key = tuple(sizes.values())
         if is_symbolic_shape(key):
             return fix_sizes(graph, sizes)

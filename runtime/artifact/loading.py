@@ -66,7 +66,7 @@ def load(
             at once if they are longer, also within one another. The program is then compiled anew in each process.
 
     Raises:
-        ArtifactError: (a ValueError) the file is damaged, is none of ours, unpacks to more than `max_bytes`, or was
+        ArtifactError: (a ValueError) the file is damaged, is not an artifact, unpacks to more than `max_bytes`, or was
             written by a newer version. The message says which member is wrong, and how.
         InputFileError: (an OSError) it is not a regular file, but a folder, a pipe, a socket or a device.
         OSError: there is no such file, or it cannot be read.

@@ -27,7 +27,7 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
     Args:
         f: a function of one slice, which may write to it: it is a copy.
         xs: a pytree of arrays, all with the same first axis.
-        batch_size: run `f` on so many slices at once, by `vmap`, where each has random numbers of its own.
+        batch_size: run `f` on this many slices at once, by `vmap`, where each has random numbers of its own.
 
     Returns:
         The results of `f` with a new first axis.

@@ -53,8 +53,8 @@ def scan(
         xs: a pytree of arrays, all with the same first axis, over which the loop runs; None for none.
         length: how many steps; needed where `xs` is None.
         reverse: begin at the last slice. The y are stacked in the order of the slices all the same.
-        unroll: how many steps are written out in one turn of the compiled loop.
-        checkpoint_every: keep for the backward pass what enters every so many steps, and compute the rest again;
+        unroll: how many steps are written out in one iteration of the compiled loop.
+        checkpoint_every: keep the carry of every n-th step for the backward pass, and compute the rest again;
             ``"sqrt"`` keeps the least, about twice the root of the number of steps.
 
     Returns:

@@ -29,7 +29,7 @@ _COPIES: Final[frozenset[Any]] = frozenset(
         np.std, np.sum, np.tensordot, np.tile, np.trace, np.tril, np.triu, np.var, np.vdot, np.vstack, np.where,
     }
 )  # fmt: skip
-"""Functions whose result is new memory, but for a few options."""
+"""Functions whose result is new memory, except with a few options."""
 
 _VIEWS: Final[frozenset[Any]] = frozenset(
     {

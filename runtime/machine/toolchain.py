@@ -395,7 +395,7 @@ def _run(line: Sequence[str], seconds: float, folder: str | None = None) -> tupl
     """The exit status of a compiler, and its output on both streams. None of its processes outlives the call.
 
     Raises:
-        CompilerError: it cannot be started, or has not ended after so many seconds.
+        CompilerError: it cannot be started, or does not end within this many seconds.
     """
     try:
         with _CompilerProcess(line, folder) as process:

@@ -342,7 +342,7 @@ class Function:
 
     @property
     def used_sizes(self) -> list[str]:
-        """The variables of named sizes in its statements, but for those that it finds out itself."""
+        """The variables of named sizes in its statements, except those that it computes itself."""
         found = names_bound_in(self.graph)
         sizes = {name: variable for name, variable in self.module.sizes.items() if name not in found}
         return sizes_used(sizes, (*self.lines, *self.returned))

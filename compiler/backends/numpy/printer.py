@@ -387,7 +387,7 @@ def _made_workspace(main: Function, sizes: Sequence[str]) -> list[str]:
 
 
 def _sized_workspace(main: Function, sizes: Sequence[str]) -> list[str]:
-    """`_workspace` for memory that depends on named sizes: it is kept while calls need no more."""
+    """`_workspace` for memory that depends on named sizes: it is kept until a call needs more."""
     may_warn = main.may_warn
     context = "a context that ignores floating-point errors, and " * may_warn
     doc = f"{context}memory for results, as far as `kept` has none."

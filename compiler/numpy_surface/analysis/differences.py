@@ -35,7 +35,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: An
     if len(parts) > 1:
         x = np.concatenate(parts, axis)
     subtract = np.not_equal if x.dtype == BOOL else np.subtract
-    most = x.shape[axis] + 2  # after so many, there are no neighbours left, and strides stay as they are
+    most = x.shape[axis] + 2  # after this many, there are no neighbours left, and strides stay as they are
     for _ in range(n if isinstance(most, SymbolicSize) else min(n, most)):
         x = subtract(_from_to(x, 1, None, axis), _from_to(x, None, -1, axis))
     return x

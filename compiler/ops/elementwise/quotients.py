@@ -143,7 +143,7 @@ _quotient(
 
 # ---- Box and Cox ---------------------------------------------------------------------------------------
 #
-# (bᵖ − 1) / p and its inverse at b = e^y, log(1 + p·y) / p. With a quotient q they are y·q(p·y), but for rounding.
+# (bᵖ − 1) / p and its inverse at b = e^y, log(1 + p·y) / p. With a quotient q they are y·q(p·y), except for rounding.
 
 
 def _box_cox(x: Value, p: Value, order: int, shifted: bool) -> Value:
