@@ -69,13 +69,13 @@ RUNS = {
         is_slow=True,
     ),
     "heat": Example(
-        ("--size", "64", "--steps", "100"),
+        ("--size", "32", "--steps", "80"),
         at_most={r"compiled and NumPy agree to (\S+)": 1e-12, r"(\d+) are left": 300},
-        at_least={r"(\d+) operations were traced": 2000},
+        at_least={r"(\d+) operations were traced": 1900},
         is_slow=True,
     ),
     "gaussian_process": Example(
-        ("--size", "100"),
+        ("--size", "60"),
         at_most={
             r"gradient and differences agree to (\S+)": 1e-8,
             r"gradient (\S+)\n  length": 1e-7,
@@ -85,7 +85,7 @@ RUNS = {
         is_slow=True,
     ),
     "tiny_transformer": Example(
-        ("--steps", "40"), at_most={r"at last a letter surprises by (\S+);": 2.4}, is_slow=True
+        ("--steps", "20"), at_most={r"at last a letter surprises by (\S+);": 2.4}, is_slow=True
     ),
 }
 
