@@ -1,6 +1,7 @@
 """Loops with steps that share memory in every way: between what they carry, read, overwrite and return."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -119,11 +120,12 @@ def loop(step: Callable[..., tuple[Value, ...]], length: int, **more: Any) -> Gr
 
 VARIANTS: dict[str, dict[str, Any]] = {"": {}, " backwards": {"reverse": True}, " unrolled": {"unroll": 2}}
 LOOPS = {
-    f"{name}, {length} times{variant}": loop(step, length, **more)
+    f"{name}, {length} times{variant}": partial(loop, step, length, **more)
     for name, step in STEPS.items()
     for length in (1, 4, 5)
     for variant, more in VARIANTS.items()
 }
+"""Functions that make the loops: to make all of them would take longer than to collect many tests."""
 
 
 def arrays_for(graph: Graph) -> list[Any]:

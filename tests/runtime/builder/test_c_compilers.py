@@ -59,7 +59,7 @@ def test_samples_give_through_clang_what_they_mean() -> None:
 def test_loops_whose_steps_write_where_others_have_read_are_compiled_by_clang_as_they_are_meant(
     clang: Toolchain, tmp_path: Path
 ) -> None:
-    loops = {name: graph for name, graph in LOOPS.items() if name.startswith("writes to what it made")}
+    loops = {name: make() for name, make in LOOPS.items() if name.startswith("writes to what it made")}
     functions = [
         print_function(graph.calls[0], f"loop_{number}", COptions())
         for number, graph in enumerate(loops.values())

@@ -44,7 +44,8 @@ def compiled_by_name(
 def loops(
     c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, tuple[Graph, Compiled]]:
-    return compiled_by_name(LOOPS, c_toolchain, tmp_path_factory.mktemp("loops"))
+    graphs = {name: make() for name, make in LOOPS.items()}
+    return compiled_by_name(graphs, c_toolchain, tmp_path_factory.mktemp("loops"))
 
 
 @pytest.mark.slow
