@@ -41,6 +41,18 @@ def test_a_loop_over_a_list_breaks_and_continues() -> None:
     check(function, (ROW,), (-ROW,), (abs(ROW) / 100,), (ROW * 100,))
 
 
+def test_a_loop_over_a_list_that_only_continues_runs_to_its_end() -> None:
+    def function(x: Any) -> Any:
+        total = 0.0
+        for k in [0, 1, 2, 3, 4]:
+            if x[k] < 0:
+                continue
+            total += x[k]
+        return total
+
+    check(function, (ROW,), (-ROW,))
+
+
 def test_else_runs_unless_a_value_breaks_the_loop() -> None:
     def function(x: Any, limit: Any) -> Any:
         for i in range(len(x)):

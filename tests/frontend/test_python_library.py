@@ -80,7 +80,7 @@ def test_library_functions_take_traced_numbers(program: Callable[..., Any], back
     check(program, (X,), (X[::-1] * 0.7,), backend=backend)
 
 
-@pytest.mark.parametrize("program", [moments, with_cache, running])
+@pytest.mark.parametrize("program", [pytest.param(moments, marks=pytest.mark.slow), with_cache, running])
 def test_library_functions_batch_and_differentiate(program: Callable[..., Any]) -> None:
     rows = np.stack([X, X[::-1] * 0.7])
     np.testing.assert_allclose(tm.compile(tm.vmap(program))(rows), [program(x) for x in rows], rtol=1e-9)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from samples.thinning import mostly_on_numpy
 from tracemill.runtime.machine.toolchain import Toolchain
 
 pytestmark = pytest.mark.usefixtures("lightly_optimised")
@@ -38,8 +39,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] 
 }
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize(("name", "backend"), mostly_on_numpy(REFUSED, 4))
 def test_a_program_raises_numpys_error_for_these_values(
     name: str, backend: str, c_toolchain: Toolchain
 ) -> None:

@@ -25,6 +25,9 @@ REACHES_MORE = frozenset(
 )
 """Programs that reach lines of the library that no other quick test reaches."""
 
+TRACED_LONG = frozenset({"label_regions"})
+"""Programs that take as long as ten others, and reach no line that they do not."""
+
 pytestmark = pytest.mark.usefixtures("c_compiler", "lightly_optimised")
 
 
@@ -45,10 +48,11 @@ def assert_passes(check: str, program: Program) -> None:
 
 
 def mark_of(backend: str, number: int, program: Program) -> list[pytest.MarkDecorator]:
-    """Every eighth program runs always, on NumPy; few others are slow, on either backend; ``--more`` runs all."""
-    if backend == "numpy" and (program.name in REACHES_MORE or number % 8 == 0):
+    """Some programs run always, on NumPy; few others are slow, on either backend; ``--more`` runs all."""
+    is_long = program.name in TRACED_LONG
+    if backend == "numpy" and (program.name in REACHES_MORE or (number % 8 == 0 and not is_long)):
         return []
-    is_slow = number % 16 == 4 if backend == "numpy" else number % 10 == 1
+    is_slow = is_long or number % 16 == 4 if backend == "numpy" else number % 10 == 1
     return [pytest.mark.slow if is_slow else pytest.mark.exhaustive]
 
 

@@ -29,6 +29,15 @@ def one_in(step: int, cases: Iterable[object]) -> Sequence[Any]:
     return [pytest.param(case, marks=[slow] if number % step else []) for number, case in enumerate(cases)]
 
 
+def mostly_on_numpy(names: Iterable[str], step: int) -> Sequence[Any]:
+    """Parameters "name" and "backend": all names on NumPy and every `step`-th in C, where the others are slow."""
+    given = list(names)
+    in_c = [
+        pytest.param(name, "c", marks=[pytest.mark.slow] if n % step else []) for n, name in enumerate(given)
+    ]
+    return [*((name, "numpy") for name in given), *in_c]
+
+
 def sampled(
     ids: Sequence[str], names: Collection[str], *, every: int | None = None, slow: int = 1
 ) -> list[str | None]:

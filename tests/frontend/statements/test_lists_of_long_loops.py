@@ -289,8 +289,8 @@ WRITTEN_OUT: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def numbers() -> Any:
-    return np.random.default_rng(0).normal(size=COUNT)
+def numbers(count: int = COUNT) -> Any:
+    return np.random.default_rng(0).normal(size=count)
 
 
 @pytest.mark.parametrize("name", [*STAGED, *WRITTEN_OUT])
@@ -310,7 +310,7 @@ def test_the_body_is_traced_once(name: str, c_toolchain: Toolchain) -> None:
 
 @pytest.mark.parametrize("name", STAGED)
 def test_gradients_are_differences(name: str) -> None:
-    check_gradient(STAGED[name], numbers())
+    check_gradient(STAGED[name], numbers(30))  # without compilation, nothing depends on the count
 
 
 @pytest.mark.parametrize("name", STAGED)

@@ -9,6 +9,7 @@ import pytest
 
 import tracemill as tm
 from frontend.comparing import assert_same, check_batch, check_gradient
+from samples.thinning import mostly_on_numpy
 from tracemill.runtime.machine.toolchain import Toolchain
 from tracemill.runtime.staging.loops import unrolling
 
@@ -95,8 +96,7 @@ def numbers(count: int = COUNT) -> Any:
     return np.random.default_rng(0).normal(size=count)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("name", "backend"), mostly_on_numpy(FUNCTIONS, 7))
 def test_the_entries_are_pythons(name: str, backend: str, c_toolchain: Toolchain) -> None:
     function = FUNCTIONS[name]
     assert_same(tm.compile(function, backend=backend)(numbers()), function(numbers()))
@@ -110,7 +110,7 @@ def test_the_entry_is_traced_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradients_are_differences(name: str) -> None:
-    check_gradient(SMOOTH[name], numbers())
+    check_gradient(SMOOTH[name], numbers(30))  # without compilation, nothing depends on the count
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
