@@ -292,6 +292,7 @@ def test_augmented_assignment_keeps_the_dtype() -> None:
         lambda i, x: x.__iadd__(np.ones((2, 6))),
         lambda i, x: np.add(x, 1, out=i),
         lambda i, x: np.add(x, x, out=np.zeros(5)),
+        lambda i, x: x.__imatmul__(x),
     ],
 )
 def test_a_result_that_does_not_fit_in_place_is_refused(use: Callable[..., Any]) -> None:

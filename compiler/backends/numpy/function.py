@@ -166,7 +166,7 @@ class Function:
                     and isinstance(call.inputs[0], Constant)
                     and is_one(call.inputs[0].type.size)
                 ):
-                    self.fillings[call.outputs[0]] = call.inputs[0]
+                    self.fillings[call.outputs[0]] = Constant(call.inputs[0].array.reshape(()))
                 continue
             if call.location is not None and call.location != location and self.plan is not None:
                 location = call.location

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...callers.user_code import user_location
 from ...dtypes import BOOL
-from ...errors import ArgumentTypeError
+from ...errors import ArgumentTypeError, ShapeError
 from ...symbolic_size import SymbolicSize
 from ...tracing.array_values import PYTHON_NUMBERS
 from ...tracing.foreign_memory import ForeignMemory
@@ -124,6 +124,11 @@ def _in_place(ufunc: Any, x: TracedArray, other: Any) -> Any:
         return operate(ufunc, x, other)
     if not isinstance(other, _SUPPORTED_OPERANDS):
         return NotImplemented
+    if ufunc is np.matmul and (x.ndim < 1 or np.ndim(other) < 2):
+        raise ShapeError(
+            "x @= y needs an x with at least one axis and a y with at least two, not "
+            f"{x.ndim} and {np.ndim(other)}: write x[...] = x @ y to fill x with the product"
+        )
     return ufunc(x, other, out=(x,))
 
 

@@ -208,7 +208,9 @@ def _as_wide_integer(x: Any, other: Any) -> Any:
         return x
     if np.iinfo(np.int64).min <= x <= np.iinfo(np.int64).max:
         return np.int64(x)
-    return np.uint64(x) if 0 < x <= np.iinfo(np.uint64).max else np.float64(x)
+    if 0 < x <= np.iinfo(np.uint64).max:
+        return np.uint64(x)
+    return np.float64(np.inf if x > 0 else -np.inf)  # beyond all integers; the number itself would be rounded
 
 
 def is_weak(x: Any) -> bool:

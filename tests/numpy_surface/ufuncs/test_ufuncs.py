@@ -329,3 +329,13 @@ def test_a_list_of_traced_arrays_given_to_a_ufunc_is_an_error_that_says_what_to_
 
 def test_a_stack_of_traced_arrays_is_reduced() -> None:
     check(lambda x: np.logical_and.reduce(np.stack([x > 0, x < 1])), np.array([-1.0, 0.5, 2.0]))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_comparisons_with_ints_beyond_64_bits_are_exact(dtype: Any) -> None:
+    limits = np.iinfo(dtype)
+    x = np.array([limits.min, limits.max, 5], dtype)
+    for number in (limits.max + 1, limits.max + 6, limits.min - 1, 2**100, -(2**100)):
+        for compare in (operator.lt, operator.le, operator.eq, operator.ne, operator.ge, operator.gt):
+            check(lambda x, number=number, compare=compare: compare(x, number), x)
+            check(lambda x, number=number, compare=compare: compare(number, x), x)

@@ -488,3 +488,26 @@ def test_elements_of_short_rows_are_chosen_each_by_its_own_condition(dtype: Any)
     rows = [operands(columns) for columns in (2, 3, 4)]
     for result, row in zip(tm.compile(squares_of_all, backend="c")(rows), rows, strict=True):
         np.testing.assert_array_equal(result, squares(*row))
+
+
+def _zeroed(a: Any, i: Any) -> None:
+    a[i, i] = 0.0
+
+
+def _scaled(a: Any, i: Any) -> None:
+    a[i, i] *= 2.0
+
+
+def _through_a_view(a: Any, i: Any) -> None:
+    np.einsum("ii->i", a)[:] *= 3.0
+
+
+@pytest.mark.parametrize("written", [_zeroed, _scaled, _through_a_view])
+def test_gradients_of_what_is_written_at_places_in_every_row(written: Any) -> None:
+    def total(x: Any) -> Any:
+        table = np.outer(x, x)
+        written(table, np.arange(4))
+        return np.sum(table)
+
+    x = np.arange(4.0)
+    np.testing.assert_allclose(tm.compile(tm.grad(total), backend="c")(x), tm.grad(total)(x))
