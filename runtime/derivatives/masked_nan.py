@@ -26,7 +26,7 @@ def warn_of_masked_nan(
     pairs = zip(results, again(), strict=True) if lines else ()
     if any(np.any(np.isnan(ours) & ~np.isnan(safe)) for ours, safe in pairs):
         warnings.warn(
-            f"{where}: the derivative is NaN because of a branch that np.where does not choose, at "
+            f"{where}: the derivative is NaN because of a branch that np.where, or a mask where=, does not choose, at "
             f"{' or at '.join(lines)}: 0 from there times an infinite slope. Pass safe_where=True to mask "
             "the slope instead",
             MaskedNaNWarning,

@@ -41,7 +41,7 @@ class Node:
 
 
 class NodeOfWhere(Node):
-    """A call of `where`, whose line a warning may name."""
+    """A call of `where`, or with a mask ``where=``, whose line a warning may name."""
 
     __slots__ = ("location",)
 

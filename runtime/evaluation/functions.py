@@ -154,7 +154,7 @@ def _evaluated(
         return _by_surface(function, args, options), None
     node = None
     if plan.is_recorded:
-        node = _node(home, function)
+        node = _node(home, function, options)
         node.plan = plan
         node.parents = plan.parents(nodes)
         node.saved = plan.saved((*read.arrays, np.asarray(out)))
@@ -191,8 +191,9 @@ def _is_view(plan: "Plan | Unrecorded") -> bool:
     return plan.views is not None
 
 
-def _node(home: Any, function: Any) -> Any:
-    node = (NodeOfWhere if function is np.where else Node)(next(home.numbers_of_nodes), None)
+def _node(home: Any, function: Any, options: dict[str, Any]) -> Any:
+    chooses = function is np.where or "where" in options
+    node = (NodeOfWhere if chooses else Node)(next(home.numbers_of_nodes), None)
     if isinstance(node, NodeOfWhere):
         node.location = user_location()
     return node

@@ -211,3 +211,22 @@ def test_the_look_for_a_cause_prints_and_writes_nothing_twice(capsys: Any) -> No
 def test_forward_mode_chooses_by_itself() -> None:
     np.testing.assert_array_equal(tm.jvp(root, (X,), (np.ones(2),))[1], SLOPE)
     np.testing.assert_array_equal(tm.jacfwd(root)(X), np.diag(SLOPE))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.sum(1 / x, where=x > 0),
+        lambda x: np.mean(1 / x, where=x > 0),
+        lambda x: np.add.reduce(1 / x, where=x > 0),
+        lambda x: (1 / x).sum(where=x > 0),
+        lambda x: np.max(1 / x, where=x > 0, initial=0.0),
+    ],
+)
+def test_masks_of_reductions_are_choices_too(function: Any) -> None:
+    x = np.array([0.0, 2.0, 0.0, 4.0])
+    with np.errstate(divide="ignore"):
+        with pytest.warns(MaskedNaNWarning, match=r"a mask where=, does not choose, at test_safe_where\.py"):
+            assert np.isnan(tm.grad(function)(x)[0])
+        safe = tm.grad(function, safe_where=True)(x)
+        np.testing.assert_allclose(safe, tm.jacfwd(function)(x))
