@@ -115,7 +115,12 @@ def test_public_functions_refuse_wrong_arguments_by_errors_that_say_so(count: in
 
 
 @pytest.mark.parametrize(
-    ("compile", "count"), [(run, 2), pytest.param(traced, len(WRONG), marks=pytest.mark.slow)]
+    ("compile", "count"),
+    [
+        (run, 2),
+        pytest.param(traced, 5, marks=pytest.mark.slow),
+        pytest.param(traced, len(WRONG), marks=pytest.mark.exhaustive),
+    ],
 )
 @pytest.mark.parametrize("name", namespaces())
 def test_functions_of_traced_arrays_refuse_wrong_arguments_as_numpy_does(

@@ -243,7 +243,10 @@ def wrong_calls(
             yield f"{label} as {place}", partial(used, recipe, given, more)
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(len(WRONG), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count",
+    [1, pytest.param(4, marks=pytest.mark.slow), pytest.param(len(WRONG), marks=pytest.mark.exhaustive)],
+)
 def test_each_argument_is_refused_by_an_error_that_says_so(
     count: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,9 +62,9 @@ def check(
     return len(compiled.signatures())
 
 
-@pytest.mark.sampled("gradient-c", every=6)
+@pytest.mark.sampled("gradient-c", every=6, slow=3)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
-@pytest.mark.parametrize("function", one_in(2, COMPUTING), ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", COMPUTING, ids=lambda function: function.__name__)
 def test_a_loop_that_computes_is_one_program_for_all_sizes(
     function: Callable[..., Any], backend: str, c_compiler: str
 ) -> None:

@@ -13,7 +13,7 @@ from graphs.random_graphs import graphs
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import taken
+from samples.thinning import some_of
 from support.recording import drawn
 from tracemill.compiler.backends.triton.kernels import blocks, kernel
 from tracemill.compiler.backends.triton.kernels.kernel import (
@@ -117,7 +117,7 @@ def assert_close(x: Array, y: Array, of_largest: float) -> None:
     np.testing.assert_allclose(ours, wanted, relative, relative * of_largest * largest + steps)
 
 
-@of_each_sample(CHOSEN, slow=taken(CHOSEN))
+@of_each_sample(CHOSEN, slow=some_of(CHOSEN, share=0)[::3])
 def test_samples_give_what_they_mean(sample: Sample, native: Elsewhere) -> None:
     assert_means_the_same(native, sample.graph(), sample.arrays())
 
