@@ -97,7 +97,7 @@ PROGRAMS = (
         ],
         uses=("break", "mask", "int argument"),
         in_dims=(0, None),
-        refused_batched="UndecidedDimError",
+        refused_batched="DataDependentShapeError",
     ),
     Program(
         flood_fill,
@@ -134,7 +134,6 @@ PROGRAMS = (
         uses=("element loops", "if", "mask", "int argument", "float argument"),
         in_dims=(None, None, 0, None, None),
         gradient=(1,),
-        refused_batched="UndecidedDimError",
     ),
     Program(
         fill_gaps,
