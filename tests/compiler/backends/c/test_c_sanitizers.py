@@ -90,7 +90,8 @@ def test_loops_whose_steps_share_memory_run_clean(
 ) -> None:
     cases: list[Case] = []
     loops = list(LOOPS.values())
-    for number, graph in enumerate(loops if more > 1 else loops[::5]):
+    for number, make in enumerate(loops if more > 1 else loops[::5]):
+        graph = make()
         function = print_function(graph.calls[0], f"loop_{number}", COptions())
         assert function
         cases.append((function, arrays_for(graph)))
