@@ -200,8 +200,15 @@ def _lifted(trace: Trace, value: Value) -> tuple[Trace, Value]:
     env: dict[Value, Value] = {}
 
     def above(one: Value) -> Value:
-        outside = None if isinstance(one, Constant) or one in env else trace.value_outside(one)
-        return env.get(one, one) if outside is None else outside[1]
+        if isinstance(one, Constant) or one in env:
+            return env.get(one, one)
+        outside = trace.value_outside(one)
+        if outside is not None:
+            return outside[1]
+        known = trace.concrete(
+            one
+        )  # such as a number of the signature, which is an argument of a nested function
+        return one if known is None else Constant(known)
 
     with recording(parent):
         before = parent.location

@@ -78,25 +78,34 @@ def test_random_programs_match_a_loop_in_a_batch(places: slice, more: int) -> No
     assert right >= len(programs) / 4
 
 
+def gradients_agree(seed: int, function: Callable[..., Any]) -> int:
+    """Of how many calls the compiled gradient is that of the path taken; others are refused."""
+
+    def total(x: Any, y: Any, args: Any) -> Any:
+        i, j, _, _, a, b = args
+        result = function(i, j, x, y, a.copy(), b.copy())
+        return result[0] + 2 * result[1] + np.sum(result[4]) + np.sum(result[5] * 3)
+
+    gradient, right = tm.grad(total, (0, 1)), 0
+    for args in arguments(seed)[:2]:
+        try:
+            found = tm.compile(gradient, on_recompile="ignore")(args[2], args[3], fresh(args))
+            expected = gradient(args[2], args[3], fresh(args))
+        except TracemillError:
+            continue
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, err_msg=str(seed))
+        right += 1
+    return right
+
+
 @pytest.mark.slow
 def test_compiled_gradients_of_random_programs_match_those_of_the_path_taken(more: int) -> None:
     """Compiled functions trace all paths. Uncompiled, Python takes the path of the values."""
-    right = 0
-    for seed, function in the_functions(more, slice(LONG, None if more > 1 else LONG + HALF)).items():
-
-        def total(x: Any, y: Any, args: Any, function: Callable[..., Any] = function) -> Any:
-            i, j, _, _, a, b = args
-            result = function(i, j, x, y, a.copy(), b.copy())
-            return result[0] + 2 * result[1] + np.sum(result[4]) + np.sum(result[5] * 3)
-
-        for args in arguments(seed)[:2]:
-            try:
-                found = tm.compile(tm.grad(total, (0, 1)), on_recompile="ignore")(
-                    args[2], args[3], fresh(args)
-                )
-                expected = tm.grad(total, (0, 1))(args[2], args[3], fresh(args))
-            except TracemillError:
-                continue
-            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, err_msg=str(seed))
-            right += 1
+    programs = the_functions(more, slice(LONG, None if more > 1 else LONG + HALF))
+    right = sum(gradients_agree(seed, function) for seed, function in programs.items())
     assert right >= HALF / 3
+
+
+@pytest.mark.slow
+def test_gradients_of_a_program_for_one_path_rely_on_numbers_of_the_signature() -> None:
+    assert gradients_agree(70060, functions([70060])[70060]) == 2

@@ -1,7 +1,7 @@
 """Python's operators on traced arrays: each is the corresponding ufunc; augmented assignments work in place."""
 
 import operator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -124,12 +124,18 @@ def _in_place(ufunc: Any, x: TracedArray, other: Any) -> Any:
         return operate(ufunc, x, other)
     if not isinstance(other, _SUPPORTED_OPERANDS):
         return NotImplemented
-    if ufunc is np.matmul and (x.ndim < 1 or np.ndim(other) < 2):
-        raise ShapeError(
-            "x @= y needs an x with at least one axis and a y with at least two, not "
-            f"{x.ndim} and {np.ndim(other)}: write x[...] = x @ y to fill x with the product"
-        )
+    if ufunc is np.matmul:
+        _refuse_vectors(x.ndim, np.ndim(cast(Any, other)))
     return ufunc(x, other, out=(x,))
+
+
+def _refuse_vectors(x: int, y: int) -> None:
+    """NumPy's rule for the numbers of axes in ``x @= y``."""
+    if x < 1 or y < 2:
+        raise ShapeError(
+            f"x @= y needs an x with at least one axis and a y with at least two, not {x} and {y}: write "
+            "x[...] = x @ y to fill x with the product"
+        )
 
 
 _install_operators()
