@@ -83,7 +83,7 @@ def in_a_module() -> tuple[Function, Callable[[], int]]:
 
     def step(x: Any) -> Any:
         module.COUNT += 1  # type: ignore[attr-defined]
-        return x / module.COUNT  # type: ignore[attr-defined]
+        return x / module.COUNT
 
     return step, lambda: COUNT
 

@@ -48,7 +48,7 @@ X = np.ones((40, 30), np.float32)
 def functions() -> Sequence[CFunction]:
     kernels = [kernel_function(graph, f"kernel_{n}", COptions()) for n, graph in enumerate(LARGE.values())]
     loops = [
-        print_function(graph.calls[0], f"loop_{n}", COptions()) for n, graph in enumerate(LOOPS.values())
+        print_function(make().calls[0], f"loop_{n}", COptions()) for n, make in enumerate(LOOPS.values())
     ]
     return [function for function in (*kernels, *loops) if function is not None]
 
