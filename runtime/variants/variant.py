@@ -13,6 +13,7 @@ from ...compiler.errors import ArgumentValueError
 from ...compiler.frontend.program import ArrayOutput, Program, Static, in_memory_order
 from ...compiler.frontend.reached import Reached, ReadArray, have_changed
 from ...compiler.frontend.traced_program import trace
+from ...compiler.interpreter import OtherValues
 from ...compiler.ir import Graph, Shape
 from ...compiler.op import EXPECTS, RAISES, effects_in
 from ...compiler.shapes.dim import Comparison, Dim
@@ -173,8 +174,8 @@ class Variant:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
         try:
             outputs = self._outputs(leaves, inputs)
-        except Exception:
-            self._write_before_error(args, kwargs, inputs)
+        except Exception as error:
+            self._write_before_error(error, args, kwargs, inputs)
             raise
         for index, output in self.program.mutated:
             overwrite(inputs[index], outputs[output])
@@ -195,13 +196,17 @@ class Variant:
         outputs: Sequence[Any] = self.build.function(*inputs)
         return outputs
 
-    def _write_before_error(self, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]) -> None:
+    def _write_before_error(
+        self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]
+    ) -> None:
         """Write to arrays of the caller what NumPy writes before the error that the program has raised.
 
         The program has written nothing. The function itself does, up to its error, if it has no other effects.
         """
         has_others = bool(effects_in(self.program.graph) - {RAISES, EXPECTS})
         if not self.program.mutated or has_others or self.donated:
+            return
+        if isinstance(error, OtherValues):  # another program is made for this call
             return
         if not any(isinstance(x, DeviceArray) for x in inputs):
             with suppress(Exception):

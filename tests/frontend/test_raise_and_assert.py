@@ -375,3 +375,19 @@ def test_a_function_that_prints_is_not_run_again(capsys: pytest.CaptureFixture[s
         tm.compile(told)(x)
     assert capsys.readouterr().out == "before\n"
     np.testing.assert_array_equal(x, [1.0, -2.0])
+
+
+def test_a_call_that_gets_another_program_writes_once() -> None:
+    """The program for other values says that it is not for this call, by an exception."""
+
+    def doubled(x: Any, y: Any) -> Any:
+        x *= 2.0
+        if y[0] > 0:
+            return x[:1] + 0
+        return x + 0
+
+    compiled = tm.compile(doubled, on_recompile="ignore")
+    for sign in (1.0, -1.0, 1.0, -1.0):
+        x = np.ones(2)
+        compiled(x, np.array([sign]))
+        np.testing.assert_array_equal(x, [2.0, 2.0])
