@@ -82,8 +82,18 @@ def gamma(x: Any) -> Any:
     pole = (x <= 0) & (x == np.floor(x))
     infinite = np.copysign(np.inf, x).astype(x.dtype)
     at_pole = np.where(x == 0, infinite, np.asarray(np.nan, x.dtype))
-    result = np.where(pole, at_pole, np.where(small, reflected, value))
+    result = np.where(small, reflected, value)
+    result = np.where(pole, at_pole, _with_slopes_of(result, np.where(pole | np.isinf(x), 1.0, x)))
     return np.where(x == np.inf, x, result)
+
+
+def _with_slopes_of(value: Any, x: Any) -> Any:
+    """Γ(x), given as `value`, with the derivatives Γψ, Γ(ψ² + ψ′) …, as log |Γ| has them.
+
+    The factors of Lanczos' formula have derivatives that overflow where those of Γ do not.
+    """
+    size = _op("gammaln", x)
+    return _op("stop_gradient", value) * np.exp(size - _op("stop_gradient", size))
 
 
 def _reflected(x: Any) -> tuple[Any, Any]:

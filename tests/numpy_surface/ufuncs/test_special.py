@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+import tracemill as tm
 from numpy_surface.differential import check, run_traced
 from tracemill.compiler.errors import UnsupportedFunctionError
 from tracemill.compiler.numpy_surface.ufuncs.ufunc_calls import BY_NAME
@@ -84,3 +85,17 @@ ROWS = np.array([[-1000.0, -3.0, 0.0], [2.0, 1000.0, 0.5]])
 
 def test_softmax_of_scipy_can_be_traced() -> None:
     check(lambda x: special.softmax(x, axis=1), ROWS, rtol=1e-14)
+
+
+@pytest.mark.parametrize("x", [143.0, 170.0, 100.5, 0.5, -0.5, -20.3, -100.5, -150.5, -170.25])
+def test_derivatives_of_gamma_are_finite_where_they_fit(x: float) -> None:
+    """Γ′ = Γψ, Γ″ = Γ(ψ² + ψ′), Γ‴ = Γ(ψ³ + 3ψψ′ + ψ″)."""
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(40):
+        value, (p, q, r) = mpmath.gamma(x), (mpmath.psi(k, x) for k in range(3))
+        expected = [value * p, value * (p**2 + q), value * (p**3 + 3 * p * q + r)]
+    function: Any = special.gamma
+    for number in expected:
+        function = tm.grad(function)
+        np.testing.assert_allclose(function(x), float(number), rtol=1e-12)
+    np.testing.assert_allclose(tm.compile(function, backend="numpy")(x), float(expected[2]), rtol=1e-12)
