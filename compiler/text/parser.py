@@ -53,6 +53,11 @@ def parse(
     ...     sin_1: f32[3] = sin(x)
     ...     return sin_1''')
     """
+    for name, given in (("constants", constants), ("functions", functions)):
+        if not (given is None or isinstance(given, Mapping)):
+            raise TransformTypeError(
+                f"parse: {name} must be a dict, not {type(given).__name__}: {shown(given)}"
+            )
     reader = Reader(text, constants or {}, functions or {})
     try:
         return reader.read()

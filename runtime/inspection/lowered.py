@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from ...compiler.errors import TransformTypeError
+from ...compiler.nesting import shown
 from ...compiler.text.html import code_html, folded_html
 from ..lowering.lowered_program import LoweredProgram
 from ..report.report import report_html
@@ -44,6 +46,10 @@ class Lowered(LoweredProgram):
         >>> page.startswith("<!doctype html>")
         True
         """
+        if not isinstance(recompiles, str):
+            raise TransformTypeError(
+                f"html: recompiles must be a text, not {type(recompiles).__name__}: {shown(recompiles)}"
+            )
         with self.answering():
             return report_html(self, recompiles, machine_code=machine_code)
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...compiler.analysis.memory_use import MemoryUse
 from ...compiler.backends.c.module.library import PrintFunction
-from ...compiler.errors import BackendError
+from ...compiler.errors import BackendError, TransformTypeError
 from ...compiler.free_sizes import names_bound_in
 from ...compiler.frontend.program import Program, in_memory_order
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Graph
+from ...compiler.nesting import shown
 from ...compiler.shapes.guards import Guards
 from ...compiler.shapes.scope import USUAL
 from ...compiler.substitution import Substitution
@@ -130,6 +131,10 @@ class LoweredProgram:
 
     def after(self, name: str) -> Graph:
         """The graph after the last run of the pass `name`; KeyError lists the passes."""
+        if not isinstance(name, str):
+            raise TransformTypeError(
+                f"after needs the name of a pass, not {type(name).__name__}: {shown(name)}"
+            )
         for found, graph in reversed(self.stages):
             if found == name:
                 return graph

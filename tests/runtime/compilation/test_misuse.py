@@ -57,6 +57,10 @@ class Holder:
         self.held = held
 
 
+def lowered() -> Any:
+    return tm.compile(np.sin).lower(np.ones(3))
+
+
 MISUSES: dict[str, tuple[Callable[[], Any], type[TracemillError], str]] = {
     "compile of a dataclass": (
         lambda: tm.compile(lambda pair: pair.left)(Pair(X)),
@@ -106,6 +110,21 @@ MISUSES: dict[str, tuple[Callable[[], Any], type[TracemillError], str]] = {
     "callback, a dtype": (lambda: tm.pure_callback(np.sum, Spec((), "q?"), X), TransformTypeError, "'q\\?'"),
     "callback, negative": (lambda: tm.pure_callback(np.sum, Spec((-3,), "f8"), X), ShapeError, r"\(-3,\)"),
     "register_pytree": (lambda: tm.register_pytree(Box, 3, 3), TransformTypeError, "flatten needs a function"),  # type: ignore[arg-type]
+    "parse with an array of constants": (
+        lambda: tm.parse("x", np.ones(3)),  # type: ignore[arg-type]
+        TransformTypeError,
+        r"parse: constants must be a dict, not ndarray: array\(\[1., 1., 1.\]\)",
+    ),
+    "a page with a number": (
+        lambda: lowered().html(3),
+        TransformTypeError,
+        "html: recompiles must be a text, not int: 3",
+    ),
+    "the graph after an array": (
+        lambda: lowered().after(np.ones(3)),
+        TransformTypeError,
+        "after needs the name of a pass, not ndarray",
+    ),
     "parse a number": (lambda: tm.parse(3), TransformTypeError, "parse needs a text, not int"),  # type: ignore[arg-type]
     "parse, no parameter": (
         lambda: tm.parse(f"{HEADER}def f(x: f64[3]) -> f64[]:\n    y: f64[] = sum(x)\n    return y\n"),
