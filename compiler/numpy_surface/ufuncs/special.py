@@ -83,7 +83,9 @@ def gamma(x: Any) -> Any:
     infinite = np.copysign(np.inf, x).astype(x.dtype)
     at_pole = np.where(x == 0, infinite, np.asarray(np.nan, x.dtype))
     result = np.where(small, reflected, value)
-    result = np.where(pole, at_pole, _with_slopes_of(result, np.where(pole | np.isinf(x), 1.0, x)))
+    # From 2.6e305 on, log Γ overflows. Γ and its derivatives are infinite there, as they are at smaller numbers.
+    fitting = np.where(x > 1e300, 1e-10 * x, x)
+    result = np.where(pole, at_pole, _with_slopes_of(result, np.where(pole | np.isinf(x), 1.0, fitting)))
     return np.where(x == np.inf, x, result)
 
 

@@ -99,3 +99,12 @@ def test_derivatives_of_gamma_are_finite_where_they_fit(x: float) -> None:
         function = tm.grad(function)
         np.testing.assert_allclose(function(x), float(number), rtol=1e-12)
     np.testing.assert_allclose(tm.compile(function, backend="numpy")(x), float(expected[2]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_gamma_is_infinite_where_even_its_logarithm_overflows(dtype: type[np.floating[Any]]) -> None:
+    big = np.finfo(dtype).max
+    x = np.array([big, big / 2, big / 10, np.inf, -big, -np.inf], dtype)
+    check(special.gamma, x)
+    slopes = tm.compile(tm.grad(lambda x: special.gamma(x).sum()), backend="numpy")(x[:2])
+    np.testing.assert_array_equal(slopes, np.array([np.inf, np.inf], dtype))
