@@ -31,6 +31,7 @@ from tracemill.compiler.dtypes import dtype_name
 from tracemill.compiler.errors import ArtifactError, CubinError, LockFileError, ParseError
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.op import all_ops
+from tracemill.compiler.shapes import by_sympy  # noqa: F401 (the confined readers need it, and import nothing)
 from tracemill.compiler.text.parser import parse
 from tracemill.compiler.text.printer import graph_constants, graph_functions
 from tracemill.compiler.verifier import check
