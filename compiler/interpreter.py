@@ -13,8 +13,6 @@ from .dtypes import Array
 from .error_state import quiet_unless_strict, under
 from .errors import (
     ArgumentTypeError,
-    OutOfBoundsError,
-    PositionError,
     TracemillError,
     TransformArgumentError,
     TransformTypeError,
@@ -24,7 +22,7 @@ from .free_sizes import bound_size
 from .ir import Call, Constant, Graph, Value
 from .op import EXPECTS, has_effect, lookup
 from .substitution import fixed_call
-from .users_errors import error_at, told_at_first
+from .users_errors import error_at, index_error, told_at_first
 
 Watch: TypeAlias = Callable[[Call, Sequence[Any], tuple[Any, ...]], None]
 """Called for each call that runs by its NumPy definition, with its inputs and outputs."""
@@ -146,8 +144,8 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
         raise
     except Exception as error:
         if call.op == "check_index":
-            kind = PositionError if call.params.get("function") else OutOfBoundsError
-            raise kind(text_of(error), call.location) from None
+            function = str(call.params.get("function", ""))
+            raise index_error(function, text_of(error), call.location) from None
         if call.op == "raise_if":
             told = told_at_first(inputs[0], inputs[1:])
             raise error_at(text_of(error), call.location, told) from None

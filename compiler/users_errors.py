@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .errors import ConcretizationError
+from .errors import ConcretizationError, OutOfBoundsError, PositionError
 from .ir import Location
 from .told_values import Form, Mark, Told, with_values
 
@@ -142,3 +142,8 @@ def _error_of(text: str, arrays: Sequence[Any]) -> Exception:
         message = rest[:-1]
         return found(with_values(message[1:-1] if message[:1] in ("'", '"') else message, ()))
     return RuntimeError(with_values(text, ()))
+
+
+def index_error(function: str, message: str, location: Location | None) -> OutOfBoundsError:
+    """The error of a checked index; `function` is NumPy's function of positions that it was given to, or empty."""
+    return (PositionError if function else OutOfBoundsError)(message, location)

@@ -47,7 +47,7 @@ from .nest import (
 from .scope import Branch, Scope
 
 FEW_PARTS: Final = 8
-"""Which of more parts an index is in is found by halving."""
+"""Among more parts of a concatenation, the one at an index is found by halving."""
 
 UNROLLED: Final = 4
 """Up to this many numbers are reduced without a loop, and an axis of that length is unrolled."""

@@ -205,9 +205,8 @@ def _lifted(trace: Trace, value: Value) -> tuple[Trace, Value]:
         outside = trace.value_outside(one)
         if outside is not None:
             return outside[1]
-        known = trace.concrete(
-            one
-        )  # such as a number of the signature, which is an argument of a nested function
+        # An argument of a nested function may be known, such as a number of the signature.
+        known = trace.concrete(one)
         return one if known is None else Constant(known)
 
     with recording(parent):

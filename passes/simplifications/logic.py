@@ -3,7 +3,6 @@
 from ...compiler.builder import bind
 from ...compiler.ir import Value
 from ...compiler.op import lookup
-from ...compiler.symbolic_size import same_shape
 from ...compiler.value_ops import broadcast_to, constant, where
 from .constants import either_number, is_number, uniform
 from .rule import Site, rule
@@ -44,16 +43,14 @@ def _where_twice(site: Site) -> Value | None:
         return None
     inner = [site.made_by(value, "where") for value in made.inputs]
     inputs = [
-        value if call is None or call.inputs[0] is not condition else _as_long(call.inputs[1], value)
+        value
+        if call is None or call.inputs[0] is not condition
+        else broadcast_to(call.inputs[1], value.shape)
         for value, call in zip(made.inputs, inner, strict=True)
     ]
     if all(a is b for a, b in zip(inputs, made.inputs, strict=True)):
         return None
     return where(condition, bind(made.op, *inputs, **made.params), other)
-
-
-def _as_long(x: Value, value: Value) -> Value:
-    return x if same_shape(x.shape, value.shape) else broadcast_to(x, value.shape)
 
 
 @rule("c and True → c, c or False → c", "logical_and", "logical_or")

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.errors import OutOfBoundsError, PositionError
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.users_errors import arrays_of_bits, error_at
+from ...compiler.users_errors import arrays_of_bits, error_at, index_error
 from ...passes.lowering.collect_checks import NOTHING, Site
 from ..gpu.device_array import DeviceArray
 
@@ -43,7 +42,8 @@ def _error(sites: Sequence[Site], found: Any) -> Exception:
         ]
         return error_at(site.error, site.location, arrays_of_bits(site.error, [found[i] for i in parts]))
     where = f"{site.function}: " if site.function else ""
-    return (PositionError if site.function else OutOfBoundsError)(
+    return index_error(
+        site.function,
         f"{where}index {found[place]} is out of bounds for axis {site.axis} with size {sizes[place]}",
         site.location,
     )

@@ -32,7 +32,7 @@ from ..evaluation.linear_graph import linear_graph
 from ..evaluation.sweep import pulled
 from .argnums import Chosen
 from .differentiated_call import DifferentiatedCall
-from .masked_nan import warn_of_masked_nan
+from .masked_nan import has_nan, warn_of_masked_nan
 from .traced_derivative import TracedDerivative
 
 _DIFFERENTIABLE: Final = frozenset(np.dtype(one).num for one in ("f4", "f8"))
@@ -188,14 +188,10 @@ class EvaluatedDerivative(DifferentiatedCall):
 
     def warn_of_masked_nan(self, found: Iterable[Any], again: Callable[[], Sequence[Any]]) -> None:
         found = list(found)
-        if not self.safe_where and current_trace() is None and any(map(_has_nan, found)):
+        if not self.safe_where and current_trace() is None and any(map(has_nan, found)):
             floating = [leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput)]
             floating = [leaf for leaf in floating if is_inexact(self.type_of(leaf).dtype)]
             warn_of_masked_nan(self.where, self.linear(floating)[0], found, again)
-
-
-def _has_nan(x: Any) -> bool:
-    return bool(np.isnan(x).any())
 
 
 def differentiated(

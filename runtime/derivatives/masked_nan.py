@@ -20,7 +20,7 @@ def warn_of_masked_nan(
     It only reads the results, unless there is a NaN in them. Values of a trace cannot be read.
     """
     results = list(found)
-    if current_trace() is not None or not any(map(_has_nan, results)):
+    if current_trace() is not None or not any(map(has_nan, results)):
         return
     lines = list(dict.fromkeys(_choices(graph)))
     pairs = zip(results, again(), strict=True) if lines else ()
@@ -34,7 +34,7 @@ def warn_of_masked_nan(
         )
 
 
-def _has_nan(x: Any) -> bool:
+def has_nan(x: Any) -> bool:
     return bool(np.any(np.isnan(x)))
 
 

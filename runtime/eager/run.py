@@ -126,7 +126,8 @@ def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
             return [wrap(value) for value in inline(graph, [as_value(x) for x in inputs])]
     arrays = as_arrays(inputs)
     outputs = evaluate(graph, *arrays)
-    return separate([x if any(x is given for given in arrays) else in_rows(x) for x in outputs], arrays)
+    given = set(map(id, arrays))
+    return separate([x if id(x) in given else in_rows(x) for x in outputs], arrays)
 
 
 def in_rows(array: Array) -> Array:

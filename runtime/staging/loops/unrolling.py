@@ -10,7 +10,7 @@ from ...environment import checking
 
 HEAVY: Final = 32
 """A loop that contains loops or branches becomes a loop of the program if its iterations weigh this much together."""
-VERY_LONG = 256
+VERY_LONG: Final = 256
 """A loop of this many iterations is never unrolled, even if that would tell apart arrays that may share memory."""
 
 
