@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import INT64, Array
+from ...dtypes import INT64, Array, is_inexact
 from ...errors import ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
 from ...memory_layout.layout import Layout, dense, elementwise_order, row_major
@@ -20,7 +20,17 @@ from ...tracing.registry import implements
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, wrap
 from ...tracing.views import Strided, Transpose
-from ...value_ops import constant, convert, gather, inverse_permutation, iota, multiply, reshape, transpose
+from ...value_ops import (
+    add,
+    constant,
+    convert,
+    gather,
+    inverse_permutation,
+    iota,
+    multiply,
+    reshape,
+    transpose,
+)
 from ..ufuncs.reductions import deliver, fold_all
 from ..ufuncs.ufunc_calls import as_array, ufunc_layout, write_out
 from .products import in_common_dtype, sum_of_products
@@ -131,11 +141,8 @@ def _diagonal(term: _Term) -> _Term:
 
 def _without_repeated(term: _Term, sizes: dict[Any, int]) -> _Term:
     """The operand without axes of length 1 that other operands have longer."""
-    kept = [
-        axis for axis, label in enumerate(term.labels) if is_known(term.value.shape[axis] == sizes[label])
-    ]
-    shape = tuple(term.value.shape[axis] for axis in kept)
-    return _Term(reshape(term.value, shape), tuple(term.labels[axis] for axis in kept))
+    lengths = zip(term.labels, term.value.shape, strict=True)
+    return _without(term, [label for label, length in lengths if not is_known(length == sizes[label])])
 
 
 def _sum_over(term: _Term, needed: set[Any]) -> _Term:
@@ -144,24 +151,51 @@ def _sum_over(term: _Term, needed: set[Any]) -> _Term:
     return _Term(fold_all("sum", term.value, gone), tuple(label for label in term.labels if label in needed))
 
 
-def _contract(x: _Term, y: _Term, needed: set[Any]) -> _Term:
-    """The two operands as one, summed over the labels that are no longer needed."""
+def _contract(x: _Term, y: _Term, needed: set[Any], *, keeps_zeros: bool) -> _Term:
+    """The two operands as one, summed over the labels that are no longer needed.
+
+    A sum starts at 0, so that it is never −0, even if it has one term only; unless `keeps_zeros`.
+    """
     x = _sum_over(x, needed | set(y.labels))
     y = _sum_over(y, needed | set(x.labels))
     both = [label for label in x.labels if label in y.labels]
     batch = [label for label in both if label in needed]
     over = [label for label in both if label not in needed]
+    if keeps_zeros and all(is_one(x.value.shape[x.labels.index(label)]) for label in over):
+        return _product(_sum_over(x, needed), _sum_over(y, needed))
 
     def axes(term: _Term, labels: list[Any]) -> tuple[int, ...]:
         return tuple(term.labels.index(label) for label in labels)
 
-    if not over and len(batch) == len(x.labels) == len(y.labels):  # nothing is summed: a plain product
-        return _Term(multiply(x.value, transpose(y.value, axes(y, list(x.labels)))), x.labels)
+    if not over and len(batch) == len(x.labels) == len(y.labels):
+        product = _product(x, y)
+        return _Term(add(product.value, 0), product.labels) if is_inexact(x.value.dtype) else product
     value = sum_of_products(
         x.value, y.value, (axes(x, over), axes(y, over)), (axes(x, batch), axes(y, batch))
     )
     free = [label for term in (x, y) for label in term.labels if label not in both]
     return _Term(value, (*batch, *free))
+
+
+def _product(x: _Term, y: _Term) -> _Term:
+    """The products of entries whose indices agree along the labels that both have."""
+    labels = (*x.labels, *(label for label in y.labels if label not in x.labels))
+    return _Term(multiply(_along(x, labels), _along(y, labels)), labels)
+
+
+def _along(term: _Term, labels: Labels) -> Value:
+    """The operand with its axes in the order of `labels`, and axes of length 1 for those that it does not have."""
+    axes = [term.labels.index(label) for label in labels if label in term.labels]
+    value = transpose(term.value, axes)
+    sizes = dict(zip(term.labels, term.value.shape, strict=True))
+    return reshape(value, tuple(sizes.get(label, 1) for label in labels))
+
+
+def _without(term: _Term, labels: Sequence[Any]) -> _Term:
+    """The operand without these axes, whose length is 1."""
+    kept = [axis for axis, label in enumerate(term.labels) if label not in labels]
+    shape = tuple(term.value.shape[axis] for axis in kept)
+    return _Term(reshape(term.value, shape), tuple(term.labels[axis] for axis in kept))
 
 
 def _path(terms: Sequence[_Term], output: Labels, optimize: Any) -> list[tuple[int, ...]]:
@@ -221,7 +255,10 @@ def einsum(
         joined = chosen[0]
         for index, other in enumerate(chosen[1:], 1):
             later = [*terms, *chosen[index + 1 :]]
-            joined = _contract(joined, other, set(output).union(*[term.labels for term in later]))
+            needed = set(output).union(*[term.labels for term in later])
+            # By steps, NumPy multiplies two arrays of which nothing is summed. At once, it adds products to zeros.
+            keeps_zeros = optimize is not False and len(chosen) == 2
+            joined = _contract(joined, other, needed, keeps_zeros=keeps_zeros)
         terms.append(joined)
     (last,) = terms
     last = _sum_over(last, set(output))

@@ -6,14 +6,23 @@ from typing import Any
 import numpy as np
 
 from ...arguments.axes import normalize_axes, normalize_axis
-from ...dtypes import BOOL, INT64
+from ...dtypes import BOOL, INT64, is_inexact
 from ...errors import ArgumentTypeError, ArgumentValueError, AxisError, ShapeError
 from ...ir import Shape, Value
-from ...symbolic_size import is_known, joint_shape, typical
+from ...symbolic_size import is_known, is_one, joint_shape, typical
 from ...tracing.array_values import as_value
 from ...tracing.registry import implements, implements_ufunc
 from ...tracing.traced_array import TracedArray, wrap
-from ...value_ops import conjugate, convert, inverse_permutation, nonzero_mask, reshape, transpose
+from ...value_ops import (
+    add,
+    conjugate,
+    convert,
+    inverse_permutation,
+    multiply,
+    nonzero_mask,
+    reshape,
+    transpose,
+)
 from ...value_ops import dot as contract
 from ..arrays.constructors import copied, new_array
 from ..ufuncs.reductions import deliver
@@ -35,7 +44,9 @@ def sum_of_products(
     """`dot` for every dtype; for booleans, whether any product is true."""
     if x.dtype == BOOL:
         return nonzero_mask(contract(convert(x, INT64), convert(y, INT64), over, batch))
-    return contract(x, y, over, batch)
+    total = contract(x, y, over, batch)
+    # A sum starts at 0, so that it is not −0, even if it has one term: a pass may replace it by the product.
+    return add(total, 0) if is_inexact(x.dtype) and all(is_one(x.shape[axis]) for axis in over[0]) else total
 
 
 # ---- matmul and its kin ------------------------------------------------------------------------------
@@ -134,7 +145,14 @@ def dot(a: Any, b: Any, out: Any = None) -> TracedArray:
     along = y.ndim - 2 if y.ndim > 1 else 0
     if x.shape[-1] != y.shape[along]:
         raise ShapeError(f"dot of {x.type} and {y.type}: {x.shape[-1]} entries do not match {y.shape[along]}")
-    return deliver(sum_of_products(x, y, ((x.ndim - 1,), (along,))), out, casting="no")
+    return deliver(_sum_over_axes(x, y, along), out, casting="no")
+
+
+def _sum_over_axes(x: Value, y: Value, along: int) -> Value:
+    """Over the last axis of x and one of y. Of two single numbers NumPy's BLAS gives the product, which may be −0."""
+    if x.dtype.char in "fdFD" and is_one(x.type.size) and is_one(y.type.size):
+        return reshape(multiply(reshape(x, ()), reshape(y, ())), (1,) * (x.ndim + y.ndim - 2))
+    return sum_of_products(x, y, ((x.ndim - 1,), (along,)))
 
 
 @implements(np.vdot)
@@ -155,7 +173,7 @@ def inner(a: Any, b: Any, /) -> TracedArray:
         raise ShapeError(
             f"inner of {x.type} and {y.type}: the last axes have lengths {x.shape[-1]} and {y.shape[-1]}"
         )
-    return wrap(sum_of_products(x, y, ((x.ndim - 1,), (y.ndim - 1,))))
+    return wrap(_sum_over_axes(x, y, y.ndim - 1))
 
 
 @implements(np.outer)

@@ -127,7 +127,7 @@ def _interpolated(line: Value, q: Any, method: str, weak: bool) -> Any:
     if _is_integer(method, place):
         return _or_nan(_entries(ordered, place), ordered, length)
     below, above = _neighbours(place, length - 1)
-    share = as_known_or_traced(_share(method, place, below))
+    share = as_known_or_traced(_share(method, place, length - 1))
     if not weak:
         share = np.reshape(share, (*np.shape(share), *(1,) * (line.ndim - 1)))
     return _or_nan(_lerp(_entries(ordered, below), _entries(ordered, above), share, weak), ordered, length)
@@ -145,7 +145,7 @@ def _interpolated_present(line: Value, q: Any, method: str, weak: bool) -> Any:
     else:
         below, above = _neighbours(place, count - 1)
         values = _entries_of_each(ordered, below), _entries_of_each(ordered, above)
-        result = _lerp(*values, _share(method, place, below), weak)
+        result = _lerp(*values, _share(method, place, count - 1), weak)
     return np.where(count == 0, np.asarray(np.nan, result.dtype), result)
 
 
@@ -169,7 +169,10 @@ def _neighbours(place: Any, top: Any) -> tuple[Any, Any]:
     return clipped(below), clipped(below + 1)
 
 
-def _share(method: str, place: Any, below: Any) -> Any:
+def _share(method: str, place: Any, top: Any) -> Any:
+    """How far a position is from the entry below. That of the last entry counts from −1, as in NumPy, which shows in
+    signs of zero."""
+    below = np.where(place >= top, -1, np.where(place < 0, 0, np.floor(place)))
     share = _SHARES.get(method, lambda gamma, index: gamma)(place - below, place)
     return share.astype(place.dtype)
 
@@ -321,7 +324,7 @@ def _median_of_found(line: Value) -> Any:
     ordered = _with_nan_behind(ordered)
     count: Any = wrap(number(length, INT64))
     lower, upper = _entries(ordered, (count - 1) // 2), _entries(ordered, count // 2)
-    result = np.where(count % 2 == 1, lower, np.mean(np.stack([lower, upper]), axis=0))
+    result = np.where(count % 2 == 1, lower, np.mean(np.stack([lower, upper]), axis=0)) + 0  # as above
     return _or_nan(result, ordered, length)
 
 
@@ -343,6 +346,6 @@ def nanmedian(
     lower = _entries_of_each(ordered, (count - 1) // 2)
     upper = _entries_of_each(ordered, np.minimum(count // 2, line.shape[-1] - 1))
     both: Any = np.mean(np.stack([lower, upper]), axis=0)
-    result = np.where(count % 2 == 1, lower, both)
+    result = np.where(count % 2 == 1, lower, both) + 0  # NumPy's is a mean, and so not −0
     result = np.where(count == 0, np.asarray(np.nan, result.dtype), result)
     return _with_kept_axes(result, 0, x, axes, out, keepdims)

@@ -11,7 +11,8 @@ from ...errors import ArgumentTypeError, ConcretizationError, DTypeError
 from ...nesting import shown
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
-from ...value_ops import make_complex
+from ...value_ops import constant, make_complex
+from .composed_ufuncs import clipped_to_bounds
 from .reductions import NO_VALUE, deliver
 from .ufunc_calls import apply, as_array
 
@@ -75,20 +76,25 @@ def clip(
         high = None if type(high) is int and high >= np.iinfo(x.dtype).max else high
     if low is None and high is None:
         return apply(np.positive, x, out=out, **kwargs)
-    if x.dtype.kind == "f" and (low is None or high is None):
-        if _is_zero(high if low is None else low) and x.dtype != np.float16:
-            x = np.add(x, 0.0)  # with one bound NumPy takes the maximum, where a −0 becomes the bound
-        # On the bound the derivative is 1, as with two bounds; maximum would share it.
-        low, high = -np.inf if low is None else low, np.inf if high is None else high
     if low is None:
-        return apply(np.minimum, x, high, out=out, **kwargs)
+        return apply(np.minimum, x, high, out=out, computed=_at_most, **kwargs)
     if high is None:
-        return apply(np.maximum, x, low, out=out, **kwargs)
+        return apply(np.maximum, x, low, out=out, computed=_at_least, **kwargs)
     return apply(np._core.umath.clip, x, low, high, out=out, **kwargs)  # type: ignore[attr-defined]
 
 
-def _is_zero(bound: Any) -> bool:
-    return isinstance(bound, int | float | np.number) and bound == 0 and not np.signbit(bound)
+def _at_most(x: TracedArray, high: TracedArray) -> TracedArray:
+    """`np.minimum` with the derivative of `clip`, which is 1 on the bound."""
+    if x.dtype.kind != "f":
+        return np.minimum(x, high)
+    return wrap(clipped_to_bounds(x.value, constant(-np.inf, x.dtype), high.value))
+
+
+def _at_least(x: TracedArray, low: TracedArray) -> TracedArray:
+    """`np.maximum`, likewise."""
+    if x.dtype.kind != "f":
+        return np.maximum(x, low)
+    return wrap(clipped_to_bounds(x.value, low.value, constant(np.inf, x.dtype)))
 
 
 @implements(np.nan_to_num)

@@ -59,9 +59,10 @@ def apply(
     order: str = "K",
     subok: bool = True,
     signature: Any = None,
+    computed: Callable[..., Any] | None = None,
     **gufunc_options: Any,
 ) -> Any:
-    """``ufunc(*inputs)``: one op with the ufunc's name, or the function registered for it."""
+    """``ufunc(*inputs)``: one op with the name of the ufunc, or the function registered for it, or `computed`."""
     if ufunc.types and all(set(loop) <= set("O->") for loop in ufunc.types):
         raise UnsupportedFunctionError(
             f"{ufunc_name(ufunc)} cannot be traced: it calls Python for every element; "
@@ -78,15 +79,7 @@ def apply(
     if where is not True and ufunc.signature is None:
         where = wrap(as_mask(where))
         operands = _harmless_elsewhere(ufunc, operands, where.value)
-    result: Any
-    if ufunc.signature is not None:
-        result = _generalized(ufunc, operands, **gufunc_options)
-    elif ufunc in UFUNCS:
-        result = UFUNCS[ufunc](*map(wrap, operands))
-    elif ufunc.__name__ in BY_NAME and not _is_numpys(ufunc):
-        result = BY_NAME[ufunc.__name__](*map(wrap, operands))
-    else:
-        result = wrap(_one_op(ufunc, operands))
+    result = computed(*map(wrap, operands)) if computed else _computed(ufunc, operands, gufunc_options)
     results: tuple[Any, ...] = result if ufunc.nout > 1 else (result,)
     if ufunc.signature is not None and "?" in ufunc.signature and outs[0] is not None:
         results = (_without_leading_axes(as_array(result), target_of(outs[0]).ndim),)
@@ -100,6 +93,16 @@ def apply(
         for r, d, o in zip(results, dtypes[ufunc.nin :], outs, strict=True)
     )
     return done if ufunc.nout > 1 else done[0]
+
+
+def _computed(ufunc: Any, operands: Sequence[Value], gufunc_options: Mapping[str, Any]) -> Any:
+    if ufunc.signature is not None:
+        return _generalized(ufunc, operands, **gufunc_options)
+    if ufunc in UFUNCS:
+        return UFUNCS[ufunc](*map(wrap, operands))
+    if ufunc.__name__ in BY_NAME and not _is_numpys(ufunc):
+        return BY_NAME[ufunc.__name__](*map(wrap, operands))
+    return wrap(_one_op(ufunc, operands))
 
 
 def _harmless_elsewhere(ufunc: Any, operands: Sequence[Value], mask: Value) -> list[Value]:

@@ -281,3 +281,13 @@ elementwise(
               "triton_bool": "(({0} | {1}) & {2})"},
     family=FAMILY, doc="x if it is between its bounds or on them, where the derivative is 1; otherwise the bound.",
 )  # fmt: skip
+
+
+elementwise(
+    "clip_to_bounds", 3, lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    derivatives=(_inside, _below, _above), kinds="f",
+    spelling={"numpy": "np.minimum(np.maximum({0}, {1}), {2})",
+              "c": "tm_minimum_{t}(tm_maximum_{t}({0}, {1}), {2})",
+              "triton": "tm_clip_to_bounds({0}, {1}, {2})"},
+    family=FAMILY, doc="As `clip`, but a number that equals a bound becomes it: −0 becomes 0 if a bound is 0.",
+)  # fmt: skip

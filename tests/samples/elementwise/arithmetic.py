@@ -56,6 +56,7 @@ ROWS: tuple[tuple[str, int, str, dict[str, Any]], ...] = (
     ("rint", 1, "fc", {"domain": "away_from_zero"}),
     ("spacing", 1, "f", {"domain": "away_from_zero", "widened": False}),
     ("clip", 3, ORDERED, CLIP),
+    ("clip_to_bounds", 3, "f", CLIP),
 )
 
 SAMPLES: tuple[Sample, ...] = (
