@@ -57,6 +57,7 @@ def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
         lambda x: np.interp(x * 1j, [1, 2], [3, 4]),
         lambda x: np.bincount(x),
         lambda x: np.ptp(x > 0),
+        lambda x: np.histogram(x * (1j * np.nan), 3),
     ],
 )
 def test_what_numpy_refuses_is_refused(misuse: Callable[[Any], Any]) -> None:

@@ -35,7 +35,7 @@ def assert_same(got: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_clip_takes_the_zero_that_numpy_takes(dtype: type) -> None:
-    x = ZEROS.astype(dtype)
+    x: Array = ZEROS.astype(dtype)
     for low in BOUNDS[:-1]:
         for high in [*BOUNDS[:-2], np.ones(4)]:
             if low is None and high is None:

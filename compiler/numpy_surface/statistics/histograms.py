@@ -162,7 +162,10 @@ def _outer_edges(x: Any, limits: Any) -> tuple[Any, Any]:
 
 def _refuse_infinite(which: str, low: Any, high: Any) -> None:
     infinite = ~(np.isfinite(low) & np.isfinite(high))
-    refuse_values(infinite, f"{which} range of [{{}}, {{}}] is not finite", told=(low, high))
+    if np.iscomplexobj(low):  # which cannot be told from inside a program
+        refuse_values(infinite, f"{which} range is not finite")
+    else:
+        refuse_values(infinite, f"{which} range of [{{}}, {{}}] is not finite", told=(low, high))
 
 
 def _places(x: Any, edges: Any) -> tuple[Value, Value]:

@@ -83,14 +83,14 @@ def clip(
     return apply(np._core.umath.clip, x, low, high, out=out, **kwargs)  # type: ignore[attr-defined]
 
 
-def _at_most(x: TracedArray, high: TracedArray) -> TracedArray:
+def _at_most(x: TracedArray, high: TracedArray) -> Any:
     """`np.minimum` with the derivative of `clip`, which is 1 on the bound."""
     if x.dtype.kind != "f":
         return np.minimum(x, high)
     return wrap(clipped_to_bounds(x.value, constant(-np.inf, x.dtype), high.value))
 
 
-def _at_least(x: TracedArray, low: TracedArray) -> TracedArray:
+def _at_least(x: TracedArray, low: TracedArray) -> Any:
     """`np.maximum`, likewise."""
     if x.dtype.kind != "f":
         return np.maximum(x, low)

@@ -66,10 +66,10 @@ def _lanczos(x: Any) -> Any:
 
 
 def _sin_pi(x: Any) -> Any:
-    """sin(πx), exactly 0 at integers."""
+    """sin(πx), exactly 0 at integers, −0 at −0."""
     nearest = np.rint(x)
     sign = 1 - 2 * np.abs(np.remainder(nearest, 2))
-    return sign * np.sin(np.pi * (x - nearest))
+    return sign * np.sin(np.pi * np.where(x == 0, x, x - nearest))
 
 
 @_special("gamma", wide=True)
@@ -108,9 +108,14 @@ def _reflected(x: Any) -> tuple[Any, Any]:
 def rgamma(x: Any) -> Any:
     """1 / Γ(x), which is 0 at the poles."""
     z, small = _reflected(x)
-    value = _lanczos(z)
-    result = np.where(small, _sin_pi(np.where(small, x, 0.5)) * value / np.pi, 1 / value)
-    return np.where((x > 180) | (x == -np.inf), np.zeros_like(result), result)
+    mirrored, same = np.where(small, z, 1.0), np.where(small, 1.0, z)
+    below = _sin_pi(np.where(small, x, 0.5)) / np.pi * _with_slopes_of(_lanczos(mirrored), mirrored)
+    size = _op("gammaln", same)
+    value = np.where(same > 170, np.exp(-size), 1 / _lanczos(np.minimum(same, 170.0)))  # as Γ overflows at 172
+    above = _op("stop_gradient", value) * np.exp(_op("stop_gradient", size) - size)
+    result = np.where(small, np.where(x == 0, below, below + 0.0), above)  # the only pole with −0 is −0
+    far_pole = (x < -170) & (x == np.floor(x))  # where Γ(1 − x) is infinite
+    return np.where((x > 180) | far_pole, np.zeros_like(result), result)
 
 
 @_special("gammasgn")

@@ -45,6 +45,7 @@ def test_every_function_of_these_chapters_has_a_sample() -> None:
         lambda x: np.diff(x[0, 0]),
         lambda x: np.gradient(x, edge_order=3),  # type: ignore[call-overload]
         lambda x: np.gradient(x[:1]),
+        lambda x: np.gradient(x > 0),
         lambda x: np.gradient(x, 1, 2, 3),
         lambda x: np.gradient(x, np.ones(3), axis=1),
         lambda x: np.interp(x, [1, 2], [1, 2, 3]),

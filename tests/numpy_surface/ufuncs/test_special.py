@@ -101,6 +101,24 @@ def test_derivatives_of_gamma_are_finite_where_they_fit(x: float) -> None:
     np.testing.assert_allclose(tm.compile(function, backend="numpy")(x), float(expected[2]), rtol=1e-12)
 
 
+@pytest.mark.parametrize("x", [-150.5, -3.0, -0.5, 0.0, 0.5, 60.0, 169.9, 171.5, 175.5, 181.0])
+def test_derivatives_of_rgamma_are_right_where_gamma_overflows(x: float) -> None:
+    mpmath = pytest.importorskip("mpmath")
+    derivative: Any = special.rgamma
+    for order in range(3):
+        with mpmath.workdps(40):
+            expected = mpmath.diff(mpmath.rgamma, x, order) if order else mpmath.rgamma(x)
+        np.testing.assert_allclose(derivative(x) if order else tm.compile(derivative)(x), float(expected), 1e-9, 1e-300)
+        derivative = tm.grad(derivative)
+
+
+def test_rgamma_is_zero_at_the_poles_of_gamma() -> None:
+    x = np.array([0.0, -0.0, -1.0, -169.0, -170.0, -171.0, -1e300, -np.inf, np.inf])
+    for got in (run_traced(special.rgamma, x), tm.compile(special.rgamma)(x)):
+        np.testing.assert_array_equal(got, np.zeros_like(x))
+        np.testing.assert_array_equal(np.signbit(got), [False, True] + [False] * 7)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_gamma_is_infinite_where_even_its_logarithm_overflows(dtype: type[np.floating[Any]]) -> None:
     big = np.finfo(dtype).max
