@@ -206,16 +206,17 @@ class RandomnessError(TracemillError, RuntimeError):
 class SharedMemoryError(TracemillError, ValueError):
     """A function writes to an array that may or may not share its memory with another array, depending on values.
 
-    This happens after a branch or a loop on values has assigned one variable's array to another variable.
+    This happens after a branch or a loop on values has assigned one variable's array to another variable, if the
+    program cannot tell the arrays apart: they differ in dtype or strides, or a loop computes where a view begins.
 
     >>> import numpy as np, tracemill as tm
     >>> def f(x):
     ...     y = np.zeros(2)
     ...     if x[0] > 0:
-    ...         y = x
+    ...         y = x[::2]
     ...     y += 1  # NumPy writes to x here, or not
     ...     return y
-    >>> tm.compile(f)(np.ones(2))
+    >>> tm.compile(f)(np.ones(4))
     Traceback (most recent call last):
     tracemill.compiler.errors.tracing.SharedMemoryError: an array is written to that may be an argument...
 

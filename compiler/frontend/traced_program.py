@@ -4,6 +4,7 @@ import gc
 import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from types import CodeType, ModuleType
@@ -23,6 +24,7 @@ from ..errors import (
     ConcretizationError,
     DataDependentShapeError,
     EscapedTracerError,
+    SharedMemoryError,
 )
 from ..free_sizes import names_bound_in, sizes_in_param
 from ..ir import Graph, Value
@@ -33,6 +35,7 @@ from ..tracing.adoption import begins_trace, lend
 from ..tracing.array_values import as_value
 from ..tracing.at_hand import ARGUMENTS
 from ..tracing.foreign_memory import ForeignMemory
+from ..tracing.sharing import TELLS_APART
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
 from ..tracing.traced_array import TracedArray, array_on
 from ..tracing.traced_memory import is_numpy_array, is_traced
@@ -65,7 +68,8 @@ def trace(
     checks: bool = True,
     **options: Any,
 ) -> Program:
-    """Record a function as `_traced` does. If it turns out to need hooks for operators, trace it again with them.
+    """Record a function as `_traced` does. If it turns out to need hooks for operators, or arrays that share memory
+    depending on values to be told apart, trace it again with these.
 
     With `convert`, the function and the user's functions that it calls are converted first. The default is the setting
     of the enclosing trace.
@@ -83,17 +87,18 @@ def trace(
             "loop, `while`, with an array as its stack, or let an int argument decide how deep it goes",
             location_at(code.co_filename, code.co_firstlineno),
         ) from None
-    except (ConcretizationError, OperatorsNeededError) as error:
-        if is_nested or not chosen or OPERATORS.get() or not may_need_operators(error):
+    except (ConcretizationError, OperatorsNeededError, SharedMemoryError) as error:
+        mode = None if is_nested or not chosen else _mode_for(error)
+        if mode is None:
             raise
-        operators = OPERATORS.set(True)
-        try:
-            return _traced(function, tree, leaves, **options)
-        finally:
-            OPERATORS.reset(operators)
     finally:
         CONVERTS.reset(converting)
         RAISES_ON_VALUES.reset(checking)
+    before = mode.set(True)
+    try:
+        return trace(function, tree, leaves, convert=convert, checks=checks, **options)
+    finally:
+        mode.reset(before)
 
 
 def _recursive_code(error: RecursionError) -> CodeType | None:
@@ -105,6 +110,13 @@ def _recursive_code(error: RecursionError) -> CodeType | None:
         frame = frame.tb_next
     code, calls = codes.most_common(1)[0] if codes else (None, 0)
     return code if calls > _MANY_CALLS else None
+
+
+def _mode_for(error: Exception) -> "ContextVar[bool] | None":
+    """What to trace a function with that failed without; None if nothing may help."""
+    if isinstance(error, SharedMemoryError):
+        return None if TELLS_APART.get() else TELLS_APART
+    return None if OPERATORS.get() or not may_need_operators(error) else OPERATORS
 
 
 def may_need_operators(error: Exception) -> bool:

@@ -81,6 +81,14 @@ def is_adopted(array: Array) -> bool:
     return require_trace().outermost().adopted_view(array) is not None
 
 
+def is_reachable(array: Array) -> bool:
+    """Whether the user's functions that are running can reach the memory of a NumPy array."""
+    reach = Reach()
+    _walk(reach, _users_frames(require_trace()))
+    low, high = byte_bounds(array)
+    return any(x is array or _overlap(x, low, high) for _, x in reach.arrays.values())
+
+
 def _adopt_captured(storage: Storage) -> None:
     """Adopt an array that is written to through ``np.asarray(TABLE)``, like any other."""
     array = storage.trace.array_behind(storage)

@@ -1,19 +1,85 @@
-"""Arrays that may share memory, depending on values. They can be read, but a write to one makes the others unusable.
+"""Arrays that may share memory, depending on values.
 
 After ``if c: best = x``, `best` is `x` for some values. A program has a separate value for each, so a later ``x += 1``
-would not change `best`, as it does in NumPy. After such a write, any use of the others is refused.
+would not change `best`, as it does in NumPy. After such a write, any use of the others is refused. The function is then
+traced again, and `best` gets a `ChosenStorage`, which reads and writes the array that it is.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
+from typing import Any, ClassVar
 
 from ..errors import SharedMemoryError
 from ..ir import Call, Location, Value
+from ..memory_layout.layout import Layout
 from ..op import EXPECTS, has_effect
-from .trace import Storage, current_trace
+from ..value_ops import broadcast_to, equal, where
+from .trace import Storage, current_trace, next_number, require_trace
+
+TELLS_APART: ContextVar[bool] = ContextVar("tells_apart", default=False)
+"""Whether a number of the program says for each variable which of several arrays it is. That costs time, so functions
+are first traced without."""
 
 _undo: ContextVar[list[Callable[[], None]] | None] = ContextVar("undo", default=None)
+
+
+class ChosenStorage(Storage):
+    """The memory of one of several arrays of the same type, chosen by a traced number.
+
+    A read selects among the arrays, and a write replaces the elements of the chosen one.
+    """
+
+    __slots__ = ("arrays", "place", "width")
+
+    is_chosen: ClassVar[bool] = True
+
+    def __init__(self, arrays: Sequence[Any], place: Any, layout: Layout) -> None:
+        self.arrays, self.place = tuple(arrays), place
+        self.width = sum(width_of(one._storage) for one in arrays)
+        """How many arrays a read selects from, counting those of which one is chosen earlier."""
+        self.trace, self.number, self.layout = require_trace(), next_number(), layout
+        self.argument, self.is_input, self.in_step = None, False, False
+        self.shared_with, self.unreadable = [], ""  # those of the arrays count
+
+    @property
+    def value(self) -> Value:  # type: ignore[override]
+        found: Value = self.arrays[0].value
+        for number, one in enumerate(self.arrays[1:], 1):
+            found = where(self._is_chosen(number), one.value, found)
+        return found
+
+    @property
+    def version(self) -> int:  # type: ignore[override]
+        """Never the same, so that nothing keeps a value that was read."""
+        return next_number()
+
+    def write(self, value: Value) -> None:
+        for number, one in enumerate(self.arrays):
+            one.write(where(self._is_chosen(number), value, one.value))
+
+    def _is_chosen(self, number: int) -> Value:
+        return broadcast_to(equal(self.place.value, number), self.arrays[0].shape)
+
+    def storages(self) -> Iterator[Storage]:
+        """The memory that it may be, without repetition."""
+        seen: set[int] = set()
+        for one in self.arrays:
+            for storage in plain_storages(one._storage):
+                if id(storage) not in seen:
+                    seen.add(id(storage))
+                    yield storage
+
+
+def width_of(storage: Storage) -> int:
+    """How many arrays a read of memory selects from."""
+    return storage.width if isinstance(storage, ChosenStorage) else 1
+
+
+def plain_storages(storage: Storage) -> Iterator[Storage]:
+    """The memory itself, or all that it may be if it is chosen among several."""
+    return storage.storages() if isinstance(storage, ChosenStorage) else iter([storage])
 
 
 @contextmanager
@@ -52,6 +118,9 @@ def _without_effects(calls: Sequence[Call]) -> list[Call]:
 
 def write(storage: Storage, value: Value) -> None:
     """Replace the contents of memory."""
+    if storage.is_chosen:
+        storage.write(value)  # to arrays, each of which notes this
+        return
     before, version = storage.value, storage.version
     storage.write(value)
     _note(lambda: storage.restore(before, version))
@@ -75,9 +144,19 @@ def share_one_way(written: Storage, copied: Storage, statement: str) -> None:
 
 def make_unreadable(storage: Storage, why: str) -> None:
     """Refuse any further use of this memory."""
-    before = storage.unreadable
-    storage.unreadable = why
-    _note(lambda: setattr(storage, "unreadable", before))
+    for one in _with_shadows(storage):
+        before = one.unreadable
+        one.unreadable = why
+        _note(partial(setattr, one, "unreadable", before))
+
+
+def _with_shadows(storage: Storage) -> list[Storage]:
+    """This memory, and what represents it in the current traces, where a loop looks for it."""
+    found = [storage]
+    for trace in require_trace().enclosing():
+        shadow = trace.known_shadow(storage)
+        found += [] if any(shadow is one for one in found) else [shadow]
+    return found
 
 
 def invalidate_shared(storage: Storage, location: Location | None) -> None:

@@ -73,6 +73,9 @@ class Storage:
         "argument", "in_step", "is_input", "layout", "number", "shared_with", "trace", "unreadable", "value", "version",
     )  # fmt: skip
 
+    is_chosen: ClassVar[bool] = False
+    """Whether it is the memory of one of several arrays, depending on values."""
+
     def __init__(self, trace: "Trace", value: Value, layout: Layout | None = None) -> None:
         self.number = next_number()
         """Greater than the numbers of all memory from before."""
@@ -376,7 +379,9 @@ class Trace(Builder):
 
     def shadow(self, outer: Storage) -> Storage:
         """This trace's memory for an array of another trace, which must enclose this one or be open-ended."""
-        if outer.trace is self:
+        if (
+            outer.trace is self or outer.is_chosen
+        ):  # what is chosen from several arrays reads these in any trace
             return outer
         if self.parent is not None:
             above, owner = self.parent.shadow(outer), self.parent

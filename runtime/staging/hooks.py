@@ -40,7 +40,13 @@ from .callee import callee
 from .comprehensions import is_kept
 from .expressions import and_, choose, compare, folded, not_, or_
 from .loops.iterations import NUMBER, ROWS, Iterations, StagedRange, Zipped, iterations_of, plainly
-from .loops.unrolling import IterationRaisesError, is_long, raise_own_fault
+from .loops.unrolling import (
+    IterationRaisesError,
+    is_long,
+    is_very_long,
+    raise_own_fault,
+    raise_to_tell_apart,
+)
 from .numpy_functions import numpy_meaning
 from .operators import (
     attribute,
@@ -150,6 +156,7 @@ class Hooks:
         try:
             return self._choice(site, where, np.reshape(test, ()), orelse, body, site.names, names)
         except (TracemillError, RecursionError) as failure:
+            raise_to_tell_apart(failure)
             known = guarded_value(test._trace, test.value, "the test of an `if` that a program cannot hold")
             if known is not None:  # the program is then for calls that take the same branch
                 return body() if known else orelse()
@@ -238,6 +245,7 @@ class Hooks:
         try:
             return self._staged_while(site, left.names)
         except TracemillError as failure:
+            raise_to_tell_apart(failure)
             return self._written_out(site, left, failure)
 
     def _written_out(self, site: Site, left: Outcome, failure: TracemillError) -> Outcome:
@@ -373,6 +381,8 @@ class Hooks:
             return self._staged(site, iterations, names)
         except Exception as error:  # unrolled, it may work, or fail at the right place
             raise_own_fault(error)
+            if is_very_long(iterations.length):
+                raise_to_tell_apart(error)
             return error.message if isinstance(error, TracemillError) else str(error)
 
     @staticmethod

@@ -5,10 +5,11 @@ from typing import Any
 
 from ....compiler.errors import SharedMemoryError
 from ....compiler.ir import Location
-from ....compiler.tracing.adoption import is_adopted
+from ....compiler.tracing.adoption import adopt, is_adopted
 from ....compiler.tracing.sharing import all_shared_with, make_unreadable, share
 from ....compiler.tracing.trace import Storage, Trace, require_trace
-from ....compiler.tracing.traced_memory import is_traced
+from ....compiler.tracing.traced_memory import is_numpy_array, is_traced
+from ...branching.references import memory_of
 from ...branching.variables import has_memory, memory
 from ...control_flow.carry import Carry
 from ...eager.nested_function import NestedFunction
@@ -34,6 +35,16 @@ class CarriedMemory:
         self.exchanged: set[int] = set()
         """The places of arrays that the loop writes to, and that swap their memory, as in ``old, new = new, old``."""
 
+    def check_readable(self, step: NestedFunction) -> None:
+        """Refuse an array from before the loop that an iteration makes unusable for the next one."""
+        captured: list[Any] = [*step.captured.values()]
+        stale = [array._storage.unreadable for array in captured if is_traced(array)]
+        if any(stale):
+            raise SharedMemoryError(
+                f"the {self.where} uses an array in each iteration that {next(filter(None, stale))}",
+                self.line,
+            )
+
     def check_sharing(self, step: NestedFunction, offset: int) -> None:
         """Refuse writes to memory that another variable shares.
 
@@ -52,13 +63,6 @@ class CarriedMemory:
         groups = self._memory_groups(places)
         self.exchanged = {i for i in places if groups[i] & written and self._is_exchange(groups[i], places)}
         written |= self.exchanged
-        captured: list[Any] = [*step.captured.values()]
-        stale = [array._storage.unreadable for array in captured if is_traced(array)]
-        if any(stale):
-            raise SharedMemoryError(
-                f"the {self.where} uses an array in each iteration that {next(filter(None, stale))}",
-                self.line,
-            )
         for i in places:
             name, leaf = self.carry.paths[i], self.carry.leaves[i]
             if i in written:
@@ -117,8 +121,9 @@ class CarriedMemory:
 
     def needs_views(self, rows: Sequence[Any], arrays: Sequence[Any], step: NestedFunction) -> bool:
         """Whether an iteration writes to a row or keeps it, so that rows must be views of their arrays."""
-        leaving = [x._storage for x in self.leaving if is_traced(x) and has_memory(x)]
-        kept = {id(x) for one in leaving for x in (one, *(other for other, _ in all_shared_with(one)))}
+        kept = {
+            id(storage) for x in self.leaving if is_traced(x) and has_memory(x) for storage in memory_of(x)
+        }
         return any(
             row._storage.version
             or id(row._storage) in kept
@@ -160,6 +165,7 @@ class CarriedMemory:
             if not (has_memory(leaf) and is_traced(leaf) and is_traced(leaves[i])):
                 continue
             entering, leaving, name = self.entering[i], self.leaving[i], self.carry.paths[i]
+            leaving = adopt(leaving) if is_numpy_array(leaving) else leaving
             statement = f"the {self.where}, which binds `{name}`,"
             if entering._storage.version or entering._storage.unreadable or i in self.exchanged:
                 make_unreadable(

@@ -95,7 +95,7 @@ def known_loop(
         )
     if not (is_long(site, iterations.length) or has_jumped()):
         raise RunsInPythonError("it is short")
-    if loop.memory.shares() and not is_very_long(iterations.length):
+    if loop.choices is None and loop.memory.shares() and not is_very_long(iterations.length):
         raise RunsInPythonError("its variables may be the same array afterwards")
     last, stacks = run_loop(step, loop.carry, slices, {}, None, first=0)
     return loop.outcome_of(last, lists.after(len(last), stacks, step))

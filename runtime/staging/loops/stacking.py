@@ -18,7 +18,9 @@ def why_not_stacked(made: Held, trace: Trace, others: Iterable[Any]) -> str:
         return "are not arrays or numbers"
     storages = {id(x._storage) for x in others if is_traced(x)}
     for x in filter(has_memory, made.arrays):
-        if not is_traced(x) or x._storage.trace is not trace or x._storage.shared_with or x._views:
+        if not is_traced(x) or x._storage.trace is not trace or x._views:
+            return "share memory with other arrays"
+        if x._storage.shared_with or x._storage.is_chosen:
             return "share memory with other arrays"
         if not x.layout.is_row_major:
             return "are not row-major"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....compiler.callers.user_code import line_of_raise, location_at, user_location
+from ....compiler.callers.user_code import HOOKS, line_of_raise, location_at, user_location
 from ....compiler.errors import CarryMismatchError, SideEffectError
 from ....compiler.frontend.leaves import leaf_type, strongest_type, weak_type
 from ....compiler.frontend.program import Argument
@@ -17,6 +17,7 @@ from ....compiler.frontend.sites import Site
 from ....compiler.ir import ArrayType, Call, Constant, Value
 from ....compiler.symbolic_size import same_shape
 from ....compiler.tracing.adoption import as_adopted
+from ....compiler.tracing.sharing import TELLS_APART
 from ....compiler.tracing.trace import require_trace
 from ....compiler.tracing.traced_memory import is_traced
 from ...branching.alternatives import alternatives, as_one_of, distinct, index_of, require_operators
@@ -31,6 +32,7 @@ from ...eager.run import zeros
 from ...trees import structure
 from .carried_memory import CarriedMemory
 from .iterations import NUMBER, ROWS
+from .memory_choices import Leaf, MemoryChoices
 from .unrolling import IterationRaisesError
 
 Iteration = Callable[[Mapping[str, Any]], Outcome]
@@ -69,6 +71,10 @@ class StagedLoop:
         self.fixed: dict[str, Held] = {}
         """Variables with arrays that are not rebound, as far as known. Writes to these arrays are carried as memory."""
         self.carry = Carry(where, "carried", [])
+        self.choices = _choices(where, site, names)
+        """Which of several arrays each carried one is, if arrays that share memory are told apart."""
+        self.numbers: dict[str | Slot, Leaf] = {}
+        """The variables that carry the numbers of these choices."""
         self.returned = range(0)
         """The places of a value that an iteration returns. It is the last one, so nothing writes to them later."""
         for name in [NUMBER, *site.names] if NUMBER in names else site.names:
@@ -81,6 +87,8 @@ class StagedLoop:
 
     def _add(self, key: "str | Slot", one: Held) -> None:
         self.held[key], name = one, str(key)
+        if self.choices is not None:
+            self.choices.add(key, one)
         more = Carry(self.where, name, one.arrays)
         if key == _VALUE:
             self.returned = range(len(self.carry.leaves), len(self.carry.leaves) + len(more.leaves))
@@ -98,13 +106,25 @@ class StagedLoop:
         """The variables, and the attributes and entries, at the start of an iteration."""
         following = iter(leaves)
         given, slots = dict(self.names), dict[Slot, Any]()
-        for key, one in self.held.items():
-            value = one.filled([next(following) for _ in one.arrays])
+        arrays = {key: [next(following) for _ in one.arrays] for key, one in self.held.items()}
+        for key, found in (arrays if self.choices is None else self._told_apart(arrays)).items():
+            value = self.held[key].filled(found)
             if isinstance(key, Slot):
                 slots[key] = value
             else:
                 given[key] = value
         return given, slots
+
+    def _told_apart(self, arrays: "Mapping[str | Slot, Sequence[Any]]") -> "dict[str | Slot, list[Any]]":
+        """The arrays that variables are, from the contents of their cells and the numbers that choose."""
+        assert self.choices is not None
+        cells = {(key, i): x for key, found in arrays.items() for i, x in enumerate(found)}
+        numbers = {leaf: arrays[key][0] for key, leaf in self.numbers.items()}
+        return {
+            key: [self.choices.array((key, i), cells, numbers.get((key, i), 0)) for i in range(len(found))]
+            for key, found in arrays.items()
+            if key not in self.numbers
+        }
 
     def _iteration(self, iteration: Iteration, leaves: Sequence[Any]) -> list[Any]:
         self.trace, self.entering = require_trace(), list(leaves)
@@ -124,17 +144,33 @@ class StagedLoop:
             names[_KIND] = self.outcome.kind
         if _VALUE in self.held:
             names[_VALUE] = given[_VALUE] if self.outcome.value is UNSET else self.outcome.value
-        found: list[Any] = []
+        found: dict[str | Slot, list[Any]] = {}
         for name, before in self.held.items():
+            if name in self.numbers:
+                continue
             if name not in names:
                 raise CarryMismatchError(
                     f"{self.where}: `{name}` is set before an iteration but not after it: assign to it instead of "
                     f"`del {name}`, as in {name} = 0.0",
                     user_location(),
                 )
-            found += self._as_before(name, before, held(names[name])).arrays
-        self.leaving = found
-        return [*found, *(x for items in self.appended.values() for x in items.arrays)]
+            found[name] = self._as_before(name, before, held(names[name])).arrays
+        if self.choices is not None:
+            found |= self._chosen_at_the_end(self.choices, found)
+        self.leaving = [x for name in self.held for x in found[name]]
+        return [*self.leaving, *(x for items in self.appended.values() for x in items.arrays)]
+
+    def _chosen_at_the_end(
+        self, choices: MemoryChoices, found: "Mapping[str | Slot, Sequence[Any]]"
+    ) -> "dict[str | Slot, list[Any]]":
+        """The numbers that say which arrays the variables are after an iteration."""
+        leaving = {(key, i): x for key, arrays in found.items() for i, x in enumerate(arrays)}
+        places = [(key, i) for key, one in self.held.items() for i in range(len(one.arrays))]
+        choices.ends(self.trace, dict(zip(places, self.entering, strict=True)), leaving)
+        return {
+            key: [last if is_traced(last := choices.last[leaf]) else np.int64(last)]
+            for key, leaf in self.numbers.items()
+        }
 
     def _as_before(self, name: "str | Slot", before: Held, after: Held) -> Held:
         """The new value of a variable, in the form in which it is carried."""
@@ -166,6 +202,7 @@ class StagedLoop:
         before, self.held, self.carry = self.held, {}, Carry(self.where, "carried", [])
         for key, one in (before | settled.held).items():
             self._add(key, one)
+        self.choices, self.numbers = settled.choices, settled.numbers
         self.fixed = {name: one for name, one in self.fixed.items() if name in settled.fixed}
         self.names = {**settled.names, NUMBER: self.names[NUMBER]}
         known = dict(
@@ -200,7 +237,9 @@ class StagedLoop:
                 self.names = names  # trace again: before the first write, the NumPy array itself was read
             elif not self._grown() and not self._promoted(step.results):
                 self.memory = self._memory()
-                self.memory.check_sharing(step, min(1, len(counted)))
+                self.memory.check_readable(step)
+                if self.choices is None:
+                    self.memory.check_sharing(step, min(1, len(counted)))
                 return step
 
     def _memory(self) -> CarriedMemory:
@@ -265,7 +304,19 @@ class StagedLoop:
                     user_location(),
                 )
             self._add_zeros(name, held(outcome.names[name]))
-        return len(self.held) > before
+        return self._have_choices_grown() or len(self.held) > before
+
+    def _have_choices_grown(self) -> bool:
+        """Whether an array may be another one after an iteration than was known. The numbers of all choices are
+        carried."""
+        if self.choices is None or not self.choices.grow():
+            return False
+        for name, i in self.choices.numbered():
+            key = f"{HOOKS}_which_{name}_{i}"
+            if key not in self.numbers:
+                self.numbers[key] = name, i
+                self._add(key, held(np.int64(0)))
+        return True
 
     def _add_zeros(self, name: str, one: Held) -> None:
         """Carry a variable that is not set before the loop. It starts with zeros."""
@@ -322,13 +373,18 @@ class StagedLoop:
 
     def outcome_of(self, leaves: Sequence[Any], appended: "Mapping[Slot, Any] | None" = None) -> Outcome:
         """The outcome of the loop, from the carried values after it, and what it appended to lists."""
-        self.memory.note_sharing(leaves, has_iterations=self.has_iterations)
+        if self.choices is None:
+            self.memory.note_sharing(leaves, has_iterations=self.has_iterations)
         names, slots = self._given(leaves)
         kind, value = names.pop(_KIND, FELL), names.pop(_VALUE, UNSET)
         bound = [name for name in (*self.held, *self.fixed) if name in names]
         return Outcome(
             kind, value, {str(name): names[str(name)] for name in bound}, slots | dict(appended or {})
         )
+
+
+def _choices(where: str, site: Site, names: Mapping[str, Any]) -> MemoryChoices | None:
+    return MemoryChoices(where, location_at(site.file, site.line), names) if TELLS_APART.get() else None
 
 
 def _is_untouched(one: Held, other: Held) -> bool:

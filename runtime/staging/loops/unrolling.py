@@ -2,9 +2,10 @@
 
 from typing import Any, Final
 
-from ....compiler.errors import TracemillError
+from ....compiler.errors import SharedMemoryError, TracemillError
 from ....compiler.frontend.sites import Site
 from ....compiler.symbolic_size import SymbolicSize
+from ....compiler.tracing.sharing import TELLS_APART
 from ....compiler.tracing.trace import require_trace
 from ...environment import checking
 
@@ -38,4 +39,10 @@ def is_very_long(length: Any) -> bool:
 def raise_own_fault(error: Exception) -> None:
     """With ``TRACEMILL_CHECK``, raise a bug of Tracemill that kept a loop from being traced as one."""
     if checking() and not isinstance(error, (TracemillError, RunsInPythonError)):
+        raise error
+
+
+def raise_to_tell_apart(error: Exception) -> None:
+    """Raise an error about shared memory for which the function is traced again, telling arrays apart."""
+    if isinstance(error, SharedMemoryError) and not TELLS_APART.get():
         raise error
