@@ -81,7 +81,9 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         raise ArgumentValueError("'edge_order' greater than 2 not supported")
     spacings = _spacings(x, varargs, axes)
     if x.dtype == BOOL:
-        raise DTypeError("gradient of bools: convert them first, x.astype(float), because bools are not subtracted")
+        raise DTypeError(
+            "gradient of bools: convert them first, x.astype(float), because bools are not subtracted"
+        )
     if not is_inexact(x.dtype):
         x = x.astype(np.float64)
     slopes = [_slope(x, h, one, edge_order) for h, one in zip(spacings, axes, strict=True)]

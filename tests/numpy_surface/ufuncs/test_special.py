@@ -108,7 +108,9 @@ def test_derivatives_of_rgamma_are_right_where_gamma_overflows(x: float) -> None
     for order in range(3):
         with mpmath.workdps(40):
             expected = mpmath.diff(mpmath.rgamma, x, order) if order else mpmath.rgamma(x)
-        np.testing.assert_allclose(derivative(x) if order else tm.compile(derivative)(x), float(expected), 1e-9, 1e-300)
+        np.testing.assert_allclose(
+            derivative(x) if order else tm.compile(derivative)(x), float(expected), 1e-9, 1e-300
+        )
         derivative = tm.grad(derivative)
 
 

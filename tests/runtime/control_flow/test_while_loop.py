@@ -267,3 +267,32 @@ def test_a_compiled_while_loop_is_a_loop_in_the_source() -> None:
     unbounded, bounded = (tm.compile(f, backend="numpy").lower(2.0 * np.ones(())) for f in (newton, limited))
     assert "    while function(" in unbounded.source
     assert "for _ in range(40):" in bounded.source
+
+
+def relaxed(x: Any, target: Any, start: int, end: int) -> Any:
+    """Each step reads and writes the same places."""
+    while start < end:
+        x = x + 0.25 * (target - x)
+        start = start + 1
+    return x, start
+
+
+def turned(x: Any, target: Any, start: int, end: int) -> Any:
+    """Each step reads other places than it writes."""
+    while start < end:
+        x = np.roll(x, 1) + 0.25 * target
+        start = start + 1
+    return x, start
+
+
+@pytest.mark.parametrize("function", [relaxed, turned])
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_a_counter_that_nothing_else_reads(function: Any, backend: str) -> None:
+    x, target = np.arange(100.0), np.ones(100)
+    compiled = tm.compile(function, backend=backend)
+    lowest = np.iinfo(np.int64).min
+    for start, end in ((0, 40), (0, 0), (5, 3), (-2, 3), (0, 1), (7, 9), (lowest, lowest + 3), (3, lowest)):
+        got, expected = compiled(x, target, start, end), function(x, target, start, end)
+        np.testing.assert_array_equal(got[0], expected[0])
+        assert got[1] == expected[1]
+    np.testing.assert_array_equal(x, np.arange(100.0))

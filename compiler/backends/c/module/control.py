@@ -1,18 +1,21 @@
 """Loops and branches as C: no Python runs between their steps."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 from ....affine import same
 from ....analysis.in_place_updates import kept_places
 from ....analysis.memory_plan import aligned
-from ....ir import ArrayType, Call, Value
+from ....ir import ArrayType, Call, Constant, Value
 from ....op import has_effect
 from ....ops.control.loop_params import scan_params, while_params
 from ....params import graph_param, graphs_param
 from ....symbolic_size import is_known, is_none, is_one, max_expr, min_expr, upper_bound
 from ..function import CFunction, copying
 from ..interruption import ASKING, steps_between, stops
+from ..literals import c_literal
+from ..nests.progress import counting_test
 from ..parameters import WorkingMemory, parameters
 from ..sizes import factor_text, names_in_call, size_text, size_variable
 from ..types import element_type
@@ -143,6 +146,8 @@ def _counted(length: int, work: int, step: Sequence[str], unroll: int, *, asks: 
 
 def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
     """The carry alternates between two places, and is copied at the end if it is not in the output."""
+    if (place := _counter(call)) is not None:
+        return _counted_while(call, place, name, function_of, alone)
     cond, body, consts, most = while_params(call)
     carried = call.inputs[consts:]
     step = graph_function(
@@ -193,15 +198,112 @@ def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunc
     return frame.function(max_expr(expected, min_expr(most * work, RELEASING)))
 
 
+def _counter(call: Call) -> int | None:
+    """The place in the carry of an integer that only counts up to a number known before the loop."""
+    cond, body, consts, most = while_params(call)
+    compared = counting_test(cond)
+    if most is not None or compared is None or compared[0] not in cond.inputs[consts:]:
+        return None
+    place = cond.inputs.index(compared[0]) - consts
+    counter = body.inputs[consts + place]
+    end_is_fixed = isinstance(compared[1], Constant) or compared[1] in cond.inputs[:consts]
+    readers = [one for one in body.calls if counter in one.inputs]
+    if not end_is_fixed or len(readers) != 1 or len(readers[0].outputs) != 1 or counter in body.outputs:
+        return None
+    (made,) = readers[0].outputs
+    is_next = readers[0].op == "add" and any(
+        isinstance(x, Constant) and (x.array == 1).all() for x in readers[0].inputs
+    )
+    is_read = any(made in one.inputs for one in body.calls) or body.outputs.count(made) != 1
+    return place if is_next and not is_read and made is body.outputs[place] else None
+
+
+def _counted_while(
+    call: Call, place: int, name: str, function_of: FunctionOf, alone: bool
+) -> CFunction | None:
+    """The loop without its counter: a `for` loop, several of whose steps the C compiler can take at once."""
+    cond, body, consts, _ = while_params(call)
+    others = [k for k in range(len(call.outputs)) if k != place]
+    counter = body.inputs[consts + place]
+    inputs = [i for i in range(len(body.inputs)) if i != consts + place]
+    step = graph_function(
+        replace(
+            body,
+            inputs=tuple(body.inputs[i] for i in inputs),
+            input_names=tuple(body.input_names[i] for i in inputs),
+            calls=tuple(one for one in body.calls if counter not in one.inputs),
+            outputs=tuple(body.outputs[k] for k in others),
+        ),
+        f"{name}_step",
+        function_of,
+        {number: consts + number for number in range(len(others))},
+        in_turns=True,
+        any_constants=alone,
+    )
+    if step is None:
+        return None
+    frame = _Frame(call, name)
+    scratch = frame.part(step.function, len(others))
+    before, after = _carries(frame, [call.inputs[consts + k] for k in others], consts, step, "t & 1", others)
+    in_place = {others[number] for number in step.in_place}
+    now = [f"out{k}" if k in in_place else f"now{k}" for k in others]
+    next_ = [f"out{k}" if k in in_place else f"turn{k}[t & 1]" for k in others]
+    given = [*map(size_variable, step.function.sizes), *(f"x{i}" for i in range(consts))]
+    end = counting_test(cond)
+    assert end is not None
+    limit = c_literal(end[1].array) if isinstance(end[1], Constant) else f"x{cond.inputs.index(end[1])}[0]"
+    work = step.function.work + 5
+    every = 8 * steps_between(work)  # so that taking steps together is worthwhile
+    steps = [
+        f"    {step.function.name}({', '.join([*given, *now, *next_, *scratch])});",
+        *after,
+    ]
+    frame.lines += [
+        *before,
+        f"    const int64_t start = x{consts + place}[0], end = {limit};",
+        "    const uint64_t count = start < end ? (uint64_t)end - (uint64_t)start : 0;",
+        *(
+            ["    for (uint64_t t = 0; t < count; t++) {", *(f"    {line}" for line in steps), "    }"]
+            if alone
+            else [
+                f"    for (uint64_t first = 0; first < count; first += {every}) {{",
+                f"        const uint64_t last = count - first > {every} ? first + {every} : count;",
+                "        for (uint64_t t = first; t < last; t++) {",
+                *(f"        {line}" for line in steps),
+                "        }",
+                f"        if ({stops(every * work)})",
+                "            break;",
+                "    }",
+            ]
+        ),
+        f"    out{place}[0] = start < end ? end : start;",
+        *(
+            f"    if (now{k} != out{k})\n        memcpy(out{k}, now{k}, {size_text(call.outputs[k].type.nbytes)});"
+            for k in others
+            if k not in in_place and not is_none(call.outputs[k].type.nbytes)
+        ),
+    ]
+    return frame.function(max_expr(UNKNOWN_STEPS * work, RELEASING))
+
+
 def _carries(
-    frame: _Frame, carried: Sequence[Value], first: int, step: GraphFunction, turn: str
+    frame: _Frame,
+    carried: Sequence[Value],
+    first: int,
+    step: GraphFunction,
+    turn: str,
+    numbers: Sequence[int] | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Statements before the loop, and after each step, for the carry: inputs from `first` on."""
-    frame.overwrites = dict(step.in_place)
+    """Statements before the loop, and after each step, for the carry: inputs from `first` on.
+
+    `numbers` are the places of these values in the loop's carry, if it has others.
+    """
+    numbers = range(len(carried)) if numbers is None else numbers
+    frame.overwrites = {numbers[k]: first + numbers[k] for k in step.in_place}
     before = _copied_inputs(frame)
     after: list[str] = []
-    for k, value in enumerate(carried):
-        if k not in step.in_place:
+    for k, value in zip(numbers, carried, strict=True):
+        if k not in frame.overwrites:
             type = element_type(value.dtype)
             spare = frame.memory(value.type.nbytes, type)
             before += [

@@ -272,13 +272,14 @@ class _Writer:
         outputs = tuple(value.type for value in self.graph.outputs)
         memory = WorkingMemory(self.plan.arena_bytes)
         sizes = names_in_graph(self.graph)
+        # Its kernels say what has no aliases. Said twice, GCC no longer takes steps together (unroll and jam).
         declared = [
             *parameters(
                 inputs,
                 outputs,
                 sizes=sizes,
-                aliased_inputs=tuple(in_place.values()),
-                aliased_outputs=tuple(in_place),
+                aliased_inputs=range(len(inputs)) if self.in_turns else tuple(in_place.values()),
+                aliased_outputs=range(len(outputs)) if self.in_turns else tuple(in_place),
                 names=self.inputs,
             ),
             *memory.parameters,

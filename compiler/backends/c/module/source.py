@@ -88,7 +88,7 @@ def _function_of(
 ) -> CFunction | None:
     if call.op == "kernel":
         (graph,) = called((call,))
-        return kernel_function(graph, name, options, in_place=options.alone or not in_loop)
+        return kernel_function(graph, name, options, in_place=True)
     inner = inner or partial(print_function, options=options, in_loop=True)
     found = step_function(call, name, options, in_loop=in_loop)
     found = found or nest_function(call, name, alone=options.alone)
