@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 from faults.table import in_words, write_table
 from gpu.stub_gpu import StubGpu, compiled, fresh
 from samples.thinning import sampled
+from tracemill.compiler.backends.c.flags import LONG, QUICK
+from tracemill.runtime.machine import measurements
 from tracemill.runtime.machine import toolchain as toolchain_module
 from tracemill.runtime.machine.toolchain import Toolchain, toolchain, working_toolchain
 
@@ -66,7 +68,11 @@ def pytest_configure(config: pytest.Config) -> None:
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
         )
-    settings.load_profile("quick" if config.option.markexpr.startswith("not slow") else "thorough")
+    settings.load_profile("quick" if runs_fast_tests_alone(config) else "thorough")
+
+
+def runs_fast_tests_alone(config: pytest.Config) -> bool:
+    return str(config.option.markexpr).startswith("not slow")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -91,6 +97,7 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
 
 
@@ -116,15 +123,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="module", autouse=True)
 def heap_of_this_file() -> None:
     """Spare the garbage collector what is there, millions of objects, and let it look less often at what is new."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000)
+    if gc.get_count()[1]:  # something to look through
+        gc.collect()
+        gc.freeze()
+    gc.set_threshold(100_000)
 
 
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether to write what is found, instead of comparing with it."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session")
+def is_fast_run(request: pytest.FixtureRequest) -> bool:
+    """Whether the fast tests run alone, with a part of what they go through if slow ones run, too."""
+    return runs_fast_tests_alone(request.config)
 
 
 @pytest.fixture(scope="session")
@@ -142,6 +156,16 @@ def disk_cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def machine_is_measured_quickly() -> Iterator[None]:
+    """By small arrays: a test with a disk cache of its own measures again, and no test looks at how fast it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measurements, "SECONDS", 0.0)
+        patch.setattr(measurements, "_COPIED", 2**20)
+        patch.setattr(measurements, "_ROWS", 64)
+        yield
+
+
 @pytest.fixture(scope="session")
 def c_toolchain(disk_cache_of_the_tests: None) -> Toolchain:
     """The C compiler that the environment asks for; tests that need one are skipped where there is none.
@@ -153,13 +177,36 @@ def c_toolchain(disk_cache_of_the_tests: None) -> Toolchain:
     return toolchain()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def lightly_optimised_unless_slow(is_fast_run: bool) -> Iterator[None]:
+    """The fast tests compile C with ``-O1``, in two thirds of the time; the slow ones have what users have."""
+    with pytest.MonkeyPatch.context() as patch:
+        if is_fast_run:
+            optimise_lightly(patch)
+        yield
+
+
 @pytest.fixture(scope="module")
 def lightly_optimised() -> Iterator[None]:
-    """C for tests of values alone, compiled with ``-O1`` in two thirds of the time. The cache keeps it apart."""
+    """C for tests of values alone, which is compiled with ``-O1`` where the tests are slow, too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toolchain_module, "LONG", 0)
-        patch.setattr(toolchain_module, "QUICK", ("-O1",))
+        optimise_lightly(patch)
         yield
+
+
+@pytest.fixture(scope="module")
+def fully_optimised() -> Iterator[None]:
+    """C for tests of what compilers make of it, which is compiled as for users where the tests are fast, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolchain_module, "LONG", LONG)
+        patch.setattr(toolchain_module, "QUICK", QUICK)
+        yield
+
+
+def optimise_lightly(patch: pytest.MonkeyPatch) -> None:
+    """Compile C texts of any length with ``-O1``. The cache keeps them apart."""
+    patch.setattr(toolchain_module, "LONG", 0)
+    patch.setattr(toolchain_module, "QUICK", ("-O1",))
 
 
 @pytest.fixture(scope="session")

@@ -115,7 +115,9 @@ def call_text(
 
 def location_text(location: Location) -> str:
     """``train.py:14  h = x @ w``, on one line and with limited length."""
-    text = "".join(char if char.isprintable() else " " for char in str(location))
+    text = str(location)
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else " " for char in text)
     return text if len(text) <= LONGEST_COMMENT else f"{text[: LONGEST_COMMENT - 1]}…"
 
 

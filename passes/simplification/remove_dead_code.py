@@ -18,7 +18,7 @@ def remove_dead_code(graph: Graph) -> Graph:
     sizes: set[str] | None = set() if bound_sizes(graph) else None
     for call in reversed(graph.calls):
         gives_size = sizes is not None and str(bound_size(call)) in sizes
-        if gives_size or any(v in needed for v in call.outputs) or has_effect(call):
+        if gives_size or not needed.isdisjoint(call.outputs) or has_effect(call):
             call = narrow(call, needed, remove_dead_code)
             kept.append(call)
             needed.update(call.inputs)

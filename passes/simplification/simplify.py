@@ -65,23 +65,26 @@ class _Simplifier(Rewriter):
     def replace(
         self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
     ) -> tuple[Value, ...] | None:
-        before = len(self.calls), len(self.fired)
+        calls, fired = self.calls, self.fired
+        before, fired_before = len(calls), len(fired)
         for name, replace in CONTROL_FLOW.get(op, ()):
             results = replace(inputs, params)
             if results is not None:
-                self.fired.append(name)
+                fired.append(name)
                 return results
-            self._check_declined(name, op, before)
+            if len(calls) != before or len(fired) != fired_before:
+                raise _recorded_and_declined(name, op)
         site = Site(op, inputs, params, self.producer, self.uses)
         for name, function in rules_for(op):
             found = function(site)
             if found is not None:
-                self.fired.append(name)
+                fired.append(name)
                 return (found,)
-            self._check_declined(name, op, before)
+            if len(calls) != before or len(fired) != fired_before:
+                raise _recorded_and_declined(name, op)
         return None
 
-    def _check_declined(self, name: str, op: str, before: tuple[int, int]) -> None:
-        """A rule that does not fit must record nothing, or the walks would never end."""
-        if (len(self.calls), len(self.fired)) != before:
-            raise InternalError(f"the rule '{name}' has recorded calls, and then does not replace {op}")
+
+def _recorded_and_declined(name: str, op: str) -> InternalError:
+    """A rule that does not fit must record nothing, or the walks would never end."""
+    return InternalError(f"the rule '{name}' has recorded calls, and then does not replace {op}")

@@ -165,8 +165,10 @@ def fills_a_table(x: Any) -> Any:
     return x + table, table[: int(table[3])]
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
-@pytest.mark.parametrize("size", [250, 300])
+@pytest.mark.parametrize(
+    ("size", "backend"),
+    [(250, "numpy"), (300, "numpy"), (300, "c"), pytest.param(250, "c", marks=pytest.mark.slow)],
+)
 def test_a_long_loop_fills_a_table_with_numbers(size: int, backend: str, c_toolchain: object) -> None:
     x = np.ones(size)
     for found, expected in zip(tm.compile(fills_a_table, backend=backend)(x), fills_a_table(x), strict=True):

@@ -178,7 +178,7 @@ def test_loops_on_values_are_loops(backend: str) -> None:
     check(first_above, (row, 2.5), (row, 50.0), (row, 0.0), backend=backend)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@BACKENDS
 def test_an_int_that_bounds_a_loop_is_part_of_the_signature(backend: str) -> None:
     row = np.array([1.0, -2.0, 3.0, 20.0, 4.0])
     check(skipping, (row, 3), (row, 5), backend=backend, programs=2)

@@ -12,6 +12,7 @@ import pytest
 
 import tracemill as tm
 from frontend.comparing import check
+from samples.thinning import mostly_on_numpy
 from tracemill.compiler.errors import ConcretizationError
 
 X = np.array([0.5, -1.2, 2.0, 0.3])
@@ -80,14 +81,14 @@ def pairs(x: Any) -> Any:
     return table[name] * scale
 
 
-@pytest.mark.parametrize("program", [by_name, by_none, by_function, pairs])
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(("program", "backend"), mostly_on_numpy([by_name, by_none, by_function, pairs], 4))
 def test_branches_choose_between_strings_none_and_objects(program: Callable[..., Any], backend: str) -> None:
     check(program, (0.7,), (-0.7,), (1.7,), (0.0,), backend=backend)
 
 
-@pytest.mark.parametrize("program", [state_machine, smallest_positive, of_several_lengths])
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(
+    ("program", "backend"), mostly_on_numpy([state_machine, smallest_positive, of_several_lengths], 3)
+)
 def test_loops_carry_strings_none_and_objects(program: Callable[..., Any], backend: str) -> None:
     check(program, (X,), (-X,), (X[::-1] * 0.1,), backend=backend)
     long = np.sin(np.arange(300.0))
@@ -258,8 +259,9 @@ def named(x: Any, y: Any) -> Any:
 CALLS = [(0.5, 0.7), (-0.5, 0.7), (0.5, -0.9), (2.0, 0.1)]
 
 
-@pytest.mark.parametrize("program", [with_operators, compared, managed, named])
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(
+    ("program", "backend"), mostly_on_numpy([with_operators, compared, managed, named], 4)
+)
 def test_operators_run_the_methods_of_user_classes(program: Callable[..., Any], backend: str) -> None:
     check(program, *CALLS, backend=backend)
 

@@ -11,6 +11,7 @@ import pytest
 
 import tracemill as tm
 from numpy_surface.differential import assert_same, copied, run_numpy, run_traced
+from samples.thinning import thinned
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
     ArgumentTypeError,
@@ -168,7 +169,11 @@ def uses_of_reductions(dtype: str) -> Iterator[Call]:
             yield f"{name}({dtype}, out={out})", into, (x, np.zeros(3, out))
 
 
-@pytest.mark.sampled("complex64", every=6, slow=2)
+def test_some_reductions_take_dtypes_as_numpys_do() -> None:
+    assert_all_agree(thinned((call for dtype in DTYPES for call in uses_of_reductions(dtype)), 0.06))
+
+
+@pytest.mark.sampled(slow=2)
 @BY_DTYPE
 def test_reductions_take_every_dtype_that_numpys_take(dtype: str) -> None:
     assert_all_agree(uses_of_reductions(dtype))

@@ -42,8 +42,9 @@ RUNS = {
             r"Black and Scholes, .* agree to (\S+)": 1e-6,
         },
         needs_c=True,
+        is_slow=True,
     ),
-    "read_digits": Example(("--epochs", "8"), at_least={r"(\S+) % of the test images": 95}),
+    "read_digits": Example(("--epochs", "2"), at_least={r"(\S+) % of the test images": 90}),
     "serve_digits": Example(("--help",), at_least={r"--port PORT\s+(\d+) for one that is free": 0}),
     "private_gradients": Example(
         ("--steps", "60"),

@@ -29,13 +29,13 @@ def one_in(step: int, cases: Iterable[object]) -> Sequence[Any]:
     return [pytest.param(case, marks=[slow] if number % step else []) for number, case in enumerate(cases)]
 
 
-def mostly_on_numpy(names: Iterable[str], step: int) -> Sequence[Any]:
-    """Parameters "name" and "backend": all names on NumPy and every `step`-th in C, where the others are slow."""
-    given = list(names)
+def mostly_on_numpy(cases: Iterable[object], step: int) -> Sequence[Any]:
+    """Parameters, a case and a backend: all cases on NumPy and every `step`-th in C, where the others are slow."""
+    given = list(cases)
     in_c = [
-        pytest.param(name, "c", marks=[pytest.mark.slow] if n % step else []) for n, name in enumerate(given)
+        pytest.param(case, "c", marks=[pytest.mark.slow] if n % step else []) for n, case in enumerate(given)
     ]
-    return [*((name, "numpy") for name in given), *in_c]
+    return [*((case, "numpy") for case in given), *in_c]
 
 
 def sampled(

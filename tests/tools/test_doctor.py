@@ -11,14 +11,12 @@ import pytest
 import tracemill as tm
 from gpu.stub_gpu import StubGpu
 from tracemill.runtime.gpu.driver import driver
-from tracemill.runtime.machine import measurements as machine
 
 from .terminal import Terminal
 
 
 @pytest.fixture(autouse=True)
-def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "SECONDS", 0.01)
+def no_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRACEMILL_CC", raising=False)
 
 

@@ -120,8 +120,14 @@ BY_NAME = [
 ]
 
 
-@pytest.mark.parametrize("counting", BY_NAME)
-@pytest.mark.parametrize("is_nested", [False, True])
+@pytest.mark.parametrize(
+    ("counting", "is_nested"),
+    [
+        *((counting, False) for counting in BY_NAME),
+        *((counting, True) for counting in BY_NAME[:2]),
+        *(pytest.param(counting, True, marks=pytest.mark.slow) for counting in BY_NAME[2:]),
+    ],
+)
 def test_a_function_that_a_long_loop_calls_counts_in_each_iteration(
     counting: Counting, is_nested: bool
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import tracemill as tm
 from frontend.comparing import check
+from samples.thinning import mostly_on_numpy
 from tracemill.compiler.frontend.conversion import converted
 
 X = np.array([0.5, -1.2, 2.0, 0.3])
@@ -85,8 +86,7 @@ def forever(v: Any) -> Any:
 PROGRAMS = [out_of_with, out_of_try, in_a_loop, nested, forever]
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(("program", "backend"), mostly_on_numpy(PROGRAMS, 5))
 def test_a_jump_on_values_leaves_a_block(program: Callable[..., Any], backend: str) -> None:
     check(program, (X,), (-X,), (X[::-1] * 3,), (X * 0.1,), backend=backend)
 

@@ -9,10 +9,17 @@ import pytest
 import tracemill as tm
 from frontend.comparing import assert_same, check_batch, check_gradient
 from tracemill.runtime.machine.toolchain import Toolchain
+from tracemill.runtime.staging.loops import unrolling
 
-COUNT = 300
+COUNT = 84
 FEW = 60
 """More calls in a graph say that the loop was written out."""
+
+
+@pytest.fixture(autouse=True)
+def shorter_loops_are_very_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what is written out is not three hundred iterations."""
+    monkeypatch.setattr(unrolling, "VERY_LONG", 64)
 
 
 def doubled(x: Any) -> Any:
@@ -301,6 +308,7 @@ def test_the_lists_are_pythons(name: str) -> None:
     np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", STAGED)
 def test_the_body_is_traced_once(name: str, c_toolchain: Toolchain) -> None:
     compiled = tm.compile(STAGED[name], backend="c")

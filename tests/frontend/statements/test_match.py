@@ -10,6 +10,7 @@ import pytest
 
 import tracemill as tm
 from frontend.comparing import check
+from samples.thinning import mostly_on_numpy
 from tracemill.compiler.frontend.conversion import converted
 
 
@@ -58,8 +59,7 @@ def by_shape(v: Any) -> Any:
             return 0.0
 
 
-@pytest.mark.parametrize("program", [by_value, by_guard, by_shape])
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(("program", "backend"), mostly_on_numpy([by_value, by_guard, by_shape], 3))
 def test_values_choose_the_case(program: Callable[..., Any], backend: str) -> None:
     rows = [np.array(row) for row in ([3.0, 1.0, 7.0, 2.0], [0.0, 2.0, 4.0, 1.0], [-2.0, 0.0, 3.0, 9.0])]
     check(program, *[(row,) for row in rows], backend=backend)

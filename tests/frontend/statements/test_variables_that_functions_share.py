@@ -8,6 +8,7 @@ import pytest
 
 import tracemill as tm
 from frontend.comparing import check
+from samples.thinning import mostly_on_numpy
 from tracemill.compiler.errors import SideEffectError
 
 X = np.array([0.5, -1.2, 2.0, 0.3])
@@ -107,8 +108,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(("program", "backend"), mostly_on_numpy(PROGRAMS, 5))
 def test_inner_functions_share_variables_in_branches_on_values(
     program: Callable[..., Any], backend: str
 ) -> None:

@@ -70,7 +70,7 @@ PROGRAMS = (
     ),
     Program(
         stiff_backward_euler,
-        lambda: [(0.0, 50.0, 1.0, 12), (2.0, 5.0, 1.0, 12), (0.5, 100.0, 2.0, 5)],
+        lambda: [(0.0, 50.0, 1.0, 8), (2.0, 5.0, 1.0, 8), (0.5, 100.0, 2.0, 5)],
         uses=("break", "list", "int argument", "float argument"),
         in_dims=(0, 0, None, None),
         gradient=(0, 1),

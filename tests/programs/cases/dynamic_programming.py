@@ -99,7 +99,7 @@ PROGRAMS = (
         lambda: [
             (uniform(0, 9, 5, 4),),
             (uniform(0, 9, 5, 4, seed=1),),
-            (uniform(0, 9, 12, 9),),
+            (uniform(0, 9, 7, 4),),
             (whole(0, 9, 6, 3),),
         ],
         uses=("element loops", "inner loop bounds", "if", "min max"),

@@ -49,9 +49,9 @@ PROGRAMS = (
     Program(
         ising,
         lambda: [
-            (whole(0, 2, 8) * 2 - 1, 0.5, 4, 0),
-            (whole(0, 2, 8, seed=1) * 2 - 1, 0.0, 4, 1),
-            (normal(12), 2.0, 2, 2),
+            (whole(0, 2, 6) * 2 - 1, 0.5, 3, 0),
+            (whole(0, 2, 6, seed=1) * 2 - 1, 0.0, 3, 1),
+            (normal(7), 2.0, 2, 2),
         ],
         uses=("random draws", "if", "and or not", "list", "array argument written", "int argument"),
         in_dims=(0, 0, None, None),

@@ -91,9 +91,9 @@ PROGRAMS = (
     Program(
         escape_times,
         lambda: [
-            (np.array([0.5, 0.3j, -1, 1 + 1j]), 8),
-            (np.array([3, 2, 2j, 4.0 + 0j]), 8),
-            (normal(9) + 1j * normal(9, seed=1), 5),
+            (np.array([0.5, 0.3j, -1, 1 + 1j]), 5),
+            (np.array([3, 2, 2j, 4.0 + 0j]), 5),
+            (normal(9) + 1j * normal(9, seed=1), 3),
         ],
         uses=("break", "mask", "int argument"),
         in_dims=(0, None),

@@ -52,7 +52,7 @@ PROGRAMS = (
     ),
     Program(
         median_filter,
-        lambda: [(normal(10), 3), (normal(10, seed=1), 3), (normal(13), 5), (normal(4), 1)],
+        lambda: [(normal(7), 3), (normal(7, seed=1), 3), (normal(8), 5), (normal(4), 1)],
         uses=("while", "inner loop bounds", "min max", "int argument"),
         in_dims=(0, None),
         gradient=(0,),

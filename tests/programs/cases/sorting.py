@@ -44,7 +44,7 @@ PROGRAMS = (
     ),
     Program(
         heap_sort,
-        lambda: [(normal(9),), (np.arange(9.0),), (whole(0, 50, 12),)],
+        lambda: [(normal(7),), (np.arange(7.0),), (whole(0, 50, 8),)],
         uses=("while", "early return", "inner loop bounds", "array argument written", "element loops"),
         in_dims=(0,),
     ),

@@ -86,9 +86,9 @@ def test_a_key_is_the_same_in_every_process() -> None:
         "from tracemill.runtime.cache.disk_cache import cache_key\n"
         "print(cache_key(ir='x', backend='c', options={'b': 1, 'a': True, 'c': 'é'}))"
     )
-    processes = [run_python(program, PYTHONHASHSEED=seed) for seed in ("1", "2")]
-    keys = {process.communicate(timeout=60)[0].strip() for process in processes}
-    assert keys == {cache_key(ir="x", backend="c", options={"c": "é", "a": True, "b": 1})}
+    process = run_python(program, PYTHONHASHSEED="1")
+    key = cache_key(ir="x", backend="c", options={"c": "é", "a": True, "b": 1})
+    assert process.communicate(timeout=60)[0].strip() == key
 
 
 def test_a_key_differs_when_anything_does() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import tracemill as tm
 from gpu.stub_gpu import StubGpu
-from samples.thinning import one_in
+from samples.thinning import mostly_on_numpy, one_in
 from tracemill.compiler.errors import ArgumentTypeError, ArgumentValueError, OutOfBoundsError
 from tracemill.compiler.interpreter import evaluate
 from tracemill.runtime.programs.built import statistics
@@ -369,6 +369,7 @@ def test_a_python_loop_over_a_named_size_checks_what_it_indexes(
     assert len(checked.signatures()) == 1
 
 
+@pytest.mark.sampled("numpy-vmap", "c-vmap", "triton-vmap", "numpy-<lambda>")
 @pytest.mark.parametrize("wrap", [tm.vmap, lambda f, in_dims: tm.vmap(tm.vmap(f, in_dims), in_dims)])
 def test_each_example_of_a_batch_checks_the_branch_that_it_takes(wrap: Any, backend: str) -> None:
     def f(x: Any, i: Any) -> Any:
@@ -534,8 +535,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.usefixtures("c_compiler")
-@pytest.mark.parametrize("backend", ["numpy", "c"])
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize(("name", "backend"), mostly_on_numpy(PLAIN, 6))
 def test_places_in_tables_of_python_are_checked_from_both_ends(name: str, backend: Any) -> None:
     function = PLAIN[name]
     checked = tm.compile(function, backend=backend, check_bounds=True)

@@ -13,9 +13,6 @@ from tracemill.runtime.machine.threads import available_cores
 @pytest.fixture(autouse=True)
 def nothing_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(module, "SECONDS", 0.01)
-    monkeypatch.setattr(module, "_COPIED", 2**20)
-    monkeypatch.setattr(module, "_ROWS", 64)
 
 
 def test_a_machine_is_measured_once() -> None:

@@ -282,6 +282,7 @@ def test_programs_are_made_for_a_compiler_its_flags_and_a_processor(c_compiler: 
     assert sys.platform != "linux" or "-march=native" in toolchain().identity()["flags"]
 
 
+@pytest.mark.usefixtures("fully_optimised")
 def test_long_texts_are_compiled_with_less_ado(
     c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

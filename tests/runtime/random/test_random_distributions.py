@@ -150,7 +150,7 @@ def test_a_gamma_number_moves_with_its_shape_as_the_quantile_does() -> None:
 
 def test_gradients_of_expectations_in_shape_parameters_are_right() -> None:
     rng = rng_of(0)
-    count = 20_000
+    count = 5_000
 
     def mean_gamma(a: Any) -> Any:
         return np.mean(rng.gamma(a, 1.0, count))

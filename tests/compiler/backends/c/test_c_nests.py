@@ -222,8 +222,7 @@ def test_what_a_step_reads_after_a_write_is_what_was_there_before_it() -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("unroll", [1, 4])
+@pytest.mark.parametrize(("reverse", "unroll"), [(False, 4), (True, 1)])
 def test_rows_and_stacks_of_a_scan_are_those_of_its_steps(reverse: bool, unroll: int) -> None:
     def step(carry: Any, row: Any) -> Any:
         index, factor, pair = row
