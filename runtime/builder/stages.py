@@ -3,12 +3,13 @@
 Each stage is a program like any other. In it, the lengths that earlier stages computed are named sizes.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...compiler.backends.python_text import tuple_text
 from ...compiler.error_state import quiet_unless_strict
 from ...compiler.free_sizes import bound_size, bound_sizes, ends_stage, size_names
 from ...compiler.interpreter import OtherValues, run_call
@@ -32,104 +33,96 @@ def has_stages(graph: Graph, backend: str) -> bool:
     )
 
 
-@dataclass
 class Staged:
-    """Runs the stages of a graph, one after the other."""
+    """Runs the stages of a graph, one after the other.
 
-    graph: Graph
-    stages: Sequence[Stage]
-    functions: Sequence[Function | None]
-    """The program of each stage; None if it computes nothing."""
-    _place: dict[Value, int] = field(init=False)
-    """The place of each value in the list of all values."""
-    _steps: list["_Step"] = field(init=False)
-    _start: list[Any] = field(init=False)
-    """The values at first: constants, and room for the others."""
-    _results_of: tuple[int, ...] | None = field(init=False)
-    """The places of the results, if these are always separate new arrays."""
-    _reader: SizeReader | None = field(init=False)
-    """Reads the named sizes from the inputs, if a call between stages needs them."""
+    The text of its `run` is generated, because a loop over the stages would cost more than short stages do.
+    """
 
-    def __post_init__(self) -> None:
-        between = [call for stage in self.stages for call in stage.calls]
-        made = [value for stage in self.stages for value in stage.graph.outputs]
-        used = [value for call in between for value in (*call.inputs, *call.outputs)]
-        values = dict.fromkeys([*self.graph.inputs, *made, *used, *self.graph.outputs])
-        self._place = {value: place for place, value in enumerate(values)}
-        self._start = [value.array if isinstance(value, Constant) else None for value in values]
-        dying = self._dying()
-        self._steps = [
-            _Step(
-                function,
-                self._places(stage.graph.inputs),
-                self._places(stage.graph.outputs),
-                [self._between(call) for call in stage.calls],
-                self._places(dying[number]),
-            )
-            for number, (stage, function) in enumerate(zip(self.stages, self.functions, strict=True))
-        ]
+    def __init__(self, graph: Graph, stages: Sequence[Stage], functions: Sequence[Function | None]) -> None:
+        """`functions` are the programs of the stages; None for one that computes nothing."""
+        self.graph = graph
+        between = [call for stage in stages for call in stage.calls]
+        bound = {str(size) for size in bound_sizes(graph)}
+        shapes = [value.shape for value in graph.inputs]
+        needs_sizes = any(size_names(call) - bound for call in between) and any(
+            map(is_symbolic_shape, shapes)
+        )
+        self._reader = SizeReader(graph.input_names, shapes) if needs_sizes else None
+        self._of: dict[Value, str] = {value: f"v{number}" for number, value in enumerate(graph.inputs)}
+        self._names: dict[str, Any] = {"read": self._read, "separate": self._separate}
+        self._run: Function = self._written(stages, functions)
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        return self._run(*inputs)
+
+    def _written(self, stages: Sequence[Stage], functions: Sequence[Function | None]) -> Function:
+        inputs = tuple_text([*map(self._name, self.graph.inputs)])
+        lines = ["sizes = {}" if self._reader is None else f"sizes = read{inputs}"]
+        for number, (stage, function, dying) in enumerate(
+            zip(stages, functions, self._dying(stages), strict=True)
+        ):
+            if function is not None:
+                self._names[f"stage{number}"] = function
+                lines.append(self._assigned(stage.graph.outputs, f"stage{number}", stage.graph.inputs))
+            for call in stage.calls:
+                lines += self._between(call)
+            lines += [f"del {self._name(value)}" for value in dying]
         outputs = self.graph.outputs
+        results = tuple_text([*map(self._name, outputs)])
         is_given = any(isinstance(value, Constant) or value in self.graph.inputs for value in outputs)
-        self._results_of = (
-            None if is_given or len(set(outputs)) < len(outputs) or not outputs else self._places(outputs)
-        )
-        bound = {str(size) for size in bound_sizes(self.graph)}
-        needs_sizes = any(size_names(call) - bound for call in between)
-        shapes = [value.shape for value in self.graph.inputs]
-        self._reader = (
-            SizeReader(self.graph.input_names, shapes)
-            if needs_sizes and any(map(is_symbolic_shape, shapes))
-            else None
-        )
+        is_separate = not is_given and len(set(outputs)) == len(outputs)
+        lines.append(f"return {results}" if is_separate else f"return separate({inputs}, {results})")
+        text = "\n    ".join([f"def run({', '.join(map(self._name, self.graph.inputs))}):", *lines])
+        exec(compile(text, f"<stages of {self.graph.name}>", "exec"), self._names)
+        run: Function = self._names["run"]
+        return run
 
-    def _dying(self) -> list[list[Value]]:
+    def _name(self, value: Value) -> str:
+        """The variable of a value, or the name of a constant."""
+        if value not in self._of:
+            self._of[value] = f"v{len(self._of)}"
+            if isinstance(value, Constant):
+                self._names[self._of[value]] = value.array
+        return self._of[value]
+
+    def _assigned(self, outputs: Sequence[Value], function: str, inputs: Iterable[Value], *first: str) -> str:
+        arguments = ", ".join([*first, *map(self._name, inputs)])
+        return f"{tuple_text([*map(self._name, outputs)])} = {function}({arguments})"
+
+    def _between(self, call: Call) -> Iterator[str]:
+        """Statements that run a call between two stages."""
+        number = len(self._names)
+        self._names[f"call{number}"] = _Between(call)
+        run = self._assigned(call.outputs, f"call{number}", call.inputs, "sizes")
+        if call.op == "expect" and isinstance(call.inputs[1], Constant):
+            self._names[f"bytes{number}"] = call.inputs[1].array.tobytes()
+            yield f"if {self._name(call.inputs[0])}.tobytes() != bytes{number}: {run}"
+        else:
+            yield run
+
+    def _dying(self, stages: Sequence[Stage]) -> list[list[Value]]:
         """For each stage, the values that no later stage needs."""
-        kept, last = {*self.graph.outputs}, dict[Value, int]()
-        for number, stage in enumerate(self.stages):
+        kept, last = {*self.graph.outputs, *self.graph.inputs}, dict[Value, int]()
+        for number, stage in enumerate(stages):
             uses = [*stage.graph.inputs, *(value for call in stage.calls for value in call.inputs)]
             last.update(dict.fromkeys(uses, number))
-        dying: list[list[Value]] = [[] for _ in self.stages]
+        dying: list[list[Value]] = [[] for _ in stages]
         for value, number in last.items():
             if value not in kept and not isinstance(value, Constant):
                 dying[number].append(value)
         return dying
 
-    def _places(self, values: Iterable[Value]) -> tuple[int, ...]:
-        return tuple(self._place[value] for value in values)
+    def _read(self, *inputs: Any) -> dict[str, int]:
+        """The named sizes of the inputs."""
+        assert self._reader is not None
+        return dict(self._reader.read([np.shape(x) for x in inputs]))
 
-    def _between(self, call: Call) -> "_Between":
-        expected = None
-        if call.op == "expect" and isinstance(call.inputs[1], Constant):
-            expected = call.inputs[1].array.tobytes()
-        return _Between(call, self._places(call.inputs), self._places(call.outputs), expected)
-
-    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
-        values = self._start.copy()
-        values[: len(inputs)] = inputs
-        sizes = {} if self._reader is None else self._reader.read([np.shape(x) for x in inputs])
-        for step in self._steps:
-            if step.function is not None:
-                places, outputs = step.outputs, step.function(*[values[place] for place in step.inputs])
-                if len(places) == 1:
-                    values[places[0]] = outputs[0]
-                else:
-                    for place, output in zip(places, outputs, strict=True):
-                        values[place] = output
-            for between in step.calls:
-                if between.expected is None or values[between.inputs[0]].tobytes() != between.expected:
-                    between.run(values, sizes)
-            for place in step.dying:
-                values[place] = None
-        if self._results_of is not None:
-            return tuple([values[place] for place in self._results_of])
-        return self._results(inputs, values)
-
-    def _results(self, inputs: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
+    def _separate(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs, as arrays that share no memory."""
         given = set(map(id, inputs))
         results: list[Any] = []
-        for value in self.graph.outputs:
-            result = values[self._place[value]]
+        for value, result in zip(self.graph.outputs, outputs, strict=True):
             if isinstance(result, np.ndarray):
                 if isinstance(value, Constant) or id(result) in given:
                     result = result.copy()
@@ -139,37 +132,19 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """A stage, with the places of its values."""
-
-    function: Function | None
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    calls: Sequence["_Between"]
-    """The calls that run after the stage."""
-    dying: tuple[int, ...]
-    """The places of the values that nothing needs afterwards."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Between:
-    """A call between two stages, with the places of its values."""
+    """A call between two stages."""
 
     call: Call
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    expected: bytes | None
-    """The bytes that the program was made for, if the call expects a value. Comparing bytes costs next to nothing."""
 
-    def run(self, values: list[Any], sizes: dict[str, int]) -> None:
+    def __call__(self, sizes: dict[str, int], *inputs: Any) -> tuple[Any, ...]:
         """Run the call, and note the length that it computes."""
         try:
             with quiet_unless_strict():
-                outputs = run_call(fixed_call(self.call, sizes), [values[place] for place in self.inputs])
+                outputs = run_call(fixed_call(self.call, sizes), list(inputs))
         except OtherValues as other:
             own = self.call if self.call.op == other.call.op else other.call  # it may be in a loop
             raise OtherValues(own, other.found) from None  # with the names of sizes
-        for place, output in zip(self.outputs, outputs, strict=True):
-            values[place] = output
         if (size := bound_size(self.call)) is not None:
             sizes[str(size)] = outputs[0].shape[0]
+        return tuple(outputs)
