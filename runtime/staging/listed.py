@@ -1,6 +1,9 @@
 """``[f(x) for x in xs]`` with many items: the entry is traced once, as the step of a loop that stacks the entries."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextvars import ContextVar
+from functools import lru_cache
+from types import CodeType
 from typing import Any, Final
 
 from ...compiler.callers.user_code import user_location
@@ -25,7 +28,8 @@ from .loops.stacking import why_not_stacked
 from .loops.unrolling import RunsInPythonError, is_very_long, raise_own_fault
 from .tables import note_range, range_of_known
 
-Make = Callable[[Iterable[Any]], list[Any]]
+Make = Any
+"""A function from items to the list of their entries."""
 _WHERE: Final = "a comprehension"
 _EXHAUSTING: Final = (sum, min, max, list, tuple, sorted)
 
@@ -33,7 +37,8 @@ _EXHAUSTING: Final = (sum, min, max, list, tuple, sorted)
 def listed(make: Make, items: Any, function: Any = list) -> Iterable[Any]:
     """``[entry for target in items]``, where ``make(items)`` is that comprehension for any items.
 
-    With many items, the entries are rows of an array that the program computes in a loop. If the comprehension is the
+    With many items, also together with those of comprehensions around this one, the entries are rows of an array that
+    the program computes in a loop. If the comprehension is the
     argument of a `function` that is not Python's own, it remains a generator.
     """
     if not any(function is one for one in _EXHAUSTING):
@@ -42,13 +47,41 @@ def listed(make: Make, items: Any, function: Any = list) -> Iterable[Any]:
         return make(items)
     over = items.copy() if isinstance(items, FlatIterator) else items
     iterations = iterations_of(over)
-    if iterations is None or type(iterations.length) is not int or not is_very_long(iterations.length):
+    if iterations is None or type(iterations.length) is not int:
         return make(items)
+    around = _NEST.get()
+    nest = _Nest(iterations.length * (1 if around is None else around.entries))
+    if not (is_very_long(nest.entries) or _holds_comprehension(make.__code__)):
+        return make(items)
+    token = _NEST.set(nest)
     try:
-        return _staged(make, iterations, may_write=over is items)
+        return _staged(make, iterations, nest, may_write=over is items)
     except Exception as error:  # entry by entry, it may work, or fail at the right place
         raise_own_fault(error)
-        return make(items)
+    finally:
+        _NEST.reset(token)
+        if around is not None:
+            around.most = max(around.most, nest.most)
+    return make(items)
+
+
+class _Nest:
+    """The comprehensions whose entries are being traced, and those in their entries."""
+
+    def __init__(self, entries: int) -> None:
+        self.entries = self.most = entries
+        """How many entries an innermost one makes in all, and the most that any of them makes."""
+
+
+_NEST: ContextVar[_Nest | None] = ContextVar("nest", default=None)
+
+
+@lru_cache(4096)
+def _holds_comprehension(code: CodeType) -> bool:
+    """Whether entries may be made of entries of other comprehensions."""
+    return "listed" in code.co_names or any(
+        _holds_comprehension(one) for one in code.co_consts if isinstance(one, CodeType)
+    )
 
 
 class _Entry:
@@ -60,6 +93,8 @@ class _Entry:
         self.form: Held
         self.row: Any = None
         """If the entry is a list of the rows of an array, one of them, and then the array stands for the list."""
+        self.depth = 0
+        """How many lists are around such a row: 2 in a list of lists."""
 
     def arrays(self, leaves: list[Any]) -> list[Any]:
         """The arrays and numbers of the entry, from the number of the item and its rows."""
@@ -70,15 +105,18 @@ class _Entry:
         item = self.iterations.item(number, rows)
         note_range(item, self.iterations.ends)
         (found,) = self.make((item,))
-        if type(found) is list and (stack := stack_of(found)) is not None:
-            self.row, found = found[0], array_on(*stack)
+        if type(found) is list and (whole := _array_of(found)) is not None:
+            self.row, self.depth = found, 0
+            while type(self.row) is list:
+                self.row, self.depth = self.row[0], self.depth + 1
+            found = whole
         self.form = held(found)
         if reason := why_not_stacked(self.form, require_trace(), leaves):
             raise RunsInPythonError(f"its entries {reason}")
         return self.form.arrays
 
 
-def _staged(make: Make, iterations: Iterations, *, may_write: bool) -> list[Any]:
+def _staged(make: Make, iterations: Iterations, nest: _Nest, *, may_write: bool) -> list[Any]:
     """The entries as rows of arrays.
 
     Raises:
@@ -92,6 +130,8 @@ def _staged(make: Make, iterations: Iterations, *, may_write: bool) -> list[Any]
         watch_called(make)
         tree = structure((([0] * len(given),), {}))
         step = NestedFunction(_WHERE, entry.arrays, tree, given, repeats=True, is_block=True)
+    if not is_very_long(nest.most):
+        raise RunsInPythonError("it is short")
     if any(not may_write or (isinstance(place, int) and place < len(given)) for place in step.written):
         raise RunsInPythonError("it writes to its items")
     used: list[Any] = [*step.captured.values(), *iterations.rows]
@@ -105,11 +145,24 @@ def _staged(make: Make, iterations: Iterations, *, may_write: bool) -> list[Any]
         for stack, result in zip(stacks, step.results, strict=True)
     ]
     if entry.row is not None:
-        is_scalar, weak = entry.row.is_scalar, entry.row.weak
-        return [rows_of(rows, is_scalar=is_scalar, weak=weak) for rows in columns[0]]
+        return [_lists_of(rows, entry.row, entry.depth) for rows in columns[0]]
     if entry.form.tree == held(0).tree:
         return columns[0]
     return [entry.form.filled(arrays) for arrays in zip(*columns, strict=True)]
+
+
+def _array_of(entries: list[Any]) -> Any:
+    """The array whose rows are the entries of a list, or of the lists in it; None if there is none."""
+    rows = [_array_of(one) if type(one) is list else one for one in entries]
+    found = None if any(one is None for one in rows) else stack_of(rows)
+    return None if found is None else array_on(*found)
+
+
+def _lists_of(array: Any, row: Any, depth: int) -> list[Any]:
+    """The rows of an array in so many lists, in the form of a row."""
+    if depth == 1:
+        return rows_of(array, is_scalar=row.is_scalar, weak=row.weak)
+    return [_lists_of(part, row, depth - 1) for part in rows_of(array)]
 
 
 def _refuse_effects(function: Any) -> None:
