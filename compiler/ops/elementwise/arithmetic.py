@@ -283,8 +283,12 @@ elementwise(
 )  # fmt: skip
 
 
+def _clip_to_bounds(x: Any, low: Any, high: Any) -> Any:
+    return np.minimum(np.maximum(x, low), high)
+
+
 elementwise(
-    "clip_to_bounds", 3, lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    "clip_to_bounds", 3, _clip_to_bounds,
     derivatives=(_inside, _below, _above), kinds="f",
     spelling={"numpy": "np.minimum(np.maximum({0}, {1}), {2})",
               "c": "tm_minimum_{t}(tm_maximum_{t}({0}, {1}), {2})",
