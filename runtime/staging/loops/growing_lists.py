@@ -6,6 +6,9 @@ from typing import Any, Final
 
 from ....compiler.frontend.syntax import walk
 from ....compiler.tracing.rows import rows_of
+from ....compiler.tracing.sharing import TELLS_APART, share
+from ....compiler.tracing.traced_memory import is_traced
+from ...branching.references import memory_of
 from ...branching.slots import Slot
 from ...branching.variables import has_memory
 from ...eager.nested_function import NestedFunction
@@ -27,18 +30,56 @@ class GrowingLists:
 
     def __init__(self, loop: StagedLoop) -> None:
         self.loop = loop
+        self.may_be_seen = False
+        """Whether variables of the loop may be arrays that are in a list."""
+        named, seen = list[Any](), list[Any]()
         for slot, items in loop.appended.items():
             names = [name for name, x in loop.names.items() if x is slot.holder]
             if len(names) != 1 or not _is_made_for(names[0], loop.site.node, loop.site.blocks[0].scope.node):
                 raise RunsInPythonError("it may read a list that it appends to")
-            if reason := why_not_stacked(items, loop.trace, (*loop.entering, *loop.leaving, *loop.rows)):
+            arrays = list(filter(has_memory, items.arrays))
+            is_new = not arrays or _appends_new_arrays(names[0], loop.site.node)
+            others = (*loop.entering, *loop.leaving) if is_new else ()
+            if reason := why_not_stacked(items, loop.trace, (*others, *loop.rows, *seen)):
                 raise RunsInPythonError(f"the items that it appends to a list {reason}")
-            if any(map(has_memory, items.arrays)) and not _appends_new_arrays(names[0], loop.site.node):
+            if not is_new and not _appends_one_by_one(names[0], loop.site.node):
                 raise RunsInPythonError("it appends arrays to a list that other variables may see")
+            named += [] if is_new else arrays
+            seen += arrays
+        if named:
+            self._check_variables(named)
 
-    def after(self, count: int, stacks: Sequence[Any], step: NestedFunction) -> dict[Slot, list[Any]]:
-        """What the loop appends to each list. The first `count` results of a step are carried."""
+    def _check_variables(self, appended: Sequence[Any]) -> None:
+        """Refuse to append arrays of variables, as in ``path.append(state)``, unless nothing writes to them before the
+        loop ends, and each iteration appends arrays that no other has appended."""
+        loop = self.loop
+        if TELLS_APART.get():
+            raise RunsInPythonError("it appends arrays to a list that other variables may see")
+        leaves = zip(loop.carry.leaves, loop.entering, loop.leaving, strict=True)
+        variables = [(before, *others) for before, *others in leaves if has_memory(before)]
+        if not all(is_traced(before) and is_traced(leaving) for before, _, leaving in variables):
+            raise RunsInPythonError("it appends arrays of NumPy's own to a list")
+        if any(entering._storage.version for _, entering, _ in variables):
+            raise RunsInPythonError("it writes to arrays that may be in a list")
+        begin = {id(entering._storage) for _, entering, _ in variables}
+        end = {id(storage) for _, _, leaving in variables for storage in memory_of(leaving)}
+        own = {id(x._storage) for x in appended}
+        if own & begin and own & end:  # what one iteration appends, the next one may have and append, too
+            raise RunsInPythonError("it may append the same array several times")
+        self.may_be_seen = True
+
+    def after(
+        self, last: Sequence[Any], stacks: Sequence[Any], step: NestedFunction
+    ) -> dict[Slot, list[Any]]:
+        """What the loop appends to each list. The first results of a step are carried; they are `last` in the end."""
+        for i, x in enumerate(self.loop.carry.leaves if self.may_be_seen else ()):
+            for array in (x, last[i]) if has_memory(x) else ():
+                for stack in stacks:
+                    share(
+                        stack._storage, array._storage, f"the {self.loop.where}, which appends it to a list,"
+                    )
         found: dict[Slot, list[Any]] = {}
+        count = len(last)
         results = iter(zip(stacks, step.results[count:], strict=True))
         for slot, items in self.loop.appended.items():
             columns = [
@@ -69,21 +110,34 @@ def _is_made_for(name: str, loop: ast.stmt, function: ast.AST) -> bool:
 
 def _appends_new_arrays(name: str, loop: ast.stmt) -> bool:
     """Whether what is appended has no other name, as in ``path.append(2 * x)`` and ``path.append(x.copy())``."""
+    return _appends_one_by_one(name, loop) and all(map(_makes_an_array, _appended(name, loop)))
+
+
+def _makes_an_array(node: ast.expr) -> bool:
+    match node:
+        case ast.BinOp() | ast.Call(func=ast.Attribute(attr="copy")):
+            return True
+        case _:
+            return False
+
+
+def _appends_one_by_one(name: str, loop: ast.stmt) -> bool:
+    """Whether arrays are only appended, without ``path.extend``."""
+    return len(_appended(name, loop)) == sum(_appends(node, name) for node in walk(loop))
+
+
+def _appended(name: str, loop: ast.stmt) -> list[ast.expr]:
+    """The arguments of all ``name.append(x)``."""
+    found: list[ast.expr] = []
     for node in walk(loop):
         match node:
             case ast.Expr(
-                ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr=method), args=[one])
-            ) if found == name:
-                is_copy = (
-                    isinstance(one, ast.Call)
-                    and isinstance(one.func, ast.Attribute)
-                    and one.func.attr == "copy"
-                )
-                if method != "append" or not (isinstance(one, ast.BinOp) or is_copy):
-                    return False
+                ast.Call(func=ast.Attribute(value=ast.Name(id=own), attr="append"), args=[one])
+            ) if own == name:
+                found.append(one)
             case _:
                 pass
-    return True
+    return found
 
 
 def _blocks(function: ast.AST) -> "list[list[ast.stmt]]":

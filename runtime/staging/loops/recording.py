@@ -98,7 +98,7 @@ def known_loop(
     if loop.choices is None and loop.memory.shares() and not is_very_long(iterations.length):
         raise RunsInPythonError("its variables may be the same array afterwards")
     last, stacks = run_loop(step, loop.carry, slices, {}, None, first=0)
-    return loop.outcome_of(last, lists.after(len(last), stacks, step))
+    return loop.outcome_of(last, lists.after(last, stacks, step))
 
 
 def _whole_numbers(loop: StagedLoop, step: NestedFunction) -> list[tuple[Value, Value]]:

@@ -82,6 +82,94 @@ def one_way_or_the_other(x: Any) -> Any:
     return np.array(out)
 
 
+def states_and_differences(x: Any) -> Any:
+    state, before, path = np.ones(3), np.zeros(3), []
+    for v in x:
+        before, state = state, np.tanh(state - before) + v
+        path.append((v, state))
+    return np.array([row * v for v, row in path]), before
+
+
+def made_in_steps(x: Any) -> Any:
+    state, path = np.zeros(3), []
+    for i in range(len(x)):
+        new = np.zeros(3)
+        new[i % 3] = x[i]
+        path.append(new)
+        new += state
+        state = new
+    return np.array(path), state
+
+
+def written_in_the_list(x: Any) -> Any:
+    state, path = np.zeros(3), []
+    for v in x:
+        state = state * 0.5 + v
+        path.append(state)
+    path[-1][0] = 99.0
+    return np.array(path), state
+
+
+def the_first_written_to(x: Any) -> Any:
+    first = np.zeros(3)
+    state, path = first, []
+    for v in x:
+        path.append(state)
+        state = state * 0.5 + v
+    first[1] = 99.0
+    return np.array(path), state
+
+
+def seen_by_another_variable(x: Any) -> Any:
+    state, kept, path = np.zeros(3), np.zeros(3), []
+    for v in x:
+        state = state * 0.5 + v
+        path.append(state)
+        if v > 1:
+            kept = state
+    kept[1] = 99.0
+    return np.array(path), kept
+
+
+def rebound_for_some_values(x: Any) -> Any:
+    state, path = np.zeros(3), []
+    for v in x:
+        if v > 0:
+            state = state * 0.5 + v
+        path.append(state)
+    path[3][0] = 99.0
+    return np.array(path), state
+
+
+def swapped(x: Any) -> Any:
+    state, other, path = np.zeros(3), np.ones(3), []
+    for _ in x:
+        state, other = other, state
+        path.append(state)
+    path[0][0] = x[0]
+    return np.array(path), state
+
+
+def before_and_after(x: Any) -> Any:
+    state, path, steps = np.zeros(3), [], []
+    for v in x:
+        path.append(state)
+        state = state * 0.5 + v
+        steps.append(state)
+    steps[2][0] = 99.0
+    return np.array(path), np.array(steps)
+
+
+def an_iteration_later(x: Any) -> Any:
+    state, before, path, late = np.zeros(3), np.zeros(3), [], []
+    for v in x:
+        path.append(state)
+        late.append(before)
+        before, state = state, state * 0.5 + v
+    path[2][0] = 99.0
+    return np.array(path), np.array(late)
+
+
 def pairs(x: Any) -> Any:
     found = []
     for v in x:
@@ -177,6 +265,10 @@ STAGED: dict[str, Callable[[Any], Any]] = {
     function.__name__: function
     for function in (
         doubled,
+        states,
+        states_before,
+        states_and_differences,
+        made_in_steps,
         states_and_the_first,
         new_arrays,
         two_lists,
@@ -272,9 +364,12 @@ def two_entries(x: Any) -> Any:
 WRITTEN_OUT: dict[str, Callable[[Any], Any]] = {
     function.__name__: function
     for function in (
-        states,
-        states_before,
         written_to_afterwards,
+        written_in_the_list,
+        the_first_written_to,
+        swapped,
+        before_and_after,
+        an_iteration_later,
         written_to_in_the_next_iteration,
         in_two_lists,
         kept_as_a_view,
@@ -306,6 +401,13 @@ def test_the_lists_are_pythons(name: str) -> None:
     ours, theirs = numbers(), numbers()
     assert_same(tm.compile(function, backend="numpy")(ours), function(theirs))
     np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("function", [seen_by_another_variable, rebound_for_some_values])
+def test_entries_that_are_the_same_array_for_some_values_are_pythons(function: Callable[[Any], Any]) -> None:
+    assert_same(tm.compile(function, backend="numpy")(numbers(30)), function(numbers(30)))
+    with pytest.raises(tm.errors.SharedMemoryError, match=r"Bind a copy there, (kept|state) = "):
+        tm.compile(function, backend="numpy")(numbers())
 
 
 @pytest.mark.sampled(every=4)
