@@ -59,6 +59,11 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 @implements(np.polymul)
 def polymul(a1: Any, a2: Any) -> Any:
+    """The convolution of the coefficients.
+
+    NumPy also drops leading zeros of the factors; here they must be known while tracing, so that the product of
+    factors that happen to begin with 0 is the same polynomial with zeros in front.
+    """
     return np.convolve(_without_leading_zeros(a1), _without_leading_zeros(a2))
 
 
