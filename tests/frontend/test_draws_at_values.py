@@ -58,7 +58,7 @@ def test_every_bit_generator_is_carried(bits: Any) -> None:
     check(function, (9.0,), (20.0,))
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@BACKENDS
 def test_legacy_and_global_generators_are_carried(backend: str) -> None:
     def made(limit: Any) -> Any:
         rng = np.random.RandomState(5)
@@ -132,17 +132,14 @@ def test_parameters_of_draws_have_derivatives() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_each_example_of_a_batch_draws_as_if_alone() -> None:
+@BACKENDS
+def test_each_example_of_a_batch_draws_as_if_alone(backend: str) -> None:
     def function(limit: Any) -> Any:
         rng = np.random.default_rng(4)
         return until_above(rng.random, limit)
 
     limits = np.array([3.0, 0.0, 11.0, 5.0])
-    for mapped in (
-        tm.vmap(function),
-        tm.compile(tm.vmap(function)),
-        tm.compile(tm.vmap(function), backend="c"),
-    ):
+    for mapped in (tm.vmap(function), tm.compile(tm.vmap(function), backend=backend)):
         found = np.stack(mapped(limits), axis=1)
         np.testing.assert_array_equal(found, [function(limit) for limit in limits])
 

@@ -182,7 +182,7 @@ def in_a_branch(x: Any) -> Any:
 def test_loops_and_branches_have_batches_and_derivatives(
     function: Callable[[Any], Any], backend: str
 ) -> None:
-    batch = X[:3, :4]
+    batch = X[:2, :3]
     np.testing.assert_allclose(tm.vmap(function)(batch), [function(x) for x in batch])
     wanted = [differences(function, x) for x in batch]
     of_one = tm.compile(tm.grad(function), backend=backend)

@@ -131,6 +131,7 @@ def test_scipys_own_code_runs_on_numpy_arrays_during_a_trace_and_afterwards() ->
     assert special.logsumexp.__code__ is own
 
 
+@pytest.mark.slow
 def test_scipy_that_a_traced_function_imports_first_gives_the_right_second_derivatives(
     tmp_path: Path,
 ) -> None:

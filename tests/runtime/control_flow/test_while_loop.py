@@ -25,6 +25,9 @@ def limited(a: Any) -> Any:
     return newton(a, 40)
 
 
+mostly_doubles = pytest.mark.parametrize(
+    "dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)]
+)
 both_loops = pytest.mark.parametrize("root", [newton, limited])
 
 
@@ -64,7 +67,7 @@ def test_fori_loop_reads_a_bound_from_outside_at_each_call() -> None:
     assert total(np.array(4)) == 3
 
 
-@both_dtypes
+@mostly_doubles
 @both_loops
 def test_jvp_of_while_loop(root: Callable[..., Any], dtype: Any) -> None:
     expected = dtype(0.5) / np.sqrt(dtype(2))
@@ -76,7 +79,7 @@ def test_jvp_of_while_loop(root: Callable[..., Any], dtype: Any) -> None:
     assert_close(curvature, dtype(-0.25 * 2**-1.5), 1e-3)
 
 
-@both_dtypes
+@mostly_doubles
 def test_reverse_and_hessian_of_while_loop_with_max_steps(dtype: Any) -> None:
     assert_close(assert_compiled_same(tm.grad(limited), dtype(2)), dtype(0.5 / np.sqrt(2)), 1e-4)
     assert_close(assert_compiled_same(tm.grad(limited), dtype(1)), dtype(1))  # no step: the value is a

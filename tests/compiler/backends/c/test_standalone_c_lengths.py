@@ -87,6 +87,7 @@ def medians(x: Any, least: Any) -> Any:
     return total
 
 
+@pytest.mark.slow
 def test_each_turn_of_a_loop_has_lengths_of_its_own(tmp_path: Path) -> None:
     x = np.random.default_rng(1).normal(size=(5, 20))
     files = files_of(medians, "x: f64[5, 20]", "least: f64[]", folder=tmp_path)

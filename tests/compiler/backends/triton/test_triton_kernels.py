@@ -64,7 +64,7 @@ def assert_means_the_same(graph: Graph, inputs: list[np.ndarray], *, of_largest:
 
 @pytest.mark.sampled("comparison", "conversion", "reduction", "error_functions", every=5)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@of_each_sample(FITTING, quick=taken(FITTING, share=0.1), slow=some_of(FITTING, share=0.15))
+@of_each_sample(FITTING, quick=taken(FITTING), slow=some_of(FITTING, share=0.15))
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays())
 
