@@ -12,6 +12,7 @@ from ...ir import Value
 from ...symbolic_size import is_known, min_expr
 from ...tracing.array_values import as_size, as_value
 from ...tracing.registry import constructs, implements
+from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray
 from ...tracing.views import ReadOnly, Reshape, Slice, Strided, Transpose
 from ...value_ops import (
@@ -30,7 +31,7 @@ from ...value_ops import (
 )
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array
-from .constructors import as_dtype, new_array
+from .constructors import as_dtype, constants_of, new_array
 from .reshaping import ravel, view_of
 
 
@@ -60,7 +61,10 @@ def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", **options: Any
 ) -> TracedArray:
     rows = as_size(N)
-    return new_array(convert(on_diagonal(rows, rows if M is None else as_size(M), k), as_dtype(dtype)))
+    columns = rows if M is None else as_size(M)
+    if require_trace().is_evaluating:
+        return constants_of(np.eye(rows, columns, as_size(k), dtype))
+    return new_array(convert(on_diagonal(rows, columns, k), as_dtype(dtype)))
 
 
 @constructs("identity")
@@ -73,7 +77,10 @@ def identity(n: Any, dtype: Any = None, **options: Any) -> TracedArray:
 @implements(np.tri)
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **options: Any) -> TracedArray:
     rows = as_size(N)
-    return new_array(convert(lower_triangle(rows, rows if M is None else as_size(M), k), as_dtype(dtype)))
+    columns = rows if M is None else as_size(M)
+    if require_trace().is_evaluating:
+        return constants_of(np.tri(rows, columns, as_size(k), dtype))
+    return new_array(convert(lower_triangle(rows, columns, k), as_dtype(dtype)))
 
 
 # ---- parts of matrices -------------------------------------------------------------------------------

@@ -55,7 +55,9 @@ def _triangular_solve_numpy(
     x = np.empty(b.shape, b.dtype)
     for stop in range(size, 0, -block):
         start = max(stop - block, 0)
-        rest = b[..., start:stop, :] - np.matmul(a[..., start:stop, stop:], x[..., stop:, :])
+        rest = b[..., start:stop, :]
+        if stop < size:
+            rest = rest - np.matmul(a[..., start:stop, stop:], x[..., stop:, :])
         x[..., start:stop, :] = np.linalg.solve(a[..., start:stop, start:stop], rest)
     return x[..., ::-1, :].copy() if turned else x
 
