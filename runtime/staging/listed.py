@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from contextvars import ContextVar
 from functools import lru_cache
 from types import CodeType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.dtypes import INT64
@@ -28,18 +28,24 @@ from .loops.stacking import why_not_stacked
 from .loops.unrolling import RunsInPythonError, is_very_long, raise_own_fault
 from .tables import note_range, range_of_known
 
-Make = Any
-"""A function from items to the list of their entries."""
 _WHERE: Final = "a comprehension"
 _EXHAUSTING: Final = (sum, min, max, list, tuple, sorted)
+
+
+class Make(Protocol):
+    """A function from items to the list of their entries."""
+
+    __code__: CodeType
+
+    def __call__(self, items: Iterable[Any], /) -> list[Any]: ...
 
 
 def listed(make: Make, items: Any, function: Any = list) -> Iterable[Any]:
     """``[entry for target in items]``, where ``make(items)`` is that comprehension for any items.
 
     With many items, also together with those of comprehensions around this one, the entries are rows of an array that
-    the program computes in a loop. If the comprehension is the
-    argument of a `function` that is not Python's own, it remains a generator.
+    the program computes in a loop. If the comprehension is the argument of a `function` that is not Python's own, it
+    remains a generator.
     """
     if not any(function is one for one in _EXHAUSTING):
         return (entry for item in items for entry in make((item,)))

@@ -57,9 +57,7 @@ def on_diagonal(rows: int, columns: int, k: Any) -> Value:
 
 @constructs("eye")
 @implements(np.eye)
-def eye(
-    N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", **options: Any
-) -> TracedArray:
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", **options: Any) -> Any:
     rows = as_size(N)
     columns = rows if M is None else as_size(M)
     if require_trace().is_evaluating:
@@ -69,13 +67,13 @@ def eye(
 
 @constructs("identity")
 @implements(np.identity)
-def identity(n: Any, dtype: Any = None, **options: Any) -> TracedArray:
+def identity(n: Any, dtype: Any = None, **options: Any) -> Any:
     return eye(n, dtype=FLOAT64 if dtype is None else dtype)
 
 
 @constructs("tri")
 @implements(np.tri)
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **options: Any) -> TracedArray:
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **options: Any) -> Any:
     rows = as_size(N)
     columns = rows if M is None else as_size(M)
     if require_trace().is_evaluating:
