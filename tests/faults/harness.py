@@ -1,4 +1,7 @@
-"""`Place`: a cache, temporary files and a home of their own, where a campaign runs as a process with a time limit."""
+"""`Place`: a cache, temporary files and a home of their own, where a campaign runs as a process with a time limit.
+
+`Campaigns` starts these processes.
+"""
 
 import json
 import os
@@ -10,12 +13,57 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from threading import Timer
 from typing import Final
-
-import pytest
 
 TESTS: Final = Path(__file__).resolve().parent.parent
 Campaign = Callable[[Random, int], Iterator[str]]
+
+
+class Campaigns:
+    """A process that forks into a process for each campaign. To import what it needs takes longer than most of them."""
+
+    def __init__(self) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("TRACEMILL_")}
+        self._environment = kept | {"PYTHONPATH": os.pathsep.join(map(str, (TESTS / ".root", TESTS)))}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "faults.inside"],
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(
+        self, campaign: Campaign, trials: int, folder: Path, settings: dict[str, str], seconds: float
+    ) -> tuple[int, str, str]:
+        """The exit status of its process, and what it printed."""
+        outputs = folder.with_name("said"), folder.with_name("complaints")
+        for output in outputs:
+            output.write_text("")
+        request = {
+            "campaign": (campaign.__module__.removeprefix("tests."), campaign.__name__, trials),
+            "folder": str(folder),
+            "environment": self._environment | settings,
+            "outputs": tuple(map(str, outputs)),
+        }
+        assert self._process.stdin
+        print(json.dumps(request), file=self._process.stdin, flush=True)
+        killing = Timer(seconds, os.killpg, (int(self._line()), signal.SIGKILL))
+        killing.start()
+        status = int(self._line())
+        killing.cancel()
+        said, complaints = (output.read_text() for output in outputs)
+        return status, said, complaints
+
+    def _line(self) -> str:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        assert line, f"the process that starts campaigns has ended with {self._process.wait()}"
+        return line
+
+    def stop(self) -> None:
+        self._process.communicate()
 
 
 @dataclass(frozen=True)
@@ -23,6 +71,7 @@ class Place:
     """Where a campaign runs, and how its outcomes get into the table."""
 
     root: Path
+    campaigns: Campaigns
     more: int
     """A factor for the number of trials."""
     record: Callable[[str, object], None]
@@ -32,11 +81,9 @@ class Place:
         made.mkdir(mode=0o700, exist_ok=True)
         return made
 
-    def environment(self) -> dict[str, str]:
-        """Nothing of the settings of whoever runs the tests."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("TRACEMILL_")}
-        return kept | {
-            "PYTHONPATH": os.pathsep.join(map(str, (TESTS / ".root", TESTS))),
+    def settings(self) -> dict[str, str]:
+        """The environment, but for what all campaigns share: nothing of the settings of whoever runs the tests."""
+        return {
             "TRACEMILL_CACHE_DIR": str(self.folder("cache")),
             "TMPDIR": str(self.folder("temporary")),
             "HOME": str(self.folder("home")),
@@ -54,25 +101,15 @@ class Place:
         self, campaign: Campaign, trials: int, *, seconds: float = 120, **settings: str
     ) -> Counter[str]:
         """The outcomes of a campaign, whatever files it leaves."""
-        words = [campaign.__module__.removeprefix("tests."), campaign.__name__, "1", str(trials * self.more)]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "faults.inside", *words],
-            env=self.environment() | settings,
-            cwd=self.folder("work"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
+        status, said, complaints = self.campaigns.run(
+            campaign,
+            trials * self.more,
+            self.folder("work"),
+            self.settings() | settings,
+            seconds * self.more,
         )
-        try:
-            said, complaints = process.communicate(timeout=seconds * self.more)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            said, complaints = process.communicate()
-            pytest.fail(f"hangs after {said[-300:]}\n{complaints[-3000:]}")
-        assert process.returncode == 0, (
-            f"exit status {process.returncode} after {said[-300:]}\n{complaints[-4000:]}"
-        )
+        assert status != -signal.SIGKILL, f"hangs after {said[-300:]}\n{complaints[-3000:]}"
+        assert status == 0, f"exit status {status} after {said[-300:]}\n{complaints[-4000:]}"
         outcomes: Counter[str] = Counter(json.loads(said.splitlines()[-1]))
         self.record("fault", dict(outcomes))
         return outcomes

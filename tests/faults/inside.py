@@ -1,7 +1,8 @@
-"""What trials do in their own process: ``python -m faults.inside MODULE FUNCTION SEED COUNT``.
+"""What trials do in their own process: ``python -m faults.inside`` starts one for each line of JSON that it reads.
 
-A campaign is a generator that takes a `Random` and a number of trials, and yields the outcome of each as a few words.
-Whatever it raises makes it fail.
+Such a process is a fork, so it has imported what campaigns need, and has called nothing yet. A campaign is a generator
+that takes a `Random` and a number of trials, and yields the outcome of each as a few words. Whatever it raises makes it
+fail.
 """
 
 import json
@@ -14,7 +15,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -96,7 +97,7 @@ def started(work: Callable[[], str]) -> tuple[int, int]:
         code = 0
     except BaseException:
         said = traceback.format_exc()
-    os.write(writing, said.encode()[-4000:])
+    os.write(writing, said.encode()[-60_000:])  # a pipe holds that much before anybody reads it
     os._exit(code)
 
 
@@ -123,14 +124,49 @@ def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def main(module: str, name: str, seed: str, count: int) -> None:
+def run(module: str, name: str, count: int) -> None:
+    """Run a campaign, and print the number of trials with each outcome."""
     campaign: type_of_campaign = getattr(import_module(module), name)
     outcomes: Counter[str] = Counter()
-    for number, found in enumerate(campaign(Random(f"{name} {seed}"), count)):
+    for number, found in enumerate(campaign(Random(f"{name} 1"), count)):
         outcomes[found] += 1
         print(f"trial {number}: {found}", flush=True)
     print(json.dumps(outcomes))
 
 
+def enter(folder: str, environment: dict[str, str], outputs: Sequence[str]) -> None:
+    """Make this child as independent as a process that was started there, with its outputs in files."""
+    os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for descriptor, path in enumerate((os.devnull, *outputs)):
+        opened = os.open(path, os.O_RDWR | os.O_CREAT)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+
+
+def modules_of_a_call() -> str:
+    import_all()
+    return " ".join(name for name in sys.modules if name.startswith("tracemill."))
+
+
+def serve() -> None:
+    """Run the campaigns that are asked for, and print the number and the exit status of each process."""
+    for file in sorted(Path(__file__).parent.glob("test_*.py")):
+        import_module(f"faults.{file.stem}")
+    for module in forked(modules_of_a_call).split():  # of a child: what a first call keeps stays there
+        import_module(module)
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if not child:
+            enter(request["folder"], request["environment"], request["outputs"])
+            run(*request["campaign"])
+            return
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    serve()

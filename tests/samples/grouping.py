@@ -2,6 +2,7 @@
 to run."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -67,13 +68,15 @@ def in_groups(cases: Iterable[Case]) -> Callable[[Test], Test]:
     return decorated
 
 
-def quick_first(cases: Iterable[Case]) -> list[Case]:
-    """The cases, of which all but the first of each group are slow."""
-    seen: set[str] = set()
+def quick_first(cases: Iterable[Case], slow: int = 1) -> list[Case]:
+    """The cases, of which the first of each group runs always. Of the others, one in `slow` is slow, and the rest is
+    exhaustive."""
+    seen: Counter[str] = Counter()
     found: list[Case] = []
     for case in cases:
-        found.append(case._replace(is_slow=case.is_slow or case.group in seen))
-        seen.add(case.group)
+        number = seen[case.group]
+        found.append(case._replace(is_slow=case.is_slow or number > 0, is_exhaustive=(number - 1) % slow > 0 if number else False))
+        seen[case.group] += 1
     return found
 
 
