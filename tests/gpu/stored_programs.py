@@ -44,7 +44,7 @@ stub = StubGpu(Path(sys.argv[1]))
 with fresh(stub):
     found: dict[str, Any] = {"first": called(), "again": called(), "damaged": {}}
     (entry,) = default_cache().entries()
-    for member in sorted(entry.folder.iterdir()):
+    for member in {member.suffix: member for member in sorted(entry.folder.iterdir())}.values():
         content = member.read_bytes()
         member.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if content else b"x")
         found["damaged"][member.name] = called()

@@ -75,7 +75,8 @@ def quick_first(cases: Iterable[Case], slow: int = 1) -> list[Case]:
     found: list[Case] = []
     for case in cases:
         number = seen[case.group]
-        found.append(case._replace(is_slow=case.is_slow or number > 0, is_exhaustive=(number - 1) % slow > 0 if number else False))
+        is_exhaustive = number > 0 and (number - 1) % slow > 0
+        found.append(case._replace(is_slow=case.is_slow or number > 0, is_exhaustive=is_exhaustive))
         seen[case.group] += 1
     return found
 

@@ -29,11 +29,23 @@ def one_in(step: int, cases: Iterable[object]) -> Sequence[Any]:
     return [pytest.param(case, marks=[slow] if number % step else []) for number, case in enumerate(cases)]
 
 
+def in_parts(cases: Iterable[object], parts: int, some: int) -> Sequence[Any]:
+    """Parameters of a test whose cases are compiled in parts, every n-th one together: all but some parts are
+    exhaustive."""
+    exhaustive = pytest.mark.exhaustive
+    return [
+        pytest.param(case, marks=[exhaustive] if number % parts >= some else [])
+        for number, case in enumerate(cases)
+    ]
+
+
 def mostly_on_numpy(cases: Iterable[object], step: int) -> Sequence[Any]:
-    """Parameters, a case and a backend: all cases on NumPy and every `step`-th in C, where the others are slow."""
+    """Parameters, a case and a backend: all cases on NumPy and every `step`-th in C. Few others are slow."""
     given = list(cases)
+    marks = sampled([str(number) for number in range(len(given))], (), every=step, slow=3)
     in_c = [
-        pytest.param(case, "c", marks=[pytest.mark.slow] if n % step else []) for n, case in enumerate(given)
+        pytest.param(case, "c", marks=getattr(pytest.mark, mark) if mark else ())
+        for case, mark in zip(given, marks, strict=True)
     ]
     return [*((case, "numpy") for case in given), *in_c]
 

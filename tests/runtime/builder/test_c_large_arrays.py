@@ -98,7 +98,9 @@ def function(steps: Sequence[tuple[str, int]], *, summed: bool) -> Callable[[Arr
         pytest.param(np.float32, marks=pytest.mark.exhaustive),
     ],
 )
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=settings().max_examples // 2, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(program=programs(), seed=st.integers(0, 1000))
 def test_steps_on_large_arrays_give_what_numpy_gives(
     c_compiler: str,

@@ -10,7 +10,7 @@ from graphs.random_graphs import graphs
 from support.recording import drawn
 from tracemill.compiler.ir import Graph
 
-pytestmark = pytest.mark.usefixtures("c_compiler")
+pytestmark = pytest.mark.usefixtures("c_compiler", "lightly_optimised")
 
 SLOW = [
     HealthCheck.too_slow,

@@ -1,6 +1,6 @@
 """Every op gives through C what it means. Many samples are one program, and the compiler is called once for them.
 
-The functions of all samples are called on their own in `test_c_steps`, `test_c_kernels` and `test_c_expressions`.
+Their functions are called on their own in `test_c_steps`, `test_c_kernels` and `test_c_expressions`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ def groups() -> list[Any]:
     ]
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.sampled(every=2, slow=2)
 @pytest.mark.parametrize("samples", groups())
 def test_samples_give_through_c_what_they_mean(samples: Sequence[Sample]) -> None:
     assert_means_the_same_through_c([Run(s.graph(), s.arrays(), s.id) for s in samples])

@@ -34,7 +34,7 @@ def drawn(size: int) -> Any:
     return np.random.default_rng(size).normal(size=size) * 3
 
 
-@pytest.mark.sampled(every=9, slow=3)
+@pytest.mark.sampled(every=9, slow=6)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize(
     ("rounded", "is_dynamic"), [("sin", False), ("sin", True), ("power", True), ("hypot", True)]
@@ -52,7 +52,7 @@ def test_what_is_compared_with_itself_is_equal(rounded: str, asked: str, is_dyna
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.sampled(every=5, slow=2)
+@pytest.mark.sampled(every=5, slow=5)
 @pytest.mark.parametrize("rounded", ROUNDED)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 def test_the_derivative_of_a_maximum_is_that_of_the_largest_element(backend: str, rounded: str) -> None:

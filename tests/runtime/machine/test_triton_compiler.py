@@ -75,17 +75,28 @@ needs_triton = pytest.mark.skipif(
 )
 
 
-FEWER = 5
-"""Triton takes seconds for many a kernel: without ``--more``, one in five is compiled."""
+FEWER = 9
+"""Triton takes seconds for many a kernel: without ``--more``, one in nine is compiled."""
 
 
 def shared_out(target: str, names: Sequence[str], more: int) -> Sequence[str]:
-    """A fifth for sm_90, and a few for each other GPU.
+    """A ninth for sm_90, and a few for each other GPU.
 
     With ``--more``, all for sm_90, and every sixth for each other: together, the others have half of them.
     """
     step = 1 if more > 1 else FEWER
     return names[OTHERS.index(target) :: 2 * len(OTHERS) * step] if target in OTHERS else names[::step]
+
+
+def targets(*slow: str, all_of: Sequence[str] = TARGETS) -> pytest.MarkDecorator:
+    """The GPUs for which a test with large kernels compiles one, and, with ``--more``, the others."""
+    return pytest.mark.parametrize(
+        "target",
+        [
+            pytest.param(name, marks=pytest.mark.slow if name in slow else pytest.mark.exhaustive)
+            for name in all_of
+        ],
+    )
 
 
 Facts = dict[str, list[dict[str, Any]]]
@@ -268,8 +279,7 @@ def assert_products_store_several_numbers_at_once_where_rows_are_multiples_of_ei
 
 
 @needs_triton
-@pytest.mark.slow
-@pytest.mark.parametrize("target", TARGETS)
+@targets("cuda:sm_80", "cuda:sm_90")
 def test_attention_runs_on_tensor_cores_within_registers_and_shared_memory(
     target: str, compiler: Compiler, more: int
 ) -> None:
@@ -283,9 +293,8 @@ def test_attention_runs_on_tensor_cores_within_registers_and_shared_memory(
 
 
 @needs_triton
-@pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("target", TARGETS)
+@targets("cuda:sm_80", "cuda:sm_90", "cuda:sm_100")
 def test_golden_examples_and_all_that_is_compared_stay_in_registers(
     target: str, compiler: Compiler, more: int
 ) -> None:
@@ -295,8 +304,7 @@ def test_golden_examples_and_all_that_is_compared_stay_in_registers(
 
 
 @needs_triton
-@pytest.mark.slow
-@pytest.mark.parametrize("target", TARGETS)
+@targets("cuda:sm_90", "hip:gfx942")
 def test_gradients_of_attention_run_on_tensor_cores_within_registers_and_shared_memory(
     target: str, compiler: Compiler, more: int
 ) -> None:
@@ -316,8 +324,7 @@ COPIED = tuple(
 
 
 @needs_triton
-@pytest.mark.slow
-@pytest.mark.parametrize("target", ["cuda:sm_90", "cuda:sm_100"])
+@targets("cuda:sm_90", all_of=("cuda:sm_90", "cuda:sm_100"))
 def test_products_whose_operands_the_hardware_copies_stay_in_registers(
     target: str, compiler: Compiler, more: int
 ) -> None:
@@ -340,8 +347,7 @@ FAST = (
 
 
 @needs_triton
-@pytest.mark.slow
-@pytest.mark.parametrize("target", [target for target in TARGETS if target.startswith("cuda")])
+@targets("cuda:sm_80", "cuda:sm_90", all_of=[name for name in TARGETS if name.startswith("cuda")])
 def test_fast_products_of_f32_run_on_tensor_cores_within_registers(
     target: str, compiler: Compiler, more: int
 ) -> None:

@@ -1,15 +1,18 @@
 """Loops and choices in C: memory that steps share in every way, and what their graphs mean."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from c.compiling import Compiled, compiled
+from c.compiling import Compiled, compiled, when_asked
 from graphs.loop_steps import FOUR, LOOPS, arrays_for, peak, place, total, turned
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
+from samples.thinning import in_parts
 from support.recording import assert_same, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.c.function import CFunction, COptions
@@ -40,18 +43,23 @@ def compiled_by_name(
     return {name: (graphs[name], run) for name, run in zip(functions, made, strict=True)}
 
 
+def loop_function(number: int, name: str) -> CFunction:
+    function = print_function(LOOPS[name]().calls[0], f"loop_{number}", COptions())
+    assert function, name
+    return function
+
+
 @pytest.fixture(scope="module")
-def loops(
-    c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, tuple[Graph, Compiled]]:
-    graphs = {name: make() for name, make in LOOPS.items()}
-    return compiled_by_name(graphs, c_toolchain, tmp_path_factory.mktemp("loops"))
+def loops(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
+    """Compiles loops when the first of them is asked for."""
+    functions = {name: partial(loop_function, number, name) for number, name in enumerate(LOOPS)}
+    return when_asked(functions, c_toolchain, tmp_path_factory.mktemp("loops"), level=2, every=7)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LOOPS)
-def test_steps_that_share_memory_in_every_way(name: str, loops: dict[str, tuple[Graph, Compiled]]) -> None:
-    graph, run = loops[name]
+@pytest.mark.parametrize("name", in_parts(LOOPS, parts=7, some=3))
+def test_steps_that_share_memory_in_every_way(name: str, loops: Callable[[str], Compiled]) -> None:
+    graph, run = LOOPS[name](), loops(name)
     arrays = arrays_for(graph)
     before = [x.copy() for x in arrays]
     expected = evaluate(graph, *arrays)

@@ -89,8 +89,8 @@ def run_in_c(library: ctypes.CDLL, call: Call, operands: Sequence[Array]) -> Arr
     return out
 
 
-@pytest.mark.sampled(every=7)
-@pytest.mark.usefixtures("c_compiler")
+@pytest.mark.sampled(every=7, slow=3)
+@pytest.mark.usefixtures("c_compiler", "lightly_optimised")
 @pytest.mark.parametrize(("family", "kind"), GROUPS, ids=lambda part: part)
 @pytest.mark.parametrize(
     "dtypes",

@@ -15,6 +15,7 @@ from graphs.random_graphs import graphs
 from samples.grouping import of_each_sample
 from samples.sample import Sample, special_values
 from samples.table import SAMPLES
+from samples.thinning import in_parts
 from support.recording import assert_same, drawn, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise, is_loop_call
@@ -83,6 +84,7 @@ def test_samples_give_what_they_mean(sample: Sample, kernels: dict[str, Compiled
 # ---- kernels of several calls, large enough for chunks and blocks --------------------------------------
 
 named = cache(large_function)
+SOME_LARGE = in_parts(LARGE, parts=6, some=3)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +99,7 @@ def inputs_of(name: str) -> list[Array]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", SOME_LARGE)
 def test_large_kernels_give_what_their_calls_mean(name: str, large: Callable[[str], Compiled]) -> None:
     arrays = inputs_of(name)
     expected = meaning(LARGE[name], arrays)
@@ -111,7 +113,7 @@ def test_large_kernels_give_what_their_calls_mean(name: str, large: Callable[[st
 
 
 @pytest.mark.sampled(every=6)
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", SOME_LARGE)
 def test_results_are_the_same_on_any_number_of_threads(name: str, large: Callable[[str], Compiled]) -> None:
     arrays = inputs_of(name)
     first = large(name)(*arrays, threads=1)[: len(LARGE[name].outputs)]
@@ -120,7 +122,7 @@ def test_results_are_the_same_on_any_number_of_threads(name: str, large: Callabl
 
 
 @pytest.mark.sampled(every=6)
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", SOME_LARGE)
 def test_results_are_the_same_in_the_memory_of_inputs(name: str, large: Callable[[str], Compiled]) -> None:
     function, run, arrays = named(name), large(name), inputs_of(name)
     expected = run(*arrays)[: len(LARGE[name].outputs)]

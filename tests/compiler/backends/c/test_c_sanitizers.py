@@ -90,7 +90,7 @@ def test_loops_whose_steps_share_memory_run_clean(
 ) -> None:
     cases: list[Case] = []
     loops = list(LOOPS.values())
-    for number, make in enumerate(loops if more > 1 else loops[::5]):
+    for number, make in enumerate(loops if more > 1 else loops[::10]):
         graph = make()
         function = print_function(graph.calls[0], f"loop_{number}", COptions())
         assert function
@@ -127,7 +127,7 @@ def test_faults_are_found(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path
 
 
 def test_kernels_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path, more: int) -> None:
-    names = list(LARGE) if more > 1 else list(LARGE)[::3]
+    names = list(LARGE) if more > 1 else list(LARGE)[::5]
     cases = [(large_function(name), drawn(LARGE[name], "real")) for name in names]
     assert_clean(cases, c_toolchain, tmp_path, sanitizer)
 
@@ -135,11 +135,11 @@ def test_kernels_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Pat
 def test_functions_for_any_size_run_clean(
     sanitizer: str, c_toolchain: Toolchain, tmp_path: Path, more: int
 ) -> None:
-    """Each at the first and the last of its sizes; without ``--more``, one in three."""
+    """Each at the first and the last of its sizes; without ``--more``, one in five."""
     cases: list[Case] = []
     sizes: list[Mapping[str, int]] = []
     names = (*KERNELS, *STEPS)
-    for name in names if more > 1 else names[::3]:
+    for name in names if more > 1 else names[::5]:
         graph, function, _ = printed(name)
         all_sizes = OTHER_SIZES.get(name, SIZES)
         for size in (all_sizes[0], all_sizes[-1]):

@@ -10,6 +10,7 @@ from c.compiling import Compiled, compiled
 from samples.grouping import Case, in_groups
 from samples.sample import Sample
 from samples.table import SAMPLES
+from samples.thinning import taken
 from support.recording import assert_same
 from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.steps import step_function
@@ -108,13 +109,15 @@ def with_c(samples: Sequence[Sample], stem: str) -> list[tuple[Sample, CFunction
 
 
 SMALL_ONES, LARGER_ONES = with_c(SAMPLES, "small"), with_c(LARGER, "larger")
+CHOSEN = taken((sample for sample, _ in (*SMALL_ONES, *LARGER_ONES)), share=0.25)
+"""The others run with ``--more``."""
 
 
 @pytest.fixture(scope="module")
-def steps(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
+def steps(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory, more: int) -> dict[str, Compiled]:
     found: dict[str, Compiled] = {}
     for pairs, level in ((SMALL_ONES, 0), (LARGER_ONES, 1)):
-        functions = [function for _, function in pairs]
+        functions = [function for sample, function in pairs if more > 1 or sample in CHOSEN]
         made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("steps"), level=level)
         found.update((function.name, run) for function, run in zip(functions, made, strict=True))
     return found
@@ -122,7 +125,12 @@ def steps(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> d
 
 @pytest.mark.slow
 @in_groups(
-    Case(lookup(sample.op).family, sample.id, (sample, function))
+    Case(
+        lookup(sample.op).family,
+        sample.id,
+        (sample, function),
+        is_exhaustive=sample not in CHOSEN,
+    )
     for sample, function in (*SMALL_ONES, *LARGER_ONES)
 )
 def test_samples_give_what_the_meaning_gives(

@@ -82,7 +82,7 @@ def test_samples_give_what_they_mean_as_exported_c(
             assert_close(next(outputs), value, run.note, 50)
 
 
-EVERY = 25
+EVERY = 50
 """One in this many samples runs in each program that detects misuse."""
 
 

@@ -12,6 +12,7 @@ import pytest
 from c.compiling import Compiled, compiled, shape_at, when_asked
 from graphs.kernels import as_kernel
 from graphs.symbolic_kernels import EMPTY, HINTS, KERNELS, OTHER_SIZES, SIZES, STEPS, drawn, in_c, printed
+from samples.thinning import in_parts
 from symbolic.texts import TEXTS, graph_of
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.module.library import CLibrary
@@ -65,7 +66,7 @@ def test_printing_assumes_nothing_of_the_sizes(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", in_parts(NAMES, parts=6, some=3))
 def test_functions_give_what_they_mean_for_each_size(name: str, kernels: Callable[[str], Compiled]) -> None:
     graph, _, _ = printed(name)
     for sizes in OTHER_SIZES.get(name, SIZES):
@@ -166,7 +167,7 @@ def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., 
 
 
 @pytest.mark.sampled(every=6)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", in_parts(NAMES, parts=6, some=3))
 def test_results_are_the_same_in_the_memory_of_inputs(name: str, kernels: Callable[[str], Compiled]) -> None:
     graph, function, _ = printed(name)
     for sizes in OTHER_SIZES.get(name, SIZES):

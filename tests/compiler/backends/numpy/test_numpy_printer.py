@@ -87,7 +87,7 @@ def run_and_check(graph: Graph, inputs: Sequence[Array]) -> tuple[Any, ...]:
 # ---- every op --------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled("layout", every=7)
+@pytest.mark.sampled("layout", every=7, slow=2)
 @of_each_sample(SAMPLES, quick=taken(SAMPLES, share=0.1), slow=some_of(SAMPLES, share=0.4))
 def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
     graph, inputs = sample.graph(), sample.arrays()
@@ -119,7 +119,7 @@ def test_products_of_bfloat16_are_what_the_op_means() -> None:
 # ---- large results, for which there are statements of their own -------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=3)
 @pytest.mark.parametrize("dtype", ["bool", "i8", "u16", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"])
 @pytest.mark.parametrize("shapes", ["m,x,y", "m,x,0", "m,1,y", "r,x,1", "m,r,y", "m,x,inner", "m,inner,y"])
 def test_large_choices_keep_every_bit_wherever_they_are_written(shapes: str, dtype: str) -> None:

@@ -406,13 +406,13 @@ def in_bytes(x: Any) -> Any:
     return np.asarray(x).view("V2") if x.dtype.name == "bfloat16" else x
 
 
-@pytest.mark.sampled(slow=2)
-@pytest.mark.parametrize("half", range(2))
-def test_samples_give_the_bits_of_the_numpy_backend(half: int, tmp_path: Path) -> None:
+@pytest.mark.sampled(slow=5)
+@pytest.mark.parametrize("part", range(5))
+def test_samples_give_the_bits_of_the_numpy_backend(part: int, tmp_path: Path) -> None:
     folders = {"plain": tmp_path / "plain", "ml_dtypes": tmp_path / "ml_dtypes"}
     for folder in folders.values():
         folder.mkdir()
-    samples = some_of(SAMPLES, share=0.15)[half::2]
+    samples = some_of(SAMPLES, share=0.15)[part::5]
     for number, sample in enumerate(samples):
         graph, inputs = sample.graph(), [np.array(x, order="C") for x in sample.arrays()]
         function = TracedFunction(*program_of(graph))
@@ -428,11 +428,11 @@ def test_samples_give_the_bits_of_the_numpy_backend(half: int, tmp_path: Path) -
         with np.errstate(all="ignore"):
             outputs = load_module(print_module(compiled), entry_name(compiled))(*inputs)
         text = next(content for content in files.values() if isinstance(content, str))
-        part = folders["ml_dtypes" if "ml_dtypes" in text else "plain"] / f"{number:05}"
-        saved(files, part)
+        place = folders["ml_dtypes" if "ml_dtypes" in text else "plain"] / f"{number:05}"
+        saved(files, place)
         arrays = {f"in{i}": in_bytes(x) for i, x in enumerate(inputs)}
         arrays |= {f"out{i}": in_bytes(np.asarray(x)) for i, x in enumerate(outputs)}
-        np.savez(part / "arrays.npz", allow_pickle=False, **arrays)
+        np.savez(place / "arrays.npz", allow_pickle=False, **arrays)
     for package, folder in folders.items():
         run = run_alone(ALONE, folder, *(["ml_dtypes"] if package == "ml_dtypes" else []))
         lines = run.stdout.splitlines()

@@ -18,7 +18,7 @@ from graphs.matrix_graphs import matrix_graphs
 from samples.grouping import of_each_sample
 from samples.sample import Sample, entries
 from samples.table import SAMPLES
-from samples.thinning import one_in, some_of, taken
+from samples.thinning import some_of, taken
 from support.comparing import assert_close
 from support.recording import assert_same
 from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SymbolicProgram
@@ -165,8 +165,8 @@ def test_python_functions_get_the_sizes_of_the_call() -> None:
     assert called == [(1, 3), (6, 3), (40, 3)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", one_in(4, PROGRAMS))
+@pytest.mark.sampled(slow=4)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_traced_program_is_printed_once_for_all_sizes(name: str) -> None:
     program = PROGRAMS[name]
     scope = Observed(OBSERVED)

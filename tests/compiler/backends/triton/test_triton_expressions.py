@@ -54,9 +54,9 @@ def graph_of(call: Call, size: int) -> Graph:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_expression_of_an_op_has_the_values_of_its_numpy_meaning(family: str, more: int) -> None:
-    """Of the calls of each op, one in three, and with ``--more`` all."""
+    """Of the calls of each op, one in five, and with ``--more`` all."""
     ops = [op for op in all_ops().values() if op.family == family and op.spelling is not None]
-    step = 1 if more > 1 else 3
+    step = 1 if more > 1 else 5
     for call in (
         call
         for place, op in enumerate(ops)

@@ -61,7 +61,7 @@ def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays(), signed_zeros=sample.signed_zeros)
 
 
-@pytest.mark.sampled(slow=2)
+@pytest.mark.sampled(slow=4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", STEPS)
 def test_steps_of_several_programs_give_what_they_mean(name: str) -> None:
