@@ -182,7 +182,7 @@ PROGRAMS = (
 )  # fmt: skip
 
 
-@pytest.mark.sampled("entries_of_a_table-numpy-False", every=7, slow=3)
+@pytest.mark.sampled("entries_of_a_table-numpy-False", every=7, slow=5)
 @pytest.mark.parametrize(
     ("backend", "is_dynamic"), [("numpy", False), pytest.param("c", True, marks=pytest.mark.slow)]
 )

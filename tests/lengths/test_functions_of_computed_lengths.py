@@ -233,10 +233,10 @@ def on_both_backends(names: Iterable[str]) -> list[Any]:
     slow, exhaustive = pytest.mark.slow, pytest.mark.exhaustive
     return [
         *(
-            pytest.param(name, "numpy", marks=[] if n % 2 == 0 else slow if n % 8 == 1 else exhaustive)
+            pytest.param(name, "numpy", marks=[] if n % 2 == 0 else slow if n % 16 == 1 else exhaustive)
             for n, name in enumerate(names)
         ),
-        *(pytest.param(name, "c", marks=exhaustive if n % 20 else slow) for n, name in enumerate(names)),
+        *(pytest.param(name, "c", marks=exhaustive if n % 40 else slow) for n, name in enumerate(names)),
     ]
 
 

@@ -87,12 +87,12 @@ class Reference:
 
 
 of_each_function = in_groups(
-    grouped._replace(is_exhaustive=grouped.is_slow and number % 3 > 0)
+    grouped._replace(is_exhaustive=grouped.is_slow and number % 6 > 0)
     for number, grouped in enumerate(
         quick_first(grouping.Case(case.function, case.id, (case,)) for case in CASES)
     )
 )
-"""The first case of each, a third of the others, and, with ``--more``, all."""
+"""The first case of each, a sixth of the others, and, with ``--more``, all."""
 
 
 def assert_close(actual: Any, expected: Any, dtype: Any, where: str) -> None:

@@ -16,7 +16,7 @@ USES = uses_of(*CHAPTERS)
 
 
 @pytest.mark.slow
-@in_groups(quick_first(USES))
+@in_groups(quick_first(USES, slow=3))
 def test_a_compiled_use_gives_what_numpy_gives(use: Use) -> None:
     """To the bit, which C does not promise."""
     ours, theirs = arguments_of(use), arguments_of(use)
@@ -30,7 +30,9 @@ def two_of(x: Any) -> Array:
     return np.stack([x, x * 2 if np.asarray(x).dtype.kind in "fc" else x])
 
 
-@pytest.mark.sampled("take_along_axis", "put_along_axis", "where", "compress", "argwhere", "ix_", every=8)
+@pytest.mark.sampled(
+    "take_along_axis", "put_along_axis", "where", "compress", "argwhere", "ix_", every=8, slow=2
+)
 @in_groups(USES)
 def test_a_use_mapped_over_a_batch_gives_what_a_loop_gives(use: Use) -> None:
     batches = [two_of(x) for x in arguments_of(use)]

@@ -105,7 +105,7 @@ def uses_of_at(dtype: str) -> Iterator[Call]:
                 yield f"{ufunc.__name__}.at({dtype}, {name}, {update!r})", updated, (x,)
 
 
-@pytest.mark.sampled(slow=3)
+@pytest.mark.sampled(slow=6)
 @BY_DTYPE
 def test_updates_by_ufuncs_cast_as_numpys_do(dtype: str) -> None:
     assert_all_agree(uses_of_at(dtype))
@@ -173,7 +173,7 @@ def test_some_reductions_take_dtypes_as_numpys_do() -> None:
     assert_all_agree(thinned((call for dtype in DTYPES for call in uses_of_reductions(dtype)), 0.06))
 
 
-@pytest.mark.sampled(slow=2)
+@pytest.mark.sampled(slow=5)
 @BY_DTYPE
 def test_reductions_take_every_dtype_that_numpys_take(dtype: str) -> None:
     assert_all_agree(uses_of_reductions(dtype))
@@ -218,7 +218,7 @@ def uses_of_operators(dtype: str) -> Iterator[Call]:
         yield f"{name}({dtype})", getattr(operator, name), (x,)
 
 
-@pytest.mark.sampled(slow=3)
+@pytest.mark.sampled(slow=6)
 @BY_DTYPE
 def test_operators_with_numbers_have_numpys_dtypes(dtype: str) -> None:
     assert_all_agree(uses_of_operators(dtype))

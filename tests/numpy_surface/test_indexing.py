@@ -18,7 +18,7 @@ from tracemill.compiler.errors import (
     ShapeError,
 )
 
-often = settings(max_examples=250, deadline=None, derandomize=True, database=None)
+often = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 """Many examples, the same ones in every run."""
 
 SHAPES = st.lists(st.sampled_from([1, 2, 3, 4]), min_size=1, max_size=3) | st.sampled_from(

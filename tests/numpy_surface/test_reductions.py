@@ -16,7 +16,7 @@ from samples.numpy_math import TOLERANCE, Use, X, cases
 GRID = X["f64"]
 
 
-@in_groups(quick_first(cases("reductions", "without_nan", "statistics", "histograms")))
+@in_groups(quick_first(cases("reductions", "without_nan", "statistics", "histograms"), slow=4))
 def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
     tolerance = TOLERANCE.get(dtype, 1e-12)
     with warnings.catch_warnings():  # NumPy's about means of nothing

@@ -48,7 +48,7 @@ def quotients(function: Callable[[Any], list[Any]], step: float = 1e-6) -> list[
     return [(np.asarray(a) - b) / (2 * step) for a, b in zip(ahead, behind, strict=True)]
 
 
-@pytest.mark.sampled("polynomials", every=7)
+@pytest.mark.sampled("polynomials", every=7, slow=2)
 @in_groups(differentiable())
 def test_derivatives_are_those_of_differences(function: Callable[[Any], list[Any]]) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -47,7 +47,7 @@ RUNS = {
     "read_digits": Example(("--epochs", "2"), at_least={r"(\S+) % of the test images": 90}),
     "serve_digits": Example(("--help",), at_least={r"--port PORT\s+(\d+) for one that is free": 0}),
     "private_gradients": Example(
-        ("--steps", "60"),
+        ("--steps", "30"),
         at_most={r"both agree to (\S+)": 1e-5},
         at_least={r"(\S+) % of the test images": 85, r"noise scale after:  (\S+)": 1},
         is_slow=True,
@@ -70,7 +70,7 @@ RUNS = {
         is_slow=True,
     ),
     "heat": Example(
-        ("--size", "32", "--steps", "80"),
+        ("--size", "32", "--steps", "80", "--repeats", "1"),
         at_most={r"compiled and NumPy agree to (\S+)": 1e-12, r"(\d+) are left": 300},
         at_least={r"(\d+) operations were traced": 1900},
         is_slow=True,
@@ -86,7 +86,7 @@ RUNS = {
         is_slow=True,
     ),
     "tiny_transformer": Example(
-        ("--steps", "20"), at_most={r"at last a letter surprises by (\S+);": 2.4}, is_slow=True
+        ("--steps", "6"), at_most={r"at last a letter surprises by (\S+);": 3.0}, is_slow=True
     ),
 }
 

@@ -25,8 +25,8 @@ REACHES_MORE = frozenset(
 )
 """Programs that reach lines of the library that no other quick test reaches."""
 
-TRACED_LONG = frozenset({"label_regions"})
-"""Programs that take as long as ten others, and reach no line that they do not."""
+LONG = frozenset({"annealing", "label_regions", "q_learning"})
+"""Programs that take as long as ten others, and reach no line that they do not: they run with ``--more``."""
 
 pytestmark = pytest.mark.usefixtures("c_compiler", "lightly_optimised")
 
@@ -36,8 +36,20 @@ def checks(wanted: str) -> list[Program]:
     return [program for program in PROGRAMS if applies(wanted, program)]
 
 
-def all_of(programs: Sequence[Program]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("program", programs, ids=lambda program: program.name)
+def some_of(programs: Sequence[Program], step: int) -> pytest.MarkDecorator:
+    """Every n-th program is slow, and the others are exhaustive."""
+    short = [program for program in programs if program.name not in LONG]
+    return pytest.mark.parametrize(
+        "program",
+        [
+            pytest.param(
+                program,
+                id=program.name,
+                marks=pytest.mark.slow if program in short[::step] else pytest.mark.exhaustive,
+            )
+            for program in programs
+        ],
+    )
 
 
 def assert_passes(check: str, program: Program) -> None:
@@ -49,10 +61,10 @@ def assert_passes(check: str, program: Program) -> None:
 
 def mark_of(backend: str, number: int, program: Program) -> list[pytest.MarkDecorator]:
     """Some programs run always, on NumPy; few others are slow, on either backend; ``--more`` runs all."""
-    is_long = program.name in TRACED_LONG
+    is_long = program.name in LONG
     if backend == "numpy" and (program.name in REACHES_MORE or (number % 8 == 0 and not is_long)):
         return []
-    is_slow = is_long or number % 16 == 4 if backend == "numpy" else number % 10 == 1
+    is_slow = not is_long and number % 16 == (4 if backend == "numpy" else 1)
     return [pytest.mark.slow if is_slow else pytest.mark.exhaustive]
 
 
@@ -70,26 +82,22 @@ def test_a_program_compiles_as_it_stands(backend: str, program: Program) -> None
     assert_passes(backend, program)
 
 
-@pytest.mark.sampled(slow=10)
-@all_of(checks("vmap"))
+@some_of(checks("vmap"), step=12)
 def test_a_batched_program_matches_a_loop(program: Program) -> None:
     assert_passes("vmap", program)
 
 
-@pytest.mark.sampled(slow=10)
-@all_of(checks("grad"))
+@some_of(checks("grad"), step=12)
 def test_the_gradient_of_a_program_matches_central_differences(program: Program) -> None:
     assert_passes("grad", program)
 
 
-@pytest.mark.sampled(slow=24)
-@all_of(checks("vmap numpy"))
+@some_of(checks("vmap numpy"), step=24)
 def test_a_compiled_batched_program_matches_a_loop(program: Program) -> None:
     assert_passes("vmap numpy", program)
 
 
-@pytest.mark.sampled(slow=24)
-@all_of(checks("grad numpy"))
+@some_of(checks("grad numpy"), step=24)
 def test_the_compiled_gradient_of_a_program_matches_central_differences(program: Program) -> None:
     assert_passes("grad numpy", program)
 

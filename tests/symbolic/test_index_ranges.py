@@ -204,7 +204,7 @@ _INDICES = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(_INDICES)
 def test_random_indices_are_as_numpy_takes_them(index: str) -> None:
     function = eval(f"lambda x, y: (lambda n, m: x[{index}])(len(x), len(y))", {"np": np})

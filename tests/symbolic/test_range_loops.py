@@ -62,7 +62,7 @@ def check(
     return len(compiled.signatures())
 
 
-@pytest.mark.sampled("gradient-c", every=6, slow=3)
+@pytest.mark.sampled("gradient-c", every=6, slow=5)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("function", COMPUTING, ids=lambda function: function.__name__)
 def test_a_loop_that_computes_is_one_program_for_all_sizes(
@@ -71,7 +71,7 @@ def test_a_loop_that_computes_is_one_program_for_all_sizes(
     assert check(function, backend) == 1
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=5, slow=3)
 @pytest.mark.parametrize("function", one_in(3, MORE), ids=lambda function: function.__name__)
 def test_a_loop_that_does_more_gives_what_python_gives(function: Callable[..., Any]) -> None:
     check(function, "numpy")

@@ -111,7 +111,7 @@ def static_sizes(symbolic: Sized, scope: Observed) -> list[Mapping[str, int]]:
 
 
 @pytest.mark.slow
-@of_each_sample(PLAIN, slow=some_of(PLAIN, share=0.2))
+@of_each_sample(PLAIN, slow=some_of(PLAIN, share=0.1))
 def test_the_type_rule_holds_for_all_sizes(sample: Sample) -> None:
     symbolic = sized(sample)
     if symbolic is None:

@@ -44,7 +44,7 @@ def assert_close(program: SymbolicProgram, found: Any, expected: Any) -> None:
         np.testing.assert_allclose(ours, theirs, max(program.rtol, 1e-11), 1e-11)
 
 
-@pytest.mark.sampled(slow=3)
+@pytest.mark.sampled(slow=5)
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_a_transform_is_traced_once_for_all_sizes(name: str) -> None:
     """Against the same function on arrays of known sizes."""
@@ -69,7 +69,7 @@ def test_a_transform_is_traced_once_for_all_sizes(name: str) -> None:
     "gradients-jacfwd-of-a-matrix",
     "networks-cross-entropy-of-any-classes",
     every=7,
-    slow=3,
+    slow=5,
 )
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_a_compiled_transform_serves_all_sizes(name: str) -> None:

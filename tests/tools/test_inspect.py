@@ -116,7 +116,7 @@ def test_each_stage_of_a_backend_can_be_shown_alone(
     assert [found["stage"] for found in document["stages"]] == [stage]
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=3)
 @pytest.mark.parametrize("stage", ["c", "plan", "triton", "ptx", "sass", "after:none"])
 def test_a_stage_that_a_backend_lacks_is_refused_in_one_line_with_the_choices(
     terminal: Terminal, stage: str

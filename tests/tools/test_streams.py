@@ -3,8 +3,9 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,12 +25,13 @@ COMMANDS = {
 }
 
 
-def some(place: int) -> list[str]:
-    """Every fourth command, from a place on: each meets one of the four kinds of streams.
+def some(place: int) -> Sequence[Any]:
+    """The command at a place, and, with ``--more``, the one four further: each kind of streams meets others.
 
     Streams are the business of the program that runs commands, not of any of these.
     """
-    return list(COMMANDS)[place::4]
+    name, other = list(COMMANDS)[place::4]
+    return [name, pytest.param(other, marks=pytest.mark.exhaustive)]
 
 
 EXPORT = ("export", "model.py:loss", "--in", "x: f64[4]")

@@ -169,7 +169,7 @@ def kernels(draw: st.DrawFn) -> Graph:
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=settings().max_examples, deadline=None)
 @given(graph=kernels(), tile=st.sampled_from([2, 3, 32]))
 def test_results_are_the_same_in_the_memory_of_inputs_in_any_order_of_turns(graph: Graph, tile: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -117,7 +117,7 @@ def test_a_column_of_zeros_has_factors_too() -> None:
 # ---- triangular systems ------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=5)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("trans", [0, 1, 2, "N", "T", "C"])
 @pytest.mark.parametrize("lower", [False, True])

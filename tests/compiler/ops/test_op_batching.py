@@ -29,7 +29,7 @@ PLAIN = [
     and not sample.single
 ]
 SINGLE = [sample for sample in SAMPLES if sample.single and sample.shapes]
-each_plain = of_each_sample(PLAIN, quick=taken(PLAIN, share=0.1), slow=some_of(PLAIN, share=0.3))
+each_plain = of_each_sample(PLAIN, quick=taken(PLAIN, share=0.1), slow=some_of(PLAIN, share=0.15))
 
 
 def mixes(sample: Sample) -> list[tuple[int | None, ...]]:

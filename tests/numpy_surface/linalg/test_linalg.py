@@ -29,14 +29,14 @@ def test_this_use_does_what_numpy_does(use: Use) -> None:
     check(use, *arrays, rtol=tolerance(arrays), atol=tolerance(arrays))
 
 
-@in_groups(quick_first(CASES))
+@in_groups(quick_first(CASES, slow=2))
 def test_this_use_does_the_same_compiled(use: Use) -> None:
     arrays = arguments_of(use)
     expected = run_numpy(use, *arrays)
     assert_same(expected, tm.compile(use)(*arrays), rtol=tolerance(arrays), atol=tolerance(arrays))
 
 
-@pytest.mark.sampled(every=7)
+@pytest.mark.sampled(every=7, slow=2)
 @in_groups(CASES)
 def test_this_use_does_the_same_for_each_example_of_a_batch(use: Use) -> None:
     """A batch of equal examples, so that each use stays within its domain."""
@@ -165,7 +165,7 @@ def test_the_jvp_is_the_rate_of_change_of_numpys_function(function: Callable[...
     assert_near(optree.tree_leaves(tangents), differences(function, arrays, directions))
 
 
-@pytest.mark.sampled(every=8)
+@pytest.mark.sampled(every=8, slow=2)
 @each_derivative
 def test_the_vjp_pairs_with_the_jvp(function: Callable[..., Any], names: str) -> None:
     arrays = inputs(names)
@@ -205,7 +205,7 @@ def test_the_second_derivative_is_the_rate_of_change_of_the_gradient(
     assert_near(optree.tree_leaves(second), differences(gradient, arrays, directions))
 
 
-@pytest.mark.sampled("cond in another norm", every=7)
+@pytest.mark.sampled("cond in another norm", every=7, slow=2)
 @each_derivative
 def test_the_gradient_is_the_same_compiled_and_in_a_batch(function: Callable[..., Any], names: str) -> None:
     arrays = inputs(names)

@@ -545,7 +545,7 @@ def test_a_random_loop_keeps_its_bits(program: Callable[[Array, Array], Any]) ->
 
 
 @pytest.mark.slow
-@settings(deadline=None)
+@settings(max_examples=settings().max_examples // 2, deadline=None)
 @given(programs())
 def test_the_gradient_of_a_random_loop_keeps_its_bits(program: Callable[[Array, Array], Any]) -> None:
     arguments = drawn(2), drawn(STEPS + 1, 2)

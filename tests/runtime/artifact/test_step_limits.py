@@ -86,7 +86,7 @@ def twice(x: Any) -> Any:
     return up_to(5, x) + up_to(5, x)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=2)
 @pytest.mark.parametrize(
     ("function", "steps"),
     [

@@ -54,7 +54,7 @@ def wrong(kind: str) -> Callable[..., Any]:
     return sine
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=3)
 @each_speed
 @pytest.mark.parametrize(("func", "inputs"), RIGHT)
 def test_right_derivatives_of_both_orders_pass(func: Callable[..., Any], inputs: Any, fast: bool) -> None:

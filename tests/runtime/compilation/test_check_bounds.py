@@ -133,8 +133,8 @@ def at_line_of(function: Callable[..., Any]) -> str:
     return f"test_check_bounds.py:{function.__code__.co_firstlineno}"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("function", one_in(2, PLACES), ids=lambda f: f.__name__)
+@pytest.mark.sampled(slow=2)
+@pytest.mark.parametrize("function", PLACES, ids=lambda f: f.__name__)
 def test_an_index_out_of_bounds_raises_with_index_size_axis_and_line(
     function: Callable[..., Any], backend: str
 ) -> None:

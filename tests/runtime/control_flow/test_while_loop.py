@@ -97,7 +97,7 @@ def test_reverse_and_hessian_of_while_loop_without_a_limit(dtype: Any) -> None:
     assert [third(2.0, n) for n in (0, 3, 5)] == [1.0, 32.0, 192.0]
 
 
-@pytest.mark.sampled(every=8)
+@pytest.mark.sampled(every=8, slow=2)
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 7, 64, 65, 100])
 @pytest.mark.usefixtures("c_compiler")
 def test_reverse_of_loops_of_any_number_of_steps(steps: int) -> None:

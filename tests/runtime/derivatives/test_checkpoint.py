@@ -69,7 +69,7 @@ TRANSFORMS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=3)
 @each_policy
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_checkpoint_changes_no_value_or_derivative(transform: Any, policy: Any) -> None:

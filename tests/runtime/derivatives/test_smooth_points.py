@@ -73,14 +73,14 @@ def check(name: str, nestings: Sequence[str], wrap: Callable[..., Any] = lambda 
     assert not found, "\n".join(found)
 
 
-@pytest.mark.sampled("cov-('fr',)", "average-('fr',)", every=7, slow=6)
+@pytest.mark.sampled("cov-('fr',)", "average-('fr',)", every=7, slow=12)
 @pytest.mark.parametrize("nestings", [("fr",), pytest.param(("r", "rrf"), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_derivatives_are_right_where_the_formula_is_special(name: str, nestings: Sequence[str]) -> None:
     check(name, nestings)
 
 
-@pytest.mark.sampled(slow=24)
+@pytest.mark.sampled(slow=40)
 @pytest.mark.parametrize("name", NAMES)
 def test_all_nestings_of_modes_give_the_same_derivatives(name: str) -> None:
     check(name, [modes for order in (1, 2, 3) for modes in map("".join, product("fr", repeat=order))])

@@ -324,7 +324,7 @@ def test_lower_opens_no_gpu(card: StubGpu) -> None:
         assert opened() == 0
 
 
-@pytest.mark.parametrize("causal", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("causal", [pytest.param(False, marks=pytest.mark.exhaustive), True])
 def test_the_gradient_of_attention_stores_no_weights(card: StubGpu, causal: bool) -> None:
     rng = np.random.default_rng(3)
     query = rng.normal(size=(1, 2, 2, 37, 8)).astype(np.float32)

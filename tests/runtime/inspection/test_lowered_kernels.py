@@ -201,7 +201,7 @@ def test_products_and_steps_are_kernels_where_functions_compute_them(c_compiler:
     assert [kernel.call.op for kernel in for_c.kernels] == ["cumsum", "kernel"]
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(slow=2)
 @pytest.mark.parametrize(
     "function",
     [normalised, tm.nn.gelu, lambda x: np.cumsum(x, axis=1), lambda x: x * np.arange(40.0, dtype=np.float32)],

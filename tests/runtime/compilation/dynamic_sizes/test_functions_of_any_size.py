@@ -26,7 +26,7 @@ def _parts(result: Any) -> list[Any]:
     "products:tensordot-of-axes",
     "order:histogram",
     every=7,
-    slow=2,
+    slow=4,
 )
 @pytest.mark.parametrize("name", one_in(5, PROGRAMS))
 def test_what_is_compiled_for_many_sizes_gives_what_numpy_gives(name: str) -> None:
