@@ -229,7 +229,10 @@ def _index_item(item: Any) -> Any:
     if value.ndim == 0 and value.dtype.kind != "b":
         trace = require_trace()
         known = trace.concrete(value)
-        return (size_of_value(trace, value) or value) if known is None else int(known)
+        if known is not None:
+            return int(known)
+        size = size_of_value(trace, value)
+        return value if size is None else size
     return value
 
 

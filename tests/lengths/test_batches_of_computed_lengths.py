@@ -80,6 +80,13 @@ REDUCED: dict[str, Case] = {
     "median_of_slice": (lambda x, k: np.median(x[k:]) + np.quantile(x[k:], 0.3), (X, INSIDE)),
     "different_values": (lambda x: np.unique(np.round(x)).size + x[0], (X,)),
     "mean_or_zero": (mean_or_zero, (X,)),
+    "polynomial": (lambda x: np.polyval(x[x > 0], x[:3]).sum(), (X,)),
+    "interpolated": (lambda x: np.interp(x, np.sort(x[x > 0]), x[x > 0] ** 2).sum(), (X,)),
+    "convolved": (lambda x: (np.convolve(x[x > 0], [1.0, -2.0, 0.5]) ** 2).sum(), (X,)),
+    "convolved_selections": (lambda x: (np.convolve(x[x > 0], x[x < 0.5]) ** 2).sum(), (X,)),
+    "convolved_in_place": (lambda x: (np.convolve([1.0, 3, 2, 1], x[x > 0], "same") ** 2).sum(), (X,)),
+    "convolved_inside": (lambda x: (np.convolve(x[x > 0], x[:2], "valid") ** 2).sum(), (X,)),
+    "remainder": (lambda x: (np.polydiv(x, x[:3])[1] ** 2).sum(), (X,)),
     "largest_or_not": (lambda x: x[x > 1].max() if x[x > 1].size else -x[0], (X,)),
     "of_more": (of_more, (X,)),
     "part_of_many": (part_of_many, (X, ANY)),
@@ -103,7 +110,18 @@ def test_a_batch_is_the_loop(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["sum", "argmax", "logarithm", "joined", "prod", "median", "of_more", "row_by_row"]
+    "name",
+    [
+        "sum",
+        "argmax",
+        "logarithm",
+        "joined",
+        "prod",
+        "median",
+        "of_more",
+        "row_by_row",
+        "convolved_selections",
+    ],
 )
 def test_a_batch_of_derivatives_is_the_loop(name: str) -> None:
     function, batch = REDUCED[name]

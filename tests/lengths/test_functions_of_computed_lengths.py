@@ -158,6 +158,25 @@ EDITED: dict[str, Case] = {
     ),
 }
 
+QUOTIENTS: dict[str, Case] = {
+    "polydiv": (
+        np.polydiv,
+        (
+            (np.array([1.0, 2, 3, 4]), np.array([1.0, 2])),
+            (np.array([1.0, 2, 4, 8]), np.array([1.0, 1, 1])),
+            (np.array([1.0, 3, 3, 1]), np.array([1.0, 2, 1])),
+            (np.array([1.0, 0, 0, 0, 5]), np.array([2.0, 0, 0])),
+            (np.array([1e12, 3.3e12, 7.7e11]), np.array([0.3, 0.7])),
+            (np.array([0.0, 1e-9, 2]), np.array([1.0, 0, 0, 1])),
+            (np.array([1.0, np.nan, 2]), np.array([1.0, 1])),
+            (np.array([1, 2j, 3]), np.array([1j, 2])),
+            (X, np.array([3.0])),
+            (X[:1], X[:2]),
+            (X[:1].astype(np.float32), X[:1].astype(np.float32)),
+        ),
+    ),
+}
+
 COUNTS: dict[str, Case] = {
     "bincount": (np.bincount, ((INTS,), (INTS[:0],), (INTS.astype(np.uint8),), (INTS > 2,))),
     "extreme_with_initial": (
@@ -207,7 +226,7 @@ RANGES: dict[str, Case] = {
     "grid": (lambda a: np.mgrid[a : a + 2.5], ((np.float64(3.0),),)),
 }
 
-CASES = POSITIONS | SETS | EDITED | BINNED | COUNTS | RANGES
+CASES = POSITIONS | SETS | EDITED | BINNED | QUOTIENTS | COUNTS | RANGES
 
 
 def flat(result: Any) -> tuple[Any, ...]:

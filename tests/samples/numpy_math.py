@@ -391,7 +391,7 @@ POLYNOMIALS: Table = {
     "polyadd": uses("fiuc", lambda x: np.polyadd(x[0], [1, 2])),
     "polysub": uses("fiuc", lambda x: np.polysub([1.0, 2], x[0])),
     "polymul": uses("fiuc", lambda x: np.polymul(x[1], [0.0, 1.0, 2])),
-    "polydiv": uses("f", lambda x: np.polydiv(x[1], V[:2]), lambda x: np.polydiv(x[1, :2], V)),
+    "polydiv": uses("f", lambda x: np.polydiv(x[1], V[:2])[0], lambda x: np.polydiv(x[1, :2], V)[0]),
     "polyder": uses("fiuc", lambda x: np.polyder(x[0]), lambda x: np.polyder(x[0], 2)),
     "polyint": uses(
         "fiuc",

@@ -1,17 +1,21 @@
 """Differences, derivatives on a grid, integrals, interpolation."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ...arguments.axes import normalize_axes, normalize_axis
 from ...dtypes import BOOL, is_complex, is_inexact
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
-from ...symbolic_size import SymbolicSize
+from ...symbolic_size import SymbolicSize, is_known
 from ...tracing.registry import implements
+from ...tracing.traced_memory import is_traced
+from ...tracing.value_lengths import depends_on_values
 from ..ufuncs.reductions import NO_VALUE
 from ..ufuncs.ufunc_calls import as_array
 from ..ufuncs.value_checks import refuse_values
+
+_NO_POINTS: Final = "array of sample points is empty"
 
 
 def _from_to(x: Any, start: int | None, stop: int | None, axis: int) -> Any:
@@ -217,26 +221,40 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         raise ShapeError(
             f"interp: xp and fp of shapes {places.shape} and {values.shape} must be 1-d and equally long"
         )
-    if not places.shape[0]:
-        raise ArgumentValueError("array of sample points is empty")
+    length: Any = places.shape[0]
+    if depends_on_values(length) and not is_known(length >= 1):
+        refuse_values(np.equal(length.as_number(), 0), _NO_POINTS)
+    elif not length:
+        raise ArgumentValueError(_NO_POINTS)
     if period is not None:
         at, places, values = _periodic(at, places, values, period)
         left = right = None
+    last: Any = places.shape[0] - 1
+    points = places
+    if depends_on_values(last) and not is_known(last >= 0):  # an entry to read, should there be none
+        last = np.maximum(last.as_number(), 0)
+        points, values = (np.concatenate([x, np.zeros(1, x.dtype)]) for x in (places, values))
     low = values[0] if left is None else left
-    high = values[-1] if right is None else right
+    high = values[last] if right is None else right
     if not is_complex(values.dtype) and any(is_complex(as_array(end).dtype) for end in (low, high)):
         raise DTypeError("interp: left and right must be real where fp is")
-    last = places.shape[0] - 1
-    index = np.clip(np.searchsorted(places, at, side="right") - 1, 0, max(last - 1, 0))
+    index = np.clip(
+        np.searchsorted(places, at, side="right") - 1,
+        0,
+        np.maximum(last - 1, 0) if is_traced(last) else max(last - 1, 0),
+    )
     other = np.minimum(index + 1, last)
-    x0, x1, y0, y1 = places[index], places[other], values[index], values[other]
+    x0, x1, y0, y1 = points[index], points[other], values[index], values[other]
     slope = (y1 - y0) / np.where(x1 == x0, 1, x1 - x0)  # equal for a single point only
     inside = np.where(at == x0, y0, slope * (at - x0) + y0)
     from_above = slope * (at - x1) + y1
     inside = np.where(np.isnan(inside), np.where(np.isnan(from_above) & (y0 == y1), y0, from_above), inside)
-    inside = np.where(at == places[-1], values[-1], inside)
-    result = np.where(at < places[0], low, np.where(at > places[-1], high, inside))
-    result = np.where(np.isnan(at), np.asarray(np.nan, values.dtype), result) if last else result
+    inside = np.where(at == points[last], values[last], inside)
+    result = np.where(at < points[0], low, np.where(at > points[last], high, inside))
+    if is_traced(last):
+        result = np.where(np.isnan(at) & (last > 0), np.asarray(np.nan, values.dtype), result)
+    elif last:
+        result = np.where(np.isnan(at), np.asarray(np.nan, values.dtype), result)
     return result[()]
 
 

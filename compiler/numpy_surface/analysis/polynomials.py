@@ -1,15 +1,21 @@
 """Polynomials as arrays of coefficients, the highest power first."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from ...dtypes import FLOAT64, is_inexact
+from ...dtypes import FLOAT64, INT64, is_inexact
 from ...errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...symbolic_size import is_symbolic_shape
 from ...tracing.registry import implements
+from ...tracing.traced_array import wrap
 from ...tracing.traced_memory import is_traced
+from ...tracing.value_lengths import depends_on_values
+from ...value_ops import iota
 from ..ufuncs.ufunc_calls import as_array
+
+_ALMOST_ZERO: Final = 1e-8
+"""The absolute tolerance of `numpy.allclose`."""
 
 
 def _coefficients(p: Any) -> Any:
@@ -29,13 +35,23 @@ def _without_leading_zeros(p: Any) -> Any:
 
 @implements(np.polyval)
 def polyval(p: Any, x: Any) -> Any:
-    """Horner's rule."""
+    """Horner's rule. If the number of coefficients depends on values, a sum of multiples of powers."""
     coefficients = _coefficients(p)
     at: Any = as_array(x)
+    if depends_on_values(coefficients.shape[0]):
+        return _sum_of_powers(coefficients, at)
     result: Any = np.zeros_like(at)
     for i in range(coefficients.shape[0]):
         result = result * at + coefficients[i]
     return result
+
+
+def _sum_of_powers(coefficients: Any, at: Any) -> Any:
+    length = coefficients.shape[0]
+    column = (length, *(1,) * at.ndim)
+    factors = np.where(wrap(iota(length, INT64)).reshape(column) == 0, np.ones((), at.dtype), at)
+    powers = np.cumprod(factors, axis=0, dtype=np.result_type(coefficients, at))
+    return np.sum(coefficients[::-1].reshape(column) * powers, axis=0)
 
 
 def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
@@ -71,7 +87,8 @@ def polymul(a1: Any, a2: Any) -> Any:
 def polydiv(u: Any, v: Any) -> Any:
     """Quotient and remainder by long division.
 
-    NumPy also drops leading entries of the remainder that happen to be 0; here they must be known while tracing.
+    The remainder has no leading entries that are almost 0. So its length depends on values, unless they are known while
+    tracing.
     """
     x, y = _coefficients(u) + 0.0, _coefficients(v) + 0.0
     dtype = np.result_type(x.dtype, y.dtype)
@@ -83,17 +100,16 @@ def polydiv(u: Any, v: Any) -> Any:
         d = scale * rest[k]
         quotient.append(d)
         rest = np.concatenate([rest[:k], rest[k : k + n + 1] - d * y, rest[k + n + 1 :]])
-    return np.stack([as_array(d) for d in quotient]), _without_small_front(rest[max(min(m - n + 1, m), 0) :])
+    return np.stack([as_array(d) for d in quotient]), _without_small_front(rest)
 
 
 def _without_small_front(rest: Any) -> Any:
-    known = rest.concrete()
-    if known is None:
-        return rest
-    start = 0
-    while start < len(known) - 1 and np.allclose(known[start], 0, rtol=1e-14):
-        start += 1
-    return rest[start:]
+    """An array without its first entries, as long as these are almost 0, but with its last one."""
+    is_kept = np.logical_not(np.abs(rest[:-1]) <= _ALMOST_ZERO)
+    is_last = np.ones(1, bool)
+    start: Any = np.argmax(np.concatenate([is_kept, is_last]))
+    known = start.concrete()
+    return rest[start if known is None else int(known) :]
 
 
 @implements(np.polyder)

@@ -9,24 +9,43 @@ from ...dtypes import INT64
 from ...errors import ArgumentValueError, ShapeError
 from ...ir import Value
 from ...nesting import shown
-from ...symbolic_size import SymbolicSize, is_known
+from ...symbolic_size import SymbolicSize, is_known, max_expr, min_expr
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
+from ...tracing.value_lengths import depends_on_values
 from ...tracing.views import WRITTEN_OUT
-from ...value_ops import add, concatenate, conjugate, constant, flip, gather, iota, multiply, reshape, where
+from ...value_ops import (
+    add,
+    concatenate,
+    conjugate,
+    constant,
+    flip,
+    full,
+    gather,
+    iota,
+    multiply,
+    number,
+    reshape,
+    where,
+)
 from ..linalg.products import in_common_dtype, sum_of_products
 from ..ufuncs.reductions import fold_all
+from ..ufuncs.value_checks import refuse_values
 
 _MODES = {"valid": "valid", "same": "same", "full": "full", 0: "valid", 1: "same", 2: "full"}
+
+
+def _mode(given: Any) -> str:
+    if given not in _MODES:
+        raise ArgumentValueError(f"mode must be one of 'valid', 'same', or 'full' (got {shown(given)})")
+    return _MODES[given]
 
 
 def _correlated(x: Value, y: Value, mode: Any) -> Value:
     """Sums of x[k + i] · y[i], for y no longer than x: one product of windows of x with y."""
     n, m = x.shape[0], y.shape[0]
-    chosen = _MODES.get(mode)
-    if chosen is None:
-        raise ArgumentValueError(f"mode must be one of 'valid', 'same', or 'full' (got {shown(mode)})")
-    before, after = {"valid": (0, 0), "same": (m // 2, m - m // 2 - 1), "full": (m - 1, m - 1)}[chosen]
+    ends = {"valid": (0, 0), "same": (m // 2, m - m // 2 - 1), "full": (m - 1, m - 1)}
+    before, after = ends[_mode(mode)]
     if isinstance(m, SymbolicSize):
         return _correlated_with_any_length(x, y, before, after)
     if isinstance(n, SymbolicSize):
@@ -107,15 +126,42 @@ def _two_sequences(name: str, a: Any, v: Any) -> list[Value]:
     x, y = (reshape(value, (1,)) if value.ndim == 0 else value for value in in_common_dtype(a, v))
     if x.ndim != 1 or y.ndim != 1:
         raise ShapeError(f"{name} of {x.type} and {y.type}: both must be one-dimensional")
-    if not (x.shape[0] and y.shape[0]):
-        raise ArgumentValueError(f"{name}: an array is empty")
+    for value in (x, y):
+        length: Any = value.shape[0]
+        if depends_on_values(length) and not is_known(length >= 1):
+            refuse_values(np.equal(length.as_number(), 0), f"{name}: an array is empty")
+        elif not length:
+            raise ArgumentValueError(f"{name}: an array is empty")
     return [x, y]
+
+
+def _convolved(x: Value, y: Value, mode: Any) -> TracedArray:
+    """Like `convolve`, where it depends on values which of the two is longer."""
+    if depends_on_values(y.shape[0]) and not depends_on_values(x.shape[0]):
+        x, y = y, x
+    n, m = x.shape[0], y.shape[0]
+    count = {
+        "full": max_expr(n + m, 1) - 1,
+        "same": max_expr(n, m),
+        "valid": max_expr(n, m) - min_expr(n, m) + 1,
+    }
+    sizes: list[Any] = [wrap(number(length, INT64)) for length in (n, m)]
+    short = np.minimum(sizes[0], sizes[1])
+    start = {"full": 0, "same": (short - 1) // 2, "valid": short - 1}
+    places = _places(start[_mode(mode)] + 1 - m, count[_mode(mode)], m)
+    present = (places >= 0) & (places < n)
+    entries = concatenate([x, full((1,), 0, x.dtype)], 0)  # an entry to read, should there be none
+    nearest = np.clip(places, 0, n)
+    products = multiply(gather(entries, [nearest.value], (0,)), flip(y, (0,)))
+    return wrap(fold_all("sum", where(present.value, products, 0), (1,)))
 
 
 @implements(np.convolve)
 @np.errstate(all="ignore")  # NumPy ignores errors here
 def convolve(a: Any, v: Any, mode: Any = "full") -> TracedArray:
     x, y = _two_sequences("convolve", a, v)
+    if depends_on_values(x.shape[0]) or depends_on_values(y.shape[0]):
+        return _convolved(x, y, mode)
     if y.shape[0] > x.shape[0]:
         x, y = y, x
     return wrap(_correlated(x, flip(y, (0,)), mode))
