@@ -30,6 +30,8 @@ class Example:
     at_most: dict[str, float] = field(default_factory=dict[str, float])
     """Limits of numbers, by patterns with a group."""
     at_least: dict[str, float] = field(default_factory=dict[str, float])
+    backend: str = "auto"
+    """Of all functions that name none."""
     needs_c: bool = False
     is_slow: bool = False
 
@@ -86,24 +88,27 @@ RUNS = {
         is_slow=True,
     ),
     "tiny_transformer": Example(
-        ("--steps", "6"), at_most={r"at last a letter surprises by (\S+);": 3.0}, is_slow=True
+        ("--steps", "6"),
+        at_most={r"at last a letter surprises by (\S+);": 3.0},
+        backend="numpy",
+        is_slow=True,
     ),
 }
 
 
-def environment() -> dict[str, str]:
+def environment(backend: str = "auto") -> dict[str, str]:
     """That of a program that finds what the tests find, and uses C if a user's program would."""
     found = os.pathsep.join(path for path in sys.path if path)
-    return {**os.environ, "PYTHONPATH": found, "TRACEMILL_BACKEND": "auto"}
+    return {**os.environ, "PYTHONPATH": found, "TRACEMILL_BACKEND": backend}
 
 
-def ran(name: str, *arguments: str, folder: Path) -> str:
+def ran(name: str, run: Example, folder: Path) -> str:
     """What a program prints."""
-    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *arguments]
+    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *run.arguments]
     done = subprocess.run(
         command,
         cwd=folder,
-        env=environment(),
+        env=environment(run.backend),
         capture_output=True,
         text=True,
         check=False,
@@ -120,7 +125,7 @@ def test_an_example_does_what_it_says(name: str, tmp_path: Path) -> None:
     run = RUNS[name]
     if run.needs_c and working_toolchain() is None:
         pytest.skip("no C compiler works: install gcc or clang")
-    printed = ran(name, *run.arguments, folder=tmp_path)
+    printed = ran(name, run, tmp_path)
     assert not list(tmp_path.iterdir()), "it leaves something where it is run"
     for pattern, limit in (run.at_most | run.at_least).items():
         found = re.search(pattern, printed)
