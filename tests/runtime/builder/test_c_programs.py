@@ -21,7 +21,7 @@ SLOW = [
     HealthCheck.differing_executors,
 ]
 EXAMPLES = settings(max_examples=2, deadline=None, suppress_health_check=SLOW)
-MANY = settings(EXAMPLES, max_examples=settings().max_examples // 4)
+MANY = settings(EXAMPLES, max_examples=settings().max_examples // 6)
 TOGETHER = 12
 
 random_graphs = st.lists(graphs(), min_size=TOGETHER, max_size=TOGETHER)

@@ -45,7 +45,7 @@ def groups() -> list[Any]:
     ]
 
 
-@pytest.mark.sampled(every=2, slow=2)
+@pytest.mark.sampled(every=2, slow=4)
 @pytest.mark.parametrize("samples", groups())
 def test_samples_give_through_c_what_they_mean(samples: Sequence[Sample]) -> None:
     assert_means_the_same_through_c([Run(s.graph(), s.arrays(), s.id) for s in samples])
