@@ -1,9 +1,14 @@
 """Drop the calls whose results are not needed."""
 
+from typing import Final
+
 from ...compiler.free_sizes import bound_size, bound_sizes, size_names
 from ...compiler.ir import Call, Graph
 from ...compiler.op import has_effect
 from .narrow import narrow
+
+CLEAN: Final = "has no dead code"
+"""The name of this fact of a graph."""
 
 
 def remove_dead_code(graph: Graph) -> Graph:
@@ -13,6 +18,8 @@ def remove_dead_code(graph: Graph) -> Graph:
     graphs lose the results that nothing needs, and the calls that only those needed (`passes.simplification.narrow`).
     A call that gives a size its value stays where the size is used.
     """
+    if CLEAN in graph.facts:  # a graph in graphs is asked about from each of them, again and again
+        return graph
     needed = set(graph.outputs)
     kept: list[Call] = []
     sizes: set[str] | None = set() if bound_sizes(graph) else None
@@ -27,5 +34,6 @@ def remove_dead_code(graph: Graph) -> Graph:
     if len(kept) == len(graph.calls) and all(
         a is b for a, b in zip(reversed(kept), graph.calls, strict=True)
     ):
+        graph.facts[CLEAN] = True
         return graph
     return Graph(graph.name, graph.inputs, tuple(reversed(kept)), graph.outputs, graph.input_names)
