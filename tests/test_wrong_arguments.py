@@ -117,7 +117,7 @@ def test_public_functions_refuse_wrong_arguments_by_errors_that_say_so(count: in
 @pytest.mark.parametrize(
     ("compile", "count"),
     [
-        (run, 1),
+        (run, 2),
         pytest.param(traced, 5, marks=pytest.mark.slow),
         pytest.param(traced, len(WRONG), marks=pytest.mark.exhaustive),
     ],

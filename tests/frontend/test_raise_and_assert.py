@@ -347,7 +347,7 @@ def by_linear_algebra(x: Any) -> None:
 @pytest.mark.parametrize(
     ("function", "backend"),
     mostly_on_numpy(
-        [in_the_middle, through_a_view, in_a_loop, in_a_while, into_another_array, by_linear_algebra], 3
+        [in_a_loop, in_the_middle, in_a_while, through_a_view, into_another_array, by_linear_algebra], 3
     ),
 )
 def test_arrays_of_the_caller_have_what_numpy_writes_before_an_error(

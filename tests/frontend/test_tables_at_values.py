@@ -8,6 +8,7 @@ import pytest
 
 import tracemill as tm
 from frontend.comparing import check
+from samples.thinning import mostly_on_numpy
 from tracemill.compiler.errors import ConcretizationError, SharedMemoryError
 
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
@@ -218,9 +219,8 @@ LAYERS = layers()
 STEPS = [lambda x: x + 1.0, np.sqrt, lambda x: 0.5 * x]
 
 
-@BACKENDS
-@pytest.mark.parametrize("count", [3, 36])
-def test_one_of_several_functions_or_objects_is_called(backend: str, count: int) -> None:
+@pytest.mark.parametrize(("count", "backend"), mostly_on_numpy([36, 3], 2))
+def test_one_of_several_functions_or_objects_is_called(count: int, backend: str) -> None:
     def functions(p: Any, x: Any) -> Any:
         for k in p:
             x = STEPS[k](x)

@@ -111,6 +111,7 @@ SAMPLES = tuple(
         np.random.default_rng(0).normal(size=60),
         np.random.default_rng(2).integers(0, 20, 50),
         np.ones(5),
+        X[:1],
         NOTHING,
         GRID,
     )

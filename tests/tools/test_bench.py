@@ -10,6 +10,7 @@ import optree
 import pytest
 
 import tracemill as tm
+from samples.thinning import mostly_on_numpy
 from tracemill.tools.bench import (
     artifacts,
     bounds,
@@ -26,6 +27,8 @@ from tracemill.tools.bench.suite import checks
 from tracemill.tools.bench.timing import ratio_in_turn, seconds_in_turn
 
 from .terminal import Terminal
+
+LOOPS: dict[str, Case] = {case.name: case for case in (*ELEMENTS, *NUMBERS)}
 
 
 def test_functions_are_called_in_turn() -> None:
@@ -126,11 +129,13 @@ def test_loops_are_reported_beside_numba(
     assert {"elements, geometric mean", "numbers, geometric mean", "array of 1000 on numpy"} < cases
 
 
-@pytest.mark.sampled(every=4, slow=3)
-@pytest.mark.parametrize("case", [*ELEMENTS, *NUMBERS], ids=lambda case: case.name)
-def test_a_loop_of_the_benchmark_computes_in_c_what_python_does(case: Case, c_toolchain: object) -> None:
+@pytest.mark.parametrize(("name", "backend"), mostly_on_numpy(LOOPS, 4))
+def test_a_loop_of_the_benchmark_computes_what_python_does(
+    name: str, backend: str, c_toolchain: object
+) -> None:
+    case = LOOPS[name]
     arguments = case.drawn(case.small)
-    found, expected = tm.compile(case.function, backend="c")(*arguments), case.function(*arguments)
+    found, expected = tm.compile(case.function, backend=backend)(*arguments), case.function(*arguments)
     for ours, theirs in zip(optree.tree_leaves(found), optree.tree_leaves(expected), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 

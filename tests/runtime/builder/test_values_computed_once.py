@@ -67,7 +67,8 @@ def test_the_derivative_of_a_maximum_is_that_of_the_largest_element(backend: str
         gradient = tm.grad(function)
         compiled = tm.compile(gradient, backend=backend, on_recompile="ignore")
         batched = tm.compile(tm.vmap(gradient), backend=backend, on_recompile="ignore")
-        for size in SIZES[1:]:
+        for size in SIZES:
             np.testing.assert_allclose(compiled(drawn(size)), gradient(drawn(size)), rtol=1e-9)
-        both = np.stack([drawn(14), drawn(14) / 2])
-        np.testing.assert_allclose(batched(both), [gradient(x) for x in both], rtol=1e-9)
+        for size in SIZES[:2]:
+            both = np.stack([drawn(size), drawn(size) / 2])
+            np.testing.assert_allclose(batched(both), [gradient(x) for x in both], rtol=1e-9)

@@ -369,7 +369,7 @@ def test_a_python_loop_over_a_named_size_checks_what_it_indexes(
     assert len(checked.signatures()) == 1
 
 
-@pytest.mark.sampled("numpy-vmap", "c-vmap", "triton-vmap", "numpy-<lambda>")
+@pytest.mark.sampled("numpy-vmap", "c-vmap", "triton-vmap", "numpy-<lambda>", "triton-<lambda>")
 @pytest.mark.parametrize("wrap", [tm.vmap, lambda f, in_dims: tm.vmap(tm.vmap(f, in_dims), in_dims)])
 def test_each_example_of_a_batch_checks_the_branch_that_it_takes(wrap: Any, backend: str) -> None:
     def f(x: Any, i: Any) -> Any:
