@@ -80,7 +80,7 @@ PROGRAMS = (
     ),
     Program(
         dither,
-        lambda: [(uniform(0, 1, 5, 4),), (np.full((5, 4), 0.4),), (uniform(0, 1, 3, 7),)],
+        lambda: [(uniform(0, 1, 6, 5),), (np.full((6, 5), 0.4),), (uniform(0, 1, 3, 12),)],
         uses=("if", "conditional expression", "element loops", "array argument written"),
         in_dims=(0,),
     ),

@@ -58,9 +58,9 @@ PROGRAMS = (
     Program(
         train_mlp,
         lambda: [
-            (hidden_layer(2, 4, 1), normal(10, 2), normal(10, 1), 6, 3, 1.0),
-            (hidden_layer(2, 4, 1, seed=5), normal(10, 2, seed=1), normal(10, 1) * 9, 6, 3, 0.1),
-            (hidden_layer(3, 5, 2), normal(7, 3), normal(7, 2), 3, 10, 1e9),
+            (hidden_layer(2, 4, 1), normal(10, 2), normal(10, 1), 12, 3, 1.0),
+            (hidden_layer(2, 4, 1, seed=5), normal(10, 2, seed=1), normal(10, 1) * 9, 12, 3, 0.1),
+            (hidden_layer(3, 5, 2), normal(7, 3), normal(7, 2), 6, 10, 1e9),
         ],
         uses=("class", "dict", "if", "early return", "int argument"),
         in_dims=(None, 0, 0, None, None, None),
