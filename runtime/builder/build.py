@@ -3,12 +3,14 @@
 A program on disk is loaded without the passes and printers, which take as long to import as everything else together.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from ...compiler.errors import CompilerError, MissingCompilerError
 from ...compiler.ir import Graph
-from ...compiler.shapes.scope import Observed
+from ...compiler.shapes.scope import Observed, relations
+from ...compiler.shapes.terms import sizes_in
 from ...passes.lowering.collect_checks import check_sites, has_checks
 from ...passes.lowering.inline_rules import inline_rules
 from ...passes.stages import stages_of
@@ -88,9 +90,10 @@ def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: 
 def _build_by(strategy: Strategy, graph: Graph, donated: Sequence[int], scope: Observed | None) -> Build:
     """Find a program on disk, or print, compile and store it."""
     text, cache = str(graph), default_cache()
+    identity = text + _assumed(text)
     key, entry = None, None
     if can_be_cached(graph):
-        key, entry = _look_up(cache, strategy, text, graph, donated, scope)
+        key, entry = _look_up(cache, strategy, identity, graph, donated, scope)
     known = len(scope.assumed) if scope else 0
     log_load(cache, key, graph.name, strategy.backend, text, found=entry is not None)
     if entry is not None:
@@ -105,7 +108,9 @@ def _build_by(strategy: Strategy, graph: Graph, donated: Sequence[int], scope: O
     folder = None
     if key is not None:
         if scope is None:
-            key = strategy.key(text, donated, "")  # if kernels were measured, with the choices made for them
+            key = strategy.key(
+                identity, donated, ""
+            )  # if kernels were measured, with the choices made for them
         members = {**printed.members, GRAPH: text.encode()}
         if scope is not None:
             members[GUARDS] = guards_text(scope.assumed[known:]).encode()
@@ -126,12 +131,22 @@ def _build_by(strategy: Strategy, graph: Graph, donated: Sequence[int], scope: O
 def _look_up(
     cache: DiskCache,
     strategy: Strategy,
-    text: str,
+    identity: str,
     graph: Graph,
     donated: Sequence[int],
     scope: Observed | None,
 ) -> tuple[str, Entry | None]:
-    return guarded_entry(cache, lambda sizes: strategy.key(text, donated, sizes), graph, scope)
+    return guarded_entry(cache, lambda sizes: strategy.key(identity, donated, sizes), graph, scope)
+
+
+def _assumed(text: str) -> str:
+    """What is assumed of the sizes in a graph's text, which passes rely on.
+
+    A stage of a program does not say it: an earlier stage has looked at the lengths.
+    """
+    words, known = frozenset(re.findall(r"\w+", text)), relations()
+    concerns = any(size.text in words for one in known for size in sizes_in(one.terms))
+    return "\n" + " and ".join(sorted(map(repr, known))) if concerns else ""
 
 
 def why_cached(
@@ -140,11 +155,12 @@ def why_cached(
     """Whether a program of the host would come from the disk cache, and if not, why: one line. Nothing is compiled."""
     graph, strategy = canonicalize(graph, target.backend), HostStrategy(target)
     text, cache = str(graph), default_cache()
+    identity = text + _assumed(text)
     key, found = None, False
     if can_be_cached(graph) and scope is not None:
-        key, entry = _look_up(cache, strategy, text, graph, donated, scope)
+        key, entry = _look_up(cache, strategy, identity, graph, donated, scope)
         found = entry is not None
     elif can_be_cached(graph):
-        key = strategy.key(text, donated, "")
+        key = strategy.key(identity, donated, "")
         found = cache.why_not is None and any(entry.key == key for entry in cache.entries())
     return load_text(cache, key, graph.name, target.backend, text, found=found)

@@ -325,3 +325,18 @@ def test_a_selection_that_is_only_summed_needs_no_array() -> None:
     lowered = tm.compile(lambda x: np.sum(x[x > 0] ** 2)).lower(X)
     assert "flatnonzero" in str(lowered.graph)
     assert "flatnonzero" not in str(lowered.after("mask_selections"))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_a_stage_is_not_that_of_a_program_for_other_lengths(backend: str) -> None:
+    """The second program looks the same from the second length on, but its passes know that `y` is not empty."""
+
+    def joined(x: Any, k: Any) -> Any:
+        y = x[x > 0]
+        y = y - y.mean() if y.size else y
+        entries, counts = np.unique(k, return_counts=True)
+        return np.append(y, (entries * counts).sum())
+
+    compiled = tm.compile(joined, backend=backend, dynamic=False, on_recompile="ignore")
+    for x in (np.array([-0.5]), np.array([0.5]), np.array([-0.5])):
+        np.testing.assert_array_equal(compiled(x, np.array([1])), joined(x, np.array([1])))
