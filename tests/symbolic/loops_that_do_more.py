@@ -192,7 +192,7 @@ def last_row(x: Any) -> Any:
 
 
 def no_turns(x: Any) -> Any:
-    y, acc = x, 0
+    y, acc = x, x[0]
     for i in range(4, len(x)):
         y = y + 1
         acc = acc + x[i]

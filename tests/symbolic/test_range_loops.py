@@ -39,7 +39,6 @@ from symbolic.loops_that_do_more import (
     listed,
     powers,
     range_of_its_own,
-    rebound_and_written,
 )
 from tracemill.compiler.errors import UndecidedDimError
 
@@ -150,7 +149,6 @@ def test_a_loop_may_have_no_turns_where_types_stay() -> None:
     [
         (listed, "it changes `found`, a list"),
         (factorial, "it computes numbers that Python knows in each iteration"),
-        (rebound_and_written, "writes to `y` and rebinds it"),
         (known_turn_by_turn, "an index may be out of bounds for an axis with size 40"),
         (powers, "it computes Python ints that may exceed 64 bits"),
         (labelled, "it needs Python's own numbers and variables"),

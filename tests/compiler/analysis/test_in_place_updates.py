@@ -102,7 +102,8 @@ def test_in_c_it_is_written_in_place(name: str) -> None:
     function = graph_function(body, "step", function_of, kept_places(call)["graph"])
     assert function
     own = {"alone", "twice", "before it is read", "half of it", "each read by the other", "scattered"}
-    assert (0 in function.in_place) is (name in own)
+    by_kernel = {"most of it"}  # which computes every entry where it was
+    assert (0 in function.in_place) is (name in own | by_kernel)
     assert bool(expected) is (name in own)
 
 
