@@ -167,6 +167,7 @@ def _traced(
                 may_not_run=may_not_run,
                 varying=varying,
                 is_ahead=is_ahead,
+                repeats=repeats,
             )
             outermost = record.outermost()
             before, borrowed = frozenset(outermost.adopted), len(outermost.borrowed)

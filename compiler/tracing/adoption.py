@@ -22,7 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..callers.user_code import is_library, user_location
 from ..dtypes import Array, is_supported
-from ..errors import ArgumentValueError
+from ..errors import ArgumentValueError, UnsupportedFunctionError
 from ..memory_layout.layout import LayoutQuestion
 from ..value_ops import constant
 from .indexing import Gather
@@ -60,6 +60,20 @@ def adopt(array: Array) -> TracedArray:
     return _seen(outermost, base, array)
 
 
+def adopt_for_write(array: Array) -> TracedArray:
+    """The same for a write by the user, who must not write to an array that each iteration of a loop makes anew."""
+    trace = require_trace()
+    if not trace.is_open_ended and _adopted_base(trace.outermost(), array) is None:
+        for iteration in trace.enclosing():
+            if iteration.repeats and not _is_from_outside(trace, iteration, array):
+                raise UnsupportedFunctionError(
+                    f"an iteration of a loop makes {array_type(array)} with NumPy alone and then writes to it, but "
+                    "is traced once for all: make the array with np.array(...), which each iteration repeats",
+                    user_location(),
+                )
+    return adopt(array)
+
+
 def lend(arrays: Iterable[Array], *roots: Any) -> None:
     """Begin with traced arrays instead of the arrays that the function with these `roots` was found to write to."""
     trace = require_trace()
@@ -89,11 +103,25 @@ def is_reachable(array: Array) -> bool:
     return any(x is array or _overlap(x, low, high) for _, x in reach.arrays.values())
 
 
+def _is_from_outside(trace: Trace, iteration: Trace, array: Array) -> bool:
+    """Whether functions can reach the memory of an array without the variables of an iteration."""
+    outside = list(_users_frames(trace, beyond=trace.depth - iteration.depth + 1))
+    reach = Reach()
+    _walk(reach, outside)
+    for frame in _users_frames(trace):
+        if frame not in outside:
+            reach.named(frame.f_code, frame.f_globals)
+            for cell in _cells(frame):
+                reach.of(cell, "a variable of an enclosing function")
+    low, high = byte_bounds(array)
+    return any(x is array or _overlap(x, low, high) for _, x in reach.arrays.values())
+
+
 def _adopt_captured(storage: Storage) -> None:
     """Adopt an array that is written to through ``np.asarray(TABLE)``, like any other."""
     array = storage.trace.array_behind(storage)
     if array is not None and not storage.trace.outermost().is_open_ended:
-        adopt(array)
+        adopt_for_write(array)
 
 
 Trace.first_write = staticmethod(_adopt_captured)
@@ -154,12 +182,13 @@ def _is_seen_elsewhere(frames: Iterable[FrameType], array: Array, base: Array) -
     return any(x is base or (x is not array and _overlap(x, low, high)) for _, x in reach.arrays.values())
 
 
-def _users_frames(trace: Trace) -> Iterator[FrameType]:
-    """The user's functions that are running, from the one that the outermost trace called."""
+def _users_frames(trace: Trace, *, beyond: int = 0) -> Iterator[FrameType]:
+    """The user's functions that are running, from the one that the outermost trace called, without those that run in
+    the innermost traces, if these are to be left out: `beyond` is their number."""
     frame: FrameType | None = sys._getframe(1)
     traces = trace.depth
     while frame is not None and traces:
-        if not is_library(frame.f_code.co_filename):
+        if traces <= trace.depth - beyond and not is_library(frame.f_code.co_filename):
             yield frame
         traces -= frame.f_code in _BEGIN_TRACES
         frame = frame.f_back

@@ -130,9 +130,12 @@ class Trace(Builder):
         may_not_run: bool = False,
         varying: frozenset[int] = frozenset(),
         is_ahead: bool = False,
+        repeats: bool = False,
     ) -> None:
         super().__init__()
         self.name = name
+        self.repeats = repeats
+        """Whether this is an iteration of a loop, which is traced once."""
         self.is_kept = is_kept
         """Whether the program serves later calls, too: its assumptions must still hold then."""
         self.parent = current_trace()

@@ -17,7 +17,7 @@ import numpy as np
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import RandomStateError
 from ...compiler.frontend.conversion import converted
-from ...compiler.tracing.adoption import adopt
+from ...compiler.tracing.adoption import adopt_for_write
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, INDEXABLES, STAND_INS, place_in_numpy
 from ...compiler.tracing.trace import require_trace
@@ -152,7 +152,7 @@ def _of_array(method: Any, *given: Any, **more: Any) -> Any:
             require_trace().note_numpy_write(method.__self__)
         return _noting_reads(method, method.__self__, *given, **more)(call(method, *given, **more))
     own, name = method.__self__, method.__name__
-    return getattr(adopt(own) if name in _WRITE else wrap(as_value(own)), name)(*given, **more)
+    return getattr(adopt_for_write(own) if name in _WRITE else wrap(as_value(own)), name)(*given, **more)
 
 
 def _noting_writes(function: Any, *given: Any, **more: Any) -> Any:

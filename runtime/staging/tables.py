@@ -12,7 +12,7 @@ from ...compiler.callers.subscripts import CURRENT_SUBSCRIPT, Subscript
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError
 from ...compiler.symbolic_size import is_known
-from ...compiler.tracing.adoption import adopt, as_adopted
+from ...compiler.tracing.adoption import adopt_for_write, as_adopted
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import located, wrap
@@ -106,7 +106,7 @@ def stored(value: Any, table: Any, index: Any) -> None:
 def _store(value: Any, table: Any, index: Any) -> None:
     index = _with_plain_ranges(index)
     if is_numpy_array(table) and (_is_traced_index(index) or _holds_traced(value) or _may_change()):
-        table = adopt(table)
+        table = adopt_for_write(table)
     elif is_numpy_array(table):
         require_trace().note_numpy_write(table)
     if _is_traced_index(index):

@@ -9,7 +9,7 @@ import pytest
 
 import tracemill as tm
 from frontend.comparing import check
-from tracemill.compiler.errors import SharedMemoryError
+from tracemill.compiler.errors import SharedMemoryError, UnsupportedFunctionError
 
 pytestmark = pytest.mark.usefixtures("lightly_optimised")
 
@@ -281,3 +281,70 @@ def test_a_write_to_an_array_that_a_loop_may_have_bound_to_an_argument_reaches_i
         return a
 
     check(program, *((np.array([n]), np.ones(3), np.zeros(3)) for n in range(3)))
+
+
+# ---- arrays that NumPy makes in an iteration ---------------------------------------------------------
+
+
+def makes_its_own(x: Any) -> Any:
+    total = 0.0
+    for _ in range(LONG):
+        row = TABLE[0] * 2
+        row[0] += x
+        total = total + row[0]
+    return total
+
+
+def makes_its_own_in_a_function(x: Any) -> Any:
+    def entry() -> Any:
+        row = TABLE[1].copy()
+        row[1] += x
+        return row[1]
+
+    total = 0.0
+    for _ in range(LONG):
+        total = total + entry()
+    return total
+
+
+def makes_it_before(x: Any) -> Any:
+    row = TABLE[0] * 2
+    for _ in range(LONG):
+        row[0] += x
+    return row
+
+
+def makes_it_in_the_loop_around(x: Any) -> Any:
+    total = 0.0
+    for _ in range(3):
+        row = TABLE[0] * 2
+        for i in range(LONG):
+            row[i % 4] += x
+        total = total + row[0]
+    return total
+
+
+@pytest.mark.parametrize(
+    "program",
+    [makes_its_own, makes_its_own_in_a_function, makes_it_before, makes_it_in_the_loop_around],
+    ids=lambda program: program.__name__,
+)
+def test_each_iteration_has_the_arrays_that_it_makes(program: Callable[..., Any]) -> None:
+    before = TABLE.copy()
+    for x in (2.0, -0.5):
+        np.testing.assert_allclose(tm.compile(program, backend="numpy")(x), program(x))
+    np.testing.assert_array_equal(TABLE, before)
+
+
+def test_an_array_that_numpy_makes_in_a_loop_on_values_is_not_written_to() -> None:
+    def summed(x: Any, made: Callable[[Any], Any]) -> Any:
+        total = 0.0
+        while total < 50:
+            row = made(TABLE[1] * 2)
+            row[0] += x
+            total = total + row[0]
+        return total
+
+    with pytest.raises(UnsupportedFunctionError, match=r"np\.array\(\.\.\.\), which each iteration repeats"):
+        tm.compile(lambda x: summed(x, lambda row: row))(2.0)
+    assert tm.compile(lambda x: summed(x, np.array))(2.0) == summed(2.0, np.array)

@@ -16,7 +16,7 @@ from ...memory_layout.result_layouts import direct_layout, elementwise_layout, j
 from ...nesting import shown
 from ...op import all_ops
 from ...symbolic_size import SymbolicSize, is_known, is_one, joint_shape, same_shape
-from ...tracing.adoption import adopt
+from ...tracing.adoption import adopt_for_write
 from ...tracing.array_values import PYTHON_NUMBERS, as_value
 from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.registry import REFUSED, UFUNCS
@@ -70,7 +70,7 @@ def apply(
         )
     outs = out if isinstance(out, tuple) else (out,) * ufunc.nout
     if out is not None:  # before operands on the same memory are read
-        list(map(adopt, filter(is_numpy_array, outs)))
+        list(map(adopt_for_write, filter(is_numpy_array, outs)))
     operands, dtypes = resolve(ufunc, inputs, loop_signature(ufunc, dtype, signature), casting)
     for target, found in zip(outs, dtypes[ufunc.nin :], strict=True):
         if target is not None:
@@ -384,7 +384,7 @@ def target_of(x: Any) -> TracedArray:
     if not isinstance(x, (np.ndarray, ForeignMemory)):
         raise ArgumentTypeError(f"the target of a write must be an array, not {type(x).__name__}: {shown(x)}")
     if is_numpy_array(x):
-        return adopt(x)
+        return adopt_for_write(x)
     storage = require_trace().storage_of_array(x)
     return array_on(storage, storage.value.type)
 
