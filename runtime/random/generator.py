@@ -21,7 +21,7 @@ from ..eager.run import overwrite
 from . import continuous, counts, discrete, gammas, permutations
 from .arguments import as_array, float_dtype, known, real, size_of, whole_size
 from .seeding import key_from
-from .source import Source
+from .source import Source, written
 
 _RANGES: dict[str, dict[str, float]] = {
     "a": {"above": 0},
@@ -94,8 +94,8 @@ class Generator(ByReference):
                 f"a generator's state is a dict of 'key' and 'counter', as rng.state gives it, not {shown(new)}"
             )
         key, counter = _words("key", new["key"], (2,), 32), _words("counter", new["counter"], (), 64)
-        as_array(self._key)[...] = key
-        as_array(self._counter)[...] = counter
+        written(self._key)[...] = key
+        written(self._counter)[...] = counter
 
     def spawn(self, n_children: int) -> "list[Generator]":
         """New generators, whose numbers are independent of each other's and of this one's later numbers.

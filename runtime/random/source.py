@@ -9,14 +9,21 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentValueError, RandomnessError
 from ...compiler.locks import reentrant_lock
 from ...compiler.symbolic_size import SymbolicSize, is_known
+from ...compiler.tracing.adoption import adopt
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_memory import is_traced
+from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..eager.mapped_axes import mapped_axes, update_in_step
 from .arguments import as_array
 from .stream import Size, Stream, bits_of, blocks
 
 _taking = reentrant_lock()
 """Two threads that draw from one generator outside a trace get different numbers."""
+
+
+def written(state: Any) -> Any:
+    """A generator's key or counter before a write to it in a trace. It is from outside the trace, as the generator is,
+    which is not searched for arrays."""
+    return adopt(state) if is_numpy_array(state) and current_trace() is not None else as_array(state)
 
 
 class Source:
@@ -31,7 +38,7 @@ class Source:
         """The stream at the counter, which advances by this many blocks."""
         if is_traced(self._counter) or current_trace() is not None:
             update_in_step(self._counter)
-            counter = as_array(self._counter)
+            counter = written(self._counter)
             start = +counter
             counter += taken.as_number() if isinstance(taken, SymbolicSize) else np.uint64(taken)
         else:
