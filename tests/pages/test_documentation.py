@@ -259,6 +259,7 @@ def test_what_a_page_shows_is_what_happens(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path / "cache"))
+    linecache.clearcache()  # other pages have files of the same names
     blocks = blocks_of(name)
     with contextlib.ExitStack() as stack:
         if any(block.language == "python" and "device_put" in block.text for block in blocks):
