@@ -137,6 +137,7 @@ def _traced(
     check_bounds: bool | None = None,
     may_not_run: bool = False,
     repeats: bool = False,
+    is_block: bool = False,
     varying: frozenset[int] = frozenset(),
     lent: tuple[Array, ...] = (),
     is_ahead: bool = False,
@@ -146,8 +147,9 @@ def _traced(
     A program that is kept for later calls does not rely on the state of random generators. With `check_bounds`, it
     checks the user's indices when it runs. The default is the setting of the enclosing trace; without a trace, programs
     that are not kept check. A branch or the body of a loop `may_not_run`. A body `repeats`: an array from outside that
-    it writes to has other values in later iterations. `varying` are the ids of memory that is known to change so. The
-    function sees traced arrays instead of the NumPy arrays that are `lent`.
+    it writes to has other values in later iterations. It `is_block` if it is statements of a function. `varying` are
+    the ids of memory that is known to change so. The function sees traced arrays instead of the NumPy arrays that are
+    `lent`.
     A program that is made ahead of its calls, `is_ahead`, finds out the lengths that Python numbers among the arguments
     give.
     """
@@ -167,7 +169,7 @@ def _traced(
                 may_not_run=may_not_run,
                 varying=varying,
                 is_ahead=is_ahead,
-                repeats=repeats,
+                repeats=repeats and is_block,
             )
             outermost = record.outermost()
             before, borrowed = frozenset(outermost.adopted), len(outermost.borrowed)

@@ -135,7 +135,7 @@ class Trace(Builder):
         super().__init__()
         self.name = name
         self.repeats = repeats
-        """Whether this is an iteration of a loop, which is traced once."""
+        """Whether this is an iteration of a `for` or `while` loop, which is traced once."""
         self.is_kept = is_kept
         """Whether the program serves later calls, too: its assumptions must still hold then."""
         self.parent = current_trace()

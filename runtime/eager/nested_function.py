@@ -87,6 +87,7 @@ class NestedFunction:
                 entering,
                 may_not_run=True,
                 repeats=repeats,
+                is_block=is_block,
                 varying=_written_by(beside),
                 lent=beside.program.lent if beside else (),
             )
