@@ -99,8 +99,7 @@ def is_reachable(array: Array) -> bool:
     """Whether the user's functions that are running can reach the memory of a NumPy array."""
     reach = Reach()
     _walk(reach, _users_frames(require_trace()))
-    low, high = byte_bounds(array)
-    return any(x is array or _overlap(x, low, high) for _, x in reach.arrays.values())
+    return _holds(reach, array)
 
 
 def _is_from_outside(trace: Trace, iteration: Trace, array: Array) -> bool:
@@ -113,6 +112,11 @@ def _is_from_outside(trace: Trace, iteration: Trace, array: Array) -> bool:
             reach.named(frame.f_code, frame.f_globals)
             for cell in _cells(frame):
                 reach.of(cell, "a variable of an enclosing function")
+    return _holds(reach, array)
+
+
+def _holds(reach: Reach, array: Array) -> bool:
+    """Whether what was walked through has the memory of an array."""
     low, high = byte_bounds(array)
     return any(x is array or _overlap(x, low, high) for _, x in reach.arrays.values())
 

@@ -43,6 +43,7 @@ class ChosenStorage(Storage):
         self.argument, self.is_input, self.in_step = None, False, False
         self.shared_with, self.unreadable = [], ""  # those of the arrays count
 
+    # Other memory has these two as attributes. Here they follow from the arrays, which change.
     @property
     def value(self) -> Value:  # type: ignore[override]
         found: Value = self.arrays[0].value

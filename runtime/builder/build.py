@@ -90,7 +90,7 @@ def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: 
 def _build_by(strategy: Strategy, graph: Graph, donated: Sequence[int], scope: Observed | None) -> Build:
     """Find a program on disk, or print, compile and store it."""
     text, cache = str(graph), default_cache()
-    identity = text + _assumed(text)
+    identity = _identity(text)
     key, entry = None, None
     if can_be_cached(graph):
         key, entry = _look_up(cache, strategy, identity, graph, donated, scope)
@@ -108,9 +108,7 @@ def _build_by(strategy: Strategy, graph: Graph, donated: Sequence[int], scope: O
     folder = None
     if key is not None:
         if scope is None:
-            key = strategy.key(
-                identity, donated, ""
-            )  # if kernels were measured, with the choices made for them
+            key = strategy.key(identity, donated, "")  # with the choices made for kernels that were measured
         members = {**printed.members, GRAPH: text.encode()}
         if scope is not None:
             members[GUARDS] = guards_text(scope.assumed[known:]).encode()
@@ -139,14 +137,14 @@ def _look_up(
     return guarded_entry(cache, lambda sizes: strategy.key(identity, donated, sizes), graph, scope)
 
 
-def _assumed(text: str) -> str:
-    """What is assumed of the sizes in a graph's text, which passes rely on.
+def _identity(text: str) -> str:
+    """A graph's text, and what is assumed of the sizes in it, which passes rely on.
 
-    A stage of a program does not say it: an earlier stage has looked at the lengths.
+    The text of a stage does not say it: an earlier stage has looked at the lengths.
     """
     words, known = frozenset(re.findall(r"\w+", text)), relations()
     concerns = any(size.text in words for one in known for size in sizes_in(one.terms))
-    return "\n" + " and ".join(sorted(map(repr, known))) if concerns else ""
+    return f"{text}\n{' and '.join(sorted(map(repr, known)))}" if concerns else text
 
 
 def why_cached(
@@ -155,7 +153,7 @@ def why_cached(
     """Whether a program of the host would come from the disk cache, and if not, why: one line. Nothing is compiled."""
     graph, strategy = canonicalize(graph, target.backend), HostStrategy(target)
     text, cache = str(graph), default_cache()
-    identity = text + _assumed(text)
+    identity = _identity(text)
     key, found = None, False
     if can_be_cached(graph) and scope is not None:
         key, entry = _look_up(cache, strategy, identity, graph, donated, scope)

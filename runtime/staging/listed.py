@@ -165,7 +165,7 @@ def _array_of(entries: list[Any]) -> Any:
 
 
 def _lists_of(array: Any, row: Any, depth: int) -> list[Any]:
-    """The rows of an array in so many lists, in the form of a row."""
+    """The rows of an array as lists nested to this depth, each in the form of `row`."""
     if depth == 1:
         return rows_of(array, is_scalar=row.is_scalar, weak=row.weak)
     return [_lists_of(part, row, depth - 1) for part in rows_of(array)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import INT64, Array, is_inexact
+from ...dtypes import INT64, Array
 from ...errors import ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
 from ...memory_layout.layout import Layout, dense, elementwise_order, row_major
@@ -21,7 +21,6 @@ from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, wrap
 from ...tracing.views import Strided, Transpose
 from ...value_ops import (
-    add,
     constant,
     convert,
     gather,
@@ -33,7 +32,7 @@ from ...value_ops import (
 )
 from ..ufuncs.reductions import deliver, fold_all
 from ..ufuncs.ufunc_calls import as_array, ufunc_layout, write_out
-from .products import in_common_dtype, sum_of_products
+from .products import added_to_zero, in_common_dtype, sum_of_products
 
 Labels = tuple[Any, ...]
 """One label per axis: a letter, or a number for an axis that the ellipsis stands for."""
@@ -169,7 +168,7 @@ def _contract(x: _Term, y: _Term, needed: set[Any], *, keeps_zeros: bool) -> _Te
 
     if not over and len(batch) == len(x.labels) == len(y.labels):
         product = _product(x, y)
-        return _Term(add(product.value, 0), product.labels) if is_inexact(x.value.dtype) else product
+        return _Term(added_to_zero(product.value), product.labels)
     value = sum_of_products(
         x.value, y.value, (axes(x, over), axes(y, over)), (axes(x, batch), axes(y, batch))
     )

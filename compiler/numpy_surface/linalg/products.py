@@ -45,8 +45,12 @@ def sum_of_products(
     if x.dtype == BOOL:
         return nonzero_mask(contract(convert(x, INT64), convert(y, INT64), over, batch))
     total = contract(x, y, over, batch)
-    # A sum starts at 0, so that it is not −0, even if it has one term: a pass may replace it by the product.
-    return add(total, 0) if is_inexact(x.dtype) and all(is_one(x.shape[axis]) for axis in over[0]) else total
+    return added_to_zero(total) if all(is_one(x.shape[axis]) for axis in over[0]) else total
+
+
+def added_to_zero(product: Value) -> Value:
+    """A sum of one term, which starts at 0, so that it is not −0. A pass may replace the sum by the product alone."""
+    return add(product, 0) if is_inexact(product.dtype) else product
 
 
 # ---- matmul and its kin ------------------------------------------------------------------------------

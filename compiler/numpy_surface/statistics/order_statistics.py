@@ -324,7 +324,8 @@ def _median_of_found(line: Value) -> Any:
     ordered = _with_nan_behind(ordered)
     count: Any = wrap(number(length, INT64))
     lower, upper = _entries(ordered, (count - 1) // 2), _entries(ordered, count // 2)
-    result = np.where(count % 2 == 1, lower, np.mean(np.stack([lower, upper]), axis=0)) + 0  # as above
+    result = np.where(count % 2 == 1, lower, np.mean(np.stack([lower, upper]), axis=0))
+    result = result + 0  # NumPy's is a mean in both cases, and so not −0
     return _or_nan(result, ordered, length)
 
 
@@ -346,6 +347,6 @@ def nanmedian(
     lower = _entries_of_each(ordered, (count - 1) // 2)
     upper = _entries_of_each(ordered, np.minimum(count // 2, line.shape[-1] - 1))
     both: Any = np.mean(np.stack([lower, upper]), axis=0)
-    result = np.where(count % 2 == 1, lower, both) + 0  # NumPy's is a mean, and so not −0
+    result = np.where(count % 2 == 1, lower, both) + 0  # not −0, as in `_median_of_found`
     result = np.where(count == 0, np.asarray(np.nan, result.dtype), result)
     return _with_kept_axes(result, 0, x, axes, out, keepdims)

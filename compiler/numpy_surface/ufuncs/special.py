@@ -111,9 +111,8 @@ def rgamma(x: Any) -> Any:
     mirrored, same = np.where(small, z, 1.0), np.where(small, 1.0, z)
     below = _sin_pi(np.where(small, x, 0.5)) / np.pi * _with_slopes_of(_lanczos(mirrored), mirrored)
     size = _op("gammaln", same)
-    value = np.where(
-        same > 170, np.exp(-size), 1 / _lanczos(np.minimum(same, 170.0))
-    )  # as Γ overflows at 172
+    # Γ overflows at 172.
+    value = np.where(same > 170, np.exp(-size), 1 / _lanczos(np.minimum(same, 170.0)))
     above = _op("stop_gradient", value) * np.exp(_op("stop_gradient", size) - size)
     result = np.where(small, np.where(x == 0, below, below + 0.0), above)  # the only pole with −0 is −0
     far_pole = (x < -170) & (x == np.floor(x))  # where Γ(1 − x) is infinite

@@ -18,7 +18,7 @@ from tracemill.passes.transforms.vmap import vmap
 
 SIZE = 2
 MANY = 200
-"""Of so many mixes, the fast tests take a part."""
+"""The fast tests take one in this many mixes."""
 PLAIN = [
     sample
     for sample in SAMPLES

@@ -106,8 +106,7 @@ def _scan(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunct
     last = factor_text(length - 1)
     turn = "0" if is_none(length) else f"({last} - t) & 1"
     before, after = _carries(frame, call.inputs[consts : consts + carried], consts, step, turn)
-    now = [f"out{k}" if k in step.in_place else f"now{k}" for k in range(carried)]
-    next_ = [f"out{k}" if k in step.in_place else f"turn{k}[{turn}]" for k in range(carried)]
+    now, next_ = _now_and_next(frame, range(carried), turn)
     row = f"({last} - t)" if reverse else "t"
     xs = [_row(f"x{i}", graph.inputs[i].type, row) for i in range(consts + carried, len(call.inputs))]
     ys = [_row(f"out{i}", graph.outputs[i].type, row) for i in range(carried, len(call.outputs))]
@@ -169,8 +168,7 @@ def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunc
     every = steps_between(work)
     given = [f"x{i}" for i in range(consts)]
     cond_sizes, step_sizes = (list(map(size_variable, f.function.sizes)) for f in (goes_on, step))
-    now = [f"out{k}" if k in step.in_place else f"now{k}" for k in range(len(carried))]
-    next_ = [f"out{k}" if k in step.in_place else f"turn{k}[steps & 1]" for k in range(len(carried))]
+    now, next_ = _now_and_next(frame, range(len(carried)), "steps & 1")
     frame.lines += [
         *before,
         f"    for (long steps = 0;{'' if most is None else f' steps < {size_text(most)}'}; steps++) {{",
@@ -186,11 +184,7 @@ def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunc
             else []
         ),
         "    }",
-        *(
-            f"    if (now{k} != out{k})\n        memcpy(out{k}, now{k}, {size_text(value.type.nbytes)});"
-            for k, value in enumerate(carried)
-            if k not in step.in_place and not is_none(value.type.nbytes)
-        ),
+        *_delivered(frame, range(len(carried))),
     ]
     if most is None:
         return frame.function(max_expr(UNKNOWN_STEPS * work, RELEASING))
@@ -245,9 +239,7 @@ def _counted_while(
     frame = _Frame(call, name)
     scratch = frame.part(step.function, len(others))
     before, after = _carries(frame, [call.inputs[consts + k] for k in others], consts, step, "t & 1", others)
-    in_place = {others[number] for number in step.in_place}
-    now = [f"out{k}" if k in in_place else f"now{k}" for k in others]
-    next_ = [f"out{k}" if k in in_place else f"turn{k}[t & 1]" for k in others]
+    now, next_ = _now_and_next(frame, others, "t & 1")
     given = [*map(size_variable, step.function.sizes), *(f"x{i}" for i in range(consts))]
     end = counting_test(cond)
     assert end is not None
@@ -277,11 +269,7 @@ def _counted_while(
             ]
         ),
         f"    out{place}[0] = start < end ? end : start;",
-        *(
-            f"    if (now{k} != out{k})\n        memcpy(out{k}, now{k}, {size_text(call.outputs[k].type.nbytes)});"
-            for k in others
-            if k not in in_place and not is_none(call.outputs[k].type.nbytes)
-        ),
+        *_delivered(frame, others),
     ]
     return frame.function(max_expr(UNKNOWN_STEPS * work, RELEASING))
 
@@ -312,6 +300,22 @@ def _carries(
             ]
             after.append(f"    now{k} = turn{k}[{turn}];")
     return before, after
+
+
+def _now_and_next(frame: _Frame, numbers: Sequence[int], turn: str) -> tuple[list[str], list[str]]:
+    """Where a step reads the values with these places in the carry, and where it writes them."""
+    now = [f"out{k}" if k in frame.overwrites else f"now{k}" for k in numbers]
+    next_ = [f"out{k}" if k in frame.overwrites else f"turn{k}[{turn}]" for k in numbers]
+    return now, next_
+
+
+def _delivered(frame: _Frame, numbers: Sequence[int]) -> list[str]:
+    """Statements after a loop of unknown length that copy to the outputs what is not there."""
+    return [
+        f"    if (now{k} != out{k})\n        memcpy(out{k}, now{k}, {size_text(frame.outputs[k].nbytes)});"
+        for k in numbers
+        if k not in frame.overwrites and not is_none(frame.outputs[k].nbytes)
+    ]
 
 
 def _copies(outputs: Sequence[Value], sources: Sequence[str], step: GraphFunction) -> list[str]:
