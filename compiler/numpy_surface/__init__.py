@@ -25,6 +25,7 @@ from .linalg import einsum, factorizations, fft, linear_algebra, linear_systems,
 from .statistics import averages, histograms, nan_reductions, order_statistics
 from .ufuncs import (
     bits,
+    clipping,
     complex_domain,
     composed_ufuncs,
     dtype_functions,
@@ -45,6 +46,7 @@ __all__ = [
     "array_api",
     "averages",
     "bits",
+    "clipping",
     "complex_domain",
     "composed_ufuncs",
     "constructors",

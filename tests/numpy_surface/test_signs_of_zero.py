@@ -1,5 +1,6 @@
 """Signs of zero are NumPy's: bounds of `clip`, sums of products with one term, means of medians, quantiles."""
 
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -65,6 +66,14 @@ def test_clip_takes_the_same_zero_when_compiled(backend: str) -> None:
             tm.compile(clipped, backend=backend)(*arrays), clipped(*arrays), strict=True
         ):
             assert_same(got, expected)
+
+
+def test_clip_of_one_number_takes_the_zero_that_numpy_takes() -> None:
+    """NumPy's loop depends on how many axes the operands have."""
+    shapes: tuple[tuple[int, ...], ...] = ((), (1,), (1, 1))
+    for shape, of_low, of_high in itertools.product(shapes, repeat=3):
+        x, low, high = np.full(shape, -0.0), np.zeros(of_low), np.ones(of_high)
+        assert_same(run_traced(np.clip, x, low, high), np.clip(x, low, high))
 
 
 def test_on_a_bound_the_derivative_of_clip_is_one() -> None:

@@ -7,10 +7,8 @@ import numpy as np
 from ...builder import bind
 from ...dtypes import FLOAT32, is_complex
 from ...ir import Value
-from ...symbolic_size import is_one
 from ...tracing.array_values import as_value
 from ...tracing.registry import implements_ufunc
-from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import (
     add,
@@ -92,27 +90,6 @@ _extremum("maximum", greater_equal, keeps_nan=True)
 _extremum("minimum", less_equal, keeps_nan=True)
 _extremum("fmax", greater_equal, keeps_nan=False)
 _extremum("fmin", less_equal, keeps_nan=False)
-
-
-@implements_ufunc(np._core.umath.clip)  # type: ignore[attr-defined]
-def clip(x: TracedArray, low: TracedArray, high: TracedArray) -> Any:
-    """Where x equals a bound, NumPy's loop for single numbers as bounds keeps x, and that for arrays takes the bound.
-
-    They differ in signs of zero.
-    """
-    if is_complex(x.dtype):
-        return np.minimum(np.maximum(x, low), high)
-    if all(is_one(bound.value.type.size) for bound in (low, high)):
-        return wrap(bind("clip", x.value, low.value, high.value))
-    return wrap(clipped_to_bounds(x.value, low.value, high.value))
-
-
-def clipped_to_bounds(x: Value, low: Value, high: Value) -> Value:
-    """`x` between its bounds; which zero it is on a bound of 0 is the bound's matter."""
-    bounds = (require_trace().concrete(bound) for bound in (low, high))
-    sign_is_known = all(bound is not None and bound.all() for bound in bounds)
-    keeps_zeros = x.dtype.kind != "f" or x.dtype.itemsize == 2 or sign_is_known
-    return bind("clip" if keeps_zeros else "clip_to_bounds", x, low, high)
 
 
 # ---- the parts of floating-point numbers -------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Mathematical functions that consist of several ufuncs: rounding, clipping, parts of complex numbers."""
+"""Mathematical functions that consist of several ufuncs: rounding, parts of complex numbers."""
 
 import operator
 from typing import Any
@@ -11,12 +11,11 @@ from ...errors import ArgumentTypeError, ConcretizationError, DTypeError
 from ...nesting import shown
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
-from ...value_ops import constant, make_complex
-from .composed_ufuncs import clipped_to_bounds
-from .reductions import NO_VALUE, deliver
-from .ufunc_calls import apply, as_array
+from ...value_ops import make_complex
+from .reductions import deliver
+from .ufunc_calls import as_array
 
-# ---- rounding and clipping ---------------------------------------------------------------------------
+# ---- rounding ----------------------------------------------------------------------------------------
 
 
 @implements(np.round, np.around)
@@ -54,47 +53,6 @@ def _rounded_integer(x: Any, decimals: int) -> Any:
 @implements(np.fix)
 def fix(x: Any, out: Any = None) -> Any:
     return np.trunc(as_array(x), out=out)
-
-
-@implements(np.clip)
-def clip(
-    a: Any,
-    a_min: Any = NO_VALUE,
-    a_max: Any = NO_VALUE,
-    out: Any = None,
-    *,
-    min: Any = NO_VALUE,
-    max: Any = NO_VALUE,
-    **kwargs: Any,
-) -> Any:
-    """``minimum(maximum(a, low), high)``; a bound that is None, or beyond an integer dtype's range, does nothing."""
-    low = next((bound for bound in (a_min, min) if bound is not NO_VALUE), None)
-    high = next((bound for bound in (a_max, max) if bound is not NO_VALUE), None)
-    x: Any = as_array(a)
-    if x.dtype.kind in "iu":
-        low = None if type(low) is int and low <= np.iinfo(x.dtype).min else low
-        high = None if type(high) is int and high >= np.iinfo(x.dtype).max else high
-    if low is None and high is None:
-        return apply(np.positive, x, out=out, **kwargs)
-    if low is None:
-        return apply(np.minimum, x, high, out=out, computed=_at_most, **kwargs)
-    if high is None:
-        return apply(np.maximum, x, low, out=out, computed=_at_least, **kwargs)
-    return apply(np._core.umath.clip, x, low, high, out=out, **kwargs)  # type: ignore[attr-defined]
-
-
-def _at_most(x: TracedArray, high: TracedArray) -> Any:
-    """`np.minimum` with the derivative of `clip`, which is 1 on the bound."""
-    if x.dtype.kind != "f":
-        return np.minimum(x, high)
-    return wrap(clipped_to_bounds(x.value, constant(-np.inf, x.dtype), high.value))
-
-
-def _at_least(x: TracedArray, low: TracedArray) -> Any:
-    """`np.maximum`, likewise."""
-    if x.dtype.kind != "f":
-        return np.maximum(x, low)
-    return wrap(clipped_to_bounds(x.value, low.value, constant(np.inf, x.dtype)))
 
 
 @implements(np.nan_to_num)

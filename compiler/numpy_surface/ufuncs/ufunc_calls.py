@@ -186,9 +186,18 @@ def resolve(
     values = [None if is_weak(x) else as_value(x) for x in inputs]
     given = tuple(_weak_type(x) if v is None else v.dtype for x, v in zip(inputs, values, strict=True))
     dtypes = loop_dtypes(ufunc, given, signature, casting)
+    if BOOL in dtypes[: ufunc.nin]:
+        _refuse_long_integers(inputs)
     with np.errstate(all="ignore"):  # a number that is too large for f32 is infinite there
         pairs = zip(inputs, values, dtypes, strict=False)
         return [as_value(x, d) if v is None else convert(v, d) for x, v, d in pairs], dtypes
+
+
+def _refuse_long_integers(inputs: Sequence[Any]) -> None:
+    """Truth values of Python integers pass through int64 in NumPy, whose OverflowError this raises."""
+    for x in inputs:
+        if type(x) is int:
+            np.int64(x)
 
 
 def _widened_for_comparison(inputs: Sequence[Any]) -> Sequence[Any]:

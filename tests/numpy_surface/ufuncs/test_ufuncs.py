@@ -76,7 +76,8 @@ NUMBERS = (
 )  # fmt: skip
 OPERATORS: tuple[Any, ...] = (
     operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
-    operator.and_, operator.lshift, operator.lt, operator.eq, operator.ge, np.maximum, np.hypot, np.copysign, divmod,
+    operator.and_, operator.lshift, operator.lt, operator.eq, operator.ge, np.maximum, np.hypot, np.copysign,
+    np.logical_and, divmod,
 )  # fmt: skip
 
 
