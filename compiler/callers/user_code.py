@@ -42,6 +42,7 @@ def is_generated(file: str) -> bool:
     return file.startswith("<tracemill ")
 
 
+@functools.lru_cache(4096)
 def is_library(file: str) -> bool:
     """Whether a file belongs to Tracemill, NumPy or SciPy, or to code that calls them, and not to the user."""
     return file.startswith(_INTERNAL)
@@ -63,7 +64,7 @@ def _installed() -> tuple[str, ...]:
 def users_frame() -> FrameType | None:
     """The innermost frame that does not belong to Tracemill or NumPy."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
+    while frame is not None and is_library(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
@@ -72,7 +73,7 @@ def users_level() -> int:
     """The ``stacklevel`` with which a warning of the caller names the user's line."""
     level, frame = 1, sys._getframe(1)
     above: FrameType | None = frame
-    while above is not None and above.f_code.co_filename.startswith(_INTERNAL):
+    while above is not None and is_library(above.f_code.co_filename):
         above, level = above.f_back, level + 1
     return level
 

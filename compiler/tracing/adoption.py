@@ -110,8 +110,7 @@ def _is_from_outside(trace: Trace, iteration: Trace, array: Array) -> bool:
     for frame in _users_frames(trace):
         if frame not in outside:
             reach.named(frame.f_code, frame.f_globals)
-            for cell in _cells(frame):
-                reach.of(cell, "a variable of an enclosing function")
+            _walk_enclosing(reach, frame)
     return _holds(reach, array)
 
 
@@ -172,10 +171,22 @@ def _walk(
         variables = frame.f_locals
         found = {name: reach.of(x, name) for name, x in variables.items() if name in own}
         bindings.append((frame, {name: x for name, x in found.items() if x is not variables[name]}))
-        for cell in _cells(frame):
-            reach.of(cell, "a variable of an enclosing function")
+        _walk_enclosing(reach, frame)
         reach.named(code, frame.f_globals)
     return bindings
+
+
+def _walk_enclosing(reach: Reach, frame: FrameType) -> None:
+    """Walk through the variables of enclosing functions that a running function uses.
+
+    Their cells are only looked for where one must get a replacement, because that goes through all objects of Python;
+    and in the body of a class, whose frame does not have the variables.
+    """
+    code, variables = frame.f_code, frame.f_locals
+    values = [(name, variables[name]) for name in code.co_freevars if name in variables]
+    if not code.co_flags & inspect.CO_OPTIMIZED or any(reach.of(x, name) is not x for name, x in values):
+        for cell in _cells(code):
+            reach.of(cell, "a variable of an enclosing function")
 
 
 def _is_seen_elsewhere(frames: Iterable[FrameType], array: Array, base: Array) -> bool:
@@ -198,9 +209,8 @@ def _users_frames(trace: Trace, *, beyond: int = 0) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _cells(frame: FrameType) -> list[CellType]:
-    """The cells of enclosing functions that a running function may use. It is not known which of its closures runs."""
-    code = frame.f_code
+def _cells(code: CodeType) -> list[CellType]:
+    """The cells of the functions with this code. It is not known which of them runs."""
     if not code.co_freevars:
         return []
     functions = [x for x in gc.get_referrers(code) if isinstance(x, FunctionType)]

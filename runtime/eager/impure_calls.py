@@ -22,7 +22,7 @@ from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import is_library, location_at
 from ...compiler.errors import ClockError, RandomStateError, TracemillError
 from ...compiler.ir import Location
-from .reached_objects import INSTALLED, STANDARD, names_used, reached_objects
+from .reached_objects import INSTALLED, STANDARD, names_used
 
 _CLOCKS: Final = {
     getattr(time, name): f"time.{name}"
@@ -64,13 +64,8 @@ nothing."""
 
 
 @contextmanager
-def refusing_impure_calls(
-    function: Callable[..., Any], given: Iterable[Any], *, clocks: bool
-) -> Generator[None]:
+def refusing_impure_calls(function: Callable[..., Any], *, clocks: bool) -> Generator[None]:
     """Raise an error at the end if code in this thread read a clock or drew one of Python's random numbers.
-
-    Only code that `function` or an object among `given`, its arguments, can reach is checked, so that all other
-    functions are traced at full speed.
 
     Raises:
         RandomStateError: a number was drawn.
@@ -79,7 +74,7 @@ def refusing_impure_calls(
     """
     outer = sys.getprofile()
     is_taken = outer is not None and not callable(outer)  # by cProfile in Python 3.11, which cannot share
-    if is_taken or not _may_call([function, *given]):
+    if is_taken:
         yield
         return
     watch = _Watch(function, outer, clocks=clocks)
@@ -266,12 +261,12 @@ def _lines_of_now(code: CodeType) -> dict[int, str]:
     return found
 
 
-def _may_call(roots: Iterable[Any]) -> bool:
-    """Whether code that these objects can reach could read a clock or draw."""
-    for value in reached_objects(roots):
-        if is_impure(value) or (isinstance(value, FunctionType) and not _NAMED.isdisjoint(names_used(value))):
-            return True
-    return False
+def may_be_impure(reached: Iterable[Any]) -> bool:
+    """Whether code among these objects, which are all that it reaches, could read a clock or draw."""
+    return any(
+        is_impure(value) or (isinstance(value, FunctionType) and not _NAMED.isdisjoint(names_used(value)))
+        for value in reached
+    )
 
 
 def is_impure(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 import pickle
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
@@ -17,7 +17,7 @@ from ...compiler.errors import RandomStateError
 from ...compiler.frontend.conversion import conversion_of
 from ...compiler.frontend.leaves import argument_names, users_name
 from ...compiler.frontend.program import Argument, Static
-from .impure_calls import refusing_impure_calls
+from .impure_calls import may_be_impure, refusing_impure_calls
 from .reached_objects import names_of, reached_objects
 
 _refused: ContextVar[frozenset[str]] = ContextVar("refused", default=frozenset())
@@ -46,28 +46,38 @@ def refusing_draws(
     if refused == checked:
         yield
         return
-    given = [leaf.value for leaf in entering if isinstance(leaf, Static)]
+    others, is_watched = _of_reached([function, *(x.value for x in entering if isinstance(x, Static))])
     outer = _refused.set(refused)
     try:
         with (
-            nullcontext() if "draws" in checked else _comparing_states(function, tree, entering, given),
-            refusing_impure_calls(function, given, clocks=clocks),
+            nullcontext() if "draws" in checked else _comparing_states(function, tree, entering, others),
+            refusing_impure_calls(function, clocks=clocks) if is_watched else nullcontext(),
         ):
             yield
     finally:
         _refused.reset(outer)
 
 
+def _of_reached(roots: Sequence[Any]) -> tuple[dict[int, Any], bool]:
+    """Of what code among these objects reaches: by their ids, those from which NumPy draws; and whether it may read a
+    clock or draw without NumPy. All other code is traced at full speed."""
+    reached = list(reached_objects(roots))
+    return {id(one): one for one in reached if _keeps_state(one)}, may_be_impure(reached)
+
+
 @contextmanager
 def _comparing_states(
-    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static], given: Sequence[Any]
+    function: Callable[..., Any],
+    tree: Any,
+    entering: Sequence[Argument | Static],
+    others: Mapping[int, Any],
 ) -> Generator[None]:
-    """Raises `RandomStateError` if the state of a generator that the function reaches has changed."""
+    """Raises `RandomStateError` if the state of a generator that the function reaches has changed, of one among
+    `others`, or of one that it names."""
     is_loaded = (
         "numpy.random" in sys.modules
     )  # otherwise there is no generator, and this is not the time to load them
     reached = [*_generators(function, set()), *_given(function, tree, entering)] if is_loaded else []
-    others = {id(one): one for one in reached_objects([function, *given]) if _keeps_state(one)}
     named = {id(found) for _, found in reached}
     reached += [("", one) for key, one in others.items() if key not in named]
     before = [(name, found, _state(found)) for name, found in reached]

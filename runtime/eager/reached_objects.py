@@ -16,6 +16,8 @@ _TABLE: Final = 64
 """Containers with more entries than this are not searched for functions."""
 _PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes})
 """The types of most values, which lead to nothing."""
+_IMMUTABLE: Final = 1 << 8
+"""The flag of classes that are written in C and never change: all their methods are in C, too."""
 STANDARD: Final = os.path.join(os.path.dirname(os.__file__), "")
 INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 """Parts of the names of files of the standard library, and of installed packages."""
@@ -112,7 +114,12 @@ def _members(kind: type, names: frozenset[str], attributes: Mapping[str, Any]) -
 
 def _methods(kind: type, names: frozenset[str]) -> Iterable[FunctionType]:
     """The methods with these names, those that Python calls implicitly, and those that they name."""
-    members = {name: one for base in reversed(kind.__mro__) for name, one in vars(base).items()}
+    members = {
+        name: one
+        for base in reversed(kind.__mro__)
+        if not base.__flags__ & _IMMUTABLE
+        for name, one in vars(base).items()
+    }
     wanted = [name for name in members if name in names or name.startswith("__")]
     while wanted:
         method = _behind(members.pop(wanted.pop(), None))

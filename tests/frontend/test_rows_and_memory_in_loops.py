@@ -10,11 +10,14 @@ import pytest
 import tracemill as tm
 from frontend.comparing import check
 from tracemill.compiler.errors import SharedMemoryError, UnsupportedFunctionError
+from tracemill.runtime.staging.loops import unrolling
 
 pytestmark = pytest.mark.usefixtures("lightly_optimised")
 
 LONG = 300
 """A loop of this many iterations is a loop of the program."""
+WRITTEN_OUT = 40
+"""The length of a loop that is traced as one, and then written out."""
 TABLE = np.arange(4.0 * LONG).reshape(LONG, 4)
 
 
@@ -288,7 +291,7 @@ def test_a_write_to_an_array_that_a_loop_may_have_bound_to_an_argument_reaches_i
 
 def makes_its_own(x: Any) -> Any:
     total = 0.0
-    for _ in range(LONG):
+    for _ in range(WRITTEN_OUT):
         row = TABLE[0] * 2
         row[0] += x
         total = total + row[0]
@@ -302,14 +305,14 @@ def makes_its_own_in_a_function(x: Any) -> Any:
         return row[1]
 
     total = 0.0
-    for _ in range(LONG):
+    for _ in range(WRITTEN_OUT):
         total = total + entry()
     return total
 
 
 def makes_it_before(x: Any) -> Any:
     row = TABLE[0] * 2
-    for _ in range(LONG):
+    for _ in range(WRITTEN_OUT):
         row[0] += x
     return row
 
@@ -318,7 +321,7 @@ def makes_it_in_the_loop_around(x: Any) -> Any:
     total = 0.0
     for _ in range(3):
         row = TABLE[0] * 2
-        for i in range(LONG):
+        for i in range(WRITTEN_OUT):
             row[i % 4] += x
         total = total + row[0]
     return total
@@ -329,10 +332,14 @@ def makes_it_in_the_loop_around(x: Any) -> Any:
     [makes_its_own, makes_its_own_in_a_function, makes_it_before, makes_it_in_the_loop_around],
     ids=lambda program: program.__name__,
 )
-def test_each_iteration_has_the_arrays_that_it_makes(program: Callable[..., Any]) -> None:
+def test_each_iteration_has_the_arrays_that_it_makes(
+    program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unrolling, "VERY_LONG", WRITTEN_OUT - 8)
     before = TABLE.copy()
+    compiled = tm.compile(program, backend="numpy")
     for x in (2.0, -0.5):
-        np.testing.assert_allclose(tm.compile(program, backend="numpy")(x), program(x))
+        np.testing.assert_allclose(compiled(x), program(x))
     np.testing.assert_array_equal(TABLE, before)
 
 
