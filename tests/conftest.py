@@ -2,10 +2,10 @@
 
 import atexit
 import gc
+import inspect
 import os
 from collections import Counter
 from collections.abc import Generator, Iterator
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -75,18 +75,40 @@ def runs_fast_tests_alone(config: pytest.Config) -> bool:
     return str(config.option.markexpr).startswith("not slow")
 
 
+def left_out(config: pytest.Config) -> frozenset[str]:
+    """The marks of what does not run, and so is not collected, unless the command line names single tests."""
+    if any("::" in argument for argument in config.args):
+        return frozenset()
+    fast = {"slow", "exhaustive", "faults"} if runs_fast_tests_alone(config) else set()
+    return frozenset(fast | ({"exhaustive"} if config.getoption("--more") == 1 else set()))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(
+    collector: pytest.Collector, obj: object
+) -> list[pytest.Item | pytest.Collector] | None:
+    """A test that does not run is not collected, so that its parameters are not made."""
+    marks = {mark.name for mark in getattr(obj, "pytestmark", ())} if inspect.isfunction(obj) else set()
+    return None if left_out(collector.config).isdisjoint(marks) else []
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
-    """The cases of a test that is marked ``sampled`` are slow or exhaustive, but for those that it asks for."""
-    found = yield
-    cases = [item for item in found if isinstance(item, pytest.Function)] if isinstance(found, list) else []
-    mark = cases[0].get_closest_marker("sampled") if cases else None
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None]:
+    """The cases of a test that is marked ``sampled`` are slow or exhaustive, but for those that it asks for.
+
+    Cases that do not run become no items: that would take as long for them as for the others.
+    """
+    yield
+    cases = metafunc._calls
+    mark = metafunc.definition.get_closest_marker("sampled")
     if mark is not None:
-        marks = sampled([case.callspec.id for case in cases], mark.args, **mark.kwargs)
-        for case, name in zip(cases, marks, strict=True):
+        names = sampled([case.id for case in cases], mark.args, **mark.kwargs)
+        for case, name in zip(cases, names, strict=True):
             if name:
-                case.add_marker(name)
-    return found
+                case.marks.append(getattr(pytest.mark, name).mark)
+    without = left_out(metafunc.config)
+    running = [case for case in cases if without.isdisjoint(mark.name for mark in case.marks)]
+    metafunc._calls = running or cases[:1]  # with none, pytest would make a test without parameters
 
 
 @pytest.hookimpl(wrapper=True)

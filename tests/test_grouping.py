@@ -35,6 +35,20 @@ def test_a_group_is_a_test_and_its_slow_and_exhaustive_cases_are_others() -> Non
     assert (grouped.__name__, grouped.__doc__) == ("is_odd", "Of one number.")
 
 
+def test_cases_of_a_function_are_made_when_they_are_asked_for() -> None:
+    made: list[str] = []
+
+    def cases() -> list[Case]:
+        made.append("cases")
+        return CASES
+
+    grouped: Any = in_groups(cases, values=1)(is_odd)
+    assert not made
+    (mark,) = grouped.pytestmark
+    assert [p.id for p in mark.args[1]] == ["few", "many", "few-slow", "few-exhaustive"]
+    assert made == ["cases"]
+
+
 def test_all_cases_run_and_those_that_fail_are_named() -> None:
     with pytest.raises(ExceptionGroup, match="2 of 5 cases") as caught:
         in_groups(CASES)(is_odd)(CASES)

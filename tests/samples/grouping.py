@@ -4,6 +4,7 @@ to run."""
 import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import pytest
@@ -12,6 +13,19 @@ from samples.sample import Failure, Sample
 from tracemill.compiler.op import lookup
 
 Test: TypeAlias = Callable[..., None]
+
+
+class Deferred(Sequence[Any]):
+    """Parameters of a test that are made when pytest collects it, which it does not do where the test is left out."""
+
+    def __init__(self, made: Callable[[], Sequence[Any]]) -> None:
+        self._made = cache(made)
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._made()[place]
 
 
 class Case(NamedTuple):
@@ -32,21 +46,18 @@ class Case(NamedTuple):
         return "exhaustive" if self.is_exhaustive else "slow" if self.is_slow else None
 
 
-def in_groups(cases: Iterable[Case]) -> Callable[[Test], Test]:
+def in_groups(
+    cases: Iterable[Case] | Callable[[], Iterable[Case]], values: int | None = None
+) -> Callable[[Test], Test]:
     """A test of one case as a test of each group, which runs all of its cases and names those that fail.
 
     The test takes a case's values first, and then fixtures, which the cases of a group share. Slow cases are a group,
     and a slow test, of their own; and so are exhaustive ones.
+
+    For a slow test, `cases` may be a function, which is called if the test is collected. Then `values` is how many
+    each case has.
     """
-    groups: dict[tuple[str, str | None], list[Case]] = {}
-    for case in cases:
-        groups.setdefault((case.group, case.mark), []).append(case)
-    parameters = [
-        pytest.param(group, id=f"{name}-{mark}", marks=getattr(pytest.mark, mark))
-        if mark
-        else pytest.param(group, id=name)
-        for (name, mark), group in groups.items()
-    ]
+    parameters = Deferred(lambda: _groups(cases())) if callable(cases) else _groups(cases)
 
     def decorated(test: Test) -> Test:
         def test_all(cases: Sequence[Case], **fixtures: Any) -> None:
@@ -54,7 +65,7 @@ def in_groups(cases: Iterable[Case]) -> Callable[[Test], Test]:
             if errors:
                 raise ExceptionGroup(f"{len(errors)} of {len(cases)} cases", errors)
 
-        fixtures = list(inspect.signature(test).parameters.values())[_values_of_each(parameters) :]
+        fixtures = list(inspect.signature(test).parameters.values())[values or _values_of_each(parameters) :]
         cases = inspect.Parameter("cases", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         test_all.__signature__ = inspect.Signature([cases, *fixtures])  # type: ignore[attr-defined]
         test_all.__name__, test_all.__doc__, test_all.__module__ = (
@@ -66,6 +77,19 @@ def in_groups(cases: Iterable[Case]) -> Callable[[Test], Test]:
         return grouped
 
     return decorated
+
+
+def _groups(cases: Iterable[Case]) -> Sequence[Any]:
+    """The parameters of the test of each group."""
+    groups: dict[tuple[str, str | None], list[Case]] = {}
+    for case in cases:
+        groups.setdefault((case.group, case.mark), []).append(case)
+    return [
+        pytest.param(group, id=f"{name}-{mark}", marks=getattr(pytest.mark, mark))
+        if mark
+        else pytest.param(group, id=name)
+        for (name, mark), group in groups.items()
+    ]
 
 
 def quick_first(cases: Iterable[Case], slow: int = 1) -> list[Case]:
@@ -86,13 +110,22 @@ def of_each_sample(
     quick: Collection[Sample] | None = None,
     slow: Collection[Sample] | None = None,
 ) -> Callable[[Test], Test]:
-    """A test of one sample as a test of all samples of each family.
+    """A test of one sample as a test of all samples of each family; see `cases_of`."""
+    return in_groups(cases_of(samples, quick, slow))
 
-    If some are named as quick, the others are a slow test; if some are named as slow, the rest runs with ``--more``.
+
+def cases_of(
+    samples: Iterable[Sample | Failure],
+    quick: Collection[Sample] | None = None,
+    slow: Collection[Sample] | None = None,
+) -> list[Case]:
+    """A case for each sample, in groups by family.
+
+    If some are named as quick, the others are slow; if some are named as slow, the rest runs with ``--more``.
     """
     fast = None if quick is None else frozenset(quick)
     some = None if slow is None else frozenset(slow) | (fast or frozenset())
-    return in_groups(
+    return [
         Case(
             lookup(sample.op).family,
             sample.id,
@@ -101,7 +134,7 @@ def of_each_sample(
             is_exhaustive=some is not None and sample not in some,
         )
         for sample in samples
-    )
+    ]
 
 
 def _values_of_each(parameters: Sequence[Any]) -> int:

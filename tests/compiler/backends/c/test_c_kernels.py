@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from c.compiling import Compiled, compiled, when_asked
 from graphs.kernel_graphs import LARGE, LONG, large_function, scaled_sums, stencil
 from graphs.random_graphs import graphs
-from samples.grouping import of_each_sample
+from samples.grouping import cases_of, in_groups
 from samples.sample import Sample, special_values
 from samples.table import SAMPLES
 from samples.thinning import in_parts
@@ -60,19 +60,22 @@ def assert_close(actual: Sequence[Array], expected: Sequence[Array], ulps: float
 
 # ---- every op whose elements are moved or gathered -----------------------------------------------------
 
-SAMPLED = [s for s in SAMPLES if fits(s.graph()) and not all(map(is_elementwise, s.graph().calls))]
+
+@cache
+def moving() -> list[Sample]:
+    return [s for s in SAMPLES if fits(s.graph()) and not all(map(is_elementwise, s.graph().calls))]
 
 
 @pytest.fixture(scope="module")
 def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
     """By the id of its sample."""
-    functions = [function_of(sample.graph(), f"sample_{i}") for i, sample in enumerate(SAMPLED)]
+    functions = [function_of(sample.graph(), f"sample_{i}") for i, sample in enumerate(moving())]
     made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("kernels"), level=0)
-    return {sample.id: run for sample, run in zip(SAMPLED, made, strict=True)}
+    return {sample.id: run for sample, run in zip(moving(), made, strict=True)}
 
 
 @pytest.mark.slow
-@of_each_sample(SAMPLED)
+@in_groups(lambda: cases_of(moving()), values=1)
 def test_samples_give_what_they_mean(sample: Sample, kernels: dict[str, Compiled]) -> None:
     arrays = sample.arrays()
     expected = meaning(sample.graph(), arrays)

@@ -1,7 +1,8 @@
 """C functions of single calls compute what the op's NumPy definition gives, on one thread and on several."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -102,37 +103,47 @@ def meaning(sample: Sample, arrays: list[Any]) -> tuple[Any, ...]:
         return as_tuple(lookup(sample.op).numpy(*arrays, **sample.params))
 
 
-def with_c(samples: Sequence[Sample], stem: str) -> list[tuple[Sample, CFunction]]:
+Pairs: TypeAlias = list[tuple[Sample, CFunction]]
+
+
+def with_c(samples: Sequence[Sample], stem: str) -> Pairs:
     """The samples that have a C function."""
     pairs = ((sample, function_of(sample, f"{stem}_{number}")) for number, sample in enumerate(samples))
     return [(sample, function) for sample, function in pairs if function is not None]
 
 
-SMALL_ONES, LARGER_ONES = with_c(SAMPLES, "small"), with_c(LARGER, "larger")
-CHOSEN = taken((sample for sample, _ in (*SMALL_ONES, *LARGER_ONES)), share=0.25)
-"""The others run with ``--more``."""
+@cache
+def small_and_larger() -> tuple[Pairs, Pairs]:
+    return with_c(SAMPLES, "small"), with_c(LARGER, "larger")
+
+
+def chosen() -> set[Sample]:
+    """The others run with ``--more``."""
+    small, larger = small_and_larger()
+    return taken((sample for sample, _ in (*small, *larger)), share=0.25)
+
+
+def cases() -> list[Case]:
+    (small, larger), some = small_and_larger(), chosen()
+    return [
+        Case(lookup(sample.op).family, sample.id, (sample, function), is_exhaustive=sample not in some)
+        for sample, function in (*small, *larger)
+    ]
 
 
 @pytest.fixture(scope="module")
 def steps(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory, more: int) -> dict[str, Compiled]:
     found: dict[str, Compiled] = {}
-    for pairs, level in ((SMALL_ONES, 0), (LARGER_ONES, 1)):
-        functions = [function for sample, function in pairs if more > 1 or sample in CHOSEN]
+    some = chosen()
+    for pairs, level in zip(small_and_larger(), (0, 1), strict=True):
+        functions = [function for sample, function in pairs if more > 1 or sample in some]
         made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("steps"), level=level)
         found.update((function.name, run) for function, run in zip(functions, made, strict=True))
     return found
 
 
 @pytest.mark.slow
-@in_groups(
-    Case(
-        lookup(sample.op).family,
-        sample.id,
-        (sample, function),
-        is_exhaustive=sample not in CHOSEN,
-    )
-    for sample, function in (*SMALL_ONES, *LARGER_ONES)
-)
+@in_groups(cases, values=2)
 def test_samples_give_what_the_meaning_gives(
     sample: Sample, function: CFunction, steps: dict[str, Compiled]
 ) -> None:

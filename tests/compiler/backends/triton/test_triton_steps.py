@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphs.step_graphs import STEPS, attending
-from samples.grouping import of_each_sample
+from samples.grouping import Case, cases_of, in_groups
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import some_of
@@ -33,7 +33,10 @@ def kernel_of(graph: Graph) -> TritonKernel | None:
     return step_kernel(graph.calls[0], "step") if len(graph.calls) == 1 else None
 
 
-COVERED = [sample for sample in SAMPLES if kernel_of(sample.graph()) is not None]
+def covered() -> list[Case]:
+    """The samples that have such a function."""
+    samples = [sample for sample in SAMPLES if kernel_of(sample.graph()) is not None]
+    return cases_of(samples, slow=some_of(samples, share=0.1))
 
 
 def assert_means_the_same(graph: Graph, inputs: list[Array], *, signed_zeros: bool = True) -> None:
@@ -56,7 +59,7 @@ def assert_means_the_same(graph: Graph, inputs: list[Array], *, signed_zeros: bo
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@of_each_sample(COVERED, slow=some_of(COVERED, share=0.1))
+@in_groups(covered, values=1)
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays(), signed_zeros=sample.signed_zeros)
 
