@@ -1,11 +1,12 @@
 """Derivatives of squared lengths, such as ``abs(x) ** 2``: the square is smooth at 0, where the length is not."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from ...compiler.builder import bind
+from ...compiler.builder import Builder, bind, recording
 from ...compiler.dtypes import is_complex, is_inexact
-from ...compiler.ir import Call, Constant, Param, Value, exact
+from ...compiler.interpreter import depends_on
+from ...compiler.ir import Call, Constant, Graph, Param, Value, exact
 from ...compiler.op import lookup
 from ...compiler.value_ops import (
     add,
@@ -42,6 +43,18 @@ def squared_length_tangent(
     if not _is_square(call, producers):
         return None
     return _tangent_of_square(call.inputs[0], producers, tangent_of)
+
+
+def squares_length(graph: Graph, wrt: Sequence[bool]) -> bool:
+    """Whether the one output of a graph is the square of a length, or the length of lengths, that depends on the inputs
+    marked in `wrt`."""
+    producers = {v: call for call in graph.calls for v in call.outputs}
+    call = producers.get(graph.outputs[0])
+    if call is None:
+        return False
+    with recording(Builder()):
+        moving = {v: v for v in depends_on(graph, wrt) if is_inexact(v.dtype)}
+        return squared_length_tangent(call, producers, moving) is not None
 
 
 def _is_square(call: Call, producers: Mapping[Value, Call]) -> bool:

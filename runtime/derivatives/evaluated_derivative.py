@@ -4,7 +4,6 @@ Its function has run once, with numbers, when it is made.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -12,34 +11,35 @@ import numpy as np
 import optree
 
 from ...compiler.callers.function_names import function_name
-from ...compiler.dtypes import Array, is_inexact
+from ...compiler.dtypes import is_inexact
 from ...compiler.error_state import quiet_unless_strict
-from ...compiler.frontend.leaves import argument_names, flatten_arguments, leaf_type
+from ...compiler.frontend.leaves import argument_names, leaf_type
 from ...compiler.frontend.program import ArrayOutput, Static, as_returned
 from ...compiler.interpreter import is_idle
 from ...compiler.ir import ArrayType, Graph, Value
-from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...passes.transforms.transpose import transpose
 from ...passes.transforms.vjp import conjugated
-from ..eager.by_reference import is_by_reference
 from ..eager.run import in_rows, is_array, run, separate, transformed
-from ..eager.transform_log import is_seen
+from ..evaluation.evaluated_array import EvaluatedArray
 from ..evaluation.evaluated_call import EvaluatedCall, Result
-from ..evaluation.evaluating import MustTraceError
+from ..evaluation.evaluating import Evaluated, Evaluating
 from ..evaluation.linear_graph import linear_graph
-from ..evaluation.sweep import pulled
+from ..evaluation.sweep import Tangents, moved, pulled
 from .argnums import Chosen
 from .differentiated_call import DifferentiatedCall
 from .masked_nan import has_nan, warn_of_masked_nan
-from .traced_derivative import TracedDerivative
 
+_PLAIN: Final = frozenset({np.ndarray, EvaluatedArray})
 _DIFFERENTIABLE: Final = frozenset(np.dtype(one).num for one in ("f4", "f8"))
 
 
 class EvaluatedDerivative(DifferentiatedCall):
     """A function's value and the nodes that its derivative comes from."""
+
+    again: Evaluating | None = None
+    """The trace in which the derivative may be differentiated again."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class EvaluatedDerivative(DifferentiatedCall):
         """`leaves` and `tree` are those of the arguments."""
         super().__init__(chosen, tree, has_aux, safe_where)
         self.primal_types = self._checked(leaves, chosen)
-        call = EvaluatedCall(function, tree, leaves, self._is_chosen, keeps=keeps)
+        call = self._run(function, tree, leaves, keeps=keeps)
         self.tree = call.out_tree
         self.out_tree = self._without_aux(self.tree)
         self.nodes = call.leaves
@@ -67,11 +67,16 @@ class EvaluatedDerivative(DifferentiatedCall):
         self.out_nodes = [one.node for one in self.results]
         """Where the derivative of each array of the result comes from."""
 
+    def _run(
+        self, function: Callable[..., Any], tree: Any, leaves: Sequence[Any], *, keeps: bool
+    ) -> EvaluatedCall:
+        return EvaluatedCall(function, tree, leaves, self._is_chosen, keeps=keeps)
+
     def _checked(self, leaves: Sequence[Any], chosen: Chosen) -> list[ArrayType]:
         """The types of the differentiated leaves, which must have derivatives. Other arrays must be supported."""
         types: list[ArrayType] = []
         for place, (leaf, is_chosen) in enumerate(zip(leaves, self._is_chosen, strict=True)):
-            is_plain = type(leaf) is np.ndarray and leaf.dtype.num in _DIFFERENTIABLE and leaf.dtype.isnative
+            is_plain = type(leaf) in _PLAIN and leaf.dtype.num in _DIFFERENTIABLE and leaf.dtype.isnative
             if is_chosen:
                 if not is_plain:
                     chosen.check(leaf, argument_names(self._arguments)[place])
@@ -113,6 +118,10 @@ class EvaluatedDerivative(DifferentiatedCall):
 
     # ---- derivatives -------------------------------------------------------------------------------------
 
+    def can_sweep(self, given: Sequence[Any]) -> bool:
+        """Whether the derivative goes through the nodes with these tangents or cotangents; otherwise it is a graph."""
+        return is_idle() and not self.safe_where and not any(map(is_traced, given))
+
     def pulled(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the differentiated leaves of the arguments, given those of `leaves`."""
         given = [
@@ -128,18 +137,33 @@ class EvaluatedDerivative(DifferentiatedCall):
             ]
         return separate(arrays, [cotangent for _, cotangent in given])
 
-    def linear(self, leaves: Sequence[ArrayOutput]) -> tuple[Graph, list[Array]]:
+    def moved(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
+        """The tangents of `leaves`, given those of the differentiated leaves of the arguments."""
+        tangents = Tangents(zip(self.nodes, map(np.asarray, directions), strict=True))
+        nodes = [self.out_nodes[leaf.index] for leaf in leaves]
+        with quiet_unless_strict():
+            moved(tangents, [node for node in nodes if node is not None])
+            arrays = [
+                in_rows(np.asarray(tangents[node]))
+                if node in tangents
+                else np.zeros(self.type_of(leaf).shape, self.type_of(leaf).dtype)
+                for leaf, node in zip(leaves, nodes, strict=True)
+            ]
+        return separate(arrays, map(np.asarray, directions))
+
+    def linear(self, leaves: Sequence[ArrayOutput]) -> tuple[Graph, list[Any]]:
         """The derivative as a graph from residuals and tangents to tangents, and the residuals."""
         outputs = [(self.out_nodes[leaf.index], self.type_of(leaf)) for leaf in leaves]
-        graph, residuals = linear_graph(outputs, list(zip(self.nodes, self.primal_types, strict=True)))
-        arrays = [residual.array for residual in residuals]
+        wrt = list(zip(self.nodes, self.primal_types, strict=True))
+        graph, residuals = linear_graph(outputs, wrt, self.again)
+        arrays = list(map(self._as_input, residuals))
         return (self._masked(graph, len(arrays)) if self.safe_where else graph), arrays
 
     def jvp(self, leaves: Sequence[ArrayOutput]) -> Graph:
         """What is known becomes the `inputs`."""
         linear, residuals = self.linear(leaves)
         outputs = tuple(map(Value, self.result_types))
-        self.inputs = [*residuals, *(one.array for one in self.results)]
+        self.inputs = [*residuals, *map(self._as_input, self.results)]
         known, tangents = linear.inputs[: len(residuals)], linear.inputs[len(residuals) :]
         return Graph(linear.name, (*known, *outputs, *tangents), linear.calls, (*outputs, *linear.outputs))
 
@@ -153,7 +177,7 @@ class EvaluatedDerivative(DifferentiatedCall):
         backward, residuals = self.backward(leaves, safe=safe)
         return self._known(residuals), backward
 
-    def backward(self, leaves: Sequence[ArrayOutput], *, safe: bool) -> tuple[Graph, list[Array]]:
+    def backward(self, leaves: Sequence[ArrayOutput], *, safe: bool) -> tuple[Graph, list[Any]]:
         """The backward pass as a graph of residuals and cotangents, and the residuals."""
         linear, residuals = self.linear(leaves)
         if safe and not self.safe_where:
@@ -162,9 +186,13 @@ class EvaluatedDerivative(DifferentiatedCall):
         backward = transformed(partial(transpose, linear=marks), linear)
         return conjugated(backward, len(residuals)), residuals
 
-    def _known(self, residuals: Sequence[Array]) -> Graph:
+    def _as_input(self, known: "Evaluated | Result") -> Any:
+        """An input of a graph of the derivative."""
+        return known.array
+
+    def _known(self, residuals: Sequence[Any]) -> Graph:
         """A graph that returns the outputs and the residuals."""
-        self.inputs = [*(one.array for one in self.results), *residuals]
+        self.inputs = [*map(self._as_input, self.results), *residuals]
         values = tuple(Value(ArrayType(x.dtype, x.shape)) for x in self.inputs)
         return Graph(self.name, values, (), values)
 
@@ -192,34 +220,3 @@ class EvaluatedDerivative(DifferentiatedCall):
             floating = [leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput)]
             floating = [leaf for leaf in floating if is_inexact(self.type_of(leaf).dtype)]
             warn_of_masked_nan(self.where, self.linear(floating)[0], found, again)
-
-
-def differentiated(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    chosen: Chosen,
-    has_aux: bool,
-    safe_where: bool = False,
-    *,
-    keeps: bool = False,
-) -> TracedDerivative | EvaluatedDerivative:
-    """One call under a differentiating transform: evaluated, or traced inside of a trace and for arrays on GPUs.
-
-    It `keeps` copies of arrays from outside if the derivative is computed later.
-    """
-    if is_idle() and not is_seen():
-        leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
-        if not any(map(_is_elsewhere, leaves)):
-            with suppress(MustTraceError):
-                return EvaluatedDerivative(function, leaves, tree, chosen, has_aux, safe_where, keeps=keeps)
-    return TracedDerivative(function, args, kwargs, chosen, has_aux, safe_where)
-
-
-def _is_elsewhere(leaf: Any) -> bool:
-    """Whether a leaf is an array that NumPy does not compute with, or one that records."""
-    if type(leaf) is np.ndarray:
-        return False
-    if is_traced(leaf) or isinstance(leaf, ForeignMemory):
-        return True
-    return isinstance(leaf, np.ndarray) and type(leaf) not in (np.ndarray, np.memmap)

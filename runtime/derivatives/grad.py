@@ -15,8 +15,9 @@ from ..eager.run import like_function, run, zeros
 from ..tracebacks import with_users_frames
 from ..trees import show
 from .argnums import Argnums
+from .differentiated import differentiated
 from .differentiated_call import DifferentiatedCall
-from .evaluated_derivative import EvaluatedDerivative, differentiated
+from .evaluated_derivative import EvaluatedDerivative
 
 Numbers: TypeAlias = int | Sequence[int] | None
 Names: TypeAlias = str | Sequence[str] | None

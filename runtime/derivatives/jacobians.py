@@ -15,7 +15,7 @@ from ..eager.run import like_function
 from ..tracebacks import with_users_frames
 from .argnums import Argnums
 from .coloured_derivatives import Sparsity
-from .evaluated_derivative import differentiated
+from .differentiated import differentiated
 from .grad import Names, Numbers
 from .jacobian_blocks import BlocksOf, columns, rows, shorter
 from .jacobian_options import JacobianOptions, jacobian_options

@@ -10,10 +10,8 @@ from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformArgumentError, TransformTypeError
 from ...compiler.frontend.leaves import is_array_like, path_names
 from ...compiler.frontend.program import ArrayOutput
-from ...compiler.interpreter import is_idle
 from ...compiler.ir import ArrayType, Graph
 from ...compiler.nesting import shown
-from ...compiler.tracing.traced_memory import is_traced
 from ...passes.transforms.vmap import vmap as vmap_graph
 from ..batching.batch_size import batch_size
 from ..eager.converting import Convert, converting
@@ -21,8 +19,9 @@ from ..eager.run import require_function, run, transformed, zeros
 from ..tracebacks import with_users_frames
 from ..trees import check_same_structure, spread, structure
 from .argnums import Argnums
+from .differentiated import differentiated
 from .differentiated_call import DifferentiatedCall, fitting
-from .evaluated_derivative import EvaluatedDerivative, differentiated
+from .evaluated_derivative import EvaluatedDerivative
 from .traced_derivative import TracedDerivative
 
 
@@ -75,7 +74,10 @@ def jvp(
     leaves = call.floating()
     if strict:
         call.check_dependence(leaves)
-    outputs, rates = call.split(run(call.jvp(leaves), [*call.inputs, *directions]))
+    if isinstance(call, EvaluatedDerivative) and call.can_sweep(directions):
+        outputs, rates = call.values(keeps=False), call.moved(leaves, directions)
+    else:
+        outputs, rates = call.split(run(call.jvp(leaves), [*call.inputs, *directions]))
     value, aux = call.value(outputs)
     tangent = call.tangent_tree(leaves, rates)
     return (value, tangent, aux) if has_aux else (value, tangent)
@@ -251,7 +253,7 @@ class _EvaluatedPullback(_Pullback):
     call: EvaluatedDerivative
 
     def _pulled(self, given: list[Any], size: int | None) -> list[Any]:
-        if size is not None or self.call.safe_where or any(map(is_traced, given)) or not is_idle():
+        if size is not None or not self.call.can_sweep(given):
             return self._by_graph(given, size, safe=False)
         leaves = self.call.pulled(self.out_leaves, given)
         self.call.warn_of_masked_nan(leaves, lambda: self._by_graph(given, size, safe=True))

@@ -124,6 +124,14 @@ class EvaluatedArray(TracedArray):
         value: Any = self.value
         return value.array, value.node
 
+    def is_of(self, trace: Any) -> bool:
+        """Whether it was made in this trace."""
+        return self._home is trace
+
+    def is_unshared(self) -> bool:
+        """Whether nothing shares its memory yet."""
+        return self._clock is UNWRITTEN
+
     def share(self, base: "EvaluatedArray", views: tuple[View, ...]) -> None:
         """Make this new array a view of another one."""
         storage = base._storage

@@ -83,6 +83,8 @@ class OneOfSeveral:
         if source in tangents:
             tangents[node] = tangents[source][place]
 
+    move = push
+
 
 class Evaluated(Value):
     """A value whose elements are known, and the node that its derivative comes from."""

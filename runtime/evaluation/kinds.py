@@ -30,12 +30,18 @@ _kinds: dict[tuple[int, Shape], Kind] = {}
 
 def kind_of(array: Any) -> Kind:
     """The kind of a NumPy array or scalar in native byte order."""
-    key = array.dtype.num, array.shape
+    found = _kinds.get((array.dtype.num, array.shape))
+    return kind_of_type(ArrayType(array.dtype, array.shape)) if found is None else found
+
+
+def kind_of_type(type: ArrayType) -> Kind:
+    """The kind of an array of this type."""
+    key = type.dtype.num, type.shape
     found = _kinds.get(key)
     if found is None:
         if len(_kinds) > _MOST:
             _kinds.clear()
-        found = _kinds[key] = Kind(ArrayType(array.dtype, array.shape))
+        found = _kinds[key] = Kind(type)
     return found
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...compiler.builder import Builder, inline, recording
-from ...compiler.dtypes import is_inexact
 from ...compiler.ir import ArrayType, Constant, Graph, Value
 from ...compiler.tracing.trace import Trace
 from ...compiler.value_ops import add, zeros_like
 from ...passes.simplification.remove_dead_code import remove_dead_code
 from .evaluating import Evaluated, Node, NodeOfGraphs, NodeOfSeveral
+from .kinds import Kind
+from .plans import Plan
+from .squared_lengths import Squared, SquaredLengths
 from .sweep import reached
 
 
@@ -41,11 +43,18 @@ class _Linear:
             node: value for (node, _), value in zip(leaves, self.given, strict=True)
         }
         self.leaves = frozenset(self.tangents)
+        self.of_squares: dict[Node, Any] = {}
+        """The tangents of the squares of lengths."""
+        self.lengths: SquaredLengths | None = None
         self.residuals: dict[tuple[int, int], tuple[Value, Evaluated]] = {}
 
     def graph(self, outputs: Sequence[tuple[Node | None, ArrayType]]) -> tuple[Graph, list[Evaluated]]:
         with recording(Builder()) as builder:
-            for node in reversed(reached([node for node, _ in outputs if node is not None])):
+            since = min((node.number for node in self.leaves), default=0)
+            nodes = reached([node for node, _ in outputs if node is not None], since)[::-1]
+            if self.again is not None:
+                self.lengths = SquaredLengths(nodes)
+            for node in nodes:
                 if any(parent in self.tangents for parent in node.parents):
                     builder.location = getattr(node, "location", None)
                     self._push(node)
@@ -60,21 +69,39 @@ class _Linear:
 
     def _push(self, node: Node) -> None:
         before = self.tangents.get(node)
+        if self.lengths is not None and self.lengths.at and node in self.lengths.squares:
+            self._push_square(node, self.lengths.squares[node])
         if node.plan.push is not None:
             node.plan.push(node, self.tangents)
+        elif self.lengths is not None and node in self.lengths.at:
+            self.tangents[node] = self._by_squares(node, self.lengths.at[node])
         else:
-            self._push_through(node)
+            known = [self.tangents.get(parent) for parent in node.parents]
+            found = self._by_plan(node.plan, saved_values(node, self.again), known)
+            self.tangents[node] = found[0] if len(node.plan.types) == 1 else found
         if node in self.leaves:
             self.tangents[node] = add(before, self.tangents[node])  # type: ignore[arg-type]
 
-    def _push_through(self, node: Node) -> None:
-        plan = node.plan
-        graph, saved = plan.pushed(), saved_values(node, self.again)
+    def _push_square(self, node: Node, squared: Squared | None) -> None:
+        """Push the tangents through the square of a length."""
+        if squared is None:
+            node.plan.push(node, self.of_squares)
+        else:
+            self.of_squares[node] = self._by_squares(node, squared)
+
+    def _by_squares(self, node: Node, squared: Squared) -> Value:
+        known = [
+            (self.of_squares if is_length else self.tangents).get(parent)
+            for parent, is_length in zip(squared.parents, squared.are_lengths, strict=True)
+        ]
+        saved = saved_values(node, self.again)
+        return self._by_plan(squared.plan, [saved[place] for place in squared.places], known)[0]
+
+    def _by_plan(self, plan: Plan, saved: Sequence[Value], known: Sequence[Any]) -> tuple[Value, ...]:
+        graph = plan.pushed()
         own = graph.inputs[len(saved) :]
-        known = [self.tangents.get(parent) for parent in node.parents]
         full = [zeros_like(v) if one is None else one for one, v in zip(known, own, strict=True)]
-        found = inline(graph, (*map(self._residual, saved), *full))
-        self.tangents[node] = found[0] if len(plan.types) == 1 else found
+        return inline(graph, (*map(self._residual, saved), *full))
 
     def _residual(self, saved: Value) -> Value:
         if isinstance(saved, Constant):
@@ -88,24 +115,29 @@ class _Linear:
 
 def saved_values(node: Node, again: Trace | None = None) -> list[Value]:
     """What a node has saved, with the nodes that it comes from, so that it can be differentiated again."""
-    plan = node.plan
     if isinstance(node, NodeOfGraphs):
         if again is None:
             return list(map(_value, node.saved))
         with recording(again):
-            found = inline(plan.forward, node.inputs)[len(node.graph.outputs) :]
-        return [found[place] for place in plan.places]
+            found = inline(node.plan.forward, node.inputs)[len(node.graph.outputs) :]
+        return [found[place] for place in node.plan.places]
+    return [_value(x, origin) for x, origin in zip(node.saved, origins(node), strict=True)]
+
+
+def origins(node: Node) -> list[Any]:
+    """The nodes that what a node has saved comes from; None for what does not depend on arguments."""
+    plan = node.plan
     parents = iter(node.parents)
     operands = [next(parents) if is_wanted else None for is_wanted in plan.wrt]
 
-    def origin(x: Any, place: int) -> Any:
+    def origin(kind: Kind, place: int) -> Any:
         if place < len(operands):
             return operands[place]
         if isinstance(node, NodeOfSeveral):
             return node.outputs[place - len(operands)]
-        return node if is_inexact(np.asarray(x).dtype) else None
+        return node if kind.is_inexact else None
 
-    return [_value(x, origin(x, place)) for x, place in zip(node.saved, plan.places, strict=True)]
+    return [origin(kind, place) for kind, place in zip(plan.kinds, plan.places, strict=True)]
 
 
 def _value(x: Any, node: Any = None) -> Value:

@@ -2,6 +2,8 @@
 
 The backward pass adds the cotangent of a part at its place in the whole, at the cost of the part. The rule is the
 transpose of `slice` and of `gather`, but a plan for each index would cost more than all the rest.
+
+Each plan says how cotangents are pulled back, how tangents move forward, and how they are pushed in a graph.
 """
 
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.builder import inline
+from ...compiler.ir import Value
 from ...compiler.tracing.registry import METHODS
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.value_ops import constant, gather, zeros_like
@@ -22,8 +25,13 @@ class Part:
 
     @staticmethod
     def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
-        total, index = _total(node, cotangents)
-        total[index] += cotangent
+        (whole,), (kind, index) = node.parents, node.saved
+        cotangents.add_part(whole, kind, index, cotangent)
+
+    @staticmethod
+    def move(node: Node, tangents: Any) -> None:
+        (whole,), (_, index) = node.parents, node.saved
+        tangents[node] = tangents[whole][index]
 
     @staticmethod
     def push(node: Node, tangents: Any) -> None:
@@ -40,22 +48,13 @@ def _constants(index: Any) -> Any:
     return wrap(constant(index)) if isinstance(index, np.ndarray) else index
 
 
-def _total(node: Node, cotangents: Any) -> Any:
-    """The sum of what has arrived for the whole array, and the index in it."""
-    (whole,), (kind, index) = node.parents, node.saved
-    total = cotangents.parts.get(whole)
-    if total is None:
-        total = cotangents.parts[whole] = np.zeros(kind.type.shape, kind.type.dtype)
-    return total, index
-
-
 class Entries(Part):
     """The plan of ``x[index]`` with arrays of integers, which may name an entry several times."""
 
     @staticmethod
     def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
-        total, index = _total(node, cotangents)
-        np.add.at(total, index, cotangent)
+        (whole,), (kind, index) = node.parents, node.saved
+        cotangents.add_entries(whole, kind, index, cotangent)
 
 
 class Sorted:
@@ -63,10 +62,16 @@ class Sorted:
 
     @staticmethod
     def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
-        (whole,), (kind, array) = node.parents, node.saved
-        found = np.empty(kind.type.shape, kind.type.dtype)
-        found[np.argsort(array, kind="stable")] = cotangent
-        cotangents.add(whole, found)
+        (whole,), (_, array) = node.parents, node.saved
+        order = np.argsort(array, kind="stable")
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(order.size)
+        cotangents.add(whole, cotangent[ranks])
+
+    @staticmethod
+    def move(node: Node, tangents: Any) -> None:
+        (whole,), (_, array) = node.parents, node.saved
+        tangents[node] = tangents[whole][np.argsort(array, kind="stable")]
 
     @staticmethod
     def push(node: Node, tangents: Any) -> None:
@@ -74,6 +79,48 @@ class Sorted:
         if whole in tangents:
             order = constant(np.argsort(array, kind="stable"))
             tangents[node] = gather(tangents[whole], [order], (0,), unique=True)
+
+
+class Collected:
+    """The plan of an array that is 0 except at parts, whose sums it holds.
+
+    It is the cotangent of an array of which parts were read. It saves the kind of the array, and for each part its
+    index and its kind.
+    """
+
+    @staticmethod
+    def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
+        for parent, (index, _) in zip(node.parents, node.saved[1], strict=True):
+            cotangents.add(parent, cotangent[index])
+
+    @staticmethod
+    def move(node: Node, tangents: Any) -> None:
+        kind, parts = node.saved
+        found = zip(node.parents, parts, strict=True)
+        tangents[node] = tangents.collected(
+            [(kind, index, tangents[parent]) for parent, (index, _) in found if parent in tangents]
+        )
+
+    @staticmethod
+    def push(node: Node, tangents: Any) -> None:
+        kind, parts = node.saved
+        moving = [
+            (tangents[parent], part)
+            for parent, part in zip(node.parents, parts, strict=True)
+            if parent in tangents
+        ]
+        if not moving:
+            return
+
+        def total(*given: Any) -> Any:
+            whole = wrap(zeros_like(Value(kind.type)), is_scalar=False)
+            for (_, (index, _)), one in zip(moving, given, strict=True):
+                np.add.at(whole, _constants(index), one)
+            return whole
+
+        kinds = [kind for _, (_, kind) in moving]
+        graph, _ = graph_of_call("total", total, tuple(map(Place, range(len(moving)))), {}, kinds)
+        (tangents[node],) = inline(graph, [tangent for tangent, _ in moving])
 
 
 class Written:
@@ -88,9 +135,17 @@ class Written:
         if of_new:
             cotangents.add(node.parents[-1], _summed(cotangent[index], kind))
         if of_whole:
-            rest = np.array(cotangent)
+            rest = cotangents.copied(cotangent)
             rest[index] = 0
             cotangents.add(node.parents[0], rest)
+
+    @staticmethod
+    def move(node: Node, tangents: Any) -> None:
+        index, whole, _, of_whole, of_new = node.saved
+        before = tangents.get(node.parents[0]) if of_whole else None
+        new = tangents.zeros(whole) if before is None else tangents.copied(before)
+        new[index] = tangents.get(node.parents[-1], 0) if of_new else 0
+        tangents[node] = new
 
     @staticmethod
     def push(node: Node, tangents: Any) -> None:
@@ -114,7 +169,7 @@ class Written:
 
 def _summed(cotangent: Any, kind: Kind) -> Any:
     """The sum over the axes along which an array of this kind was repeated, in its dtype."""
-    shape, found = kind.type.shape, np.array(cotangent, kind.type.dtype)
+    shape, found = kind.type.shape, cotangent.astype(kind.type.dtype)
     if found.shape == shape:
         return found
     lead = found.ndim - len(shape)

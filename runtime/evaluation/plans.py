@@ -14,6 +14,7 @@ from ...compiler.dtypes import is_inexact
 from ...compiler.interpreter import depends_on, evaluate
 from ...compiler.ir import Call, Constant, Graph, Value, holds_graphs
 from ...compiler.op import has_effect
+from ...compiler.value_ops import zeros_like
 from ...passes.pipeline import apply, run
 from ...passes.simplification.remove_dead_code import remove_dead_code
 from ...passes.transforms.linearize import linearize
@@ -22,7 +23,7 @@ from ...passes.transforms.vjp import conjugated
 from ..environment import checking
 from ..programs.canonicalize import CANONICAL, inline_user_rules
 from ..programs.load_module import load_module
-from .kinds import Kind
+from .kinds import Kind, kind_of_type
 
 Kept = TypeVar("Kept")
 Pick = Callable[[tuple[Any, ...]], tuple[Any, ...]]
@@ -41,24 +42,60 @@ class Unrecorded:
         self.out, self.views = out, views
 
 
+class Prepared:
+    """A graph as a function that is made when it is first called."""
+
+    __slots__ = ("_again", "_function", "graph", "kinds")
+
+    def __init__(self, graph: Graph, kinds: Sequence[Kind]) -> None:
+        self.graph = graph
+        self.kinds = kinds
+        """Those of the inputs."""
+        self._function: Callable[..., tuple[Any, ...]] | None = None
+        self._again: dict[tuple[int, tuple[bool, ...]], Any] = {}
+
+    @property
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        found = self._function
+        if found is None:
+            found = self._function = _runnable(self.graph, list(map(_scalar_type, self.kinds)))
+        return found
+
+    def again(self, place: int, wrt: tuple[bool, ...]) -> "Plan | Unrecorded":
+        """The plan of one output, given which inputs are differentiated."""
+        key = place, wrt
+        found = self._again.get(key)
+        if found is None:
+            found = self._again[key] = self._made_again(place, wrt)
+        return cast("Plan | Unrecorded", found)
+
+    def _made_again(self, place: int, wrt: tuple[bool, ...]) -> "Plan | Unrecorded":
+        graph = remove_dead_code(replace(self.graph, outputs=(self.graph.outputs[place],)))
+        out = kind_of_type(graph.outputs[0].type)
+        wanted = [is_wanted and kind.is_inexact for is_wanted, kind in zip(wrt, self.kinds, strict=True)]
+        return Plan(graph, wanted, self.kinds, out) if any(wanted) else Unrecorded(out, None)
+
+
 class Plan:
     """The derivative of a call: what it needs from the forward pass, and the function for the backward pass."""
 
     __slots__ = (
-        "_backward",
-        "_graph",
-        "_numbers",
+        "_pushing",
         "forward",
         "head",
         "is_recorded",
+        "kinds",
         "linear",
         "moving",
         "out",
         "parents",
         "places",
+        "primal",
         "pull",
+        "pulling",
         "push",
         "saved",
+        "squares",
         "types",
         "views",
         "wrt",
@@ -78,6 +115,9 @@ class Plan:
 
         If it `keeps_residuals`, `forward` must run instead of the call. Its outputs after those of the call are saved.
         """
+        self.primal = graph
+        self.squares: dict[Any, Any] = {}
+        """Plans of the squares of lengths; see `squared_lengths`."""
         self.wrt = tuple(wrt)
         self.out: Any = out
         """The kind of the output, if there is only one."""
@@ -127,13 +167,17 @@ class Plan:
         self.places = [place for place, v in enumerate(whole.inputs[:given]) if v in used]
         """The operands and outputs that the derivative needs."""
         self.saved = picker(self.places)
-        self._numbers = [_scalar_type(kinds[place]) if place < len(kinds) else "" for place in self.places]
         names = whole.input_names
         inputs = (*(whole.inputs[i] for i in self.places), *whole.inputs[given:])
-        self._graph: Graph | None = replace(
-            whole, inputs=inputs, input_names=(*(names[i] for i in self.places), *names[given:])
-        )
-        self._backward: Callable[..., tuple[Any, ...]] | None = None
+        graph = replace(whole, inputs=inputs, input_names=(*(names[i] for i in self.places), *names[given:]))
+        self.kinds = [
+            kinds[place] if place < len(kinds) else kind_of_type(whole.inputs[place].type)
+            for place in self.places
+        ]
+        """The kinds of what is saved."""
+        self.pulling = Prepared(graph, [*self.kinds, *(kind_of_type(v.type) for v in cotangents)])
+        """From what is saved and the cotangents to the cotangents of the differentiated operands."""
+        self._pushing: dict[tuple[bool, ...], Prepared] = {}
 
     def pushed(self) -> Graph:
         """The tangents of the floating-point outputs, given what is saved and the tangents of the operands."""
@@ -162,12 +206,22 @@ class Plan:
     @property
     def backward(self) -> Callable[..., tuple[Any, ...]]:
         """``backward(*saved, *cotangents)``: the cotangents of the differentiated operands."""
-        found = self._backward
+        return self.pulling.function
+
+    def pushing(self, moving: tuple[bool, ...]) -> Prepared:
+        """``push(*saved, *tangents)``: the tangents of the outputs, given those of the operands that are `moving`."""
+        found = self._pushing.get(moving)
         if found is None:
-            assert self._graph is not None
-            graph = self._graph
-            found = self._backward = _runnable(graph, self._numbers)
-            self._graph = None
+            graph = self.pushed()
+            known = len(self.places)
+            own = graph.inputs[known:]
+            with not_recording(), recording(Builder()) as builder:
+                full = [v if moves else zeros_like(v) for v, moves in zip(own, moving, strict=True)]
+                results = inline(graph, (*graph.inputs[:known], *full))
+            inputs = [*graph.inputs[:known], *(v for v, moves in zip(own, moving, strict=True) if moves)]
+            graph = Graph(f"{graph.name}_forward", tuple(inputs), tuple(builder.calls), results)
+            kinds = [*self.kinds, *(kind_of_type(v.type) for v in inputs[known:])]
+            found = self._pushing[moving] = Prepared(remove_dead_code(graph), kinds)
         return found
 
 

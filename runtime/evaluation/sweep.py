@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+import numpy as np
+
 from .evaluating import Node
+from .kinds import Kind
 
 _by_number: Final = attrgetter("number")
 
@@ -23,14 +26,38 @@ class Cotangents:
         before = self.arrived.get(node)
         self.arrived[node] = cotangent if before is None else before + cotangent
 
+    def add_part(self, node: Node, kind: Kind, index: Any, cotangent: Any) -> None:
+        """Add the cotangent of ``x[index]``, with slices and integers, to that of `x`, which has this kind."""
+        self._total(node, kind)[index] += cotangent
 
-def pulled(outputs: Sequence[tuple[Node, Any]], leaves: Sequence[Node]) -> list[Any]:
-    """The cotangent of each leaf, given those of some nodes; None if nothing reaches it."""
+    def add_entries(self, node: Node, kind: Kind, index: Any, cotangent: Any) -> None:
+        """The same for arrays of integers, which may name an entry several times."""
+        np.add.at(self._total(node, kind), index, cotangent)
+
+    @staticmethod
+    def copied(cotangent: Any) -> Any:
+        """An array that may be written to."""
+        return np.array(cotangent)
+
+    def _total(self, node: Node, kind: Kind) -> Any:
+        total = self.parts.get(node)
+        if total is None:
+            total = self.parts[node] = np.zeros(kind.type.shape, kind.type.dtype)
+        return total
+
+
+def pulled(
+    outputs: Sequence[tuple[Node, Any]], leaves: Sequence[Node], nodes: Sequence[Node] | None = None
+) -> list[Any]:
+    """The cotangent of each leaf, given those of some nodes; None if nothing reaches it.
+
+    The `nodes` to go through, the latest first, are all that lead to the outputs, unless they are given.
+    """
     cotangents = Cotangents()
     for node, cotangent in outputs:
         cotangents.add(node, cotangent)
     arrived, parts = cotangents.arrived, cotangents.parts
-    for node in reached([node for node, _ in outputs]):
+    for node in reached([node for node, _ in outputs]) if nodes is None else nodes:
         plan = node.plan
         if plan is None:  # a leaf
             continue
@@ -54,13 +81,48 @@ def pulled(outputs: Sequence[tuple[Node, Any]], leaves: Sequence[Node]) -> list[
     return found
 
 
-def reached(first: Sequence[Node]) -> list[Node]:
-    """The nodes that lead to these, the latest first."""
-    stack = list(first)
+class Tangents(dict[Node, Any]):
+    """The tangents of nodes."""
+
+    @staticmethod
+    def zeros(kind: Kind) -> Any:
+        return np.zeros(kind.type.shape, kind.type.dtype)
+
+    @staticmethod
+    def copied(tangent: Any) -> Any:
+        """An array that may be written to."""
+        return np.array(tangent)
+
+    def collected(self, parts: Sequence[tuple[Kind, Any, Any]]) -> Any:
+        """The sum of arrays that are 0 except for a part, each given by its kind, the index, and the part."""
+        total = self.zeros(parts[0][0])
+        for _, index, part in parts:
+            np.add.at(total, index, part)
+        return total
+
+
+def moved(tangents: Tangents, outputs: Sequence[Node]) -> None:
+    """Add the tangents of the nodes that lead to the outputs, given those of the leaves."""
+    for node in reversed(reached(outputs)):
+        plan, parents = node.plan, node.parents
+        moving = tuple([parent in tangents for parent in parents])
+        if plan is None or not any(moving):
+            continue
+        if plan.push is not None:
+            plan.move(node, tangents)
+            continue
+        given = [tangents[parent] for parent in parents if parent in tangents]
+        found = plan.pushing(moving).function(*node.saved, *given)
+        tangents[node] = found[0] if len(plan.types) == 1 else found
+
+
+def reached(first: Sequence[Node], since: int = 0) -> list[Node]:
+    """The nodes that lead to these, the latest first. Those with a number below `since` are left out."""
+    stack = [node for node in first if node.number >= since]
     seen = set(stack)
     while stack:
         for parent in stack.pop().parents:
-            if parent not in seen:
+            if parent not in seen and parent.number >= since:
                 seen.add(parent)
                 stack.append(parent)
     return sorted(seen, key=_by_number, reverse=True)

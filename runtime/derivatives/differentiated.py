@@ -1,0 +1,58 @@
+"""`differentiated`: runs a function under a differentiating transform, operation by operation or in a trace."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ...compiler.builder import current_builder
+from ...compiler.frontend.leaves import flatten_arguments
+from ...compiler.interpreter import is_watched
+from ...compiler.tracing.foreign_memory import ForeignMemory
+from ...compiler.tracing.traced_memory import is_traced
+from ..eager.by_reference import is_by_reference
+from ..eager.transform_log import is_seen
+from ..evaluation.evaluated_array import EvaluatedArray
+from ..evaluation.evaluating import Evaluating, MustTraceError
+from .argnums import Chosen
+from .evaluated_derivative import EvaluatedDerivative
+from .nested_derivative import NestedDerivative
+from .traced_derivative import TracedDerivative
+
+
+def differentiated(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    chosen: Chosen,
+    has_aux: bool,
+    safe_where: bool = False,
+    *,
+    keeps: bool = False,
+) -> TracedDerivative | EvaluatedDerivative:
+    """One call under a differentiating transform.
+
+    It is evaluated, unless a function around it is traced or an argument is on a GPU. It `keeps` copies of arrays from
+    outside if the derivative is computed later.
+    """
+    home = current_builder()
+    if (home is None or isinstance(home, Evaluating)) and not is_watched() and not is_seen():
+        leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
+        if not any(_is_elsewhere(leaf, home) for leaf in leaves):
+            if home is not None:
+                return NestedDerivative(home, function, leaves, tree, chosen, has_aux, safe_where)
+            with suppress(MustTraceError):
+                return EvaluatedDerivative(function, leaves, tree, chosen, has_aux, safe_where, keeps=keeps)
+    return TracedDerivative(function, args, kwargs, chosen, has_aux, safe_where)
+
+
+def _is_elsewhere(leaf: Any, home: Evaluating | None) -> bool:
+    """Whether a leaf is an array that NumPy does not compute with, or one that another trace records."""
+    if type(leaf) is np.ndarray:
+        return False
+    if type(leaf) is EvaluatedArray:
+        return not leaf.is_of(home)
+    if is_traced(leaf) or isinstance(leaf, ForeignMemory):
+        return True
+    return isinstance(leaf, np.ndarray) and type(leaf) not in (np.ndarray, np.memmap)

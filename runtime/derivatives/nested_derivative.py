@@ -1,0 +1,93 @@
+"""`NestedDerivative`: one call of a function inside of a function that is evaluated, computed in the same trace."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.builder import current_builder
+from ...compiler.frontend.program import ArrayOutput
+from ...compiler.interpreter import is_watched
+from ...compiler.ir import ArrayType
+from ...compiler.tracing.array_values import as_value
+from ..evaluation.evaluated_array import EvaluatedArray, made
+from ..evaluation.evaluated_call import EvaluatedCall, Result
+from ..evaluation.evaluating import Evaluated, Evaluating, elements
+from ..evaluation.kinds import kind_of
+from ..evaluation.nested_call import NestedCall
+from ..evaluation.recorded_sweep import Between
+from .argnums import Chosen
+from .evaluated_derivative import EvaluatedDerivative
+
+
+class NestedDerivative(EvaluatedDerivative):
+    """Its value and its derivatives are arrays of the function around it, which can be differentiated again."""
+
+    def __init__(
+        self,
+        home: Evaluating,
+        function: Callable[..., Any],
+        leaves: list[Any],
+        tree: Any,
+        chosen: Chosen,
+        has_aux: bool,
+        safe_where: bool,
+    ) -> None:
+        self.again = self._home = home
+        super().__init__(function, leaves, tree, chosen, has_aux, safe_where, keeps=False)
+        self._between = Between(self.nodes, [node for node in self.out_nodes if node is not None])
+
+    def _run(
+        self, function: Callable[..., Any], tree: Any, leaves: Sequence[Any], *, keeps: bool
+    ) -> EvaluatedCall:
+        return NestedCall(self._home, function, tree, leaves, self._is_chosen)
+
+    def _depending(self, leaves: Sequence[ArrayOutput]) -> set[int]:
+        return {leaf.index for leaf in leaves if self.out_nodes[leaf.index] in self._between.moving}
+
+    def values(self, *, keeps: bool) -> list[Any]:
+        return list(map(self._as_input, self.results))
+
+    def _as_input(self, known: Evaluated | Result) -> EvaluatedArray:
+        array = known.array if known.array.base is None else known.array.copy(order="K")
+        return self._array(array, self._between.outer(known.node))
+
+    def _array(self, array: Any, node: Any) -> EvaluatedArray:
+        """An array; if it has no axes, a scalar, as in NumPy."""
+        return made(self._home, array if array.ndim else array[()], kind_of(array), node)
+
+    def can_sweep(self, given: Sequence[Any]) -> bool:
+        return current_builder() is self._home and not is_watched() and not self.safe_where
+
+    def pulled(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
+        given = [
+            (self.out_nodes[leaf.index], self._entered(cotangent))
+            for leaf, cotangent in zip(leaves, cotangents, strict=True)
+        ]
+        found = self._between.pulled(
+            self._home, [(node, one) for node, one in given if node in self._between.moving]
+        )
+        return [
+            self._zeros(type) if one is None else self._in_rows(one)
+            for one, type in zip(found, self.primal_types, strict=True)
+        ]
+
+    def moved(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
+        tangents = self._between.moved(self._home, list(map(self._entered, directions)))
+        return [
+            self._in_rows(tangents[node]) if node in tangents else self._zeros(self.type_of(leaf))
+            for leaf in leaves
+            for node in (self.out_nodes[leaf.index],)
+        ]
+
+    def _zeros(self, type: ArrayType) -> EvaluatedArray:
+        return self._array(np.zeros(type.shape, type.dtype), None)
+
+    def _entered(self, cotangent: Any) -> EvaluatedArray:
+        value = as_value(cotangent)
+        return self._array(elements(value), value.node if isinstance(value, Evaluated) else None)
+
+    def _in_rows(self, found: EvaluatedArray) -> EvaluatedArray:
+        """The array in C order."""
+        array, node = found.evaluated()
+        return self._array(array if array.flags.c_contiguous else array.copy(), node)

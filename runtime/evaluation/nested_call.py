@@ -1,0 +1,50 @@
+"""`NestedCall`: one call of a function that is differentiated inside of a function that is evaluated."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import optree
+
+from ...compiler.frontend.conversion import call_converted
+from ...compiler.tracing.traced_memory import is_traced
+from .evaluated_array import EvaluatedArray, made
+from .evaluated_call import EvaluatedCall
+from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node
+from .kinds import kind_of
+from .recorded_sweep import Copied
+
+
+class NestedCall(EvaluatedCall):
+    """Runs a function once, in the trace around it. Its arguments are separate memory."""
+
+    def __init__(
+        self,
+        home: Evaluating,
+        function: Callable[..., Any],
+        tree: Any,
+        leaves: Sequence[Any],
+        chosen: Sequence[bool],
+    ) -> None:
+        """`chosen` marks the leaves that are differentiated."""
+        self.trace, self.leaves, self.outside = home, [], []
+        filled = [self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)]
+        args, kwargs = optree.tree_unflatten(tree, filled)
+        self._read(call_converted(function, *args, **kwargs))
+
+    def _entering(self, leaf: Any, is_chosen: bool) -> Any:
+        if not is_traced(leaf):
+            return super()._entering(leaf, is_chosen)
+        array, node = leaf.evaluated()
+        if is_chosen:
+            outer = () if node is None else (node,)
+            node = Node(self.trace.next_number(), Copied if outer else None, outer)
+            self.leaves.append(node)
+        argument = None if leaf.is_unshared() or leaf._views else leaf._storage.argument
+        if argument is None and leaf.weak is None:
+            new = made(self.trace, array, kind_of(array), node)
+            new.is_scalar = leaf.is_scalar
+            return new
+        layout = leaf.layout
+        storage = EvaluatedMemory(self.trace, Evaluated(array, node), None if layout.is_row_major else layout)
+        storage.argument = argument
+        return EvaluatedArray(storage, storage.value.type, is_scalar=leaf.is_scalar, weak=leaf.weak)
