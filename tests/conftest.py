@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from c import compiling
 from faults.table import in_words, write_table
 from gpu.stub_gpu import StubGpu, compiled, fresh
 from samples.thinning import sampled
@@ -201,18 +202,20 @@ def c_toolchain(disk_cache_of_the_tests: None) -> Toolchain:
 
 @pytest.fixture(scope="session", autouse=True)
 def lightly_optimised_unless_slow(is_fast_run: bool) -> Iterator[None]:
-    """The fast tests compile C with ``-O1``, in two thirds of the time; the slow ones have what users have."""
+    """The fast tests compile C with ``-O0``, in half of the time; the slow ones have what users have."""
     with pytest.MonkeyPatch.context() as patch:
         if is_fast_run:
-            optimise_lightly(patch)
+            compile_at(patch, "-O0")
+            patch.setattr(compiling, "HIGHEST", 0)
         yield
 
 
 @pytest.fixture(scope="module")
-def lightly_optimised() -> Iterator[None]:
-    """C for tests of values alone, which is compiled with ``-O1`` where the tests are slow, too."""
+def lightly_optimised(is_fast_run: bool) -> Iterator[None]:
+    """C for tests of values alone, which is compiled with ``-O1`` where the tests are slow."""
     with pytest.MonkeyPatch.context() as patch:
-        optimise_lightly(patch)
+        if not is_fast_run:
+            compile_at(patch, "-O1")
         yield
 
 
@@ -225,10 +228,10 @@ def fully_optimised() -> Iterator[None]:
         yield
 
 
-def optimise_lightly(patch: pytest.MonkeyPatch) -> None:
-    """Compile C texts of any length with ``-O1``. The cache keeps them apart."""
+def compile_at(patch: pytest.MonkeyPatch, level: str) -> None:
+    """Compile C texts of any length with this level of optimisation. The cache keeps them apart."""
     patch.setattr(toolchain_module, "LONG", 0)
-    patch.setattr(toolchain_module, "QUICK", ("-O1",))
+    patch.setattr(toolchain_module, "QUICK", (level,))
 
 
 @pytest.fixture(scope="session")

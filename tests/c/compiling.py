@@ -22,6 +22,9 @@ WARNINGS = (
 )
 """The last one is clang's, about loops that it does not run on vectors."""
 
+HIGHEST = 3
+"""The highest level of optimisation. The fast tests lower it."""
+
 Compiled: TypeAlias = Callable[..., tuple[Array, ...]]
 """``function(*arrays, threads=1)``: its outputs; with ``sizes={"N": 5}`` where sizes have names."""
 
@@ -31,7 +34,12 @@ def compiled(
 ) -> list[Compiled]:
     """The functions, compiled as one file as programs are, but optimised at a level."""
     text = "\n".join([functions_text(functions), *map(_exported, functions)])
-    flags = [*REQUIRED, *toolchain.flags, f"-O{level}", *WARNINGS.split()]  # the last level counts
+    flags = [
+        *REQUIRED,
+        *toolchain.flags,
+        f"-O{min(level, HIGHEST)}",
+        *WARNINGS.split(),
+    ]  # the last level counts
 
     def library() -> bytes:
         source, made = folder / "functions.c", folder / "functions.so"

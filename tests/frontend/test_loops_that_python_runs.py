@@ -165,6 +165,7 @@ def fills_a_table(x: Any) -> Any:
     return x + table, table[: int(table[3])]
 
 
+@pytest.mark.sampled("250-c")
 @pytest.mark.parametrize(
     ("size", "backend"),
     [(250, "numpy"), (300, "numpy"), (250, "c"), (300, "c")],

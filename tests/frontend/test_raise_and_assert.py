@@ -343,6 +343,7 @@ def by_linear_algebra(x: Any) -> None:
     x[:] = np.linalg.solve(np.outer(x, x), x)
 
 
+@pytest.mark.sampled("in_a_while-numpy-None", "by_linear_algebra-numpy-True", "through_a_view-c-None")
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize(
     ("function", "backend"),

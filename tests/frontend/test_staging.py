@@ -74,6 +74,19 @@ def test_only_the_taken_branch_runs() -> None:
     assert (gradient(4.0), gradient(-4.0)) == (0.25, 0.0)
 
 
+def test_a_loop_that_python_keeps_from_returning_is_followed_by_the_rest() -> None:
+    def doubled(x: Any) -> Any:
+        total = x[0]
+        while total < 50:
+            total = total * 2
+            if len(x) > 100:
+                return total * 7
+        return total + 1
+
+    check(doubled, (np.ones(3),), (np.full(3, 90.0),))
+    check(doubled, (np.ones(101),))
+
+
 def test_a_variable_that_one_side_sets_is_unset_after_the_branch() -> None:
     def unset(x: Any) -> Any:
         if x > 0:

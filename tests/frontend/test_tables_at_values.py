@@ -219,6 +219,7 @@ LAYERS = layers()
 STEPS = [lambda x: x + 1.0, np.sqrt, lambda x: 0.5 * x]
 
 
+@pytest.mark.sampled("36-c")
 @pytest.mark.parametrize(("count", "backend"), mostly_on_numpy([36, 3], 2))
 def test_one_of_several_functions_or_objects_is_called(count: int, backend: str) -> None:
     def functions(p: Any, x: Any) -> Any:

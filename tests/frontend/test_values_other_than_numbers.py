@@ -86,6 +86,7 @@ def test_branches_choose_between_strings_none_and_objects(program: Callable[...,
     check(program, (0.7,), (-0.7,), (1.7,), (0.0,), backend=backend)
 
 
+@pytest.mark.sampled("smallest_positive-numpy", "state_machine-c")
 @pytest.mark.parametrize(
     ("program", "backend"), mostly_on_numpy([state_machine, smallest_positive, of_several_lengths], 3)
 )
@@ -95,6 +96,7 @@ def test_loops_carry_strings_none_and_objects(program: Callable[..., Any], backe
     check(program, (long,), (-long,), backend=backend)
 
 
+@pytest.mark.sampled("of_several_lengths")
 @pytest.mark.parametrize("program", [by_name, by_function, smallest_positive, of_several_lengths])
 def test_these_programs_batch_and_differentiate(program: Callable[..., Any]) -> None:
     xs = np.array([0.7, -0.7, 1.7]) if program in (by_name, by_function) else np.stack([X, -X, X * 0.1])
@@ -259,6 +261,7 @@ def named(x: Any, y: Any) -> Any:
 CALLS = [(0.5, 0.7), (-0.5, 0.7), (0.5, -0.9), (2.0, 0.1)]
 
 
+@pytest.mark.sampled("managed-numpy", every=8)
 @pytest.mark.parametrize(
     ("program", "backend"), mostly_on_numpy([with_operators, compared, managed, named], 4)
 )
@@ -266,6 +269,7 @@ def test_operators_run_the_methods_of_user_classes(program: Callable[..., Any], 
     check(program, *CALLS, backend=backend)
 
 
+@pytest.mark.sampled("compared")
 @pytest.mark.parametrize("program", [with_operators, compared, managed, named])
 def test_methods_of_user_classes_batch_and_differentiate(program: Callable[..., Any]) -> None:
     columns = [np.array(column) for column in zip(*CALLS, strict=True)]

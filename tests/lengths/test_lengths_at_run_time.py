@@ -165,6 +165,7 @@ def test_a_compiled_derivative_matches_that_of_the_selected_entries(name: str, b
     np.testing.assert_allclose(found, differences, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.sampled("mean-numpy")
 @pytest.mark.parametrize(("name", "backend"), mostly_on_numpy(["std", "sum", "mean", "log"], 4))
 def test_reduced_selections_have_batches_and_derivatives(name: str, backend: str) -> None:
     function, batch = REDUCED[name], np.stack([X, X[::-1] - 1.5, X**2 + 1])

@@ -379,6 +379,7 @@ def _casts(source: str, target: str) -> Iterator[Call]:
         yield f"{name} of {source} to {target}", lambda x, y, r=reduce: (r(x[None], out=y), y)[1], (x, y)
 
 
+@pytest.mark.sampled("complex64", every=6, slow=2)
 @BY_DTYPE
 def test_casts_are_allowed_and_refused_as_in_numpy(dtype: str) -> None:
     targets = DTYPES[list[str](DTYPES).index(dtype) % 3 :: 3]

@@ -39,6 +39,13 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] 
 }
 
 
+@pytest.mark.sampled(
+    "nanargmax of rows-numpy",
+    "bins-numpy",
+    "infinite limits-numpy",
+    "nanargmax of complex numbers-c",
+    "digitize-c",
+)
 @pytest.mark.parametrize(("name", "backend"), mostly_on_numpy(REFUSED, 4))
 def test_a_program_raises_numpys_error_for_these_values(
     name: str, backend: str, c_toolchain: Toolchain

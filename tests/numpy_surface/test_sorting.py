@@ -21,6 +21,7 @@ COMPLEX_NAN = np.array(
 )
 
 
+@pytest.mark.sampled("sort_complex", "searchsorted", slow=2)
 @in_groups(cases("sorting"))
 def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
     tolerance = TOLERANCE.get(dtype, 1e-12)

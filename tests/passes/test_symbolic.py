@@ -102,6 +102,7 @@ def _programs() -> list[Case]:
     ]
 
 
+@pytest.mark.sampled("statistics", "indexing", "creation", "products")
 @in_groups(_programs())
 def test_passes_keep_what_traced_programs_mean_for_all_sizes(program: SymbolicProgram) -> None:
     scope = Observed(OBSERVED)

@@ -19,8 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 REACHES_MORE = frozenset(
     """
-    brent coin_change colour_greedily count_queens dither fft_in_place fit_line gauss_seidel
-    hopfield ising jacobi_eigenvalues mandelbrot median_filter plate_at_rest seam walk_until_out
+    brent card_is_valid coin_change count_queens dither escape_times fft_in_place fit_line
+    gradient_descent_backtracking hopfield ising k_means longstaff_schwartz median_filter rejection_sampling
+    train_mlp walk_until_out
     """.split()
 )
 """Programs that reach lines of the library that no other quick test reaches."""
@@ -62,9 +63,9 @@ def assert_passes(check: str, program: Program) -> None:
 def mark_of(backend: str, number: int, program: Program) -> list[pytest.MarkDecorator]:
     """Some programs run always, on NumPy; few others are slow, on either backend; ``--more`` runs all."""
     is_long = program.name in LONG
-    if backend == "numpy" and (program.name in REACHES_MORE or (number % 8 == 0 and not is_long)):
+    if backend == "numpy" and program.name in REACHES_MORE:
         return []
-    is_slow = not is_long and number % 16 == (4 if backend == "numpy" else 1)
+    is_slow = not is_long and number % 16 in ((0, 4) if backend == "numpy" else (1,))
     return [pytest.mark.slow if is_slow else pytest.mark.exhaustive]
 
 

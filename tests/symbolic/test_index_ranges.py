@@ -70,6 +70,7 @@ def test_one_program_serves_indices_that_are_in_range_for_all_sizes(function: Ca
     assert agree(function, [(V[:size],) for size in range(2, 9)]) == 1
 
 
+@pytest.mark.sampled(every=5, slow=2)
 @pytest.mark.parametrize(
     "function",
     [

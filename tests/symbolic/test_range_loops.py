@@ -61,7 +61,7 @@ def check(
     return len(compiled.signatures())
 
 
-@pytest.mark.sampled("gradient-c", every=6, slow=5)
+@pytest.mark.sampled("of_rows-numpy", "gradient-c", "mapped-numpy", slow=5)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("function", COMPUTING, ids=lambda function: function.__name__)
 def test_a_loop_that_computes_is_one_program_for_all_sizes(

@@ -65,10 +65,14 @@ def test_a_transform_is_traced_once_for_all_sizes(name: str) -> None:
 
 
 @pytest.mark.sampled(
-    "linalg-grad-of-rfft",
     "gradients-jacfwd-of-a-matrix",
+    "gradients-custom-jvp",
+    "batches-pmean",
+    "loops-fori-loop",
+    "networks-vmap-of-convolution",
+    "networks-grad-of-attention",
     "networks-cross-entropy-of-any-classes",
-    every=7,
+    "linalg-grad-of-rfft",
     slow=5,
 )
 @pytest.mark.parametrize("name", TRANSFORMS)

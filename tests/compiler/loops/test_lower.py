@@ -238,6 +238,7 @@ def test_each_of_sums_in_turn_begins_with_the_row_that_the_one_before_left(turns
     assert len(sines) == turns
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize(("count", "size"), [(9, 3), (30, 3), (400, 1)])
 def test_which_of_many_parts_an_index_is_in_is_found_by_halving(count: int, size: int, axis: int) -> None:

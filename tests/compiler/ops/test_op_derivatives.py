@@ -70,6 +70,9 @@ def reverse_graph(graph: Graph, wrt: Sequence[bool]) -> Graph:
     return Graph(f"{graph.name}_reverse", (*inputs, *cotangents), tuple(builder.calls), outputs)
 
 
+@pytest.mark.sampled(
+    "arithmetic", "determinant", "factorization", "least_squares", "loss", "polar", "softmax", "spectral"
+)
 @of_each_sample(SMOOTH, quick=taken(SMOOTH, share=0.3))
 def test_the_jvp_is_the_rate_of_change(sample: Sample) -> None:
     for wrt in selections(sample):

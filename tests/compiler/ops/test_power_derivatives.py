@@ -43,6 +43,7 @@ def by_grad(function: Callable[..., Any]) -> Callable[..., Any]:
     return tm.grad(lambda x, y: np.sum(function(x, y)))
 
 
+@pytest.mark.sampled(every=3, slow=2)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("backend", [None, "numpy", "c"])
 @pytest.mark.parametrize("derivative", [by_jvp, by_grad])

@@ -77,6 +77,7 @@ FUNCTIONS = (
 )
 
 
+@pytest.mark.sampled(every=5, slow=2)
 @pytest.mark.parametrize("is_dynamic", [True, False])
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_each_call_begins_with_what_numpy_makes(function: Callable[..., Any], is_dynamic: bool) -> None:

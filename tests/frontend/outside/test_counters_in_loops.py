@@ -120,6 +120,7 @@ BY_NAME = [
 ]
 
 
+@pytest.mark.sampled("by_making_objects-False", "in_a_module-False", "in_a_global_variable-False")
 @pytest.mark.parametrize(
     ("counting", "is_nested"),
     [

@@ -86,11 +86,13 @@ def forever(v: Any) -> Any:
 PROGRAMS = [out_of_with, out_of_try, in_a_loop, nested, forever]
 
 
+@pytest.mark.sampled("in_a_loop-numpy", "nested-numpy")
 @pytest.mark.parametrize(("program", "backend"), mostly_on_numpy(PROGRAMS, 5))
 def test_a_jump_on_values_leaves_a_block(program: Callable[..., Any], backend: str) -> None:
     check(program, (X,), (-X,), (X[::-1] * 3,), (X * 0.1,), backend=backend)
 
 
+@pytest.mark.sampled("forever")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_such_programs_batch_and_differentiate(program: Callable[..., Any]) -> None:
     rows = np.stack([X, -X, X[::-1] * 3])

@@ -395,6 +395,15 @@ def numbers(count: int = COUNT) -> Any:
     return np.random.default_rng(0).normal(size=count)
 
 
+@pytest.mark.sampled(
+    "the_first_written_to",
+    "written_to_in_the_next_iteration",
+    "kept_as_a_view",
+    "read_in_a_tuple",
+    "caught",
+    every=3,
+    slow=2,
+)
 @pytest.mark.parametrize("name", [*STAGED, *WRITTEN_OUT])
 def test_the_lists_are_pythons(name: str) -> None:
     function = {**STAGED, **WRITTEN_OUT}[name]
@@ -410,7 +419,7 @@ def test_entries_that_are_the_same_array_for_some_values_are_pythons(function: C
         tm.compile(function, backend="numpy")(numbers())
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled("one_way_or_the_other")
 @pytest.mark.parametrize("name", STAGED)
 def test_the_body_is_traced_once(name: str, c_toolchain: Toolchain) -> None:
     compiled = tm.compile(STAGED[name], backend="c")

@@ -230,6 +230,7 @@ def chooses_an_item(x: Any) -> Any:
     return np.array(rows), x
 
 
+@pytest.mark.sampled("counts_in_a_default", "remembers_the_last", every=3, slow=2)
 @pytest.mark.parametrize(
     "function",
     [
@@ -306,6 +307,7 @@ NESTED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("name", NESTED)
 def test_lists_of_lists_are_pythons(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unrolling, "VERY_LONG", 8)

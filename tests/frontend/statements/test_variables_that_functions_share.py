@@ -108,6 +108,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.sampled("branch_in_the_inner_function-numpy")
 @pytest.mark.parametrize(("program", "backend"), mostly_on_numpy(PROGRAMS, 5))
 def test_inner_functions_share_variables_in_branches_on_values(
     program: Callable[..., Any], backend: str
@@ -115,6 +116,7 @@ def test_inner_functions_share_variables_in_branches_on_values(
     check(program, (X,), (-X,), (X[::-1] * 0.5,), backend=backend)
 
 
+@pytest.mark.sampled("set_before_the_call")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_such_programs_batch(program: Callable[..., Any]) -> None:
     rows = np.stack([X, -X, X * 0.5])

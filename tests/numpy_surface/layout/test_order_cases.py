@@ -244,6 +244,7 @@ RESHAPED: dict[str, tuple[Program, Any, list[tuple[int, ...]]]] = {
 }
 
 
+@pytest.mark.sampled("an inferred length", "a new axis", "the first axis fastest")
 @pytest.mark.parametrize("name", RESHAPED)
 def test_a_reshape_for_many_sizes_is_a_view_where_numpys_is(name: str) -> None:
     reshaped, order, shapes = RESHAPED[name]

@@ -18,6 +18,7 @@ FFT: Any = np.fft
 SIGNAL = np.random.default_rng(3).normal(size=12)
 
 
+@pytest.mark.sampled("hfft", "rfftfreq", every=5, slow=2)
 @in_groups(cases("fft"))
 def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
     tolerance = TOLERANCE.get(dtype, 1e-12)

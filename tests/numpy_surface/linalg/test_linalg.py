@@ -205,7 +205,7 @@ def test_the_second_derivative_is_the_rate_of_change_of_the_gradient(
     assert_near(optree.tree_leaves(second), differences(gradient, arrays, directions))
 
 
-@pytest.mark.sampled("cond in another norm", every=7, slow=2)
+@pytest.mark.sampled("cond in another norm", slow=2)
 @each_derivative
 def test_the_gradient_is_the_same_compiled_and_in_a_batch(function: Callable[..., Any], names: str) -> None:
     arrays = inputs(names)

@@ -43,6 +43,7 @@ def numbers(ufunc: Any) -> Array:
     return np.array([good_number(ufunc), *BAD_NUMBERS])
 
 
+@pytest.mark.sampled("multiply", every=4, slow=2)
 @pytest.mark.parametrize("ufunc", OF_ONE_NUMBER + OF_TWO_NUMBERS, ids=lambda ufunc: ufunc.__name__)
 def test_derivatives_are_zero_where_nothing_is_computed(ufunc: Any) -> None:
     x, f = numbers(ufunc), masked(ufunc)

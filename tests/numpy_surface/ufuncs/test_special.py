@@ -87,6 +87,7 @@ def test_softmax_of_scipy_can_be_traced() -> None:
     check(lambda x: special.softmax(x, axis=1), ROWS, rtol=1e-14)
 
 
+@pytest.mark.sampled(every=10, slow=2)
 @pytest.mark.parametrize("x", [143.0, 170.0, 100.5, 0.5, -0.5, -20.3, -100.5, -150.5, -170.25])
 def test_derivatives_of_gamma_are_finite_where_they_fit(x: float) -> None:
     """Γ′ = Γψ, Γ″ = Γ(ψ² + ψ′), Γ‴ = Γ(ψ³ + 3ψψ′ + ψ″)."""
@@ -101,6 +102,7 @@ def test_derivatives_of_gamma_are_finite_where_they_fit(x: float) -> None:
     np.testing.assert_allclose(tm.compile(function, backend="numpy")(x), float(expected[2]), rtol=1e-12)
 
 
+@pytest.mark.sampled(every=10, slow=2)
 @pytest.mark.parametrize("x", [-150.5, -3.0, -0.5, 0.0, 0.5, 60.0, 169.9, 171.5, 175.5, 181.0])
 def test_derivatives_of_rgamma_are_right_where_gamma_overflows(x: float) -> None:
     mpmath = pytest.importorskip("mpmath")

@@ -31,7 +31,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 SHAPES = [(40_000,), (300, 200), (2000, 3), (30, 4, 500), (70, 1, 600), (100_000, 1)]
 
 
-@pytest.mark.sampled(every=7, slow=4)
+@pytest.mark.sampled("after-numpy-(30, 4, 500)", slow=4)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("backend", ["c", "numpy"])
 @pytest.mark.parametrize("name", FUNCTIONS)

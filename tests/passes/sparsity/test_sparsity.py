@@ -21,7 +21,13 @@ SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.different
 
 
 @pytest.mark.sampled(
-    "checkpoint-unknown", "cumulative-known", "dynamic_slicing-unknown", "indexing-unknown", every=8, slow=3
+    "activation-known",
+    "checkpoint-unknown",
+    "cumulative-known",
+    "custom_rule-known",
+    "indexing-unknown",
+    "loss-known",
+    slow=3,
 )
 @pytest.mark.parametrize("values", ["known", "unknown"])
 @of_each_sample(SMOOTH, quick=taken(SMOOTH, share=0.3), slow=some_of(SMOOTH, share=0.4))

@@ -502,6 +502,7 @@ def _through_a_view(a: Any, i: Any) -> None:
     np.einsum("ii->i", a)[:] *= 3.0
 
 
+@pytest.mark.sampled("_through_a_view")
 @pytest.mark.parametrize("written", [_zeroed, _scaled, _through_a_view])
 def test_gradients_of_what_is_written_at_places_in_every_row(written: Any) -> None:
     def total(x: Any) -> Any:

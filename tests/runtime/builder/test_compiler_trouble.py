@@ -112,6 +112,7 @@ FAILING = {
 }
 
 
+@pytest.mark.sampled("makes nothing", "makes garbage", "makes a folder")
 @pytest.mark.parametrize("what", FAILING)
 def test_a_compiler_that_never_works_is_no_compiler(
     named: Callable[[str], Path], temporary: Path, c_compiler: str, what: str

@@ -34,7 +34,7 @@ def drawn(size: int) -> Any:
     return np.random.default_rng(size).normal(size=size) * 3
 
 
-@pytest.mark.sampled(every=9, slow=6)
+@pytest.mark.sampled("power-True-distance_to_largest", slow=6)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize(
     ("rounded", "is_dynamic"), [("sin", False), ("sin", True), ("power", True), ("hypot", True)]

@@ -369,7 +369,7 @@ def test_a_python_loop_over_a_named_size_checks_what_it_indexes(
     assert len(checked.signatures()) == 1
 
 
-@pytest.mark.sampled("numpy-vmap", "c-vmap", "triton-vmap", "numpy-<lambda>", "triton-<lambda>")
+@pytest.mark.sampled("c-vmap", every=5)
 @pytest.mark.parametrize("wrap", [tm.vmap, lambda f, in_dims: tm.vmap(tm.vmap(f, in_dims), in_dims)])
 def test_each_example_of_a_batch_checks_the_branch_that_it_takes(wrap: Any, backend: str) -> None:
     def f(x: Any, i: Any) -> Any:
@@ -534,6 +534,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
 """Tables of Python's with three entries, at a place that values decide."""
 
 
+@pytest.mark.sampled("list of lists-numpy", "range-numpy", "one object, thrice-numpy", "pop-numpy")
 @pytest.mark.usefixtures("c_compiler")
 @pytest.mark.parametrize(("name", "backend"), mostly_on_numpy(PLAIN, 6))
 def test_places_in_tables_of_python_are_checked_from_both_ends(name: str, backend: Any) -> None:

@@ -491,6 +491,7 @@ def test_dicts_that_hold_registered_objects_keep_their_order_too() -> None:
         np.testing.assert_array_equal(found["state"][0]["n"].second, np.full(2, 2.0))
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("first", "backend"), [(3, "numpy"), (2**63, "numpy"), (3, "c")])
 def test_whole_numbers_whose_dtype_is_another_get_a_program_of_their_own(backend: str, first: int) -> None:
     function = tm.compile(lambda x: np.sin(x) * 2, backend=backend)

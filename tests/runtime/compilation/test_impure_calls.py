@@ -379,6 +379,7 @@ def in_a_branch_of_a_loop(x: Any) -> Any:
     return x
 
 
+@pytest.mark.sampled(every=5, slow=2)
 @pytest.mark.parametrize("function", [in_a_branch, in_a_loop, in_a_branch_of_a_loop])
 @pytest.mark.parametrize(
     "transform",

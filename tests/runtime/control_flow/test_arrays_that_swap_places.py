@@ -78,6 +78,7 @@ def test_arrays_that_swap_places_are_pythons(program: Callable[..., Any], backen
         np.testing.assert_array_equal(mine, X)
 
 
+@pytest.mark.sampled("both_written")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_arrays_that_swap_places_have_derivatives_and_batches(program: Callable[..., Any]) -> None:
     def total(x: Any, least: Any) -> Any:

@@ -110,6 +110,7 @@ def test_positions_lengths_and_tests_are_those_of_each_turn(
     np.testing.assert_array_equal(tm.compile(program, backend=backend)(X), program(X))
 
 
+@pytest.mark.sampled(every=6, slow=2)
 @pytest.mark.parametrize(("program", "expected"), OURS)
 @pytest.mark.parametrize("backend", ["interpreted", "numpy", "c"])
 @pytest.mark.usefixtures("c_compiler")

@@ -40,6 +40,7 @@ def test_cond_compiled_takes_one_branch(dtype: Any) -> None:
         assert_close(tm.compile(root_or_square)(x), expected)
 
 
+@pytest.mark.sampled(every=10, slow=2)
 @both_dtypes
 @pytest.mark.parametrize("index", [-2, 0, 1, 2, 9])
 def test_switch_compiled_clamps_its_index(index: int, dtype: Any) -> None:

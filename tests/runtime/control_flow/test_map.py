@@ -30,6 +30,7 @@ def test_map_equals_the_loop(batch_size: int | None, dtype: Any) -> None:
     assert [none["norm"].shape, none["both"].shape] == [(0,), (0, 2)]
 
 
+@pytest.mark.sampled(every=2)
 @both_dtypes
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_the_transforms_of_map(batch_size: int | None, dtype: Any) -> None:

@@ -141,6 +141,7 @@ def test_reverse_of_while_loops_has_batches_and_loops_in_loops() -> None:
     assert_close(assert_compiled_same(tm.grad(nested), 1.5), slope, 1e-6)
 
 
+@pytest.mark.sampled("limited-float32")
 @both_dtypes
 @both_loops
 def test_vmap_of_while_loop_runs_until_all_are_done(root: Callable[..., Any], dtype: Any) -> None:

@@ -25,7 +25,7 @@ def test_the_page_has_the_table() -> None:
     assert len(ROWS) > 20
 
 
-@pytest.mark.sampled(*(f"{row[0]} at {row[1]}-interpreted" for row in ROWS), slow=8)
+@pytest.mark.sampled("np.nanstd(x) at [2.0, np.nan, 2.0]-interpreted", slow=8)
 @pytest.mark.parametrize("wrap", [lambda f: f, tm.compile], ids=["interpreted", "compiled"])
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} at {row[1]}")
 def test_each_row_of_the_table_holds_in_every_mode(row: tuple[str, ...], wrap: Callable[..., Any]) -> None:

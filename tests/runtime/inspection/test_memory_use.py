@@ -56,6 +56,7 @@ def allocated(function: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.sampled("rows")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_peak_is_what_a_first_call_takes(program: str) -> None:
     memory = lowered(program).memory
@@ -65,6 +66,7 @@ def test_the_peak_is_what_a_first_call_takes(program: str) -> None:
     assert memory.outputs + memory.temporaries == pytest.approx(measured, abs=BUFFERS)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("program", ["chain", "layers", "gradient"])
 def test_later_calls_allocate_their_results_alone(program: str) -> None:
     function = lowered(program).compile().build.function

@@ -60,6 +60,7 @@ def test_a_setting_may_have_arguments(c_compiler: str, monkeypatch: pytest.Monke
     assert toolchain().command == (c_compiler, "-DNOTHING=1")
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("usual", ["false", "no-such-compiler", "  "])
 def test_a_usual_setting_that_does_not_work_is_passed_over(
     c_compiler: str, monkeypatch: pytest.MonkeyPatch, usual: str

@@ -205,6 +205,7 @@ def test_gradients_flow_through_location_and_scale_and_move_the_state_on() -> No
     assert plain.state["counter"] == given.state["counter"] == compiled.state["counter"] > 0
 
 
+@pytest.mark.sampled(every=6, slow=2)
 @pytest.mark.parametrize(
     "transform",
     [
@@ -356,6 +357,7 @@ def test_seeds_keep_what_they_give() -> None:
     same(rng_of(0).integers(2**63 - 1, size=2), LARGE_INTEGERS_OF_0)
 
 
+@pytest.mark.sampled("uint64")
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64])
 def test_a_traced_seed_gives_what_the_number_gives(dtype: Any) -> None:
     draw = tm.compile(lambda seed: rng_of(seed).random(3))

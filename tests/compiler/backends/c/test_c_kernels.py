@@ -115,7 +115,7 @@ def test_large_kernels_give_what_their_calls_mean(name: str, large: Callable[[st
         np.testing.assert_allclose(x, y, rtol=64 * eps, atol=64 * eps * scale)
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled("single")
 @pytest.mark.parametrize("name", SOME_LARGE)
 def test_results_are_the_same_on_any_number_of_threads(name: str, large: Callable[[str], Compiled]) -> None:
     arrays = inputs_of(name)

@@ -126,7 +126,7 @@ def parts(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=12)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_of_loops_computes_what_python_does(name: str) -> None:
     function, arguments = PROGRAMS[name]

@@ -50,7 +50,7 @@ ALWAYS = ("one_axis", "pairs", "loop", "window", "new_arrays", "repeat", "unique
 """Those that alone reach some lines."""
 
 
-@pytest.mark.sampled(*ALWAYS, slow=4)
+@pytest.mark.sampled("pairs", "loop", "new_arrays", "unique_extras", slow=4)
 @pytest.mark.parametrize("name", CASES)
 def test_c_gives_what_numpy_gives(name: str, tmp_path: Path) -> None:
     function, arguments = CASES[name]

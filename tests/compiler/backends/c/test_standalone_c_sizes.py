@@ -108,6 +108,7 @@ VIOLATED: dict[str, dict[str, int]] = {
 }
 
 
+@pytest.mark.sampled("K >= 0", slow=2)
 @pytest.mark.parametrize("condition", VIOLATED)
 def test_other_sizes_have_a_code_that_says_which_condition_fails(library: Library, condition: str) -> None:
     sizes = SIZES[2] | VIOLATED[condition]

@@ -166,7 +166,7 @@ def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., 
     return made
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled("bits")
 @pytest.mark.parametrize("name", in_parts(NAMES, parts=6, some=3))
 def test_results_are_the_same_in_the_memory_of_inputs(name: str, kernels: Callable[[str], Compiled]) -> None:
     graph, function, _ = printed(name)

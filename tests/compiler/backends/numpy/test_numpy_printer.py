@@ -87,7 +87,7 @@ def run_and_check(graph: Graph, inputs: Sequence[Array]) -> tuple[Any, ...]:
 # ---- every op --------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled("layout", every=7, slow=2)
+@pytest.mark.sampled("conversion", "layout", "lengths", slow=2)
 @of_each_sample(SAMPLES, quick=taken(SAMPLES, share=0.1), slow=some_of(SAMPLES, share=0.4))
 def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
     graph, inputs = sample.graph(), sample.arrays()

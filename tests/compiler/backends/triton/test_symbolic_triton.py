@@ -123,7 +123,15 @@ def with_sizes(names: Iterable[str]) -> list[Any]:
     ]
 
 
-@pytest.mark.sampled("side_by_side_flat alone-few", "sums-few", every=5, slow=4)
+@pytest.mark.sampled(
+    "side_by_side_flat alone-few",
+    "long_pairs alone-few",
+    "taken alone-few",
+    "places-few",
+    "sums-few",
+    "loops and branches-few",
+    slow=4,
+)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "count"), with_sizes(CASES))
 def test_one_program_gives_what_it_means_for_each_size_that_it_is_for(
@@ -199,6 +207,7 @@ def test_sizes_are_arguments_behind_the_arrays(card: StubGpu) -> None:
     assert str(scope.guards) == " and ".join(guards)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(
     ("dtype", "size", "guards", "multiple"),
     [
@@ -220,6 +229,7 @@ def test_products_load_16_bytes_at_once_where_the_rows_at_hand_begin_so(
     assert next(number.multiple_of for number in launch.numbers if str(number) == "N") == multiple
 
 
+@pytest.mark.sampled("2147483664-4-softmax", slow=2)
 @pytest.mark.parametrize("name", ["softmax", "columns"])
 @pytest.mark.parametrize(
     ("rows", "columns"), [(64, 1024), (1 << 16, 1 << 16), ((1 << 31) + 16, 4), ((1 << 20) + 1, 1 << 11)]

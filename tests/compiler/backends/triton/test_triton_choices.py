@@ -63,6 +63,7 @@ def test_loops_in_other_blocks_give_what_they_mean(name: str, choice: Choice) ->
     assert_means_the_same(SMALL[name], choice)
 
 
+@pytest.mark.sampled("widened-parts 3")
 @needs_triton
 @pytest.mark.parametrize(
     "choice", [Choice(rows=16, columns=32, depth=16, warps=2, stages=2), Choice(parts=3)], ids=str

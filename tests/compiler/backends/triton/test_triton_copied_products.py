@@ -97,6 +97,7 @@ def test_sums_in_parts_are_refused_and_otherwise_whole() -> None:
     assert len(kernel.launches) == 1
 
 
+@pytest.mark.sampled("turned", "gelu layer")
 @pytest.mark.parametrize("name", ["16-bit brain floats", "turned", "gelu layer"])
 def test_large_products_of_two_bytes_are_proposed_where_the_hardware_copies(name: str) -> None:
     wanted = {"sm_90": Choice(programs=132), "sm_100": Choice(programs=148)}

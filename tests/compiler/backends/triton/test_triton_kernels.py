@@ -62,14 +62,14 @@ def assert_means_the_same(graph: Graph, inputs: list[np.ndarray], *, of_largest:
             np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.sampled("comparison", "conversion", "reduction", "error_functions", every=5, slow=2)
+@pytest.mark.sampled("conversion", "reduction", "error_functions", slow=2)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @of_each_sample(FITTING, quick=taken(FITTING), slow=some_of(FITTING, share=0.15))
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays())
 
 
-@pytest.mark.sampled("in pieces", "counted", every=7, slow=4)
+@pytest.mark.sampled("losses", "short columns", "in pieces", "counted", "turned", slow=4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", SMALL)
 def test_kernels_give_what_they_mean(name: str) -> None:

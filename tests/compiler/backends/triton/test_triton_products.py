@@ -64,7 +64,7 @@ def assert_runs(graph: Graph) -> None:
             np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.sampled("row sums", "of sums", every=7, slow=3)
+@pytest.mark.sampled("batch of right widened", "row sums", "of sums", slow=3)
 @pytest.mark.parametrize("name", SMALL)
 def test_products_give_what_they_mean(name: str) -> None:
     graph = SMALL[name]

@@ -41,6 +41,7 @@ def test_the_second_size_that_an_axis_shows_gives_it_a_name() -> None:
     assert len(f.signatures()) == 3
 
 
+@pytest.mark.sampled("dynamic2")
 @pytest.mark.parametrize("dynamic", [None, True, {"x": "[N, _]"}])
 def test_sizes_0_and_1_are_right_too(dynamic: Any) -> None:
     def normalised(x: Any, y: Any) -> Any:

@@ -102,6 +102,7 @@ def test_sizes_are_found_where_numbers_are(look: Any) -> None:
             assert f(np.ones(n)) == (n, look(n))
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "compute",
     [
