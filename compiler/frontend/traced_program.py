@@ -141,6 +141,7 @@ def _traced(
     varying: frozenset[int] = frozenset(),
     lent: tuple[Array, ...] = (),
     is_ahead: bool = False,
+    made: Callable[..., Trace] = Trace,
 ) -> Program:
     """Record ``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`.
 
@@ -150,8 +151,8 @@ def _traced(
     it writes to has other values in later iterations. It `is_block` if it is statements of a function. `varying` are
     the ids of memory that is known to change so. The function sees traced arrays instead of the NumPy arrays that are
     `lent`.
-    A program that is made ahead of its calls, `is_ahead`, finds out the lengths that Python numbers among the arguments
-    give.
+    The trace is `made` by a class of traces. A program that is made ahead of its calls, `is_ahead`, finds out the
+    lengths that Python numbers among the arguments give.
     """
     conversions = dict[Conversion, None]()
     meeting = MET.set(conversions) if MET.get() is None else None
@@ -162,7 +163,7 @@ def _traced(
     is_again = False
     try:
         while True:
-            record = Trace(
+            record = made(
                 function_name(function),
                 is_kept=is_kept,
                 check_bounds=check_bounds,
@@ -342,7 +343,7 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
                 record.arguments_at_hand[storage.value] = hand[number]
             if leaf.weak is not None and not record.is_ahead:
                 record.numbers[storage.value] = number
-            array = TracedArray(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak)
+            array = array_on(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak)
             if leaf.identity is not None:
                 shared[leaf.identity] = array
         else:

@@ -201,6 +201,10 @@ class TracedArray(TracedMemory):
     def __str__(self) -> str:
         return self._told("!s") or f"TracedArray({self.type})"
 
+    def of_examples(self) -> str | None:
+        """The values of all examples of a batch, if they are known."""
+        return None
+
     def _told(self, form: str) -> str:
         """The mark for the value in the message of an exception that is being made; empty elsewhere."""
         told = TELLING.get()

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ...compiler.ir import Call, Graph, Value, called
 from ...compiler.nesting import shown
 from ...compiler.ops.collective_calls import mapped_values
 from ...compiler.shapes.dim import ANSWERS
-from ...compiler.tracing.trace import ExampleIndex, require_trace
+from ...compiler.tracing.trace import ExampleIndex, Trace, require_trace
 from ...compiler.tracing.traced_memory import is_numpy_array
 from ..eager.converting import Convert, converting
 from ..eager.mapped_axes import RANDOMNESS, MappedAxis, all_indices, mapping
@@ -29,6 +30,7 @@ from ..eager.one_call import answering_for_one_call
 from ..eager.run import inputs_of, is_array, like_function, overwrite
 from ..tracebacks import with_users_frames
 from .batch_arguments import BatchArguments, spread_dims
+from .batched_trace import Batch, BatchedTrace, can_compute
 from .chunk_size import Chunking, chunking, positive
 
 
@@ -139,7 +141,7 @@ def _mapped(
     @like_function(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         batch = BatchArguments(where, in_dims, out_dims, kw_dims, axis_size, args, kwargs)
-        return _Mapping(batch, func, randomness, axis_name).result(chunks)
+        return _Mapping(batch, func, randomness, axis_name, at_once=chunks == Chunking()).result(chunks)
 
     return mapped
 
@@ -148,22 +150,34 @@ class _Mapping:
     """A function traced for one example, ready to run on the batch."""
 
     def __init__(
-        self, batch: BatchArguments, func: Callable[..., Any], randomness: str, name: str | None
+        self,
+        batch: BatchArguments,
+        func: Callable[..., Any],
+        randomness: str,
+        name: str | None,
+        *,
+        at_once: bool,
     ) -> None:
+        """The whole batch may be computed `at_once`, while the function runs; otherwise it is computed later."""
         self.batch, self.where = batch, batch.where
         axis = ExampleIndex(batch.size)
 
         @like_function(func)
         def example(*args: Any, **kwargs: Any) -> Any:
-            with mapping(MappedAxis(batch.where, randomness, require_trace(), axis, name)):
+            self.trace = require_trace()
+            with mapping(MappedAxis(batch.where, randomness, self.trace, axis, name)):
                 return converted(func)(*args, **kwargs)
 
         entering = batch.arguments()
         answers = answering_for_one_call() if ANSWERS.get() is None else nullcontext()
-        with answers, refusing_draws(func, batch.tree, entering, clocks=False):
-            self.program: Program = trace(example, batch.tree, entering)
-        self.graph = self.program.graph
         arrays = [place for place, leaf in enumerate(batch.leaves) if is_array(leaf)]
+        made: Callable[..., Trace] = Trace
+        if at_once and can_compute(batch.leaves):
+            given = Batch(batch.size, [batch.leaves[i] for i in arrays], [batch.dims[i] for i in arrays])
+            made = partial(BatchedTrace, batch=given)
+        with answers, refusing_draws(func, batch.tree, entering, clocks=False):
+            self.program: Program = trace(example, batch.tree, entering, made=made)
+        self.graph = self.program.graph
         captured = self.program.captured
         self.inputs = inputs_of(self.program, [batch.leaves[place] for place in arrays])
         self.inputs = [all_indices(axis) if x is axis else x for x in self.inputs]
@@ -196,8 +210,10 @@ class _Mapping:
                 CallbackLoopWarning,
                 stacklevel=users_level(),
             )
-        mapped = MappedGraph(self.graph, self.in_axes, out_axes, batch.size)
-        outputs = chunks.run(self.where, mapped, self.inputs)
+        mapped, inputs = MappedGraph(self.graph, self.in_axes, out_axes, batch.size), self.inputs
+        if isinstance(self.trace, BatchedTrace):
+            mapped, inputs = self.trace.rest(mapped, inputs)
+        outputs = chunks.run(self.where, mapped, inputs)
         for index, output in program.mutated:
             target, new = self.inputs[index], outputs[output]
             if index in program.in_step and out_axes[output] is not None:

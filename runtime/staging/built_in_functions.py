@@ -370,7 +370,7 @@ def _text(own: Any) -> Callable[..., Any]:
         if TELLING.get() is not None:
             return own(*given, **more)
         if len(given) == 1 and is_traced(given[0]) and is_one(given[0].size):
-            return own(given[0].item())
+            return given[0].of_examples() or own(given[0].item())
         if len(given) == 1 and isinstance(given[0], SymbolicSize):
             return own(operator.index(given[0]))
         return own(*given, **more)

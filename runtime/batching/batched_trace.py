@@ -1,0 +1,267 @@
+"""`BatchedTrace`: the trace of a function that `vmap` maps without `compile`. Beside what it records of one example, it
+computes each call for the whole batch when Python reaches it.
+
+So prints and debuggers show values, and NumPy's exceptions come where the function can catch them. What cannot be
+computed call by call, such as arrays of lengths that differ between examples, is computed at the end.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ...compiler.builder import current_builder, inline, recording
+from ...compiler.dtypes import Array
+from ...compiler.errors import TracemillError
+from ...compiler.free_sizes import is_symbolic
+from ...compiler.interpreter import evaluate, is_watched
+from ...compiler.ir import Call, Constant, Graph, Param, Value, exact, graphs_in
+from ...compiler.memory_layout.layout import Layout
+from ...compiler.op import has_effect
+from ...compiler.ops.collective_calls import mapped_values
+from ...compiler.told_values import TELLING
+from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.foreign_memory import ForeignMemory
+from ...compiler.tracing.trace import LARGEST_CONTENT, ExampleIndex, Known, Storage, Trace
+from ...compiler.tracing.traced_array import TracedArray
+from ...compiler.tracing.traced_memory import is_traced
+from ...compiler.value_ops import moveaxis
+from ...passes.pipeline import apply
+from ...passes.simplification.remove_dead_code import remove_dead_code
+from ...passes.transforms.vmap import vmap
+from ..eager.mapped_graph import Dim, MappedGraph
+from ..eager.transform_log import is_seen
+from ..environment import checking
+
+_MOST: Final = 1 << 11
+_batched: dict[Any, tuple[Graph, tuple[bool, ...]]] = {}
+"""Graphs of one call for a batch, and which outputs have the batch as their first axis."""
+
+
+class BatchedArray(TracedArray):
+    """An array of one example. It shows the values of all examples, as far as they are computed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return self._values() or super().__repr__()
+
+    def __str__(self) -> str:
+        return self._values() or super().__str__()
+
+    def __format__(self, spec: str) -> str:
+        return (not spec and self._values()) or super().__format__(spec)
+
+    def _values(self) -> str | None:
+        """The values of all examples; None inside of `print` as a statement, which prints a line per example."""
+        trace: Any = self._storage.trace
+        return None if TELLING.get() else trace.shown(self, or_the_same=True)
+
+    def of_examples(self) -> str | None:
+        trace: Any = self._storage.trace
+        found: str | None = trace.shown(self)
+        return found
+
+
+class Batch:
+    """The arguments of the mapped function for the whole batch."""
+
+    def __init__(self, size: int, leaves: Sequence[Any], dims: Sequence[Dim]) -> None:
+        """`leaves` are the arrays among them, and `dims` their batch axes."""
+        self.size, self.leaves, self.dims = size, leaves, dims
+
+
+class BatchedTrace(Trace):
+    """Records calls for one example, and computes them for all."""
+
+    array_class: ClassVar[Callable[..., Any] | None] = BatchedArray
+
+    def __init__(self, name: str, *, batch: Batch, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.batch = batch
+        self.computed: dict[Value, tuple[Any, bool]] = {}
+        """What is known of the batch: an array, or a value of the trace around this one, and whether its first axis is
+        the batch."""
+        self.left: list[Call] = []
+        """The calls that are left for the end."""
+        self._is_late = False
+        """Whether a call with an effect is left for the end, so that later ones must wait, too."""
+
+    def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
+        outputs = super().emit(op, inputs, params)
+        call = self.calls[-1]
+        try:
+            found = self._computed(call)
+        except BaseException:
+            self.calls.pop()  # the function may go on without it
+            raise
+        if found is None:
+            self.left.append(call)
+            self._is_late = self._is_late or has_effect(call)
+        else:
+            self.computed.update(zip(outputs, found, strict=True))
+        return outputs
+
+    def _computed(self, call: Call) -> Sequence[tuple[Any, bool]] | None:
+        """The outputs of a call for the batch; None if they must be computed later."""
+        if is_symbolic(call) or (self._is_late and has_effect(call)):
+            return None
+        known = [self.of_batch(v) for v in call.inputs]
+        if any(one is None for one in known):
+            return None
+        inputs = [one[0] for one in known if one is not None]
+        mapped = tuple([one[1] for one in known if one is not None])
+        if has_effect(call) or any(True for p in call.params.values() for _ in graphs_in(p)):
+            graph, are_mapped = _batched_call(call, mapped, self.batch.size)
+            found = self._run(graph, inputs)
+        else:
+            try:
+                graph, are_mapped = self._batched_before(call, mapped)
+            except TracemillError:  # together with other calls it may have a batch
+                return None
+            try:
+                found = self._run(graph, inputs)
+            except Exception:  # the graph has no lines: let the error name that of this call
+                found = self._run(_batched_call(call, mapped, self.batch.size)[0], inputs)
+        return list(zip(found, are_mapped, strict=True))
+
+    def _batched_before(self, call: Call, mapped: tuple[bool, ...]) -> tuple[Graph, tuple[bool, ...]]:
+        """The same graph as for an earlier call, if there was one."""
+        params = tuple((name, exact(call.params[name])) for name in sorted(call.params))
+        types = tuple((v.type.dtype, v.type.shape) for v in call.inputs)
+        key = call.op, params, types, mapped, self.batch.size
+        found = _batched.get(key)
+        if found is None:
+            if len(_batched) >= _MOST:
+                _batched.clear()
+            found = _batched[key] = _batched_call(replace(call, location=None), mapped, self.batch.size)
+        return found
+
+    def _run(self, graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The outputs of a graph of the batch: in the trace around this one, if there is any."""
+        if self.parent is None:
+            return evaluate(graph, *inputs)
+        with recording(self.parent):
+            return inline(graph, inputs)
+
+    def of_batch(self, value: Value) -> tuple[Any, bool] | None:
+        """What is known of the batch of a value."""
+        if isinstance(value, Constant):
+            return (value.array if self.parent is None else value), False
+        found = self.computed.get(value)
+        if found is None and value in self.inputs[: len(self.batch.leaves)]:
+            place = self.inputs.index(value)
+            found = self.computed[value] = self._of_argument(self.batch.leaves[place], self.batch.dims[place])
+        return found
+
+    def _capture(
+        self,
+        what: Storage | Array | ForeignMemory | ExampleIndex,
+        value: Value,
+        known: Known,
+        layout: Layout | None = None,
+    ) -> Storage:
+        found = self._of_captured(what)
+        if found is not None:
+            self.computed[value] = found
+        return super()._capture(what, value, known, layout)
+
+    def _of_captured(self, what: Storage | Array | ForeignMemory | ExampleIndex) -> tuple[Any, bool] | None:
+        if isinstance(what, ExampleIndex):
+            indices = np.arange(what.size)
+            return (indices if self.parent is None else Constant(indices)), True
+        if isinstance(what, Storage):
+            return (what.value, False) if what.trace is self.parent else None
+        if isinstance(what, ForeignMemory):
+            return None
+        return (what.copy(order="K") if what.nbytes <= LARGEST_CONTENT else what), False
+
+    def _of_argument(self, leaf: Any, dim: Dim) -> tuple[Any, bool]:
+        if self.parent is None:
+            return (leaf if dim is None else np.moveaxis(leaf, dim, 0)), dim is not None
+        with recording(self.parent):
+            value = as_value(leaf)
+            return (value if dim is None else moveaxis(value, dim, 0)), dim is not None
+
+    # ---- results -----------------------------------------------------------------------------------------
+
+    def rest(self, mapped: MappedGraph, inputs: Sequence[Any]) -> tuple[MappedGraph, list[Any]]:
+        """What is left to compute of the graph of the function, and its inputs, which are not all needed.
+
+        It repeats the calls without effects that this needs: how arrays were made tells which lengths they can have.
+        """
+        graph = mapped.graph
+        given: dict[Value, tuple[Any, Dim]] = {}
+        outputs = []
+        for value in graph.outputs:
+            known = None if isinstance(value, Constant) else self._entering_rest(value)
+            outputs.append(value if known is None else Value(value.type))
+            if known is not None:
+                given[outputs[-1]] = known
+        left = set(map(id, self.left))
+        calls = [call for call in graph.calls if id(call) in left or not has_effect(call)] if left else []
+        made = {v for call in calls for v in call.outputs}
+        entering = dict(zip(graph.inputs, zip(inputs, mapped.in_axes, strict=True), strict=True))
+        for value in dict.fromkeys((*(v for call in calls for v in call.inputs), *outputs)):
+            if value in made or value in given or isinstance(value, Constant):
+                continue
+            given[value] = self._entering_rest(value) or entering[value]
+        rest = remove_dead_code(Graph(graph.name, tuple(given), tuple(calls), tuple(outputs)))
+        axes = [axis for _, axis in given.values()]
+        return replace(mapped, graph=rest, in_axes=axes), [known for known, _ in given.values()]
+
+    def _entering_rest(self, value: Value) -> tuple[Any, Dim] | None:
+        """What is known of the batch, and the batch axis."""
+        found = self.of_batch(value)
+        return None if found is None else (found[0], 0 if found[1] else None)
+
+    def shown(self, array: TracedArray, *, or_the_same: bool = False) -> str | None:
+        """The values of all examples as text; None if they are not computed.
+
+        None if they are the same for all examples, unless they are wanted then, too.
+        """
+        found = self.of_batch(array.value) if current_builder() is self else None
+        elements = None if found is None else self._elements(found[0])
+        if found is None or elements is None:
+            return None
+        if not found[1]:
+            return str(elements) if or_the_same else None
+        text = str(elements)
+        return f"{array.type} for each of {self.batch.size}:{chr(10) if chr(10) in text else ' '}{text}"
+
+    def _elements(self, known: Any) -> Array | None:
+        """The array with all examples of this trace, and of those around it."""
+        if not isinstance(known, Value):
+            return known  # type: ignore[no-any-return]
+        parent = self.parent
+        if isinstance(parent, BatchedTrace):
+            found = parent.of_batch(known)
+            return None if found is None else parent._elements(found[0])
+        return None if parent is None else parent.concrete(known)
+
+
+def _batched_call(call: Call, mapped: Sequence[bool], size: int) -> tuple[Graph, tuple[bool, ...]]:
+    """A call as a graph for a batch, and which outputs have the batch as their first axis."""
+    inputs, outputs = tuple(Value(v.type) for v in call.inputs), tuple(Value(v.type) for v in call.outputs)
+    graph = Graph(call.op, inputs, (replace(call, inputs=inputs, outputs=outputs),), outputs)
+    reached = mapped_values(graph, mapped)
+    are_mapped = tuple([v in reached for v in outputs])
+    step = partial(
+        vmap,
+        in_axes=[0 if is_mapped else None for is_mapped in mapped],
+        size=size,
+        out_axes=[0 if is_mapped else None for is_mapped in are_mapped],
+    )
+    return apply(step, graph, check=checking()), are_mapped
+
+
+def can_compute(leaves: Sequence[Any]) -> bool:
+    """Whether calls on these arguments can be computed at once: around this, no function is traced."""
+    around = current_builder()
+    if is_watched() or is_seen():
+        return False
+    if around is None:
+        return not any(is_traced(leaf) or isinstance(leaf, ForeignMemory) for leaf in leaves)
+    return isinstance(around, BatchedTrace) or (isinstance(around, Trace) and around.is_evaluating)

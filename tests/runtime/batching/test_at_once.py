@@ -1,0 +1,264 @@
+"""`vmap` without `compile` computes each call for the whole batch when Python reaches it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import tracemill as tm
+from samples.composition import case_of, mapped
+from samples.grouping import of_each_sample
+from samples.sample import Sample
+from samples.table import SAMPLES
+from samples.thinning import some_of
+from symbolic.random_programs import Program, programs
+from tracemill.compiler.errors import CallbackLoopWarning, ConcretizationError
+from tracemill.runtime.eager.transform_log import seen_transforms
+
+X = np.array([[1.0, -2.0], [0.5, 3.0], [4.0, 0.0]])
+
+
+def traced(call: Callable[[], Any]) -> Any:
+    """The result of a call whose functions are traced, and whose graphs run later."""
+    with seen_transforms():
+        return call()
+
+
+# ---- values and exceptions -------------------------------------------------------------------------------
+
+
+def test_arrays_show_the_values_of_all_examples() -> None:
+    seen: list[str] = []
+
+    def program(x: Any, w: Any) -> Any:
+        y = x * 2
+        seen.extend([repr(y[0]), str(y), f"{w + 1}"])
+        return y
+
+    tm.vmap(program, in_dims=(0, None))(X, np.zeros(2))
+    assert seen == [
+        "f64[] for each of 3: [2. 1. 8.]",
+        "f64[2] for each of 3:\n[[ 2. -4.]\n [ 1.  6.]\n [ 8.  0.]]",
+        "[1. 1.]",
+    ]
+
+
+def test_inner_batches_show_the_values_of_all_of_them() -> None:
+    seen: list[str] = []
+
+    def product(a: Any, b: Any) -> Any:
+        seen.append(repr(a * b))
+        return a * b
+
+    tm.vmap(lambda a: tm.vmap(lambda b: product(a, b))(np.arange(2.0)))(np.arange(3.0))
+    assert seen == ["f64[] for each of 2:\n[[0. 0.]\n [0. 1.]\n [0. 2.]]"]
+
+
+def test_gradients_of_batches_show_values() -> None:
+    seen: list[str] = []
+
+    def square(x: Any) -> Any:
+        seen.append(repr(x * x))
+        return x * x * x
+
+    found = tm.grad(lambda x: np.sum(tm.vmap(square)(x)))(np.arange(3.0))
+    assert seen == ["f64[] for each of 3: [0. 1. 4.]"]
+    np.testing.assert_array_equal(found, [0.0, 3.0, 12.0])
+
+
+def test_a_print_statement_prints_a_line_per_example_before_what_follows(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def program(x: Any) -> Any:
+        print(x)
+        tm.vmap(lambda y: y)(X)
+        print("after", np.sum(x))
+        return x
+
+    tm.vmap(program)(X)
+    assert capsys.readouterr().out == ("[ 1. -2.]\n[0.5 3. ]\n[4. 0.]\nafter -1.0\nafter 3.5\nafter 4.0\n")
+
+
+def test_numpys_exceptions_reach_the_users_try() -> None:
+    def program(a: Any) -> Any:
+        try:
+            return np.linalg.cholesky(a)
+        except np.linalg.LinAlgError:
+            return a * 2
+
+    np.testing.assert_array_equal(
+        tm.vmap(program)(-np.stack([np.eye(2)] * 3)), -2 * np.stack([np.eye(2)] * 3)
+    )
+    found = tm.grad(lambda a: np.sum(tm.vmap(program)(a)))(-np.stack([np.eye(2)] * 3))
+    np.testing.assert_array_equal(found, np.full((3, 2, 2), 2.0))
+
+
+def test_effects_happen_once_and_in_order() -> None:
+    seen: list[Any] = []
+
+    def program(x: Any) -> Any:
+        y = tm.pure_callback(note, np.float64(0), x)
+        seen.append("between")
+        return y + tm.pure_callback(note, np.float64(0), y)
+
+    def note(x: Any) -> Any:
+        seen.append(float(x))
+        return np.float64(x + 10)
+
+    with pytest.warns(CallbackLoopWarning):
+        tm.vmap(program)(np.array([1.0, 2.0]))
+    assert seen == [1.0, 2.0, "between", 11.0, 12.0]
+
+
+def test_values_that_differ_between_examples_are_refused_by_name() -> None:
+    with pytest.raises(ConcretizationError, match=r"float\(x\) of a traced f64\[\]"):
+        tm.vmap(lambda x: float(x) * x, convert=False)(np.arange(3.0))
+    with pytest.raises(ConcretizationError, match="where"):
+        tm.vmap(lambda x: x if x > 0 else -x, convert=False)(np.arange(3.0))
+
+
+def test_a_call_that_failed_is_not_repeated_at_the_end() -> None:
+    def program(x: Any) -> Any:
+        with np.testing.assert_raises(IndexError):
+            x[np.array(5)]
+        return x + 1
+
+    np.testing.assert_array_equal(tm.vmap(program)(X), X + 1)
+
+
+# ---- what is computed at the end -------------------------------------------------------------------------
+
+
+def test_lengths_that_differ_between_examples_are_computed_at_the_end() -> None:
+    seen: list[str] = []
+
+    def program(x: Any) -> Any:
+        before = x * 2
+        total = np.sum(before[x > 0])
+        seen.extend([f"{total}", repr(before[0])])
+        return total + before[0]
+
+    np.testing.assert_array_equal(tm.vmap(program)(X), [4.0, 8.0, 16.0])
+    assert seen == ["TracedArray(f64[])", "f64[] for each of 3: [2. 1. 8.]"]
+
+
+def test_effects_after_what_is_computed_at_the_end_keep_their_order(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def program(x: Any) -> Any:
+        tm.debug_print("first {}", x[0])
+        tm.debug_print("second {}", np.sum(x[x > 0]))
+        tm.debug_print("third {}", x[1])
+        return x
+
+    tm.vmap(program)(X[:1])
+    assert capfd.readouterr().out == "first 1.0\nsecond 1.0\nthird -2.0\n"
+
+
+def test_chunks_are_traced() -> None:
+    seen: list[str] = []
+
+    def program(x: Any) -> Any:
+        seen.append(repr(x))
+        return x * 2
+
+    np.testing.assert_array_equal(tm.vmap(program, chunk_size=2)(X), X * 2)
+    assert seen == ["TracedArray(f64[2])"]
+
+
+# ---- memory ----------------------------------------------------------------------------------------------
+
+
+def test_writes_to_arguments_and_outside_arrays_are_those_of_the_loop() -> None:
+    def program(x: Any, w: Any) -> Any:
+        z = np.zeros(3)
+        z[:2] = x
+        x += w
+        return z + x[0]
+
+    batch, w = X.copy(), np.ones(2)
+    found = tm.vmap(program, in_dims=(0, None))(batch, w)
+    np.testing.assert_array_equal(batch, X + 1)
+    np.testing.assert_array_equal(found, np.pad(X, ((0, 0), (0, 1))) + (X[:, :1] + 1))
+    found[...] = 0
+    np.testing.assert_array_equal(batch, X + 1)
+
+
+def test_an_array_that_numpy_changes_meanwhile_keeps_its_value() -> None:
+    w = np.ones(2)
+
+    def program(x: Any) -> Any:
+        y = np.reshape(w, (1, 2)) * x
+        z = x * 0 + w
+        w[...] = 7
+        return y[0] + z
+
+    np.testing.assert_array_equal(tm.vmap(program)(X), X + 1)
+
+
+# ---- every op, and random programs -----------------------------------------------------------------------
+
+MAPPED = [sample for sample in SAMPLES if sample.shapes and not (sample.single or sample.coupled)]
+FIRST = some_of(MAPPED, 0)
+
+
+def check(function: Callable[..., Any], args: Sequence[Any]) -> None:
+    found, wanted = function(*args), traced(lambda: function(*args))
+    for one, other in zip(found, wanted, strict=True):
+        assert (one.dtype, one.shape, type(one)) == (other.dtype, other.shape, type(other))
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.filterwarnings("ignore::tracemill.compiler.errors.CallbackLoopWarning")
+@of_each_sample(MAPPED, FIRST[::15], FIRST[::4])
+def test_batches_of_every_op_are_those_of_its_graph(sample: Sample) -> None:
+    case = mapped(case_of(sample))
+    check(case.function, case.draw(0))
+    if any(sample.differentiated):
+        check_gradients(case.function, case.draw(0), case.wrt)
+
+
+def check_gradients(function: Callable[..., Any], args: Sequence[Any], wrt: Sequence[bool]) -> None:
+    """The gradient of a batch."""
+    places = tuple(place for place, is_wanted in enumerate(wrt) if is_wanted)
+
+    def loss(*args: Any) -> Any:
+        outputs = [out for out in function(*args) if out.dtype.kind in "fc"]
+        return sum((np.sum(np.abs(np.cos(out)) ** 2) for out in outputs), 0.0)
+
+    found, wanted = tm.grad(loss, places)(*args), traced(lambda: tm.grad(loss, places)(*args))
+    for one, other in zip(found, wanted, strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        tolerance = 1e-9 if np.finfo(one.dtype).bits == 64 else 1e-3
+        scale = np.abs(other[np.isfinite(other)]).max(initial=1.0)
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance * scale)
+
+
+def check_program(program: Program) -> None:
+    function = program.function
+
+    def results(*args: Any) -> tuple[Any, ...]:
+        found = function(*args)
+        return found if isinstance(found, tuple) else (found,)
+
+    def loss(*args: Any) -> Any:
+        return sum(np.sum(np.cos(x)) for x in results(*args))
+
+    args = [np.stack([x, x * 0.5, np.cos(x)]) for x in program.arguments(program.sizes[0])]
+    check(tm.vmap(results), args)
+    check(tm.vmap(tm.grad(loss, (0, 1, 2))), args)
+
+
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(programs(steps=3))
+def test_batches_of_random_programs_are_those_of_their_graphs(program: Program) -> None:
+    check_program(program)
+
+
+@pytest.mark.exhaustive
+@settings(max_examples=300, deadline=None)
+@given(programs())
+def test_batches_of_many_random_programs_are_those_of_their_graphs(program: Program) -> None:
+    check_program(program)
