@@ -40,6 +40,7 @@ from .graphs import InternalError, InvalidGraphError, ParseError
 from .recording import (
     AnomalyError,
     BackwardInTransformError,
+    DerivativeMemoryError,
     GradcheckError,
     NotRecordedError,
     ReleasedGraphError,
@@ -110,6 +111,7 @@ __all__ = [
     "CustomRuleError",
     "DTypeError",
     "DataDependentShapeError",
+    "DerivativeMemoryError",
     "DimArithmeticError",
     "DimMismatchError",
     "DimSpecError",

@@ -92,7 +92,11 @@ class EvaluatedArray(TracedArray):
 
     def is_readable_in(self, trace: Any) -> bool:
         """Whether the elements can be used in the current trace: they are up to date, or are now read again."""
-        return self._home is trace and (self.is_up_to_date() or self._refresh())
+        return self._home is trace and self.weak is None and (self.is_up_to_date() or self._refresh())
+
+    def is_number_in(self, trace: Any) -> bool:
+        """Whether it stands for a Python float, whose value can be used in the current trace."""
+        return self.weak is float and self._home is trace and self.is_up_to_date()
 
     def _refresh(self) -> bool:
         """Read the memory again, after a write or for the first time. Whether the array can be used here."""
@@ -211,6 +215,7 @@ _MADE_WHEN_ASKED: Final[dict[str, Callable[[EvaluatedArray], Any]]] = {
     "_unknown_owner": lambda array: "",
     "_is_reshaped": lambda array: False,
 }
+_FLOAT: Final = kind_of(np.float64(0))
 Evaluating.array_class = EvaluatedArray
 _new: Final = EvaluatedArray.__new__
 
@@ -230,4 +235,11 @@ def made(home: Any, out: Any, kind: Kind, node: Any) -> EvaluatedArray:
     new._clock = UNWRITTEN
     new._seen = 0
     new.weak = None
+    return new
+
+
+def made_number(home: Any, number: float, node: Any) -> EvaluatedArray:
+    """A new array that stands for a Python float."""
+    new = made(home, np.float64(number), _FLOAT, node)
+    new.weak = float
     return new

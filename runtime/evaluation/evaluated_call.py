@@ -10,10 +10,11 @@ from numpy.lib.array_utils import byte_bounds
 
 from ...compiler.builder import recording
 from ...compiler.callers.function_names import function_name
-from ...compiler.callers.user_code import CONVERTS
+from ...compiler.callers.user_code import CONVERTS, user_location
 from ...compiler.dtypes import Array
 from ...compiler.error_state import quiet_unless_strict
-from ...compiler.errors import ConcretizationError
+from ...compiler.errors import ConcretizationError, DerivativeMemoryError, TracemillError
+from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.conversion import OPERATORS, OperatorsNeededError, call_converted
 from ...compiler.frontend.leaves import NAMESPACE, weak_type, with_plain_keys
 from ...compiler.frontend.program import Static
@@ -24,7 +25,7 @@ from ...compiler.tracing.adoption import begins_trace
 from ...compiler.tracing.trace import array_type
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from . import functions, indexing, ufuncs
-from .evaluated_array import EvaluatedArray, made
+from .evaluated_array import EvaluatedArray, made, made_number
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node, elements
 from .kinds import kind_of
 
@@ -48,6 +49,8 @@ class Result:
     weak: Any
 
 
+_MANY_CALLS: Final = 100
+"""A derivative of fewer calls is not what takes the memory."""
 _LEAF: Final[Any] = optree.tree_structure(cast(Any, 0), namespace=NAMESPACE)
 
 
@@ -98,6 +101,16 @@ class EvaluatedCall:
                 self._write_back()
             trace.check_captured()
             self.outside = trace.outside_arrays()
+        except MemoryError as error:
+            kept = trace.next_number()
+            if kept < _MANY_CALLS or isinstance(error, TracemillError):
+                raise
+            raise DerivativeMemoryError(
+                f"there is no memory left for {text_of(error)}: the derivative of {trace.name} keeps what it needs of "
+                f"{kept:,} calls. Wrap parts of the function in tm.checkpoint, which computes them again instead, or "
+                "compile the derivative",
+                user_location(),
+            ) from error
         except ValueError as error:
             if isinstance(error.__cause__, ConcretizationError):  # ``w[0] = x``: NumPy wraps ours in its own
                 raise error.__cause__ from None
@@ -148,6 +161,8 @@ class EvaluatedCall:
             and leaf.flags.writeable
         ):
             return made(self.trace, leaf.copy(), kind_of(leaf), node)
+        if type(leaf) is float:
+            return made_number(self.trace, leaf, node)
         return self._entering_with_layout(leaf, node)
 
     def _entering_with_layout(self, leaf: Any, node: Any) -> Any:

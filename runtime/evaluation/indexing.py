@@ -234,9 +234,20 @@ def _install() -> None:
             continue
         by_surface = getattr(TracedArray, f"__i{name}__")
 
-        def update(self: Any, other: Any, ufunc: Any = ufunc, by_surface: Any = by_surface) -> Any:
-            if type(other) in FAST_OPERANDS and in_place(self, ufunc, other):
-                return self
+        by_operator = getattr(own, f"__{name}__")
+
+        def update(
+            self: Any,
+            other: Any,
+            ufunc: Any = ufunc,
+            by_surface: Any = by_surface,
+            by_operator: Any = by_operator,
+        ) -> Any:
+            if type(other) in FAST_OPERANDS:
+                if self.weak is float and self.is_up_to_date():
+                    return by_operator(self, other)
+                if in_place(self, ufunc, other):
+                    return self
             return by_surface(self, other)
 
         setattr(own, f"__i{name}__", update)

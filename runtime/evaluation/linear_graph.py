@@ -141,6 +141,6 @@ def origins(node: Node) -> list[Any]:
 
 
 def _value(x: Any, node: Any = None) -> Value:
-    if isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, (np.ndarray, np.generic)) or node is not None:
         return Evaluated(np.asarray(x), node)
     return Constant(x if isinstance(x, complex) else float(x))

@@ -7,7 +7,7 @@ import optree
 
 from ...compiler.frontend.conversion import call_converted
 from ...compiler.tracing.traced_memory import is_traced
-from .evaluated_array import EvaluatedArray, made
+from .evaluated_array import EvaluatedArray, made, made_number
 from .evaluated_call import EvaluatedCall
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node
 from .kinds import kind_of
@@ -44,6 +44,8 @@ class NestedCall(EvaluatedCall):
             new = made(self.trace, array, kind_of(array), node)
             new.is_scalar = leaf.is_scalar
             return new
+        if leaf.weak is float:
+            return made_number(self.trace, array.item(), node)
         layout = leaf.layout
         storage = EvaluatedMemory(self.trace, Evaluated(array, node), None if layout.is_row_major else layout)
         storage.argument = argument

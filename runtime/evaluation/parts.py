@@ -63,10 +63,7 @@ class Sorted:
     @staticmethod
     def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
         (whole,), (_, array) = node.parents, node.saved
-        order = np.argsort(array, kind="stable")
-        ranks = np.empty_like(order)
-        ranks[order] = np.arange(order.size)
-        cotangents.add(whole, cotangent[ranks])
+        cotangents.add(whole, cotangents.put_back(cotangent, np.argsort(array, kind="stable")))
 
     @staticmethod
     def move(node: Node, tangents: Any) -> None:

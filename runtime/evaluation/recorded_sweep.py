@@ -308,6 +308,10 @@ class _Arrived:
     def copied(self, cotangent: EvaluatedArray) -> EvaluatedArray:
         return _copied(self.home, cotangent)
 
+    @staticmethod
+    def put_back(cotangent: EvaluatedArray, order: Any) -> Any:
+        return cotangent[np.argsort(order)]
+
     def total(self, node: Node) -> Any:
         """What has arrived at a node; None if nothing has."""
         cotangent, parts = self.arrived.pop(node, None), self.parts.pop(node, None)

@@ -39,6 +39,13 @@ class Cotangents:
         """An array that may be written to."""
         return np.array(cotangent)
 
+    @staticmethod
+    def put_back(cotangent: Any, order: Any) -> Any:
+        """What became `cotangent` when it was put in this order."""
+        found = np.empty(cotangent.shape, cotangent.dtype)
+        found[order] = cotangent
+        return found
+
     def _total(self, node: Node, kind: Kind) -> Any:
         total = self.parts.get(node)
         if total is None:

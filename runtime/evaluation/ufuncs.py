@@ -52,7 +52,7 @@ def evaluate_binary(ufunc: Any, x: Any, y: Any) -> Any:
 def evaluate_unary(ufunc: Any, x: Any) -> Any:
     """``ufunc(x)`` of an evaluated array."""
     home: Any = x._home
-    if not x.is_readable_in(_current.builder):
+    if not (x.is_readable_in(_current.builder) or x.is_number_in(_current.builder)):
         return _by_surface(ufunc, x)
     array = x._array
     key = ufunc, x._kind, x._node is not None
@@ -79,7 +79,11 @@ def operand(home: Any, x: Any, other: Any) -> tuple[Any, Any, Any]:
     """The kind, the elements and the node of an operand; no kind if the call must go through the surface."""
     type_ = type(x)
     if type_ is EvaluatedArray:
-        return (x._kind, x._array, x._node) if x.is_readable_in(home) else _REFUSED
+        if x.is_readable_in(home):
+            return x._kind, x._array, x._node
+        return (
+            (NUMBER, x._array.item(), x._node) if x.is_number_in(home) and _takes_numbers(other) else _REFUSED
+        )
     if type_ is float or type_ is int or type_ is complex:
         kind = COMPLEX if type_ is complex else NUMBER
         return (kind, x, None) if type(other) is EvaluatedArray and _is_inexact(other) else _REFUSED
@@ -95,6 +99,16 @@ def operand(home: Any, x: Any, other: Any) -> tuple[Any, Any, Any]:
 def is_plain_scalar(x: Any) -> bool:
     """Whether it is a NumPy scalar of a type that graphs have."""
     return isinstance(x, np.generic) and x.dtype.kind in "fciub" and x.dtype.itemsize <= 16
+
+
+def _takes_numbers(x: Any) -> bool:
+    """Whether an operand beside a Python float decides the dtype, or is such a number, too."""
+    type_ = type(x)
+    if type_ is EvaluatedArray:
+        return x.weak is float or (x.weak is None and _is_inexact(x))
+    return (
+        type_ is float or type_ is int or (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fc")
+    )
 
 
 def _is_inexact(x: Any) -> bool:
@@ -165,6 +179,8 @@ OPERATORS: Final[dict[str, Any]] = {
     "truediv": np.true_divide,
     "matmul": np.matmul,
 }
+_OF_NUMBERS: Final = frozenset({"add", "sub", "mul", "truediv"})
+"""The operators that give a number for two numbers."""
 _COMPARISONS: Final[dict[str, Any]] = {
     "eq": np.equal,
     "ne": np.not_equal,
@@ -184,17 +200,34 @@ FAST_OPERANDS: Final[frozenset[Any]] = frozenset(
 def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
     by_surface = getattr(TracedArray, f"__{'r' * mirrored}{name}__")
 
+    gives_numbers = name in _OF_NUMBERS
+
     def straight(self: Any, other: Any) -> Any:
-        if type(other) in FAST_OPERANDS and self.weak is None:
-            return evaluate_binary(ufunc, self, other)
+        if type(other) in FAST_OPERANDS:
+            if self.weak is None:
+                return evaluate_binary(ufunc, self, other)
+            if self.weak is float and type(other) is not complex and self.is_up_to_date():
+                return _of_number(evaluate_binary(ufunc, self, other), other, gives_numbers)
         return by_surface(self, other)
 
     def swapped(self: Any, other: Any) -> Any:
-        if type(other) in FAST_OPERANDS and self.weak is None:
-            return evaluate_binary(ufunc, other, self)
+        if type(other) in FAST_OPERANDS:
+            if self.weak is None:
+                return evaluate_binary(ufunc, other, self)
+            if self.weak is float and type(other) is not complex and self.is_up_to_date():
+                return _of_number(evaluate_binary(ufunc, other, self), other, gives_numbers)
         return by_surface(self, other)
 
     setattr(EvaluatedArray, f"__{'r' * mirrored}{name}__", swapped if mirrored else straight)
+
+
+def _of_number(found: Any, other: Any, gives_numbers: bool) -> Any:
+    """The result of an operator on a Python float: a Python float, if the other operand is a number, too."""
+    if gives_numbers and (
+        type(other) in (float, int) or (type(other) is EvaluatedArray and other.weak is float)
+    ):
+        found.weak = float
+    return found
 
 
 _own: Any = EvaluatedArray
@@ -214,11 +247,17 @@ def _power(self: Any, other: Any) -> Any:
             return evaluate_binary(np.power, self, other)
         if type_ is EvaluatedArray and other.weak is None:
             return evaluate_binary(np.power, self, other)
+    if self.weak is float and type_ is int and other == 2 and self.is_up_to_date():
+        return _of_number(evaluate_unary(np.square, self), other, True)
     return _power_by_surface(self, other)
 
 
 def _negative(self: Any) -> Any:
-    return evaluate_unary(np.negative, self) if self.weak is None else _negative_by_surface(self)
+    if self.weak is None:
+        return evaluate_unary(np.negative, self)
+    if self.weak is float and self.is_up_to_date():
+        return _of_number(evaluate_unary(np.negative, self), 0, True)
+    return _negative_by_surface(self)
 
 
 def _ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.errors import ArgumentValueError, ConcretizationError, ShapeError
+from tracemill.compiler.errors import (
+    ArgumentValueError,
+    ConcretizationError,
+    DerivativeMemoryError,
+    ShapeError,
+)
 from tracemill.runtime.evaluation.plans import MOST_PLANS, PLANS, keep
 
 X = np.array([0.5, -1.5, 2.0])
@@ -387,6 +392,21 @@ def test_arrays_that_no_derivative_needs_are_released() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 8 * x.nbytes
+
+
+def test_a_derivative_that_needs_too_much_memory_advises_checkpoint() -> None:
+    def loss(x: Any, calls: int) -> Any:
+        for _ in range(calls):
+            x = np.sin(x)
+        return np.sum(x) * np.ones(1 << 58)[0]
+
+    with pytest.raises(
+        DerivativeMemoryError, match=r"keeps what it needs of 1,0\d\d calls(.|\n)*tm\.checkpoint"
+    ):
+        tm.grad(loss)(X, 1000)
+    with pytest.raises(MemoryError) as caught:
+        tm.grad(loss)(X, 10)
+    assert not isinstance(caught.value, DerivativeMemoryError)
 
 
 def test_the_number_of_plans_is_bounded() -> None:
