@@ -114,4 +114,4 @@ class DerivativeMemoryError(TracemillError, MemoryError):
     compile the derivative, ``tm.compile(tm.grad(loss))``: a loop then keeps one array per iteration.
     """
 
-    code = "E0607"
+    code = "E0620"
