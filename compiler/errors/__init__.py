@@ -40,7 +40,6 @@ from .graphs import InternalError, InvalidGraphError, ParseError
 from .recording import (
     AnomalyError,
     BackwardInTransformError,
-    DerivativeMemoryError,
     GradcheckError,
     NotRecordedError,
     ReleasedGraphError,
@@ -78,6 +77,7 @@ from .transforms import (
     CarryMismatchError,
     CollectiveError,
     CustomRuleError,
+    DerivativeMemoryError,
     NonScalarOutputError,
     NotDifferentiableError,
     RuleCheckError,

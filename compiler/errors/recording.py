@@ -96,22 +96,3 @@ class AnomalyError(TracemillError, FloatingPointError):
     """
 
     code = "E0606"
-
-
-class DerivativeMemoryError(TracemillError, MemoryError):
-    """There is no memory left while a function is differentiated without `compile`: it keeps what its derivative needs.
-
-    >>> import numpy as np, tracemill as tm
-    >>> def loss(x):
-    ...     for _ in range(1000):
-    ...         x = np.sin(x)
-    ...     return np.sum(x * np.ones(1 << 58))
-    >>> tm.grad(loss)(0.5)
-    Traceback (most recent call last):
-    tracemill.compiler.errors.recording.DerivativeMemoryError: there is no memory left for ...
-
-    Fix: wrap parts of the function in `tm.checkpoint`, which keeps their arguments and computes the rest again. Or
-    compile the derivative, ``tm.compile(tm.grad(loss))``: a loop then keeps one array per iteration.
-    """
-
-    code = "E0620"
