@@ -204,11 +204,16 @@ MAPPED = [sample for sample in SAMPLES if sample.shapes and not (sample.single o
 FIRST = some_of(MAPPED, 0)
 
 
+TOLERANCES = {8: 1e-9, 4: 1e-3, 2: 0.1}
+"""By the bytes of a real number."""
+
+
 def check(function: Callable[..., Any], args: Sequence[Any]) -> None:
     found, wanted = function(*args), traced(lambda: function(*args))
     for one, other in zip(found, wanted, strict=True):
         assert (one.dtype, one.shape, type(one)) == (other.dtype, other.shape, type(other))
-        np.testing.assert_array_equal(one, other)
+        is_wide = one.dtype.kind != "V"  # bfloat16, whose NaN NumPy does not know
+        np.testing.assert_array_equal(*(x if is_wide else x.astype(np.float32) for x in (one, other)))
 
 
 @pytest.mark.filterwarnings("ignore::tracemill.compiler.errors.CallbackLoopWarning")
@@ -216,7 +221,7 @@ def check(function: Callable[..., Any], args: Sequence[Any]) -> None:
 def test_batches_of_every_op_are_those_of_its_graph(sample: Sample) -> None:
     case = mapped(case_of(sample))
     check(case.function, case.draw(0))
-    if any(sample.differentiated):
+    if any(sample.differentiated) and sample.smooth and sample.generic:
         check_gradients(case.function, case.draw(0), case.wrt)
 
 
@@ -231,9 +236,10 @@ def check_gradients(function: Callable[..., Any], args: Sequence[Any], wrt: Sequ
     found, wanted = tm.grad(loss, places)(*args), traced(lambda: tm.grad(loss, places)(*args))
     for one, other in zip(found, wanted, strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        tolerance = 1e-9 if np.finfo(one.dtype).bits == 64 else 1e-3
-        scale = np.abs(other[np.isfinite(other)]).max(initial=1.0)
-        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance * scale)
+        tolerance = TOLERANCES[one.real.dtype.itemsize]
+        np.testing.assert_allclose(
+            one.astype(complex), other, rtol=tolerance, atol=tolerance * np.abs(other).max(initial=1.0)
+        )
 
 
 def check_program(program: Program) -> None:
