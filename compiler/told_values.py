@@ -1,6 +1,7 @@
 """Values in the message of an exception: marks in the text stand for them until the program computes them."""
 
 import ast
+import operator
 import re
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -14,6 +15,8 @@ from .dtypes import DType
 MARK: Final = re.compile(r"⟦(\d+)([!:%])([^⟧|]*)\|?([^⟧]*)⟧")
 """The number of a value, how it is formatted, and the format of what comes of that."""
 _PERCENT: Final = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?[sdifFgGeErxXc%])")
+_INTEGERS: Final = "diouxXc"
+"""The formats that need an integer."""
 
 LONGEST: Final = 400
 """The most characters of a message in a file."""
@@ -73,11 +76,11 @@ class Form:
 
 
 def percent(text: Any, given: Any) -> Any:
-    """``text % given``, where `given` contains traced values."""
-    told = TELLING.get()
+    """``text % given``, where `given` may contain traced values."""
     entries = given if type(given) is tuple else (given,)
-    if told is None or type(text) is not str or not any(hasattr(one, "_trace") for one in entries):
+    if type(text) is not str or not any(hasattr(one, "_trace") for one in entries):
         return text % given
+    told = TELLING.get()
     following = iter(entries)
 
     def shown(match: re.Match[str]) -> str:
@@ -85,7 +88,11 @@ def percent(text: Any, given: Any) -> Any:
         if form == "%":
             return "%"
         one = next(following)
-        return told.mark(one, f"%{form}") if hasattr(one, "_trace") else f"%{form}" % (one,)
+        if not hasattr(one, "_trace"):
+            return f"%{form}" % (one,)
+        if told is not None:
+            return told.mark(one, f"%{form}")
+        return f"%{form}" % (operator.index(one) if form[-1] in _INTEGERS else one,)
 
     return _PERCENT.sub(shown, text)
 

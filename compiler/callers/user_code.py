@@ -18,6 +18,8 @@ PACKAGE = dirname(dirname(dirname(__file__)))
 OPTREE = join(dirname(dirname(np.__file__)), "optree", "")
 """The folder of optree, which compares and hashes the keys of the user's dicts."""
 _OWN = tuple(join(PACKAGE, layer, "") for layer in ("compiler", "passes", "runtime"))
+_HOOKS = join(PACKAGE, "runtime", "staging", ""), join(PACKAGE, "compiler", "told_values.py")
+"""What converted functions call for an operation."""
 _INTERNAL = (
     *_OWN,
     join(dirname(np.__file__), ""),
@@ -117,6 +119,23 @@ def line_of_raise(error: BaseException) -> Location | None:
     if is_library(code.co_filename) or code.co_code[last.tb_lasti] != opmap["RAISE_VARARGS"]:
         return None
     return location_at(code.co_filename, last.tb_lineno)
+
+
+def line_of_missing(error: BaseException) -> Location | None:
+    """The user's line at which there was no such entry, or a division by zero; None for other errors."""
+    if not isinstance(error, LookupError | ZeroDivisionError):
+        return None
+    found, step = None, error.__traceback__
+    while step is not None:
+        if not is_library(step.tb_frame.f_code.co_filename):
+            found = step
+        step = step.tb_next
+    return None if found is None else location_at(found.tb_frame.f_code.co_filename, found.tb_lineno)
+
+
+def asked_by_traced_code(frame: FrameType) -> bool:
+    """Whether a frame is that of a converted function, or of a hook that it calls; not of a debugger, for example."""
+    return HOOKS in frame.f_code.co_freevars or frame.f_code.co_filename.startswith(_HOOKS)
 
 
 def why_not_converted() -> str:

@@ -229,6 +229,8 @@ class SharedMemoryError(TracemillError, ValueError):
 class SideEffectError(ConcretizationError):
     """A branch or a loop on values changes a list, a dict, an object, or an array from outside the function.
 
+    Or a function under a transform changes a list, a dict or an object of its caller, whose own would stay as it is.
+
     Tracing runs the body of a loop once, for any number of iterations, and runs every branch, taken or not. So a change
     made there would happen at the wrong time. Tracemill has undone it.
 

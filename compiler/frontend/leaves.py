@@ -90,6 +90,11 @@ def leaf_type(leaf: Any, path: str) -> ArrayType:
             raise DTypeError(
                 f"{path}: the {type(leaf).__name__} {shown(leaf)} fits no dtype that can be traced: pass a float"
             )
+        if isinstance(leaf, int) and number.dtype == np.uint64:
+            raise DTypeError(
+                f"{path}: the int {shown(leaf)} does not fit int64, in which programs compute ints: pass it as "
+                "np.uint64, or pass a float"
+            )
         return ArrayType(number.dtype, ())
     raise ArgumentTypeError(f"{path} is {type(leaf).__name__}, not an array or a number{remedy_for(leaf)}")
 

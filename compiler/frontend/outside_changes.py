@@ -1,18 +1,170 @@
-"""`OutsideChanges`: finds what a function changes outside, without the trace, while it is traced."""
+"""Finds what a function changes without the trace, while it is traced: outside, and in lists and dicts of its caller.
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+The function sees new containers in place of the caller's. A call of the compiled program makes the same changes in the
+caller's: it returns the new contents, and they are put there.
+"""
+
+import operator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import optree
 
 from ..callers.function_names import describe
 from ..dtypes import Array
 from ..errors import SideEffectError
 from ..tracing.outside import Outside, Written
 from ..tracing.reach import Reach
-from ..tracing.trace import array_type
+from ..tracing.trace import Trace, array_type
+from .leaves import NAMESPACE
 from .reached import Reached, ReachedNames, entries_read
+
+Path: TypeAlias = tuple[int, ...]
+"""Where an object is in ``(args, kwargs)``: the number of the child at each level."""
+
+_WRITABLE: Final = (list, dict, deque)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An entry that is an object of the caller."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class NewContents:
+    """What a container of the caller holds after the call."""
+
+    path: Path
+    keys: tuple[Any, ...] | None
+    """The keys of a dict; None for a sequence."""
+    entries: tuple[Kept | None, ...]
+    """None stands for a new entry."""
+
+
+class WithChanges:
+    """The result of a function that has changed containers of its caller, and the new entries of these."""
+
+    def __init__(self, result: Any, new: Sequence[Any], contents: Sequence[NewContents]) -> None:
+        self.result, self.new, self.contents = result, tuple(new), tuple(contents)
+
+    def applied(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result, after putting the new contents into the caller's containers."""
+        following = iter(self.new)
+        call = args, kwargs
+        filled = [
+            [next(following) if one is None else _at(call, one.path) for one in contents.entries]
+            for contents in self.contents
+        ]
+        targets = [_at(call, contents.path) for contents in self.contents]
+        for target, contents, entries in zip(targets, self.contents, filled, strict=True):
+            target.clear()
+            if contents.keys is None:
+                target.extend(entries)
+            else:
+                target.update(zip(contents.keys, entries, strict=True))
+        return self.result
+
+
+def _unfilled(contents: tuple[NewContents, ...], children: Sequence[Any]) -> WithChanges:
+    result, *new = children
+    return WithChanges(result, new, contents)
+
+
+_register: Any = optree.register_pytree_node  # its annotation asks for a collection
+_register(WithChanges, lambda x: ((x.result, *x.new), x.contents), _unfilled, namespace=NAMESPACE)
+
+
+def _children(x: Any) -> list[Any]:
+    return list(optree.tree_flatten_one_level(x, namespace=NAMESPACE)[0])
+
+
+def _at(call: Any, path: Path) -> Any:
+    for number in path:
+        call = _children(call)[number]
+    return call
+
+
+class ArgumentContainers:
+    """The containers and registered objects among the arguments, with what they hold before the call."""
+
+    def __init__(self, args: Any, kwargs: Any) -> None:
+        self._before: list[tuple[str, Path, Any, list[Any], Any]] = []
+        """For each one: its name, its path, the object, its children, and what else it holds."""
+        self._objects: dict[int, tuple[Any, Path]] = {}
+        """The objects of the caller, by id."""
+        for number, one in enumerate(args):
+            self._note(f"args[{number}]", (0, number), one)
+        for number, (name, one) in enumerate(sorted(kwargs.items())):
+            self._note(f"kwargs[{name!r}]", (1, number), one)
+
+    def _note(self, name: str, path: Path, x: Any) -> None:
+        self._objects.setdefault(id(x), (x, path))
+        if optree.tree_is_leaf(x, namespace=NAMESPACE):
+            return
+        children, metadata, entries, _ = optree.tree_flatten_one_level(x, namespace=NAMESPACE)
+        if not isinstance(x, tuple):
+            self._before.append((name, path, x, list(children), metadata))
+        for number, (entry, child) in enumerate(zip(entries, children, strict=True)):
+            self._note(f"{name}[{entry!r}]", (*path, number), child)
+
+    def note_in(self, trace: Trace) -> None:
+        """Let branches and loops change the containers, whose changes the caller will see."""
+        trace.outermost().returned |= {id(x) for _, _, x, _, _ in self._before if isinstance(x, _WRITABLE)}
+
+    def _changed(self) -> list[tuple[str, Path, Any]]:
+        found = []
+        for name, path, x, before, metadata in self._before:
+            children, now, *_ = optree.tree_flatten_one_level(x, namespace=NAMESPACE)
+            is_same = now == metadata and len(children) == len(before)
+            if not (is_same and all(map(operator.is_, children, before))):
+                found.append((name, path, x))
+        return found
+
+    def with_changes(self, function: Callable[..., Any], result: Any) -> Any:
+        """The result of a function, with what the function has changed if it has.
+
+        Raises:
+            SideEffectError: it has changed an object of a registered class.
+        """
+        changed = self._changed()
+        if not changed:
+            return result
+        new: list[Any] = []
+        contents: list[NewContents] = []
+        for name, path, x in changed:
+            if not isinstance(x, _WRITABLE):
+                raise _refusal(function, name, x)
+            entries: list[Kept | None] = []
+            for one in x.values() if isinstance(x, dict) else x:
+                known, place = self._objects.get(id(one), (None, ()))
+                entries.append(Kept(place) if known is one else None)
+                if entries[-1] is None:
+                    new.append(one)
+            keys = tuple(x) if isinstance(x, dict) else None
+            contents.append(NewContents(path, keys, tuple(entries)))
+        return WithChanges(result, new, contents)
+
+    def refuse_changes(self, function: Callable[..., Any]) -> None:
+        """Refuse what a function has changed.
+
+        Raises:
+            SideEffectError: it has changed something.
+        """
+        for name, _, x in self._changed()[:1]:
+            raise _refusal(function, name, x)
+
+
+def _refusal(function: Callable[..., Any], name: str, x: Any) -> SideEffectError:
+    return SideEffectError(
+        f"{describe(function)} changes {name}, a {type(x).__name__}, which would stay as it is for the caller: change "
+        "a copy, as in copy.copy(x), and return it"
+    )
 
 
 class OutsideChanges:

@@ -3,12 +3,12 @@
 import gc
 import operator
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from types import CodeType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import optree
@@ -43,7 +43,7 @@ from ..users_errors import noted, told_by
 from ..value_ops import constant
 from .conversion import MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
 from .leaves import NAMESPACE, remedy_for, users_name, weak_type, with_plain_keys
-from .outside_changes import OutsideChanges
+from .outside_changes import ArgumentContainers, OutsideChanges
 from .program import Argument, ArrayOutput, Program, Static, orders_of, relied_on
 from .reached import (
     REACHED,
@@ -56,6 +56,10 @@ from .reached import (
 
 _MANY_CALLS: Final = 10
 """A function that occurs this often in a traceback calls itself."""
+
+
+Changes: TypeAlias = Literal["returned", "refused", "unwatched"]
+"""What becomes of changes of lists and dicts among the arguments."""
 
 
 @begins_trace
@@ -142,6 +146,7 @@ def _traced(
     lent: tuple[Array, ...] = (),
     is_ahead: bool = False,
     made: Callable[..., Trace] = Trace,
+    changes: Changes = "refused",
 ) -> Program:
     """Record ``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`.
 
@@ -151,6 +156,7 @@ def _traced(
     it writes to has other values in later iterations. It `is_block` if it is statements of a function. `varying` are
     the ids of memory that is known to change so. The function sees traced arrays instead of the NumPy arrays that are
     `lent`.
+    `changes` of lists and dicts among the arguments may be returned, as `WithChanges`.
     The trace is `made` by a class of traces. A program that is made ahead of its calls, `is_ahead`, finds out the
     lengths that Python numbers among the arguments give.
     """
@@ -159,8 +165,7 @@ def _traced(
     reached = ReachedNames()
     reaching = REACHED.set(reached) if REACHED.get() is None else None
     roots = (function, *(leaf.value for leaf in leaves if isinstance(leaf, Static)))
-    writes = OutsideChanges(lent)
-    is_again = False
+    writes, is_again = OutsideChanges(lent), False
     try:
         while True:
             record = made(
@@ -178,7 +183,7 @@ def _traced(
                 writes.watch(roots)
             seen_before, outermost.written_by_numpy = outermost.written_by_numpy, set()
             try:
-                program, error = _recorded(record, function, tree, leaves, roots, writes.lent), None
+                program, error = _recorded(record, function, tree, leaves, roots, writes.lent, changes), None
             except Exception as failure:  # it may be caused by values that were taken as known
                 program, error = None, failure
             finally:
@@ -197,7 +202,8 @@ def _traced(
         if own and writes.can_be_undone:
             record = Trace(function_name(function), is_kept=is_kept, check_bounds=check_bounds)
             with writes.undone():
-                own = "" if _is_alike(program, record, function, tree, leaves, roots, writes.lent) else own
+                is_alike = _is_alike(program, record, function, tree, leaves, roots, writes.lent, changes)
+            own = "" if is_alike else own
     finally:
         if meeting is not None:
             MET.reset(meeting)
@@ -238,10 +244,11 @@ def _is_alike(
     leaves: Sequence["Argument | Static"],
     roots: Sequence[Any],
     lent: Sequence[Array],
+    changes: "Changes",
 ) -> bool:
     """Whether a function, traced once more, gives the same program."""
     try:
-        again = _recorded(record, function, tree, leaves, roots, lent)
+        again = _recorded(record, function, tree, leaves, roots, lent, changes)
     except EscapedTracerError:  # it has kept traced arrays outside, and no other trace can read these
         return True
     except Exception:  # it depends on what it changed
@@ -277,6 +284,7 @@ def _recorded(
     leaves: Sequence["Argument | Static"],
     roots: Sequence[Any],
     lent: Sequence[Array],
+    changes: "Changes",
 ) -> Program:
     """Run a function once, with traced arrays lent to it from the beginning, and return its program."""
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
@@ -287,12 +295,19 @@ def _recorded(
         with recording(record):
             args, kwargs = optree.tree_unflatten(tree, filled)
             lend(lent, *roots)
+            containers = ArgumentContainers(args, kwargs)
+            if changes == "returned":
+                containers.note_in(record)
             try:
                 result = call_converted(function, *args, **kwargs)
             except Exception as error:
                 if not raises_later(record, error):
                     raise
                 result = None
+            if changes == "returned":
+                result = containers.with_changes(function, result)
+            elif changes == "refused":
+                containers.refuse_changes(function)
             record.location = (
                 record.calls[-1].location if record.calls else None
             )  # reading results has no line
@@ -377,7 +392,15 @@ def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], 
 
 
 def refuse_hidden_arrays(leaf: Any) -> None:
-    """Refuse results that are returned unchanged but hold traced arrays, which are useless after the trace."""
+    """Refuse results that are returned unchanged but hold traced arrays, which are useless after the trace.
+
+    A generator or a coroutine would compute with them only then.
+    """
+    if isinstance(leaf, Iterator | Coroutine | AsyncIterator):
+        raise ArgumentTypeError(
+            f"the function returns a {type(leaf).__name__}, which would run after the call, when the "
+            "program is finished: return list(…) of it"
+        )
     attributes = vars(leaf) if hasattr(leaf, "__dict__") and not isinstance(leaf, (type, ModuleType)) else {}
     for name, value in attributes.items():
         if any(map(is_traced, optree.tree_leaves(value, namespace=NAMESPACE))):

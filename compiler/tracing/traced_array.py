@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -14,7 +15,7 @@ from ..callers.subscripts import (
     OF_UNKNOWN_NUMBERS,
     current_subscript,
 )
-from ..callers.user_code import user_location, why_not_converted
+from ..callers.user_code import asked_by_traced_code, user_location, why_not_converted
 from ..dtypes import DType, is_inexact
 from ..errors import (
     ArgumentTypeError,
@@ -196,19 +197,33 @@ class TracedArray(TracedMemory):
         return (self[i] for i in range(operator.index(self.shape[0])))
 
     def __repr__(self) -> str:
-        return self._told("!r") or f"TracedArray({self.type})"
+        return self._text("!r", repr)
 
     def __str__(self) -> str:
-        return self._told("!s") or f"TracedArray({self.type})"
+        return self._text("!s", str)
 
-    def of_examples(self) -> str | None:
-        """The values of all examples of a batch, if they are known."""
-        return None
+    def __format__(self, spec: str) -> str:
+        return self._text(f":{spec}", lambda number: format(number, spec))
 
-    def _told(self, form: str) -> str:
-        """The mark for the value in the message of an exception that is being made; empty elsewhere."""
+    def _text(self, form: str, shown: Callable[[Any], str]) -> str:
+        """In a message that the program completes, a mark; in a traced function, the value's text; else the type."""
         told = TELLING.get()
-        return "" if told is None or self._known_here() is not None else told.mark(self, form)
+        if told is not None and self._known_here() is None:
+            return told.mark(self, form)
+        if not asked_by_traced_code(sys._getframe(2)):
+            known = self._trace.at_these_sizes(self.value) if self.is_scalar else None
+            return f"TracedArray({self.type})" if known is None else shown(known[()])
+        if is_inexact(self.dtype) and self._trace.depends_on_arguments(self.value):
+            raise ConcretizationError(
+                f"a text shows a traced {self.type}, whose value is known only when the program runs: return the "
+                "number, and make a text of the result. print(), logging, warnings.warn() and messages of exceptions "
+                "can show it",
+                user_location(),
+            )
+        number = self._need("the text of x")
+        if self.weak is not None:
+            return shown(number.item())
+        return shown(number[()] if self.is_scalar else number)
 
     def __getattr__(self, name: str) -> Any:
         function = METHODS.get(name)
@@ -352,15 +367,6 @@ class TracedArray(TracedMemory):
         ratio = ratio_of_value(self._trace, self.value)
         return math.ceil(float(self)) if ratio is None else -(-ratio[0] // ratio[1])
 
-    def __format__(self, spec: str) -> str:
-        """The number of a known scalar, as under `grad`; otherwise what print shows."""
-        if text := self._told(f":{spec}"):
-            return text
-        known = self._trace.at_these_sizes(self.value) if self.is_scalar else None
-        if known is None and not spec:
-            return super().__format__(spec)
-        return str(self) if known is None else format(known[()], spec)
-
     def item(self, *index: int) -> Any:
         self._refuse_to_detach("x.item()")
         return self._need("x.item()").item(*index)
@@ -410,6 +416,8 @@ class TracedArray(TracedMemory):
         )
 
     def __hash__(self) -> int:
+        if self.is_scalar and self.dtype.kind in "biu" and asked_by_traced_code(sys._getframe(1)):
+            return hash(self._need("a key of a dict, or a member of a set,")[()])
         self._check_place(BY_UNKNOWN_KEYS)
         raise ArgumentTypeError(
             f"a traced {self.type} cannot be hashed, as NumPy's arrays cannot: keep it in a list or as a value of a "

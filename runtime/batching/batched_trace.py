@@ -59,11 +59,6 @@ class BatchedArray(TracedArray):
         trace: Any = self._storage.trace
         return None if TELLING.get() else trace.shown(self, or_the_same=True)
 
-    def of_examples(self) -> str | None:
-        trace: Any = self._storage.trace
-        found: str | None = trace.shown(self)
-        return found
-
 
 class Batch:
     """The arguments of the mapped function for the whole batch."""

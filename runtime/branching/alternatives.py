@@ -1,15 +1,19 @@
 """The forms of the entries of a `OneOf`, and how to make a `OneOf` that has given forms."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...compiler.callers.user_code import user_location
+from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.conversion import OPERATORS, OperatorsNeededError
 from ...compiler.frontend.leaves import leaf_type, weak_type
 from ..eager.run import zeros
 from .one_of import OneOf, entries_of, is_one_of, place_of
-from .variables import Held, held
+from .python_numbers import selected
+from .variables import Held, has_memory, held
 
 
 def require_operators() -> None:
@@ -35,11 +39,25 @@ def one_of(entries: Sequence[Any], place: Any) -> Any:
         return flat[0]
     if not all(callable(one) for one in flat):
         require_operators()
-    if len(forms) < len(flat) and not any(form.arrays for form in forms):
+    if len(forms) < len(flat) and not any(map(has_memory, itertools.chain(*(form.arrays for form in forms)))):
         numbers = [index_of(held(one), forms) for one in flat]
-        firsts = [numbers.index(number) for number in range(len(forms))]
-        return OneOf([flat[first] for first in firsts], mapped(numbers, at))
+        return OneOf(
+            [_chosen(flat, numbers, number, at) for number in range(len(forms))], mapped(numbers, at)
+        )
     return OneOf(flat, at)
+
+
+def _chosen(entries: Sequence[Any], numbers: Sequence[int], number: int, place: Any) -> Any:
+    """The entry at a traced place among those of the form with this number, which differ in numbers alone."""
+    first, *others = (at for at, found in enumerate(numbers) if found == number)
+    form = held(entries[first])
+    leaves = form.arrays
+    for at in others:
+        is_here = np.equal(place, at)
+        leaves = [
+            selected(is_here, new, old) for new, old in zip(held(entries[at]).arrays, leaves, strict=True)
+        ]
+    return form.filled(leaves) if others else entries[first]
 
 
 def distinct(forms: Iterable[Held]) -> list[Held]:
@@ -77,16 +95,31 @@ def alternatives(one: Held) -> list[tuple[Held, int]]:
     return found
 
 
+def only_alternative(one: Held, form: Held) -> tuple[Held, int] | None:
+    """The alternative of a value that has a form, with the place of its first leaf; None if there is none.
+
+    Raises:
+        ConcretizationError: there are several, whose arrays the graph would have to choose between.
+    """
+    found = [(part, at) for part, at in alternatives(one) if part.has_form_of(form)]
+    if len(found) > 1:
+        raise ConcretizationError(
+            f"a value that is one of several ({one.value!r:.80}), depending on other values, is changed in a branch or "
+            "a loop, and a graph cannot choose between their arrays: keep them in one array, np.stack(entries)",
+            user_location(),
+        )
+    return found[0] if found else None
+
+
 def as_one_of(one: Held, forms: Sequence[Held]) -> Held:
     """A value as a `OneOf` with an entry for each of these forms. Entries that the value cannot be are zeros."""
     own = [part for part, _ in alternatives(one)]
     numbers = [index_of(part, forms) for part in own]
     place = mapped(numbers, place_of(one.value)) if is_one_of(one.value) else np.int64(numbers[0])
+    found = [only_alternative(one, form) for form in forms]
     entries = [
-        own[numbers.index(number)].filled(own[numbers.index(number)].arrays)
-        if number in numbers
-        else _blank(form)
-        for number, form in enumerate(forms)
+        _blank(form) if same is None else same[0].filled(same[0].arrays)
+        for form, same in zip(forms, found, strict=True)
     ]
     return held(OneOf(entries, place))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ...compiler.callers.user_code import line_of_raise
+from ...compiler.callers.user_code import line_of_missing, line_of_raise
 from ...compiler.frontend.traced_program import raises_later
 from ...compiler.ir import Location
 from ...compiler.tracing.adoption import adopt
@@ -74,7 +74,7 @@ class Branch:
                 )
                 (self.outcome, self.held), self.slots = found
             except Exception as error:
-                if (line := line_of_raise(error)) is None:
+                if (line := line_of_raise(error) or line_of_missing(error)) is None:
                     raise
                 self.raised = error, line
                 self.raises_before = raises_later(self.trace, error)
@@ -156,6 +156,11 @@ class Branch:
         if name == VALUE:
             return self.outcome.value
         return self.outcome.names.get(name) if isinstance(name, str) else None
+
+    def makes(self, container: Any) -> bool:
+        """Whether a container holds values of this branch, which the code after it cannot use."""
+        leaves = held(container).arrays
+        return any(is_traced(x) and self._is_from_here(x._storage) for x in leaves)
 
     def is_alone(self, leaf: "tuple[str | Slot, int]") -> bool:
         """Whether a leaf is new memory, as a whole, that no other leaf has."""

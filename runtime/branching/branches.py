@@ -1,10 +1,11 @@
 """An ``if`` whose test is traced: both branches are traced, and a `switch` of the program chooses."""
 
+import sys
 from collections.abc import Callable, Container, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from .branch import NO_ARGUMENTS, VALUE, Branch
 from .merging import Merge, Place, filled
 from .outcomes import RETURNED, UNSET, Outcome
 from .slots import Slot
+from .standing import CopiedContainer, sources_of, stand_for
 from .watching import Watch, watching
 
 
@@ -30,6 +32,10 @@ class OnlyBranch:
 
     block: Callable[[], Outcome]
 
+
+_OWN_REFERENCES: Final = 5
+"""To a container that only its branch refers to: in the outcome, in its flattened form, in a list, and in a loop over
+that."""
 
 Blocks: TypeAlias = "tuple[tuple[str, Callable[[], Outcome]], tuple[str, Callable[[], Outcome]]]"
 
@@ -70,12 +76,34 @@ def choose(
         where, nonzero_mask, test, [branch.function for branch in branches], [], merge.types, merge.picks
     )
     merge.mark_shared(given)
-    return Outcome(
+    found = Outcome(
         given[kind] if type(kind) is Place else kind,
         filled(value, given, test),
         {name: filled(one, given, test) for name, one in variables.items() if one is not UNSET},
         {slot: filled(one, given, test) for slot, one in changed.items()},
     )
+    for name, one in {VALUE: found.value, **found.names}.items():
+        if isinstance(one, list | dict):
+            stand_for_branches(one, name, branches, test)
+    return found
+
+
+def stand_for_branches(found: Any, name: str, branches: Sequence[Branch], test: Any) -> None:
+    """Let a container after an ``if`` stand for those of the branches, if other code can reach one of these.
+
+    Those that a branch has made from its own values are out of reach.
+    """
+    containers = [branch.object(name) for branch in branches]
+    if any(one is found for one in containers) or not all(isinstance(one, list | dict) for one in containers):
+        return
+    if all(sys.getrefcount(one) <= _OWN_REFERENCES for one in containers):
+        return
+    is_new = [branch.makes(one) for branch, one in zip(branches, containers, strict=True)]
+    if any(is_new):
+        pairs = zip(containers, is_new, strict=True)
+        CopiedContainer(found, [x for one, new in pairs for x in sources_of(one) if not new or x is not one])
+    else:
+        stand_for(found, containers, np.where(test, 1, 0))
 
 
 def branch_on(

@@ -15,7 +15,7 @@ from ...compiler.tracing.traced_array import array_on, wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...compiler.value_ops import constant
 from ..eager.nested_function import Result
-from .alternatives import alternatives, distinct, index_of, mapped, require_operators
+from .alternatives import alternatives, distinct, index_of, mapped, only_alternative, require_operators
 from .branch import Branch
 from .one_of import OneOf, is_one_of
 from .outcomes import UNSET
@@ -81,8 +81,7 @@ class Merge:
         found = [alternatives(branch.held[name]) for branch in have]
         forms = distinct(form for parts in found for form, _ in parts)
         leaves = [
-            [self._leaf_of_form(name, have, found, form, i) for i in range(len(form.arrays))]
-            for form in forms
+            [self._leaf_of_form(name, have, form, i) for i in range(len(form.arrays))] for form in forms
         ]
         are_several = [is_one_of(branch.held[name].value) for branch in have]
         pairs = list(zip(have, are_several, strict=True))
@@ -100,7 +99,6 @@ class Merge:
         self,
         name: "str | Slot",
         have: Sequence[Branch],
-        found: Sequence["list[tuple[Held, int]]"],
         form: Held,
         i: int,
     ) -> "Place":
@@ -108,8 +106,9 @@ class Merge:
         results: list[Result | None] = []
         picks: list[int | None] = []
         used: list[tuple[Branch, int]] = []
-        for branch, parts in zip(have, found, strict=True):
-            at = next((first + i for one, first in parts if one.has_form_of(form)), None)
+        for branch in have:
+            own = only_alternative(branch.held[name], form)
+            at = None if own is None else own[1] + i
             results.append(None if at is None else branch.results(name)[at])
             picks.append(None if at is None else branch.places[name] + at)
             if at is not None and has_memory(branch.held[name].arrays[at]):

@@ -27,8 +27,9 @@ class NoteAtReturn:
 
 def note_set(slot: Slot) -> None:
     """When the outermost function has returned, check that an object in which a slot was set is not used elsewhere."""
-    notes = require_trace().outermost().at_return
-    if slot not in notes:
+    trace = require_trace().outermost()
+    notes = trace.at_return
+    if slot not in notes and id(slot.holder) not in trace.returned:
         before, line = slot.value, user_location()
 
         def check() -> None:

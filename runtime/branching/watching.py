@@ -48,6 +48,10 @@ class Watch:
                 self._known.add(identity(one[1]))
                 self.before.append(one)
 
+    def knows(self, x: Any) -> bool:
+        """Whether an object could be reached before the block."""
+        return identity(x) in self._known
+
     def take(self, *, may_grow: bool = False) -> dict[Slot, Any]:
         """Undo all changes, and return the attributes and entries that had changed, with their new values.
 

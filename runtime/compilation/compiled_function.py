@@ -15,6 +15,7 @@ from ...compiler.callers.function_names import describe
 from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import ConcretizationError, TransformTypeError
 from ...compiler.frontend.leaves import argument_names, flatten_arguments
+from ...compiler.frontend.outside_changes import WithChanges
 from ...compiler.frontend.program import Program
 from ...compiler.frontend.traced_program import is_interrupted, trace
 from ...compiler.interpreter import OtherValues, is_idle
@@ -97,6 +98,8 @@ class CompiledFunction:
         are sizes, or part of the signature."""
         self._of_sizes: dict[tuple[Any, frozenset[int]], CompiledFunction] = {}
         """The same function with some of these as sizes."""
+        self._returns_changes = False
+        """Whether the caller makes the changes of `WithChanges`."""
         self._lock = reentrant_lock()
         self._entry: Callable[..., Any] = always_miss
         """The entry of the variant that ran last, which is tried first."""
@@ -146,7 +149,7 @@ class CompiledFunction:
             return self._call_traced(args, kwargs)
         if self._by_value and (found := self._with_sizes(leaves, tree)) is not None:
             function, given, more = found
-            return function(*given, **more)
+            return self._applied(function(*given, **more), args, kwargs)
         leaves, leave = entered(leaves)
         called = self._signed(leaves, tree, kwargs)
         others: list[OtherValues] = []
@@ -167,7 +170,13 @@ class CompiledFunction:
             except OtherValues as found:
                 others.append(found)
                 continue
-            return result if leave is None else leave(result)
+            return self._applied(result if leave is None else leave(result), args, kwargs)
+
+    def _applied(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result, after the caller's lists and dicts have been changed as the function changes them."""
+        if type(result) is WithChanges and not self._returns_changes:
+            return result.applied(args, kwargs)
+        return result
 
     def _call_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Inside a trace, and on variables, the function is interpreted, with unknown values as arguments as usual."""
@@ -236,6 +245,7 @@ class CompiledFunction:
             if function is None:
                 function = CompiledFunction(of_sizes(self._function, places), self._options)
                 function._code = self._code
+                function._returns_changes = True
                 self._of_sizes[tree, places] = function
         plain = [leaf.value if isinstance(leaf, StaticLeaf) else leaf for leaf in leaves]
         given = [as_length(leaf) if place in places else leaf for place, leaf in enumerate(plain)]

@@ -14,6 +14,8 @@ import optree
 from ...compiler.dtypes import Array
 from ...compiler.frontend.conversion import call_converted
 from ...compiler.frontend.leaves import flatten_arguments
+from ...compiler.frontend.outside_changes import ArgumentContainers
+from ...compiler.tracing.trace import require_trace
 
 
 def of_sizes(function: Callable[..., Any], places: Iterable[int]) -> Callable[..., Any]:
@@ -25,7 +27,9 @@ def of_sizes(function: Callable[..., Any], places: Iterable[int]) -> Callable[..
         for place in places:
             leaves[place] = leaves[place].shape[0]
         given, more = optree.tree_unflatten(tree, leaves)
-        return call_converted(function, *given, **more)
+        containers = ArgumentContainers(given, more)
+        containers.note_in(require_trace())
+        return containers.with_changes(function, call_converted(function, *given, **more))
 
     return of_lengths
 

@@ -88,6 +88,7 @@ class NestedFunction:
                 may_not_run=True,
                 repeats=repeats,
                 is_block=is_block,
+                changes="unwatched" if is_block else "refused",
                 varying=_written_by(beside),
                 lent=beside.program.lent if beside else (),
             )

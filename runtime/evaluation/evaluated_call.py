@@ -17,6 +17,7 @@ from ...compiler.errors import ConcretizationError, DerivativeMemoryError, Trace
 from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.conversion import OPERATORS, OperatorsNeededError, call_converted
 from ...compiler.frontend.leaves import NAMESPACE, weak_type, with_plain_keys
+from ...compiler.frontend.outside_changes import ArgumentContainers
 from ...compiler.frontend.program import Static
 from ...compiler.frontend.traced_program import may_need_operators, refuse_hidden_arrays
 from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
@@ -94,7 +95,9 @@ class EvaluatedCall:
                     self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)
                 ]
                 args, kwargs = optree.tree_unflatten(tree, filled)
+                containers = ArgumentContainers(args, kwargs)
                 result = call_converted(function, *args, **kwargs)
+                containers.refuse_changes(function)
                 self._read(result)
                 trace.give_back()
                 del result

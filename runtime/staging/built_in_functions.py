@@ -14,7 +14,7 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ClockError, UnsupportedFunctionError
-from ...compiler.symbolic_size import SymbolicSize, is_one
+from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.told_values import TELLING
 from ...compiler.tracing.registry import CONSTRUCTORS
 from ...compiler.tracing.rows import stack_of
@@ -364,14 +364,10 @@ def _datetime64(*given: Any, **more: Any) -> Any:
 
 
 def _text(own: Any) -> Callable[..., Any]:
-    """``str`` or ``repr`` of a number, which needs its value."""
+    """``str`` or ``repr``, which need the value of a size. Traced numbers show theirs."""
 
     def text(*given: Any, **more: Any) -> Any:
-        if TELLING.get() is not None:
-            return own(*given, **more)
-        if len(given) == 1 and is_traced(given[0]) and is_one(given[0].size):
-            return given[0].of_examples() or own(given[0].item())
-        if len(given) == 1 and isinstance(given[0], SymbolicSize):
+        if TELLING.get() is None and len(given) == 1 and isinstance(given[0], SymbolicSize):
             return own(operator.index(given[0]))
         return own(*given, **more)
 

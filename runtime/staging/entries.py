@@ -4,7 +4,7 @@ The result stands for one of the entries. A write to it becomes a write to each 
 chosen one.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
@@ -12,21 +12,18 @@ import numpy as np
 import optree
 
 from ...compiler.callers.user_code import user_location
-from ...compiler.errors import ConcretizationError, SideEffectError, TracemillError
+from ...compiler.errors import ConcretizationError, TracemillError
 from ...compiler.frontend.leaves import NAMESPACE, is_array_like, strongest_type, weak_type
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.index_checks import check_index, unchecked
 from ...compiler.tracing.rows import rows_of
-from ...compiler.tracing.sharing import share_one_way
-from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import wrap
-from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
+from ...compiler.tracing.traced_memory import is_numpy_array
 from ..branching.alternatives import mapped, one_of
 from ..branching.branches import guarded, raise_where, value_of
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.python_numbers import as_python_number, number_of_argument, selected
-from ..branching.slots import contents
-from ..branching.slots_outside import NoteAtReturn
+from ..branching.standing import Standing, StandingArray, StandingContainer, stand_for, standing
 from ..branching.variables import is_same
 
 _SETTABLE: Final = 256
@@ -89,14 +86,14 @@ def _array(entries: Sequence[Any], place: Any) -> Any:
     if (weak := _weak(entries)) is not None:
         return as_python_number(found, weak)
     if found.ndim:
-        _StandingArray(found, entries, place)
+        StandingArray(found, entries, place)
     return found
 
 
 def _container(entries: Sequence[Any], place: Any) -> Any:
     found = _chosen_container(entries, place)
     if not isinstance(found, tuple) and not is_one_of(found):
-        _StandingContainer(found, entries, place)
+        stand_for(found, entries, place)
     return found
 
 
@@ -137,7 +134,7 @@ def set_entry(table: Any, places: "Mapping[Any, Any]", value: Any) -> None:
             "an array, np.asarray(table)[i] = …",
             user_location(),
         )
-    own = _standing(value)
+    own = standing(value)
     if own is not None and all(one is table[key] for one, key in zip(own.held, places, strict=False)):
         _write_back(own)  # `rows[i] += v`
         return
@@ -145,7 +142,7 @@ def set_entry(table: Any, places: "Mapping[Any, Any]", value: Any) -> None:
         table[key] = either(test, value, table[key])
 
 
-def _write_back(own: "_Standing") -> None:
+def _write_back(own: Standing) -> None:
     """Copy the stand-in, which was written to in place, to the chosen entry."""
     new = wrap(as_value(own.found))  # a copy, which the writes below do not change
     for test, one in own.chosen():
@@ -168,7 +165,7 @@ def write_through(
     store: Callable[[Any, Any, Any], None],
 ) -> bool:
     """If `holder` stands for one of several entries, write to the chosen one. Returns whether it does."""
-    own = _standing(holder)
+    own = standing(holder)
     if own is None:
         return False
     own.check()
@@ -177,91 +174,6 @@ def write_through(
         store(np.where(test, value, old) if np.ndim(old) else selected(test, value, old), one, index)
     own.refresh()
     return True
-
-
-def refresh_standing(written: Any) -> None:
-    """Update what stands for one of several entries, after a write to a list or a dict that is one of them."""
-    for note in list(require_trace().outermost().at_return.values()):
-        if isinstance(note, _StandingContainer) and any(one is written for one in note.held):
-            note.check()
-            note.refresh()
-
-
-class _Standing(NoteAtReturn):
-    """An array or a container that stands for one of several entries."""
-
-    def __init__(self, found: Any, entries: Sequence[Any], place: Any) -> None:
-        self.found, self.held, self.place, self.line = found, tuple(entries), place, user_location()
-        self.note()
-        require_trace().outermost().at_return[id(found), "entry"] = self
-
-    def chosen(self) -> "Iterator[tuple[Any, Any]]":
-        """For each entry, whether it is the chosen one, and the entry."""
-        for number, one in enumerate(self.held):
-            yield np.equal(self.place, number), one
-
-    def note(self) -> None:
-        """Note the current state of the stand-in, to find later writes to it alone."""
-        raise NotImplementedError
-
-    def is_unchanged(self) -> bool:
-        """Whether nothing was written to the stand-in alone."""
-        raise NotImplementedError
-
-    def refresh(self) -> None:
-        """Update the stand-in from the chosen entry."""
-        raise NotImplementedError
-
-    def check(self) -> None:
-        """Refuse writes to the stand-in alone."""
-        if not self.is_unchanged():
-            raise SideEffectError(
-                "an entry of a list at a traced place is changed in a way that the list would not show: write to "
-                "one array that holds all entries, np.stack(entries)",
-                self.line,
-            )
-
-    def __call__(self) -> None:
-        self.check()
-
-
-class _StandingArray(_Standing):
-    def note(self) -> None:
-        storage = self.found._storage
-        self.state = storage, storage.version
-        for one in self.held:
-            if is_traced(one):
-                share_one_way(one._storage, storage, f"the entry at {self.line}")
-
-    def is_unchanged(self) -> bool:
-        storage, version = self.state
-        return bool(storage.version == version)
-
-    def refresh(self) -> None:
-        self.found._storage = wrap(as_value(list(self.held)))[self.place]._storage
-        self.note()
-
-
-class _StandingContainer(_Standing):
-    def note(self) -> None:
-        self.state = contents(self.found)
-
-    def is_unchanged(self) -> bool:
-        now = contents(self.found)
-        return list(now) == list(self.state) and all(now[key] is self.state[key] for key in now)
-
-    def refresh(self) -> None:
-        now = _chosen_container(self.held, self.place)
-        if isinstance(self.found, dict):
-            self.found.update(now)
-        else:
-            self.found[:] = now
-        self.note()
-
-
-def _standing(x: Any) -> "_Standing | None":
-    own = require_trace().outermost().at_return.get((id(x), "entry"))
-    return own if isinstance(own, _Standing) and own.found is x else None
 
 
 # ---- objects and functions ---------------------------------------------------------------------------
@@ -306,6 +218,7 @@ def _set_attribute(chosen: OneOf, name: str, value: Any) -> None:
 
 
 OneOf.asked, OneOf.set_attribute = staticmethod(_asked), staticmethod(_set_attribute)
+StandingContainer.choose = staticmethod(_chosen_container)
 
 
 def call_one(

@@ -19,10 +19,11 @@ from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown_integer
+from ..branching.standing import refresh_standing
 from ..branching.watching import is_watched
 from ..eager.environment import variable
 from .dictionaries import is_unknown_key, set_value, value_at
-from .entries import entry_counted, from_start, refresh_standing, set_entry, write_through
+from .entries import entry_counted, from_start, set_entry, write_through
 from .loops.iterations import StagedRange, plainly, range_of
 from .numpy_functions import indexable
 from .operators import iterated, users_method

@@ -10,6 +10,7 @@ import numpy as np
 from ...compiler.callers.function_names import describe
 from ...compiler.error_state import is_strict
 from ...compiler.errors import ArgumentValueError
+from ...compiler.frontend.outside_changes import WithChanges
 from ...compiler.frontend.program import ArrayOutput, Program, Static, in_memory_order
 from ...compiler.frontend.reached import Reached, ReadArray, have_changed
 from ...compiler.frontend.traced_program import trace
@@ -85,6 +86,7 @@ class Variant:
                 check_bounds=spec.check_bounds,
                 convert=spec.convert,
                 checks=spec.checks,
+                changes="returned",
             )
         is_on_host = gpu_of(signature, program.captured) is None
         self.layouts = layout_guards(signature, entering) if is_on_host else ()
@@ -116,7 +118,8 @@ class Variant:
             self.guards, self.signature = symbolic.guards, symbolic.signature
             self._sizes = generate_size_reader(self.signature)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
-        if not (self.program.mutated or self.program.reshaped or self.program.frozen):
+        changes = self.program.out_tree.type is WithChanges
+        if not (self.program.mutated or self.program.reshaped or self.program.frozen or changes):
             self.entry = (
                 generate_entry(self.signature, self.program, self.build.function, self.donated, self.layouts)
                 or always_miss
@@ -151,7 +154,7 @@ class Variant:
         ]
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
-        """The general path: run on the leaves of a call that has this signature."""
+        """The general path: run on the leaves of a call that has this signature. It may give `WithChanges`."""
         arrays = [
             spec.dtype.type(leaf) if isinstance(spec, NumberSpec) else leaf
             for leaf, spec in zip(leaves, self.signature.specs, strict=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....compiler.callers.user_code import HOOKS, line_of_raise, location_at, user_location
+from ....compiler.callers.user_code import HOOKS, line_of_missing, line_of_raise, location_at, user_location
 from ....compiler.errors import CarryMismatchError, SideEffectError
 from ....compiler.frontend.leaves import leaf_type, strongest_type, weak_type
 from ....compiler.frontend.program import Argument
@@ -24,6 +24,7 @@ from ...branching.alternatives import alternatives, as_one_of, distinct, index_o
 from ...branching.asked_lengths import answered
 from ...branching.outcomes import FELL, UNSET, Outcome
 from ...branching.slots import Slot
+from ...branching.standing import CopiedContainer, sources_of
 from ...branching.variables import Held, has_memory, held
 from ...branching.watching import Watch
 from ...control_flow.carry import Carry
@@ -130,10 +131,11 @@ class StagedLoop:
         self.trace, self.entering = require_trace(), list(leaves)
         self.trace.owns_arguments = True
         given, slots = self._given(leaves)
+        self.given = dict(given)
         try:
             self.outcome, slots = self.watch.run(lambda: iteration(given), slots, may_grow=self.may_append)
         except Exception as error:
-            if line_of_raise(error) is None:
+            if line_of_raise(error) is None and line_of_missing(error) is None:
                 raise
             raise IterationRaisesError("its first iteration raises an error") from error
         self.slots = {slot: x for slot, x in slots.items() if not slot.is_tail}
@@ -378,9 +380,23 @@ class StagedLoop:
         names, slots = self._given(leaves)
         kind, value = names.pop(_KIND, FELL), names.pop(_VALUE, UNSET)
         bound = [name for name in (*self.held, *self.fixed) if name in names]
+        for name in bound:
+            if isinstance(names[name], list | dict):
+                self._refuse_changes(str(name), names[name])
         return Outcome(
             kind, value, {str(name): names[str(name)] for name in bound}, slots | dict(appended or {})
         )
+
+    def _refuse_changes(self, name: str, found: Any) -> None:
+        """Refuse writes to a container after the loop that an iteration has exchanged for one from before the loop."""
+        left, entered = self.outcome.names.get(name), self.given.get(name)
+        if left is entered or not isinstance(left, list | dict):
+            return
+        sources = sources_of(left)
+        if any(map(self.watch.knows, sources)):
+            note = CopiedContainer(found, sources)
+            if any(slot.holder is entered for slot in self.slots):
+                raise note.refusal()
 
 
 def _choices(where: str, site: Site, names: Mapping[str, Any]) -> MemoryChoices | None:

@@ -491,14 +491,14 @@ def test_dicts_that_hold_registered_objects_keep_their_order_too() -> None:
         np.testing.assert_array_equal(found["state"][0]["n"].second, np.full(2, 2.0))
 
 
-@pytest.mark.sampled(every=3)
-@pytest.mark.parametrize(("first", "backend"), [(3, "numpy"), (2**63, "numpy"), (3, "c")])
-def test_whole_numbers_whose_dtype_is_another_get_a_program_of_their_own(backend: str, first: int) -> None:
+@pytest.mark.sampled(every=2)
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_ints_that_no_int64_holds_are_refused(backend: str) -> None:
     function = tm.compile(lambda x: np.sin(x) * 2, backend=backend)
-    function(first)
-    for x in (-1, 3, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)):
+    for x in (-1, 3, 2**63 - 1, -(2**63)):
         np.testing.assert_allclose(function(x), np.sin(x) * 2)
         assert tm.compile(lambda x: x, backend=backend)(x) == x
-    for x in (2**64, -(2**63) - 1):
-        with pytest.raises(tm.errors.DTypeError, match="fits no dtype"):
+    for x in (2**63, 2**64, -(2**63) - 1):
+        with pytest.raises(tm.errors.DTypeError, match=r"does not fit int64|fits no dtype"):
             function(x)
+    np.testing.assert_allclose(function(np.uint64(2**63)), np.sin(2**63) * 2)
