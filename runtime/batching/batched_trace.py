@@ -57,7 +57,7 @@ class BatchedArray(TracedArray):
     def _values(self) -> str | None:
         """The values of all examples; None inside of `print` as a statement, which prints a line per example."""
         trace: Any = self._storage.trace
-        return None if TELLING.get() else trace.shown(self, or_the_same=True)
+        return None if TELLING.get() else trace.shown(self)
 
 
 class Batch:
@@ -212,18 +212,15 @@ class BatchedTrace(Trace):
         found = self.of_batch(value)
         return None if found is None else (found[0], 0 if found[1] else None)
 
-    def shown(self, array: TracedArray, *, or_the_same: bool = False) -> str | None:
-        """The values of all examples as text; None if they are not computed.
-
-        None if they are the same for all examples, unless they are wanted then, too.
-        """
+    def shown(self, array: TracedArray) -> str | None:
+        """The values of all examples as text; None if they are not computed."""
         found = self.of_batch(array.value) if current_builder() is self else None
         elements = None if found is None else self._elements(found[0])
         if found is None or elements is None:
             return None
-        if not found[1]:
-            return str(elements) if or_the_same else None
         text = str(elements)
+        if not found[1]:
+            return text
         return f"{array.type} for each of {self.batch.size}:{chr(10) if chr(10) in text else ' '}{text}"
 
     def _elements(self, known: Any) -> Array | None:
