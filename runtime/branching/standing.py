@@ -4,8 +4,9 @@ What is written to a stand-in by `table[i] = …` becomes a write to the chosen 
 shows in the stand-in. Any other change of a stand-in is refused, because the chosen one would not show it.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from .slots_outside import NoteAtReturn
 from .variables import held
 
 _CONTAINERS = (list, dict)
+_OWN_REFERENCES: Final = 2
+"""To a stand-in: of its note, and of the call that counts them."""
 
 
 class Standing(NoteAtReturn):
@@ -151,13 +154,14 @@ def standing(x: Any) -> Standing | None:
 def refresh_standing(written: Any) -> None:
     """Update what stands for one of several containers, after a write to one of them.
 
-    A stand-in of a branch that is finished is of no use any more: the code after the branch has another one.
+    A stand-in that only its note refers to cannot be read any more. One of a branch that is finished is of no use: the
+    code after the branch has another one.
     """
     notes = require_trace().outermost().at_return
     for key, note in list(notes.items()):
         if isinstance(note, StandingContainer | CopiedContainer) and any(one is written for one in note.held):
             note.check()
-            if _is_running(note.trace):
+            if sys.getrefcount(note.found) > _OWN_REFERENCES and _is_running(note.trace):
                 note.refresh()
             else:
                 del notes[key]

@@ -41,6 +41,11 @@ see."""
 _TODAY: Final = frozenset({"now", "utcnow", "today"})
 """Methods of dates that read the clock."""
 _ENTROPY: Final = frozenset({os.urandom, *([os.getrandom] if sys.platform == "linux" else [])})
+_SYSTEM_DRAW: Final = random.SystemRandom.getrandbits.__code__
+"""What NumPy's generators call if they get no seed."""
+_UNSEEDED: Final = frozenset(
+    {"default_rng", "RandomState", "SeedSequence", "PCG64", "Philox", "MT19937", "SFC64"}
+)
 _DRAWS: Final = frozenset({"random", "getrandbits"})
 """The C methods by which all others of ``random.Random`` draw."""
 _SETTERS: Final = frozenset({"seed", "setstate"})
@@ -170,6 +175,15 @@ class _Watch:
         what, asking = _asking(frame, what)
         if asking is None or is_library(asking.f_code.co_filename) or self._is_incidental(asking):
             return
+        if frame.f_code is _SYSTEM_DRAW and (
+            unseeded := sorted(_UNSEEDED.intersection(asking.f_code.co_names))
+        ):
+            self.error = self.error or RandomStateError(
+                f"np.random.{unseeded[0]}() without a seed was called while tracing {describe(self.function)}: the "
+                "seed that it takes from the system would be frozen into the graph. Give it a seed, as in "
+                "np.random.default_rng(0), or pass the random numbers as an argument",
+                _line(asking),
+            )
         self.error = self.error or RandomStateError(
             f"{what} was called while tracing {describe(self.function)}: its number would be frozen into the graph. "
             "Draw from a generator of tracemill.random.default_rng, or outside, and pass the result as an argument",

@@ -91,12 +91,15 @@ DRAWS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "secrets": (lambda x: x * secrets.randbelow(9), r"secrets\.randbelow"),
     "uuid": (lambda x: x * (uuid.uuid4().int % 9), r"uuid\.uuid4"),
     "urandom": (lambda x: x * os.urandom(1)[0], r"os\.urandom"),
-    "NumPy's without a seed": (lambda x: x * np.random.default_rng().normal(), "getrandbits"),
+    "NumPy's without a seed": (
+        lambda x: x * np.random.default_rng().normal(),
+        r"default_rng\(\) without a seed",
+    ),
     "secret token": (lambda x: x * secrets.token_bytes(1)[0], r"secrets\.token_bytes"),
     "ssl": (lambda x: x * ssl.RAND_bytes(1)[0], r"ssl\.RAND_bytes"),
     "bit generator without a seed": (
         lambda x: x * np.random.Generator(np.random.PCG64()).normal(),
-        "getrandbits",
+        r"PCG64\(\) without a seed",
     ),
     "standard library": (lambda x: x + statistics.NormalDist().samples(1)[0], r"statistics\.samples"),
 }
