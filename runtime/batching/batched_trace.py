@@ -5,7 +5,8 @@ So prints and debuggers show values, and NumPy's exceptions come where the funct
 computed call by call, such as arrays of lengths that differ between examples, is computed at the end.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -17,7 +18,7 @@ from ...compiler.dtypes import Array
 from ...compiler.errors import TracemillError
 from ...compiler.free_sizes import is_symbolic
 from ...compiler.interpreter import evaluate, is_watched
-from ...compiler.ir import Call, Constant, Graph, Param, Value, exact, graphs_in
+from ...compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, exact, graphs_in
 from ...compiler.memory_layout.layout import Layout
 from ...compiler.op import has_effect
 from ...compiler.ops.collective_calls import mapped_values
@@ -68,6 +69,18 @@ class Batch:
         self.size, self.leaves, self.dims = size, leaves, dims
 
 
+class NotAtOnceError(BaseException):
+    """A function that is differentiated in a batch must be traced: a call of it cannot be computed at once, or it has a
+    derivative of its own, which is one of a single example."""
+
+
+class Examples:
+    """The arrays of all examples, where they do not come from calls for one example."""
+
+    def __init__(self, known: Value) -> None:
+        self.known = known
+
+
 class BatchedTrace(Trace):
     """Records calls for one example, and computes them for all."""
 
@@ -76,6 +89,10 @@ class BatchedTrace(Trace):
     def __init__(self, name: str, *, batch: Batch, **options: Any) -> None:
         super().__init__(name, **options)
         self.batch = batch
+        self.base = self.parent
+        """The trace that computes the batch; None if no trace does."""
+        self._is_differentiated = False
+        """Whether a function is running that is differentiated inside of the mapped one."""
         self.computed: dict[Value, tuple[Any, bool]] = {}
         """What is known of the batch: an array, or a value of the trace around this one, and whether its first axis is
         the batch."""
@@ -88,7 +105,9 @@ class BatchedTrace(Trace):
         outputs = super().emit(op, inputs, params)
         call = self.calls[-1]
         try:
-            found = self._computed(call)
+            found = None if self._is_differentiated and op == "custom_rule" else self._computed(call)
+            if found is None and self._is_differentiated:
+                raise NotAtOnceError
         except BaseException:
             self.calls.pop()  # the function may go on without it
             raise
@@ -136,10 +155,26 @@ class BatchedTrace(Trace):
 
     def _run(self, graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:
         """The outputs of a graph of the batch: in the trace around this one, if there is any."""
-        if self.parent is None:
-            return evaluate(graph, *inputs)
-        with recording(self.parent):
-            return inline(graph, inputs)
+        if self.base is None:
+            return evaluate(graph, *map(_array_of, inputs))
+        with recording(self.base):
+            return inline(graph, [x if isinstance(x, Value) else Constant(x) for x in inputs])
+
+    @contextmanager
+    def computing_in(self, base: Trace) -> Generator[None]:
+        """Compute the batch in a trace that keeps what derivatives need."""
+        before = self.base, self._is_differentiated
+        self.base, self._is_differentiated = base, True
+        try:
+            yield
+        finally:
+            self.base, self._is_differentiated = before
+
+    def of_examples(self, known: Value) -> Value:
+        """The array of one example, given those of all with the batch as their first axis."""
+        value = Value(ArrayType(known.dtype, known.shape[1:]))
+        self._capture(Examples(known), value, lambda: None)  # type: ignore[arg-type]
+        return value
 
     def of_batch(self, value: Value) -> tuple[Any, bool] | None:
         """What is known of the batch of a value."""
@@ -163,7 +198,11 @@ class BatchedTrace(Trace):
             self.computed[value] = found
         return super()._capture(what, value, known, layout)
 
-    def _of_captured(self, what: Storage | Array | ForeignMemory | ExampleIndex) -> tuple[Any, bool] | None:
+    def _of_captured(
+        self, what: Storage | Array | ForeignMemory | ExampleIndex | Examples
+    ) -> tuple[Any, bool] | None:
+        if isinstance(what, Examples):
+            return what.known, True
         if isinstance(what, ExampleIndex):
             indices = np.arange(what.size)
             return (indices if self.parent is None else Constant(indices)), True
@@ -205,7 +244,10 @@ class BatchedTrace(Trace):
             given[value] = self._entering_rest(value) or entering[value]
         rest = remove_dead_code(Graph(graph.name, tuple(given), tuple(calls), tuple(outputs)))
         axes = [axis for _, axis in given.values()]
-        return replace(mapped, graph=rest, in_axes=axes), [known for known, _ in given.values()]
+        entered = [known for known, _ in given.values()]
+        return replace(mapped, graph=rest, in_axes=axes), (
+            list(map(_array_of, entered)) if self.parent is None else entered
+        )
 
     def _entering_rest(self, value: Value) -> tuple[Any, Dim] | None:
         """What is known of the batch, and the batch axis."""
@@ -225,13 +267,17 @@ class BatchedTrace(Trace):
 
     def _elements(self, known: Any) -> Array | None:
         """The array with all examples of this trace, and of those around it."""
-        if not isinstance(known, Value):
-            return known  # type: ignore[no-any-return]
+        if not isinstance(known, Value) or hasattr(known, "array"):
+            return _array_of(known)  # type: ignore[no-any-return]
         parent = self.parent
         if isinstance(parent, BatchedTrace):
             found = parent.of_batch(known)
             return None if found is None else parent._elements(found[0])
         return None if parent is None else parent.concrete(known)
+
+
+def _array_of(known: Any) -> Any:
+    return known.array if isinstance(known, Value) and hasattr(known, "array") else known
 
 
 def _batched_call(call: Call, mapped: Sequence[bool], size: int) -> tuple[Graph, tuple[bool, ...]]:

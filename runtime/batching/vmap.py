@@ -30,7 +30,7 @@ from ..eager.one_call import answering_for_one_call
 from ..eager.run import inputs_of, is_array, like_function, overwrite
 from ..tracebacks import with_users_frames
 from .batch_arguments import BatchArguments, spread_dims
-from .batched_trace import Batch, BatchedTrace, can_compute
+from .batched_trace import Batch, BatchedTrace, Examples, NotAtOnceError, can_compute
 from .chunk_size import Chunking, chunking, positive
 
 
@@ -176,17 +176,22 @@ class _Mapping:
             given = Batch(batch.size, [batch.leaves[i] for i in arrays], [batch.dims[i] for i in arrays])
             made = partial(BatchedTrace, batch=given)
         with answers, refusing_draws(func, batch.tree, entering, clocks=False):
-            self.program: Program = trace(example, batch.tree, entering, made=made)
+            try:
+                self.program: Program = trace(example, batch.tree, entering, made=made)
+            except NotAtOnceError:
+                self.program = trace(example, batch.tree, entering)
         self.graph = self.program.graph
         captured = self.program.captured
         self.inputs = inputs_of(self.program, [batch.leaves[place] for place in arrays])
         self.inputs = [all_indices(axis) if x is axis else x for x in self.inputs]
         self.in_axes: list[Dim] = [batch.dims[place] for place in arrays]
-        self.in_axes += [0 if x is axis else None for x in captured]
+        self.in_axes += [0 if x is axis or isinstance(x, Examples) else None for x in captured]
         self.names = [batch.names[place] for place in arrays]
         self.names += [
             "the index of the example"
             if isinstance(x, ExampleIndex)
+            else "an array of the batch"
+            if isinstance(x, Examples)
             else f"an array {x.dtype.name}{list(x.shape)} from outside"
             for x in captured
         ]

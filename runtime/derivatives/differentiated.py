@@ -11,11 +11,14 @@ from ...compiler.frontend.leaves import flatten_arguments
 from ...compiler.interpreter import is_watched
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.traced_memory import is_traced
+from ..batching.batched_trace import BatchedTrace
 from ..eager.by_reference import is_by_reference
+from ..eager.mapped_axes import mapped_axes
 from ..eager.transform_log import is_seen
 from ..evaluation.evaluated_array import EvaluatedArray
 from ..evaluation.evaluating import Evaluating, MustTraceError
 from .argnums import Chosen
+from .batched_derivative import BatchedDerivative
 from .evaluated_derivative import EvaluatedDerivative
 from .nested_derivative import NestedDerivative
 from .traced_derivative import TracedDerivative
@@ -30,11 +33,13 @@ def differentiated(
     safe_where: bool = False,
     *,
     keeps: bool = False,
+    by_sweep: bool = False,
 ) -> TracedDerivative | EvaluatedDerivative:
     """One call under a differentiating transform.
 
     It is evaluated, unless a function around it is traced or an argument is on a GPU. It `keeps` copies of arrays from
-    outside if the derivative is computed later.
+    outside if the derivative is computed later. Inside of a batch, it is evaluated only if it goes through nodes,
+    `by_sweep`.
     """
     home = current_builder()
     if (home is None or isinstance(home, Evaluating)) and not is_watched() and not is_seen():
@@ -44,7 +49,22 @@ def differentiated(
                 return NestedDerivative(home, function, leaves, tree, chosen, has_aux, safe_where)
             with suppress(MustTraceError):
                 return EvaluatedDerivative(function, leaves, tree, chosen, has_aux, safe_where, keeps=keeps)
+    if by_sweep and isinstance(home, BatchedTrace) and not safe_where and _is_at_once(home):
+        leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
+        if not any(isinstance(leaf, ForeignMemory) for leaf in leaves):
+            return BatchedDerivative(home, function, leaves, tree, chosen, has_aux)
     return TracedDerivative(function, args, kwargs, chosen, has_aux, safe_where)
+
+
+def _is_at_once(batch: BatchedTrace) -> bool:
+    """Whether the derivatives of all examples can be computed as one: no call depends on several examples."""
+    around = batch.base
+    return (
+        (around is None or isinstance(around, Evaluating))
+        and not is_watched()
+        and not is_seen()
+        and not any(axis.name for axis in mapped_axes())
+    )
 
 
 def _is_elsewhere(leaf: Any, home: Evaluating | None) -> bool:

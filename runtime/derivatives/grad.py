@@ -151,7 +151,7 @@ class _Gradient:
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
         """``(gradients, value, aux)``."""
         chosen = self.argnums.choose(self.func, args, kwargs)
-        call = differentiated(self.func, args, kwargs, chosen, self.has_aux, self.safe_where)
+        call = differentiated(self.func, args, kwargs, chosen, self.has_aux, self.safe_where, by_sweep=True)
         number = self._number(call)
         gradients: list[Any]
         if isinstance(call, EvaluatedDerivative):

@@ -69,7 +69,7 @@ def jvp(
             )
     args = tuple(primals)
     check_same_structure(f"jvp({describe(func)}): tangents", structure(tuple(tangents)), structure(args))
-    call = _call("jvp", func, args, has_aux, safe_where)
+    call = _call("jvp", func, args, has_aux, safe_where, by_sweep=True)
     directions = call.directions(tuple(tangents), structure(args))
     leaves = call.floating()
     if strict:
@@ -275,6 +275,7 @@ def _call(
     safe_where: bool,
     *,
     keeps: bool = False,
+    by_sweep: bool = False,
 ) -> TracedDerivative | EvaluatedDerivative:
     """A call in which every positional argument is differentiated."""
     require_function(transform, func)
@@ -282,4 +283,4 @@ def _call(
         raise TransformArgumentError(f"{transform}({describe(func)}): no primals given")
     argnums = Argnums(transform, tuple(range(len(primals))), None)
     chosen = argnums.choose(func, primals, {})
-    return differentiated(func, primals, {}, chosen, has_aux, safe_where, keeps=keeps)
+    return differentiated(func, primals, {}, chosen, has_aux, safe_where, keeps=keeps, by_sweep=by_sweep)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from optree import tree_leaves
 
 import tracemill as tm
 from samples.composition import case_of, mapped
@@ -66,6 +67,98 @@ def test_gradients_of_batches_show_values() -> None:
     found = tm.grad(lambda x: np.sum(tm.vmap(square)(x)))(np.arange(3.0))
     assert seen == ["f64[] for each of 3: [0. 1. 4.]"]
     np.testing.assert_array_equal(found, [0.0, 3.0, 12.0])
+
+
+DERIVATIVES: dict[str, Callable[..., Any]] = {
+    "vmap of grad": lambda f: tm.vmap(tm.grad(f))(X),
+    "vmap of jvp": lambda f: tm.vmap(lambda x: tm.jvp(f, (x,), (x,)))(X),
+    "vmap of value_and_grad": lambda f: tm.vmap(tm.value_and_grad(f, has_aux=True))(X),
+    "grad of vmap of grad": lambda f: tm.grad(lambda x: np.sum(tm.vmap(tm.grad(f))(x) ** 2))(X),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_in_batches_show_values(name: str) -> None:
+    seen: list[str] = []
+
+    def loss(x: Any) -> Any:
+        seen.append(f"{x * 2}")
+        total = np.sum(np.sin(x) ** 3) * x[0]
+        return (total, x) if "value_and_grad" in name else total
+
+    found = DERIVATIVES[name](loss)
+    assert seen == ["f64[2] for each of 3:\n[[ 2. -4.]\n [ 1.  6.]\n [ 8.  0.]]"]
+    wanted = traced(lambda: DERIVATIVES[name](loss))
+    for one, other in zip(tree_leaves(found), tree_leaves(wanted), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_second_derivatives_in_batches_show_values() -> None:
+    seen: list[str] = []
+
+    def inner(x: Any) -> Any:
+        seen.append(f"{x[0]}")
+        return np.sum(np.sin(x) ** 3) * x[0]
+
+    def loss(x: Any, scale: float) -> Any:
+        return np.sum(tm.grad(inner)(x) ** 2) * scale
+
+    found = tm.vmap(tm.grad(loss, (0, 1)), in_dims=(0, None))(X, 2.0)
+    assert seen == ["f64[] for each of 3: [1.  0.5 4. ]"]
+    wanted = traced(lambda: tm.vmap(tm.grad(loss, (0, 1)), in_dims=(0, None))(X, 2.0))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_gradients_by_what_is_not_mapped_are_those_of_each_example() -> None:
+    def loss(w: Any, x: Any) -> Any:
+        z = np.zeros(3)
+        z[:2] = w * x
+        w *= 2
+        return np.sum(z**3) + np.sum(w)
+
+    found = tm.vmap(lambda x: tm.grad(loss)(np.array([1.0, 2.0]), x))(X)
+    np.testing.assert_allclose(found, 3 * np.array([1.0, 4.0]) * X**3 + 2)
+
+
+def test_an_exception_is_caught_in_a_derivative_in_a_batch() -> None:
+    def loss(a: Any) -> Any:
+        try:
+            return np.sum(np.linalg.cholesky(a))
+        except np.linalg.LinAlgError:
+            return np.sum(a**2)
+
+    batch = -np.stack([np.eye(2)] * 3)
+    np.testing.assert_array_equal(tm.vmap(tm.grad(loss))(batch), 2 * batch)
+
+
+def test_a_function_whose_derivative_must_be_traced_is_traced_from_the_beginning() -> None:
+    rule = tm.custom_rule(np.abs).jvp(lambda p, t: (np.abs(p[0]), t[0] if p[0] > 0 else -t[0]))
+
+    def program(x: Any) -> Any:
+        total = np.ones(2)
+        total += x
+
+        def loss(y: Any) -> Any:
+            total[0] += 10
+            return rule(y) + np.sum(y * total)
+
+        return tm.grad(loss)(x[0]) + total
+
+    def selects(x: Any) -> Any:
+        return tm.grad(lambda y: np.sum(y[y > 0] ** 2))(x)
+
+    expected = np.sign(X[:, :1]) + np.sum(X + 1, axis=1, keepdims=True) + 10 + X + [11, 1]
+    np.testing.assert_allclose(tm.vmap(program)(X), expected)
+    np.testing.assert_allclose(tm.vmap(selects)(X), 2 * np.maximum(X, 0))
+
+
+def test_derivatives_with_collectives_are_traced() -> None:
+    def loss(x: Any) -> Any:
+        return np.sum(x * tm.psum(x, "i"))
+
+    found = tm.vmap(tm.grad(loss), axis_name="i")(X)
+    np.testing.assert_allclose(found, traced(lambda: tm.vmap(tm.grad(loss), axis_name="i")(X)))
 
 
 def test_a_print_statement_prints_a_line_per_example_before_what_follows(
@@ -222,18 +315,22 @@ def test_batches_of_every_op_are_those_of_its_graph(sample: Sample) -> None:
     case = mapped(case_of(sample))
     check(case.function, case.draw(0))
     if any(sample.differentiated) and sample.smooth and sample.generic:
-        check_gradients(case.function, case.draw(0), case.wrt)
+        check_gradients(tm.grad, case.function, case.draw(0), case.wrt)
+        own = case_of(sample).function
+        check_gradients(lambda loss, places: tm.vmap(tm.grad(loss, places)), own, case.draw(0), case.wrt)
 
 
-def check_gradients(function: Callable[..., Any], args: Sequence[Any], wrt: Sequence[bool]) -> None:
-    """The gradient of a batch."""
-    places = tuple(place for place, is_wanted in enumerate(wrt) if is_wanted)
+def check_gradients(
+    transform: Callable[..., Any], function: Callable[..., Any], args: Sequence[Any], wrt: Sequence[bool]
+) -> None:
+    """The gradient of a batch, or a batch of gradients."""
 
     def loss(*args: Any) -> Any:
         outputs = [out for out in function(*args) if out.dtype.kind in "fc"]
         return sum((np.sum(np.abs(np.cos(out)) ** 2) for out in outputs), 0.0)
 
-    found, wanted = tm.grad(loss, places)(*args), traced(lambda: tm.grad(loss, places)(*args))
+    gradients = transform(loss, tuple(place for place, is_wanted in enumerate(wrt) if is_wanted))
+    found, wanted = gradients(*args), traced(lambda: gradients(*args))
     for one, other in zip(found, wanted, strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         tolerance = TOLERANCES[one.real.dtype.itemsize]
@@ -254,7 +351,10 @@ def check_program(program: Program) -> None:
 
     args = [np.stack([x, x * 0.5, np.cos(x)]) for x in program.arguments(program.sizes[0])]
     check(tm.vmap(results), args)
-    check(tm.vmap(tm.grad(loss, (0, 1, 2))), args)
+    slopes = tm.vmap(tm.grad(loss, (0, 1, 2)))
+    for one, other in zip(slopes(*args), traced(lambda: slopes(*args)), strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max(initial=1.0))
 
 
 @settings(max_examples=6, deadline=None, derandomize=True)

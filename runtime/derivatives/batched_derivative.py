@@ -1,0 +1,157 @@
+"""`BatchedDerivative`: one call of a function that is differentiated inside of a function that `vmap` maps.
+
+The function runs once for the whole batch. Examples do not depend on each other, so the derivative of all results with
+respect to all arguments, which have the batch as their first axis, is that of each example.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from ...compiler.builder import recording
+from ...compiler.callers.function_names import function_name
+from ...compiler.error_state import quiet_unless_strict
+from ...compiler.frontend.conversion import call_converted
+from ...compiler.frontend.program import ArrayOutput
+from ...compiler.ir import ArrayType, Value
+from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.traced_array import TracedArray, array_on, wrap
+from ...compiler.tracing.traced_memory import is_traced
+from ...compiler.value_ops import broadcast_to
+from ..batching.batched_trace import BatchedTrace, NotAtOnceError
+from ..evaluation.evaluated_array import EvaluatedArray, made
+from ..evaluation.evaluated_call import EvaluatedCall, Result
+from ..evaluation.evaluating import Evaluated, Evaluating, Node, elements
+from ..evaluation.kinds import kind_of
+from ..evaluation.recorded_sweep import Between, Copied
+from .argnums import Chosen
+from .evaluated_derivative import EvaluatedDerivative
+
+
+class _BatchedCall(EvaluatedCall):
+    """Runs a function once, for the whole batch."""
+
+    def __init__(
+        self,
+        batch: BatchedTrace,
+        home: Evaluating,
+        function: Callable[..., Any],
+        tree: Any,
+        leaves: Sequence[Any],
+        chosen: Sequence[bool],
+    ) -> None:
+        self.batch, self.trace, self.leaves, self.outside = batch, home, [], []
+        self.values: list[Value] = []
+        """The arrays of the result, for one example."""
+        filled = [self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)]
+        args, kwargs = optree.tree_unflatten(tree, filled)
+        with batch.computing_in(home):
+            self._read(call_converted(function, *args, **kwargs))
+
+    def _entering(self, leaf: Any, is_chosen: bool) -> Any:
+        if not (is_chosen or is_traced(leaf) or isinstance(leaf, np.ndarray)):
+            return leaf
+        value = as_value(leaf)
+        if is_chosen:
+            array, outer = in_home(self.batch, self.trace, value).evaluated()
+            parents = () if outer is None else (outer,)
+            node = Node(self.trace.next_number(), Copied if parents else None, parents)
+            self.leaves.append(node)
+            value = self.batch.of_examples(Evaluated(array, node))
+        layout = leaf.layout if is_traced(leaf) else None
+        is_scalar = leaf.is_scalar if is_traced(leaf) else not isinstance(leaf, np.ndarray)
+        weak = leaf.weak if is_traced(leaf) else float if type(leaf) is float else None
+        storage = self.batch.new_storage(value, layout)
+        return array_on(storage, value.type, is_scalar=is_scalar, weak=weak)
+
+    def _leaf(self, leaf: Any) -> Any:
+        if not is_traced(leaf):
+            return super()._leaf(leaf)
+        value = leaf.value
+        known = self.batch.of_batch(value)
+        if known is None:
+            raise NotAtOnceError
+        self.values.append(value)
+        node = getattr(known[0], "node", None) if known[1] else None
+        return Result(np.empty(0), node, leaf.is_scalar, leaf.weak)
+
+
+class BatchedDerivative(EvaluatedDerivative):
+    """Its value and its derivatives are arrays of one example."""
+
+    def __init__(
+        self,
+        batch: BatchedTrace,
+        function: Callable[..., Any],
+        leaves: list[Any],
+        tree: Any,
+        chosen: Chosen,
+        has_aux: bool,
+    ) -> None:
+        base = batch.base
+        self._batch = batch
+        self._home = (
+            base if isinstance(base, Evaluating) else Evaluating(function_name(function), keeps=False)
+        )
+        with quiet_unless_strict():
+            super().__init__(function, leaves, tree, chosen, has_aux, False, keeps=False)
+        self.result_types = [value.type for value in self._values]
+        self._between = Between(self.nodes, [node for node in self.out_nodes if node is not None])
+
+    def _run(
+        self, function: Callable[..., Any], tree: Any, leaves: Sequence[Any], *, keeps: bool
+    ) -> EvaluatedCall:
+        call = _BatchedCall(self._batch, self._home, function, tree, leaves, self._is_chosen)
+        self._values = call.values
+        return call
+
+    def _depending(self, leaves: Sequence[ArrayOutput]) -> set[int]:
+        return {leaf.index for leaf in leaves if self.out_nodes[leaf.index] in self._between.moving}
+
+    def values(self, *, keeps: bool) -> list[Any]:
+        return list(map(wrap, self._values))
+
+    def can_sweep(self, given: Sequence[Any]) -> bool:
+        return True
+
+    def pulled(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
+        given = [
+            (self.out_nodes[leaf.index], in_home(self._batch, self._home, as_value(cotangent)))
+            for leaf, cotangent in zip(leaves, cotangents, strict=True)
+        ]
+        given = [(node, one) for node, one in given if node in self._between.moving]
+        with quiet_unless_strict(), recording(self._home):
+            found = self._between.pulled(self._home, given)
+        return [self._example(one, type) for one, type in zip(found, self.primal_types, strict=True)]
+
+    def moved(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
+        given = [in_home(self._batch, self._home, as_value(direction)) for direction in directions]
+        with quiet_unless_strict(), recording(self._home):
+            tangents = self._between.moved(self._home, given)
+        return [
+            self._example(tangents.get(self.out_nodes[leaf.index]), self.type_of(leaf)) for leaf in leaves
+        ]
+
+    def _example(self, found: EvaluatedArray | None, type: ArrayType) -> TracedArray:
+        """The array of one example."""
+        if found is None:
+            return wrap(as_value(np.zeros(type.shape, type.dtype)))
+        array, node = found.evaluated()
+        array = array if array.flags.c_contiguous else array.copy()
+        return wrap(self._batch.of_examples(Evaluated(array, self._between.outer(node))))
+
+
+def in_home(batch: BatchedTrace, home: Evaluating, value: Value) -> EvaluatedArray:
+    """The elements of a value for all examples, as an array of the trace that computes them."""
+    known = batch.of_batch(value)
+    if known is None:
+        raise NotAtOnceError
+    found, is_mapped = known
+    found = found if isinstance(found, Value) else Evaluated(np.asarray(found))
+    if not is_mapped:
+        with recording(home):
+            found = broadcast_to(found, (batch.batch.size, *value.shape))
+    array, node = elements(found), getattr(found, "node", None)
+    return made(home, array if array.ndim else array[()], kind_of(array), node)
