@@ -16,7 +16,7 @@ from samples.table import SAMPLES
 from samples.thinning import some_of
 from symbolic.random_programs import Program, programs
 from tracemill.compiler.errors import CallbackLoopWarning, ConcretizationError
-from tracemill.runtime.eager.transform_log import seen_transforms
+from tracemill.runtime.eager.transform_log import is_seen, seen_transforms
 
 X = np.array([[1.0, -2.0], [0.5, 3.0], [4.0, 0.0]])
 
@@ -82,7 +82,8 @@ def test_derivatives_in_batches_show_values(name: str) -> None:
     seen: list[str] = []
 
     def loss(x: Any) -> Any:
-        seen.append(f"{x * 2}")
+        if not is_seen():
+            seen.append(f"{x * 2}")
         total = np.sum(np.sin(x) ** 3) * x[0]
         return (total, x) if "value_and_grad" in name else total
 
@@ -97,7 +98,8 @@ def test_second_derivatives_in_batches_show_values() -> None:
     seen: list[str] = []
 
     def inner(x: Any) -> Any:
-        seen.append(f"{x[0]}")
+        if not is_seen():
+            seen.append(f"{x[0]}")
         return np.sum(np.sin(x) ** 3) * x[0]
 
     def loss(x: Any, scale: float) -> Any:
