@@ -90,6 +90,20 @@ def _at(call: Any, path: Path) -> Any:
     return call
 
 
+def are_containers_repeated(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a list, a dict or a deque is in several places of a call. What is changed in one shows in the others."""
+    seen, stack = set[int](), [args, kwargs]
+    while stack:
+        x: Any = stack.pop()
+        if isinstance(x, _WRITABLE):
+            if id(x) in seen:
+                return True
+            seen.add(id(x))
+        if not optree.tree_is_leaf(x, namespace=NAMESPACE):
+            stack += _children(x)
+    return False
+
+
 class ArgumentContainers:
     """The containers and registered objects among the arguments, with what they hold before the call."""
 

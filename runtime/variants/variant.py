@@ -10,7 +10,7 @@ import numpy as np
 from ...compiler.callers.function_names import describe
 from ...compiler.error_state import is_strict
 from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.outside_changes import WithChanges
+from ...compiler.frontend.outside_changes import WithChanges, are_containers_repeated
 from ...compiler.frontend.program import ArrayOutput, Program, Static, in_memory_order
 from ...compiler.frontend.reached import Reached, ReadArray, have_changed
 from ...compiler.frontend.traced_program import trace
@@ -118,8 +118,8 @@ class Variant:
             self.guards, self.signature = symbolic.guards, symbolic.signature
             self._sizes = generate_size_reader(self.signature)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
-        changes = self.program.out_tree.type is WithChanges
-        if not (self.program.mutated or self.program.reshaped or self.program.frozen or changes):
+        program = self.program
+        if not (program.mutated or program.reshaped or program.frozen or self._changes_containers):
             self.entry = (
                 generate_entry(self.signature, self.program, self.build.function, self.donated, self.layouts)
                 or always_miss
@@ -160,7 +160,7 @@ class Variant:
             for leaf, spec in zip(leaves, self.signature.specs, strict=True)
             if spec.is_traced
         ]
-        if self.program.asks_identity and _are_repeated([*arrays, *self._arrays_from_outside]):
+        if self._depends_on_identity(args, kwargs, arrays):
             return self.function(*args, **kwargs)
         given = list(arrays)
         for number, order in self._entering.items():
@@ -202,18 +202,29 @@ class Variant:
     def _write_before_error(
         self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]
     ) -> None:
-        """Write to arrays of the caller what NumPy writes before the error that the program has raised.
+        """Write to arrays, lists and dicts of the caller what Python writes before the error of the program.
 
         The program has written nothing. The function itself does, up to its error, if it has no other effects.
         """
         has_others = bool(effects_in(self.program.graph) - {RAISES, EXPECTS})
-        if not self.program.mutated or has_others or self.donated:
+        if not (self.program.mutated or self._changes_containers) or has_others or self.donated:
             return
         if isinstance(error, OtherValues):  # another program is made for this call
             return
         if not any(isinstance(x, DeviceArray) for x in inputs):
             with suppress(Exception):
                 self.function(*args, **kwargs)
+
+    def _depends_on_identity(self, args: tuple[Any, ...], kwargs: dict[str, Any], arrays: list[Any]) -> bool:
+        """Whether the result may be another one because arguments are the same object."""
+        if self.program.asks_identity and _are_repeated([*arrays, *self._arrays_from_outside]):
+            return True
+        return self._changes_containers and are_containers_repeated(args, kwargs)
+
+    @property
+    def _changes_containers(self) -> bool:
+        """Whether the program returns new contents of lists and dicts of the caller."""
+        return self.program.out_tree.type is WithChanges
 
     @property
     def _arrays_from_outside(self) -> list[Any]:

@@ -112,7 +112,19 @@ def test_what_only_moves_stays_the_callers_own_object() -> None:
     assert queue == deque([3.0, 1.0, 2.0])
 
 
-def test_the_caller_sees_no_change_if_the_call_raises() -> None:
+def test_one_list_in_two_places_is_one_list() -> None:
+    def added(v: Any, w: Any) -> Any:
+        v.append(1.0)
+        return len(w)
+
+    compiled = tm.compile(added, backend="numpy")
+    one = [2.0]
+    assert compiled([2.0], [2.0]) == 1
+    assert compiled(one, one) == 2
+    assert one == [2.0, 1.0]
+
+
+def test_a_call_that_raises_leaves_what_python_leaves() -> None:
     def checked(v: Any) -> None:
         v[0] = 9.0
         if v[1] < 0:
@@ -122,8 +134,10 @@ def test_the_caller_sees_no_change_if_the_call_raises() -> None:
     ours = [1.0, 2.0]
     compiled(ours)
     assert ours == [9.0, 2.0]
+    ours = [1.0, -2.0]
     with pytest.raises(ValueError, match="negative"):
-        compiled([1.0, -2.0])
+        compiled(ours)
+    assert ours == [9.0, -2.0]
 
 
 @pytest.mark.parametrize("transform", [tm.grad, tm.vmap, lambda f: tm.compile(tm.grad(f), backend="numpy")])
