@@ -345,7 +345,7 @@ def known_turn_by_turn(x: Any) -> Any:
             b = b + TABLE[i] * j
     for i in range(len(x)):
         c[0] += i
-    return x * len(f"{a}") + len(f"{b}") + len(f"{c[0]:.0f}") if a > 3 and isinstance(b, np.floating) else x
+    return x * c[0] if a > 3 and isinstance(b, np.floating) else x
 
 
 def known_without_turns(x: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....compiler.callers.user_code import HOOKS, line_of_missing, line_of_raise, location_at, user_location
-from ....compiler.errors import CarryMismatchError, SideEffectError
+from ....compiler.errors import CarryMismatchError, SideEffectError, TracemillError
 from ....compiler.frontend.leaves import leaf_type, strongest_type, weak_type
 from ....compiler.frontend.program import Argument
 from ....compiler.frontend.sites import Site
@@ -135,7 +135,8 @@ class StagedLoop:
         try:
             self.outcome, slots = self.watch.run(lambda: iteration(given), slots, may_grow=self.may_append)
         except Exception as error:
-            if line_of_raise(error) is None and line_of_missing(error) is None:
+            is_pythons = not isinstance(error, TracemillError) and line_of_missing(error) is not None
+            if line_of_raise(error) is None and not is_pythons:
                 raise
             raise IterationRaisesError("its first iteration raises an error") from error
         self.slots = {slot: x for slot, x in slots.items() if not slot.is_tail}
