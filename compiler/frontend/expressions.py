@@ -38,8 +38,10 @@ class ExpressionRewriter(ABC):
         match test:
             case ast.Constant():
                 return True
-            case ast.Compare(ops=ops):
-                return all(isinstance(op, ast.Is | ast.IsNot) for op in ops)
+            case ast.Compare(ops=ops, comparators=others):
+                return all(isinstance(op, ast.Is | ast.IsNot) for op in ops) and not any(
+                    map(_is_truth, others)
+                )
             case ast.Call(func=ast.Name(id=name)):
                 return name in _PLAIN_TESTS
             case _:
@@ -165,7 +167,7 @@ class ExpressionRewriter(ABC):
 
     def _compare(self, node: ast.Compare) -> ast.expr:
         is_chain = len(node.ops) > 1
-        is_seen = is_chain or isinstance(node.ops[0], ast.In | ast.NotIn)
+        is_seen = is_chain or isinstance(node.ops[0], ast.In | ast.NotIn) or _is_truth(node.comparators[0])
         if not is_seen or self.is_undelayed(node.comparators):
             return self.rebuilt(node)
         names = ast.Tuple([ast.Constant(COMPARISONS[type(op)]) for op in node.ops], ast.Load())
@@ -269,6 +271,11 @@ def comparison(name: str) -> Callable[[Any, Any], Any]:
         case _:
             found: Callable[[Any, Any], Any] = getattr(operator, name)
             return found
+
+
+def _is_truth(node: ast.expr) -> bool:
+    """``True`` or ``False``"""
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
 def _is_environment(node: ast.expr) -> bool:

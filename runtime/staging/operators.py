@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.callers.user_code import is_users
+from ...compiler.callers.user_code import is_users, user_location
+from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.conversion import call_converted
 from ...compiler.frontend.expressions import comparison
 from ...compiler.frontend.reached import note_made
@@ -104,7 +105,8 @@ def compared(name: str, x: Any, y: Any) -> Any:
     if is_one_of(y):
         return OneOf.asked(y, lambda one: compared(name, x, one))
     if name not in _REFLECTED:
-        return comparison(name)(x, y)
+        is_truth = isinstance(y, bool) and is_unknown(x) and x.dtype.kind == "b"
+        return _is_truth(x, y is (name == "is_")) if is_truth else comparison(name)(x, y)
     if type(x) in _SEQUENCES and type(x) is type(y) and _holds_unknown(x, y):
         return _compared_in_order(name, x, y)
     own = users_method(x, f"__{name}__")
@@ -117,6 +119,21 @@ def compared(name: str, x: Any, y: Any) -> Any:
         if method is not None and (found := method(given)) is not NotImplemented:
             return found
     return comparison(name)(x, y)
+
+
+def _is_truth(x: Any, truth: bool) -> Any:
+    """``x is True`` for a traced bool. It is Python's own if it is computed from Python's numbers alone.
+
+    Raises:
+        ConcretizationError: it may be NumPy's, which is neither True nor False.
+    """
+    if not x._trace.numbers_behind(x.value):
+        raise ConcretizationError(
+            "`is True` or `is False` of a traced bool, which is Python's own, or NumPy's, which is neither: write "
+            "`if flag:` and `if not flag:`, or compare, `flag == True`",
+            user_location(),
+        )
+    return np.equal(x, truth)
 
 
 def _fields(x: Any, method: Any) -> "Callable[[Any], tuple[Any, ...]] | None":
