@@ -95,13 +95,12 @@ def are_containers_repeated(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bo
     seen, stack = set[int](), [args, kwargs]
     while stack:
         x: Any = stack.pop()
-        is_writable = isinstance(x, _WRITABLE)
-        if is_writable and id(x) in seen:
-            return True
-        if is_writable:
-            seen.add(id(x))
         if not optree.tree_is_leaf(x, namespace=NAMESPACE):
             stack += _children(x)
+        if isinstance(x, _WRITABLE):
+            if id(x) in seen:
+                return True
+            seen.add(id(x))
     return False
 
 

@@ -277,7 +277,7 @@ class BatchedTrace(Trace):
 
 
 def _array_of(known: Any) -> Any:
-    return known.array if isinstance(known, Value) and hasattr(known, "array") else known
+    return getattr(known, "array", known) if isinstance(known, Value) else known
 
 
 def _batched_call(call: Call, mapped: Sequence[bool], size: int) -> tuple[Graph, tuple[bool, ...]]:

@@ -160,6 +160,8 @@ class _Mapping:
     ) -> None:
         """The whole batch may be computed `at_once`, while the function runs; otherwise it is computed later."""
         self.batch, self.where = batch, batch.where
+        self.trace: Any = None
+        """The trace of the example."""
         axis = ExampleIndex(batch.size)
 
         @like_function(func)

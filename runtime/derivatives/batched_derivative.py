@@ -60,9 +60,10 @@ class _BatchedCall(EvaluatedCall):
             node = Node(self.trace.next_number(), Copied if parents else None, parents)
             self.leaves.append(node)
             value = self.batch.of_examples(Evaluated(array, node))
-        layout = leaf.layout if is_traced(leaf) else None
-        is_scalar = leaf.is_scalar if is_traced(leaf) else not isinstance(leaf, np.ndarray)
-        weak = leaf.weak if is_traced(leaf) else float if type(leaf) is float else None
+        traced: Any = leaf if is_traced(leaf) else None
+        layout = None if traced is None else traced.layout
+        is_scalar = not isinstance(leaf, np.ndarray) if traced is None else traced.is_scalar
+        weak = (float if type(leaf) is float else None) if traced is None else traced.weak
         storage = self.batch.new_storage(value, layout)
         return array_on(storage, value.type, is_scalar=is_scalar, weak=weak)
 

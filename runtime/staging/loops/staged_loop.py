@@ -382,8 +382,8 @@ class StagedLoop:
         kind, value = names.pop(_KIND, FELL), names.pop(_VALUE, UNSET)
         bound = [name for name in (*self.held, *self.fixed) if name in names]
         for name in bound:
-            if isinstance(names[name], list | dict):
-                self._refuse_changes(str(name), names[name])
+            if isinstance(found := names[str(name)], list | dict):
+                self._refuse_changes(str(name), found)
         return Outcome(
             kind, value, {str(name): names[str(name)] for name in bound}, slots | dict(appended or {})
         )
