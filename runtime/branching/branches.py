@@ -84,11 +84,11 @@ def choose(
     )
     for name, one in {VALUE: found.value, **found.names}.items():
         if isinstance(one, list | dict):
-            stand_for_branches(one, name, branches, test)
+            _stand_for_branches(one, name, branches, test)
     return found
 
 
-def stand_for_branches(found: Any, name: str, branches: Sequence[Branch], test: Any) -> None:
+def _stand_for_branches(found: Any, name: str, branches: Sequence[Branch], test: Any) -> None:
     """Let a container after an ``if`` stand for those of the branches, if other code can reach one of these.
 
     Those that a branch has made from its own values are out of reach.

@@ -118,10 +118,7 @@ class CopiedContainer(Standing):
         self.state = held(self.found)
 
     def is_unchanged(self) -> bool:
-        now = held(self.found)
-        return now.tree == self.state.tree and all(
-            x is y for x, y in zip(now.leaves, self.state.leaves, strict=True)
-        )
+        return held(self.found).has_objects_of(self.state)
 
     def chosen(self) -> "Iterator[tuple[Any, Any]]":
         raise self.refusal()

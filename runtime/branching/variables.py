@@ -54,6 +54,10 @@ class Held:
             for x, y in zip(self.leaves, other.leaves, strict=True)
         )
 
+    def has_objects_of(self, other: "Held") -> bool:
+        """Whether the two have the same structure and hold the same objects."""
+        return self.tree == other.tree and all(x is y for x, y in zip(self.leaves, other.leaves, strict=True))
+
 
 def held(value: Any) -> Held:
     """Flatten a value."""

@@ -285,7 +285,7 @@ class StagedLoop:
             if slot not in self.held:
                 self._add(slot, held(slot.value))
         for name, one in list(self.fixed.items()):
-            if name not in outcome.names or not _is_untouched(one, held(outcome.names[name])):
+            if name not in outcome.names or not one.has_objects_of(held(outcome.names[name])):
                 del self.fixed[name]
                 self._add(name, one)
         if outcome.kind is not FELL and _KIND not in self.held:
@@ -402,11 +402,6 @@ class StagedLoop:
 
 def _choices(where: str, site: Site, names: Mapping[str, Any]) -> MemoryChoices | None:
     return MemoryChoices(where, location_at(site.file, site.line), names) if TELLS_APART.get() else None
-
-
-def _is_untouched(one: Held, other: Held) -> bool:
-    """Whether a variable still holds the same objects."""
-    return one.tree == other.tree and all(x is y for x, y in zip(one.leaves, other.leaves, strict=True))
 
 
 def _sources(value: Value, makes: Mapping[Value, Call]) -> set[Value]:
