@@ -4,10 +4,12 @@ import atexit
 import gc
 import inspect
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from c import compiling
@@ -170,27 +172,47 @@ def more(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--more") or 1)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def disk_cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests leave the user's disk cache alone; ``auto`` is NumPy, unless the environment says otherwise."""
-    with pytest.MonkeyPatch.context() as patch:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """What all tests run in. It is no fixture, which pytest would look up again for each test."""
+    with (
+        tempfile.TemporaryDirectory(prefix="tracemill-tests-") as cache,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        # Tests leave the user's disk cache alone; `auto` is NumPy, unless the environment says otherwise.
         patch.setenv("TRACEMILL_BACKEND", os.environ.get("TRACEMILL_BACKEND", "numpy"))
-        patch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def machine_is_measured_quickly() -> Iterator[None]:
-    """By small arrays: a test with a disk cache of its own measures again, and no test looks at how fast it is."""
-    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRACEMILL_CACHE_DIR", cache)
+        # The machine is measured by small arrays: a test with a disk cache of its own measures again, and no test
+        # looks at how fast it is.
         patch.setattr(measurements, "SECONDS", 0.0)
         patch.setattr(measurements, "_COPIED", 2**20)
         patch.setattr(measurements, "_ROWS", 64)
-        yield
+        # The fast tests compile C with `-O0`, in half of the time; the slow ones have what users have.
+        if runs_fast_tests_alone(session.config):
+            compile_at(patch, "-O0")
+            patch.setattr(compiling, "HIGHEST", 1)  # sums on vectors are more accurate
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """A process of pytest-xdist sends one report of a test that passes: of its call, and without keywords.
+
+    It would also send that the test starts, that its fixtures are there, that they are gone, and that the test ends,
+    all of which takes longer than most tests do.
+    """
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.passed:
+            report.keywords = {}
+        if report.when == "call" or not report.passed or report.duration > 1:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.fixture(scope="session")
-def c_toolchain(disk_cache_of_the_tests: None) -> Toolchain:
+def c_toolchain() -> Toolchain:
     """The C compiler that the environment asks for; tests that need one are skipped where there is none.
 
     ``TRACEMILL_CC=clang pytest tests/compiler/backends`` runs them with another.
@@ -198,16 +220,6 @@ def c_toolchain(disk_cache_of_the_tests: None) -> Toolchain:
     if not os.environ.get("TRACEMILL_CC") and working_toolchain() is None:
         pytest.skip("no C compiler works: install gcc or clang, or set TRACEMILL_CC to one")
     return toolchain()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def lightly_optimised_unless_slow(is_fast_run: bool) -> Iterator[None]:
-    """The fast tests compile C with ``-O0``, in half of the time; the slow ones have what users have."""
-    with pytest.MonkeyPatch.context() as patch:
-        if is_fast_run:
-            compile_at(patch, "-O0")
-            patch.setattr(compiling, "HIGHEST", 1)  # sums on vectors are more accurate
-        yield
 
 
 @pytest.fixture(scope="module")
