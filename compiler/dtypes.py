@@ -35,6 +35,7 @@ FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 
 
+@cache
 def is_supported(dtype: DType) -> bool:
     """Whether the IR has this dtype: bool, integers, f16, bf16, f32, f64, c64 or c128, in native byte order."""
     return dtype.name in _SHORT and dtype.isnative

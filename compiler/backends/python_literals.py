@@ -68,7 +68,7 @@ def _of_numpy(value: Any) -> str | None:
 def number_text(array: Array) -> str | None:
     """The number in a 0-d array as a Python number that converts to the same bits; None if there is none."""
     dtype = array.dtype
-    if not is_inexact(dtype):
+    if not is_inexact(dtype) or (dtype == np.float64 and np.isfinite(array)):
         return repr(array.item())
     if dtype.kind == "c":
         parts = [number_text(np.asarray(part)) for part in (np.real(array), np.imag(array))]

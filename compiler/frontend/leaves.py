@@ -4,8 +4,9 @@ import inspect
 import operator
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,21 @@ def users_name(function: Callable[..., Any], name: str) -> str:
     if keyword := re.match(r"kwargs\['(\w+)'\]", name):
         return keyword[1] + name[keyword.end() :]
     if position := re.match(r"args\[(\d+)\]", name):
-        try:
-            parameters = list(inspect.signature(function).parameters.values())[: int(position[1]) + 1]
-        except (TypeError, ValueError):  # written in C, without a signature
-            return name
-        if len(parameters) > int(position[1]) and all(p.kind in _POSITIONAL for p in parameters):
-            return parameters[-1].name + name[position.end() :]
+        parameters = _positional(function)
+        if len(parameters) > int(position[1]):
+            return parameters[int(position[1])] + name[position.end() :]
     return name
+
+
+def _positional(function: Callable[..., Any]) -> Sequence[str]:
+    """The names of the parameters that take positional arguments one by one."""
+    if isinstance(function, FunctionType) and not function.__dict__:  # quickly, as it has no other signature
+        return function.__code__.co_varnames[: function.__code__.co_argcount]
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C, without a signature
+        return ()
+    return [p.name for p in parameters if p.kind in _POSITIONAL]
 
 
 def path_names(tree: Any, root: str) -> list[str]:

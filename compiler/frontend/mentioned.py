@@ -44,9 +44,10 @@ class Mentioned:
 @lru_cache(4096)
 def _compares_objects(code: CodeType) -> bool:
     """Whether there is an ``is`` with something other than a constant."""
-    steps = pairwise(dis.get_instructions(code))
-    if any(step.opname == "IS_OP" and before.opname != "LOAD_CONST" for before, step in steps):
-        return True
+    if dis.opmap["IS_OP"] in code.co_code[::2]:  # reading the instructions takes much longer
+        steps = pairwise(dis.get_instructions(code))
+        if any(step.opname == "IS_OP" and before.opname != "LOAD_CONST" for before, step in steps):
+            return True
     return any(_compares_objects(one) for one in code.co_consts if isinstance(one, CodeType))
 
 

@@ -142,7 +142,10 @@ def _identity(text: str) -> str:
 
     The text of a stage does not say it: an earlier stage has looked at the lengths.
     """
-    words, known = frozenset(re.findall(r"\w+", text)), relations()
+    known = relations()
+    if not known:
+        return text
+    words = frozenset(re.findall(r"\w+", text))
     concerns = any(size.text in words for one in known for size in sizes_in(one.terms))
     return f"{text}\n{' and '.join(sorted(map(repr, known)))}" if concerns else text
 

@@ -7,7 +7,7 @@ import linecache
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from types import FunctionType
 from typing import Final
 
@@ -26,8 +26,13 @@ def numpy_function(op: str) -> str | None:
 
 def expression(op: str, inputs: Sequence[str], params: Mapping[str, str]) -> str | None:
     """The definition of `op` applied to expressions, if it is a NumPy function or a lambda; else None."""
+    return _expression(op, tuple(inputs), tuple(params.items()))
+
+
+@lru_cache(4096)
+def _expression(op: str, inputs: tuple[str, ...], params: tuple[tuple[str, str], ...]) -> str | None:
     if name := numpy_function(op):
-        return f"{name}({', '.join([*inputs, *(f'{key}={text}' for key, text in params.items())])})"
+        return f"{name}({', '.join([*inputs, *(f'{key}={text}' for key, text in params)])})"
     meaning = _function(op)
     if meaning.__name__ != "<lambda>":
         return None

@@ -54,3 +54,17 @@ def test_a_traceback_shows_the_generated_line_as_long_as_the_function_lives() ->
 def test_python_functions_are_put_into_the_module() -> None:
     function = load_module("def f(x):\n    return python_1(x)\n", "f", {"python_1": lambda x: x + 1})
     assert function(1) == 2
+
+
+def test_the_self_check_of_a_program_is_shown_but_not_compiled() -> None:
+    def sines(x: Any) -> Any:
+        return np.sin(x) * 2.0
+
+    source = tm.compile(sines, backend="numpy").lower(np.ones(3)).source
+    program: Any = load_module(source, "sines")
+    assert program(np.zeros(3))[0].tolist() == [0.0, 0.0, 0.0]
+    assert {"statements"} == {"statements", "reference", "check", "INPUTS"} & program.__globals__.keys()
+    lines = linecache.getlines(program.__code__.co_filename)
+    assert "def check():\n" in lines
+    first = program.__globals__["statements"].__code__.co_firstlineno
+    assert lines[first - 1] == "def statements(mine, x):\n"
