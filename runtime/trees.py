@@ -6,7 +6,7 @@ from typing import Any
 import optree
 
 from ..compiler.errors import TreeMismatchError
-from ..compiler.frontend.leaves import NAMESPACE, with_plain_keys
+from ..compiler.frontend.leaves import NAMESPACE, flattened, with_plain_keys
 from ..compiler.interpreter import is_idle
 from ..compiler.nesting import refusing_deep
 from ..compiler.tracing.foreign_array import as_seen_inside
@@ -15,20 +15,21 @@ from ..compiler.tracing.foreign_array import as_seen_inside
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a pytree and its structure."""
     with refusing_deep("a pytree", tree):
-        leaves, found = optree.tree_flatten(tree if is_idle() else with_plain_keys(tree), namespace=NAMESPACE)
+        leaves, found = flattened(tree if is_idle() else with_plain_keys(tree))
     return list(map(as_seen_inside, leaves)), found
 
 
 def structure(tree: Any) -> Any:
     """The structure of a pytree, without its leaves."""
     with refusing_deep("a pytree", tree):
-        return optree.tree_structure(tree if is_idle() else with_plain_keys(tree), namespace=NAMESPACE)
+        return flattened(tree if is_idle() else with_plain_keys(tree))[1]
 
 
 def changed_leaves(name: str, change: Callable[[Any], Any], tree: Any) -> Any:
     """The pytree `tree`, which errors call `name`, with `change` of each leaf in its place."""
     with refusing_deep(name, tree):
-        return optree.tree_map(change, tree, namespace=NAMESPACE)
+        leaves, found = flattened(tree)
+        return optree.tree_unflatten(found, map(change, leaves))
 
 
 def show(structure: Any) -> str:

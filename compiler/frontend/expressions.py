@@ -39,9 +39,7 @@ class ExpressionRewriter(ABC):
             case ast.Constant():
                 return True
             case ast.Compare(ops=ops, comparators=others):
-                return all(isinstance(op, ast.Is | ast.IsNot) for op in ops) and not any(
-                    map(_is_truth, others)
-                )
+                return all(isinstance(op, ast.Is | ast.IsNot) for op in ops) and all(map(_is_none, others))
             case ast.Call(func=ast.Name(id=name)):
                 return name in _PLAIN_TESTS
             case _:
@@ -167,7 +165,11 @@ class ExpressionRewriter(ABC):
 
     def _compare(self, node: ast.Compare) -> ast.expr:
         is_chain = len(node.ops) > 1
-        is_seen = is_chain or isinstance(node.ops[0], ast.In | ast.NotIn) or _is_truth(node.comparators[0])
+        is_seen = (
+            is_chain
+            or isinstance(node.ops[0], ast.In | ast.NotIn)
+            or (isinstance(node.ops[0], ast.Is | ast.IsNot) and not _is_none(node.comparators[0]))
+        )
         if not is_seen or self.is_undelayed(node.comparators):
             return self.rebuilt(node)
         names = ast.Tuple([ast.Constant(COMPARISONS[type(op)]) for op in node.ops], ast.Load())
@@ -273,9 +275,9 @@ def comparison(name: str) -> Callable[[Any, Any], Any]:
             return found
 
 
-def _is_truth(node: ast.expr) -> bool:
-    """``True`` or ``False``"""
-    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
+def _is_none(node: ast.expr) -> bool:
+    """``None``"""
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_environment(node: ast.expr) -> bool:

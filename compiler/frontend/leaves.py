@@ -33,11 +33,26 @@ def flatten_arguments(
     """The leaves and the tree of a call's arguments. `is_leaf` says what is not flattened."""
     try:
         call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
-        leaves, tree = optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
+        leaves, tree = flattened(call, is_leaf)
     except RecursionError:
         refuse_deep(named(args, kwargs))
         raise
     return list(map(as_seen_inside, leaves)), tree
+
+
+def flattened(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Any]:
+    """The leaves of a pytree, and its structure."""
+    leaves, structure = optree.tree_flatten(tree, is_leaf=is_leaf, namespace=NAMESPACE)
+    if has_ordered_dict(
+        structure
+    ):  # optree takes its keys in the order in which they were inserted, not in its own
+        leaves, structure = optree.tree_flatten(with_plain_keys(tree), is_leaf=is_leaf, namespace=NAMESPACE)
+    return leaves, structure
+
+
+def has_ordered_dict(structure: Any) -> bool:
+    """Whether a structure contains an OrderedDict."""
+    return structure.type is OrderedDict or any(map(has_ordered_dict, structure.children()))
 
 
 def argument_names(tree: Any) -> list[str]:
@@ -147,12 +162,16 @@ def strongest_type(kinds: "Iterable[type[Any] | None]") -> "type[Any]":
 
 
 def with_plain_keys(tree: Any) -> Any:
-    """Containers in which symbolic sizes that are keys of dicts are replaced by the numbers that the user put there."""
+    """New containers, in which symbolic sizes that are keys of dicts are replaced by the numbers that the user put
+    there, and the keys of an OrderedDict are inserted in its order."""
     if type(tree) in (dict, OrderedDict):
         return type(tree)((_plain(key), with_plain_keys(item)) for key, item in tree.items())
     if type(tree) in (tuple, list):
         return type(tree)(map(with_plain_keys, tree))
-    return tree
+    if tree is None or optree.tree_is_leaf(tree, namespace=NAMESPACE):
+        return tree
+    children, metadata, _, unflatten = optree.tree_flatten_one_level(tree, namespace=NAMESPACE)
+    return unflatten(metadata, [with_plain_keys(child) for child in children])
 
 
 def _plain(key: Any) -> Any:

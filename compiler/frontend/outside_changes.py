@@ -20,7 +20,7 @@ from ..errors import SideEffectError
 from ..tracing.outside import Outside, Written
 from ..tracing.reach import Reach
 from ..tracing.trace import Trace, array_type
-from .leaves import NAMESPACE
+from .leaves import NAMESPACE, with_plain_keys
 from .reached import Reached, ReachedNames, entries_read
 
 Path: TypeAlias = tuple[int, ...]
@@ -31,9 +31,16 @@ _WRITABLE: Final = (list, dict, deque)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An entry that is an object of the caller."""
+    """An object of the caller."""
 
     path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """One of the objects that the function has made."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,41 +50,41 @@ class NewContents:
     path: Path
     keys: tuple[Any, ...] | None
     """The keys of a dict; None for a sequence."""
-    entries: tuple[Kept | None, ...]
-    """None stands for a new entry."""
+    entries: tuple[Kept | New, ...]
 
 
 class WithChanges:
-    """The result of a function that has changed containers of its caller, and the new entries of these."""
+    """The result of a function, and the new contents of containers of its caller, which it has changed."""
 
-    def __init__(self, result: Any, new: Sequence[Any], contents: Sequence[NewContents]) -> None:
-        self.result, self.new, self.contents = result, tuple(new), tuple(contents)
+    def __init__(self, new: Sequence[Any], result: Kept | New, contents: tuple[NewContents, ...]) -> None:
+        self.new, self.result, self.contents = tuple(new), result, contents
+        """The objects that the function has made, once each; the result; the new contents."""
 
     def applied(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result, after putting the new contents into the caller's containers."""
-        following = iter(self.new)
-        call = args, kwargs
-        filled = [
-            [next(following) if one is None else _at(call, one.path) for one in contents.entries]
-            for contents in self.contents
-        ]
-        targets = [_at(call, contents.path) for contents in self.contents]
+
+        def object_of(one: Kept | New) -> Any:
+            return self.new[one.number] if isinstance(one, New) else _at((args, kwargs), one.path)
+
+        result = object_of(self.result)
+        filled = [list(map(object_of, contents.entries)) for contents in self.contents]
+        targets = [_at((args, kwargs), contents.path) for contents in self.contents]
         for target, contents, entries in zip(targets, self.contents, filled, strict=True):
             target.clear()
             if contents.keys is None:
                 target.extend(entries)
             else:
                 target.update(zip(contents.keys, entries, strict=True))
-        return self.result
-
-
-def _unfilled(contents: tuple[NewContents, ...], children: Sequence[Any]) -> WithChanges:
-    result, *new = children
-    return WithChanges(result, new, contents)
+        return result
 
 
 _register: Any = optree.register_pytree_node  # its annotation asks for a collection
-_register(WithChanges, lambda x: ((x.result, *x.new), x.contents), _unfilled, namespace=NAMESPACE)
+_register(
+    WithChanges,
+    lambda x: (x.new, (x.result, x.contents)),
+    lambda metadata, new: WithChanges(new, *metadata),
+    namespace=NAMESPACE,
+)
 
 
 def _children(x: Any) -> list[Any]:
@@ -90,9 +97,12 @@ def _at(call: Any, path: Path) -> Any:
     return call
 
 
-def are_containers_repeated(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a list, a dict or a deque is in several places of a call. What is changed in one shows in the others."""
-    seen, stack = set[int](), [args, kwargs]
+def are_containers_repeated(args: tuple[Any, ...], kwargs: dict[str, Any], outside: Iterable[Any]) -> bool:
+    """Whether a list, a dict or a deque is in several places of a call, or among objects `outside` of it.
+
+    What is changed in one place shows in the others.
+    """
+    seen, stack = {id(x) for x in outside if isinstance(x, _WRITABLE)}, [args, kwargs]
     while stack:
         x: Any = stack.pop()
         if not optree.tree_is_leaf(x, namespace=NAMESPACE):
@@ -108,8 +118,8 @@ class ArgumentContainers:
     """The containers and registered objects among the arguments, with what they hold before the call."""
 
     def __init__(self, args: Any, kwargs: Any) -> None:
-        self._before: list[tuple[str, Path, Any, list[Any], Any]] = []
-        """For each one: its name, its path, the object, its children, and what else it holds."""
+        self._before: list[tuple[str, Path, Any, list[Any], Any, list[Any]]] = []
+        """For each one: its name, its path, the object, its children, what else it holds, and the order of its keys."""
         self._objects: dict[int, tuple[Any, Path]] = {}
         """The objects of the caller, by id."""
         for number, one in enumerate(args):
@@ -123,19 +133,19 @@ class ArgumentContainers:
             return
         children, metadata, entries, _ = optree.tree_flatten_one_level(x, namespace=NAMESPACE)
         if not isinstance(x, tuple):
-            self._before.append((name, path, x, list(children), metadata))
+            self._before.append((name, path, x, list(children), metadata, _keys(x)))
         for number, (entry, child) in enumerate(zip(entries, children, strict=True)):
             self._note(f"{name}[{entry!r}]", (*path, number), child)
 
     def note_in(self, trace: Trace) -> None:
         """Let branches and loops change the containers, whose changes the caller will see."""
-        trace.outermost().returned |= {id(x) for _, _, x, _, _ in self._before if isinstance(x, _WRITABLE)}
+        trace.outermost().returned |= {id(x) for _, _, x, *_ in self._before if isinstance(x, _WRITABLE)}
 
     def _changed(self) -> list[tuple[str, Path, Any]]:
         found = []
-        for name, path, x, before, metadata in self._before:
+        for name, path, x, before, metadata, keys in self._before:
             children, now, *_ = optree.tree_flatten_one_level(x, namespace=NAMESPACE)
-            is_same = now == metadata and len(children) == len(before)
+            is_same = now == metadata and _keys(x) == keys and len(children) == len(before)
             if not (is_same and all(map(operator.is_, children, before))):
                 found.append((name, path, x))
         return found
@@ -147,22 +157,27 @@ class ArgumentContainers:
             SideEffectError: it has changed an object of a registered class.
         """
         changed = self._changed()
-        if not changed:
+        if not changed and not (isinstance(result, _WRITABLE) and self._is_callers(result)):
             return result
-        new: list[Any] = []
+        new: dict[int, tuple[int, Any]] = {}
+
+        def placed(x: Any) -> Kept | New:
+            if self._is_callers(x):
+                return Kept(self._objects[id(x)][1])
+            return New(new.setdefault(id(x), (len(new), x))[0])
+
+        returned = placed(result)
         contents: list[NewContents] = []
         for name, path, x in changed:
             if not isinstance(x, _WRITABLE):
                 raise _refusal(function, name, x)
-            entries: list[Kept | None] = []
-            for one in x.values() if isinstance(x, dict) else x:
-                known, place = self._objects.get(id(one), (None, ()))
-                entries.append(Kept(place) if known is one else None)
-                if entries[-1] is None:
-                    new.append(one)
-            keys = tuple(x) if isinstance(x, dict) else None
-            contents.append(NewContents(path, keys, tuple(entries)))
-        return WithChanges(result, new, contents)
+            entries = tuple(map(placed, x.values() if isinstance(x, dict) else x))
+            contents.append(NewContents(path, tuple(_keys(x)) if isinstance(x, dict) else None, entries))
+        return WithChanges([with_plain_keys(x) for _, x in new.values()], returned, tuple(contents))
+
+    def _is_callers(self, x: Any) -> bool:
+        """Whether it is an array or a container of the caller."""
+        return id(x) in self._objects and self._objects[id(x)][0] is x
 
     def refuse_changes(self, function: Callable[..., Any]) -> None:
         """Refuse what a function has changed.
@@ -172,6 +187,11 @@ class ArgumentContainers:
         """
         for name, _, x in self._changed()[:1]:
             raise _refusal(function, name, x)
+
+
+def _keys(x: Any) -> list[Any]:
+    """The keys of a dict, in their order."""
+    return list(x) if isinstance(x, dict) else []
 
 
 def _refusal(function: Callable[..., Any], name: str, x: Any) -> SideEffectError:

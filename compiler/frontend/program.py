@@ -19,7 +19,7 @@ from ..tracing.traced_array import TracedArray
 from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..value_ops import inverse_permutation, transpose
 from .conversion import Conversion
-from .leaves import NAMESPACE, with_plain_keys
+from .leaves import flattened, with_plain_keys
 from .reached import Reached, ReadArray
 
 PythonType: TypeAlias = type[Any]
@@ -134,7 +134,7 @@ def as_returned(x: Any, leaf: ArrayOutput) -> Any:
 
 def orders_of(result: Any) -> tuple[Order, ...]:
     """The memory orders of the arrays in the result."""
-    leaves = optree.tree_leaves(with_plain_keys(result), namespace=NAMESPACE)
+    leaves = flattened(with_plain_keys(result))[0]
     arrays = [x for x in leaves if isinstance(x, (TracedArray, np.ndarray, np.generic, ForeignMemory))]
     return tuple(
         copied_order(x.layout, "K")

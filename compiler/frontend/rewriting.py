@@ -74,6 +74,12 @@ class Rewriter(ExpressionRewriter):
                 return [placed(ast.Expr(self._printed(call)), node)]
             case ast.Assign() if any(isinstance(n, ast.Subscript) for t in node.targets for n in _parts(t)):
                 return self._assign_items(node)
+            case ast.Delete() if any(isinstance(one, ast.Subscript) for one in node.targets):
+                return self._settled(node)
+            case ast.AugAssign(
+                target=ast.Name() | ast.Attribute(), op=ast.Add() | ast.Mult() | ast.BitOr()
+            ) if not isinstance(node.value, ast.Constant):
+                return self._settled(node)
             case ast.AugAssign(target=ast.Subscript()):
                 return self._update_item(node)
             case ast.ClassDef() | ast.AsyncFunctionDef():
@@ -259,6 +265,10 @@ class Rewriter(ExpressionRewriter):
         )
         parts.append(store)
         return stored(temporary)
+
+    def _settled(self, node: ast.stmt) -> list[ast.stmt]:
+        """A statement that may change a list or a dict in place, and the update of what stands for this one."""
+        return [self.rebuilt(node), ast.Expr(placed(hook("settled"), node))]
 
     def _store(self, target: ast.Subscript, value: ast.expr) -> ast.stmt:
         return ast.Expr(hook("store", value, self.expression(target.value), self.index(target.slice)))

@@ -42,7 +42,7 @@ from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..users_errors import noted, told_by
 from ..value_ops import constant
 from .conversion import MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
-from .leaves import NAMESPACE, remedy_for, users_name, weak_type, with_plain_keys
+from .leaves import NAMESPACE, flattened, remedy_for, users_name, weak_type, with_plain_keys
 from .outside_changes import ArgumentContainers, OutsideChanges
 from .program import Argument, ArrayOutput, Program, Static, orders_of, relied_on
 from .reached import (
@@ -370,7 +370,7 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
 def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], Any]":
     """The arrays of the result, its leaves and its tree."""
     try:
-        found, out_tree = optree.tree_flatten(with_plain_keys(result), namespace=NAMESPACE)
+        found, out_tree = flattened(with_plain_keys(result))
     except RecursionError:
         refuse_deep({"the result": result})
         raise

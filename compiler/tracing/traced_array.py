@@ -4,6 +4,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -197,30 +198,25 @@ class TracedArray(TracedMemory):
         return (self[i] for i in range(operator.index(self.shape[0])))
 
     def __repr__(self) -> str:
-        return self._text("!r", repr)
+        return self._text("!r", repr, sys._getframe(1))
 
     def __str__(self) -> str:
-        return self._text("!s", str)
+        return self._text("!s", str, sys._getframe(1))
 
     def __format__(self, spec: str) -> str:
-        return self._text(f":{spec}", lambda number: format(number, spec))
+        return self._text(f":{spec}", lambda number: format(number, spec), sys._getframe(1))
 
-    def _text(self, form: str, shown: Callable[[Any], str]) -> str:
+    def _text(self, form: str, shown: Callable[[Any], str], asker: FrameType) -> str:
         """In a message that the program completes, a mark; in a traced function, the value's text; else the type."""
         told = TELLING.get()
         if told is not None and self._known_here() is None:
             return told.mark(self, form)
-        if not asked_by_traced_code(sys._getframe(2)):
+        if not asked_by_traced_code(asker):
             known = self._trace.at_these_sizes(self.value) if self.is_scalar else None
             return f"TracedArray({self.type})" if known is None else shown(known[()])
         if is_inexact(self.dtype) and self._trace.depends_on_arguments(self.value):
-            raise ConcretizationError(
-                f"a text shows a traced {self.type}, whose value is known only when the program runs: return the "
-                "number, and make a text of the result. print(), logging, warnings.warn() and messages of exceptions "
-                "can show it",
-                user_location(),
-            )
-        number = self._need("the text of x")
+            raise ConcretizationError(_NO_TEXT.format(self.type), user_location())
+        number = self._need("the text of x", instead=_NO_TEXT.format(self.type))
         if self.weak is not None:
             return shown(number.item())
         return shown(number[()] if self.is_scalar else number)
@@ -300,14 +296,15 @@ class TracedArray(TracedMemory):
 
     # ---- Python's questions ------------------------------------------------------------------------
 
-    def _need(self, what: str, hint: str = "") -> Any:
-        """The elements for Python."""
+    def _need(self, what: str, hint: str = "", instead: str = "") -> Any:
+        """The elements for Python. The message of the error ends with a hint, or is another one `instead`."""
         known = self._known_here()
         if known is None:
             known = guarded_value(self._trace, self.value, what)
         if known is None:
             error = ConcretizationError(
-                f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where or "
+                instead
+                or f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where or "
                 "tm.cond instead of `if`, tm.while_loop instead of `while`, a NumPy function instead of one of `math`, "
                 f"or make the argument static{hint}",
                 user_location(),
@@ -490,6 +487,10 @@ def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., An
 _IN_A_LIST = (
     ". Ufuncs and their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
     "np.logical_and.reduce([x, y])"
+)
+_NO_TEXT = (
+    "a text shows a traced {}, whose value is known only when the program runs: return the number, and make a text of "
+    "the result. print(), logging, warnings.warn() and messages of exceptions can show it"
 )
 _NO_MEMORY = frozenset(("base", "ctypes", "data"))
 _SAME_AS_FUNCTION = frozenset(

@@ -18,7 +18,14 @@ from ...compiler.errors import (
     MissingPackageError,
     TransformTypeError,
 )
-from ...compiler.frontend.leaves import NAMESPACE, argument_names, is_array_like, leaf_type, users_name
+from ...compiler.frontend.leaves import (
+    NAMESPACE,
+    argument_names,
+    has_ordered_dict,
+    is_array_like,
+    leaf_type,
+    users_name,
+)
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.interpreter import OtherValues
 from ...compiler.ir import Graph, Shape
@@ -152,7 +159,7 @@ class _Replay(StandIn):
             [shape for _, shape in arrays],
             [guard.comparison for guard in artifact.signature.guards.guards],
         )
-        self._has_ordered = _has_ordered(artifact.signature.tree)
+        self._has_ordered = has_ordered_dict(artifact.signature.tree)
         self._fixed: dict[tuple[int, ...], Graph] = {}
         """The graph for the sizes of traced calls."""
 
@@ -333,11 +340,6 @@ def _fits(found: Shape, wanted: Shape) -> bool:
     return len(found) == len(wanted) and all(
         isinstance(size, SymbolicSize) or other == size for other, size in zip(found, wanted, strict=True)
     )
-
-
-def _has_ordered(tree: Any) -> bool:
-    """Whether a structure contains an OrderedDict."""
-    return tree.type is OrderedDict or any(map(_has_ordered, tree.children()))
 
 
 def _share(x: Any, other: Any) -> bool:

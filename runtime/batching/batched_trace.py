@@ -9,12 +9,14 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from types import FrameType
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from ...compiler.builder import current_builder, inline, recording
-from ...compiler.dtypes import Array
+from ...compiler.callers.user_code import asked_by_traced_code
+from ...compiler.dtypes import Array, is_inexact
 from ...compiler.errors import TracemillError
 from ...compiler.free_sizes import is_symbolic
 from ...compiler.interpreter import evaluate, is_watched
@@ -46,19 +48,19 @@ class BatchedArray(TracedArray):
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return self._values() or super().__repr__()
+    def _text(self, form: str, shown: Callable[[Any], str], asker: FrameType) -> str:
+        """The values of all examples; inside of `print` as a statement a mark, which prints a line per example.
 
-    def __str__(self) -> str:
-        return self._values() or super().__str__()
-
-    def __format__(self, spec: str) -> str:
-        return (not spec and self._values()) or super().__format__(spec)
-
-    def _values(self) -> str | None:
-        """The values of all examples; None inside of `print` as a statement, which prints a line per example."""
+        A program may compute with the text of an integer, as in ``str(n) == str(n)[::-1]``, so it gets no other text.
+        """
         trace: Any = self._storage.trace
-        return None if TELLING.get() else trace.shown(self)
+        is_for_reading = is_inexact(self.dtype) or self.ndim or not asked_by_traced_code(asker)
+        values: str | None = (
+            trace.shown(self) if TELLING.get() is None and form in {"!r", "!s", ":"} else None
+        )
+        if values is not None and (is_for_reading or not trace.is_mapped(self.value)):
+            return values
+        return super()._text(form, shown, asker)
 
 
 class Batch:
@@ -264,6 +266,11 @@ class BatchedTrace(Trace):
         if not found[1]:
             return text
         return f"{array.type} for each of {self.batch.size}:{chr(10) if chr(10) in text else ' '}{text}"
+
+    def is_mapped(self, value: Value) -> bool:
+        """Whether the examples may differ in a value."""
+        found = self.of_batch(value)
+        return found is None or found[1]
 
     def _elements(self, known: Any) -> Array | None:
         """The array with all examples of this trace, and of those around it."""

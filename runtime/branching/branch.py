@@ -73,6 +73,7 @@ class Branch:
                     lambda: self._flattened(block()), {slot: slot.value for slot in slots}, may_grow=True
                 )
                 (self.outcome, self.held), self.slots = found
+                self.held |= {slot: watch.flattened[slot] for slot in self.slots}
             except Exception as error:
                 if (line := line_of_raise(error) or line_of_missing(error)) is None:
                     raise
@@ -94,7 +95,6 @@ class Branch:
         return outcome, found
 
     def _leaves(self) -> list[Any]:
-        self.held |= {slot: held(value) for slot, value in self.slots.items()}
         leaves: list[Any] = [self.outcome.kind]
         for name, one in self.held.items():
             self.places[name] = len(leaves)
@@ -152,10 +152,10 @@ class Branch:
         return storage.trace is self.trace
 
     def object(self, name: "str | Slot") -> Any:
-        """The value of a variable, or the returned value; None for slots."""
+        """The value of a variable, an entry or an attribute, or the returned value."""
         if name == VALUE:
             return self.outcome.value
-        return self.outcome.names.get(name) if isinstance(name, str) else None
+        return self.outcome.names.get(name) if isinstance(name, str) else self.slots.get(name)
 
     def makes(self, container: Any) -> bool:
         """Whether a container holds values of this branch, which the code after it cannot use."""

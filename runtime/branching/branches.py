@@ -1,11 +1,12 @@
 """An ``if`` whose test is traced: both branches are traced, and a `switch` of the program chooses."""
 
-import sys
-from collections.abc import Callable, Container, Generator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,9 +21,11 @@ from ..control_flow.cond import record_switch
 from ..eager.nested_function import NestedFunction
 from .branch import NO_ARGUMENTS, VALUE, Branch
 from .merging import Merge, Place, filled
+from .one_of import entries_of, is_one_of
 from .outcomes import RETURNED, UNSET, Outcome
 from .slots import Slot
-from .standing import CopiedContainer, sources_of, stand_for
+from .standing import CONTAINERS, CopiedContainer, sources_of, stand_for, standing
+from .variables import held
 from .watching import Watch, watching
 
 
@@ -32,10 +35,6 @@ class OnlyBranch:
 
     block: Callable[[], Outcome]
 
-
-_OWN_REFERENCES: Final = 5
-"""To a container that only its branch refers to: in the outcome, in its flattened form, in a list, and in a loop over
-that."""
 
 Blocks: TypeAlias = "tuple[tuple[str, Callable[[], Outcome]], tuple[str, Callable[[], Outcome]]]"
 
@@ -82,28 +81,62 @@ def choose(
         {name: filled(one, given, test) for name, one in variables.items() if one is not UNSET},
         {slot: filled(one, given, test) for slot, one in changed.items()},
     )
-    for name, one in {VALUE: found.value, **found.names}.items():
-        if isinstance(one, list | dict):
-            _stand_for_branches(one, name, branches, test)
+    _relate(found, branches, test)
     return found
 
 
-def _stand_for_branches(found: Any, name: str, branches: Sequence[Branch], test: Any) -> None:
-    """Let a container after an ``if`` stand for those of the branches, if other code can reach one of these.
+def _relate(found: Outcome, branches: Sequence[Branch], test: Any) -> None:
+    """Let the containers after an ``if`` stand for those of the branches, if other code can reach one of these.
 
     Those that a branch has made from its own values are out of reach.
     """
-    containers = [branch.object(name) for branch in branches]
-    if any(one is found for one in containers) or not all(isinstance(one, list | dict) for one in containers):
-        return
-    if all(sys.getrefcount(one) <= _OWN_REFERENCES for one in containers):
-        return
-    is_new = [branch.makes(one) for branch, one in zip(branches, containers, strict=True)]
-    if any(is_new):
-        pairs = zip(containers, is_new, strict=True)
-        CopiedContainer(found, [x for one, new in pairs for x in sources_of(one) if not new or x is not one])
-    else:
-        stand_for(found, containers, np.where(test, 1, 0))
+    parts: tuple[Mapping[Any, Any], ...] = {VALUE: found.value}, found.names, found.slots
+    values: dict[str | Slot, Any] = {name: one for part in parts for name, one in part.items()}
+    places = [place for name, one in values.items() for place in _containers(one, _objects(name, branches))]
+    uses = Counter((number, id(one)) for _, objects in places for number, one in enumerate(objects))
+    own: dict[tuple[int, int], Any] = {}
+    for one, objects in places:
+        are_new = [
+            standing(x) is None and branch.makes(x) for branch, x in zip(branches, objects, strict=True)
+        ]
+        if is_one_of(one):
+            for entry in entries_of(one):
+                _relate_entry(entry, [x for x, is_new in zip(objects, are_new, strict=True) if not is_new])
+            continue
+        if all(is_new and uses[n, id(objects[n])] == 1 for n, is_new in enumerate(are_new)):
+            continue
+        for n, is_new in enumerate(are_new):
+            if is_new:
+                objects[n] = own.setdefault((n, id(objects[n])), copy(one))
+        stand_for(one, objects, np.where(test, 1, 0))
+
+
+def _relate_entry(entry: Any, objects: Sequence[Any]) -> None:
+    """Refuse later writes to a container that is a copy of one of the objects that have its form, and to these."""
+    if isinstance(entry, CONTAINERS):
+        form = held(entry)
+        each = [one for x in objects for one in (entries_of(x) if is_one_of(x) else (x,))]
+        sources = [one for x in each if held(x).has_form_of(form) for one in sources_of(x)]
+        if not any(one is entry for one in sources):
+            CopiedContainer(entry, sources)
+
+
+def _objects(name: "str | Slot", branches: Sequence[Branch]) -> list[Any]:
+    """The values of a variable in both branches; twice that of the only branch that sets it."""
+    first, second = (branch if name in branch.held else None for branch in branches)
+    return [(one or other or branches[0]).object(name) for one, other in ((first, second), (second, first))]
+
+
+def _containers(found: Any, objects: Sequence[Any]) -> "Iterator[tuple[Any, list[Any]]]":
+    """The outermost new containers in a value, with those in its place in each of some objects."""
+    if is_one_of(found):
+        yield found, list(objects)
+    elif isinstance(found, tuple):
+        if all(type(one) is type(found) and len(one) == len(found) for one in objects):
+            for number, one in enumerate(found):
+                yield from _containers(one, [entry[number] for entry in objects])
+    elif isinstance(found, CONTAINERS) and not any(one is found for one in objects):
+        yield found, list(objects)
 
 
 def branch_on(

@@ -44,26 +44,26 @@ class OneOf:
     def __iter__(self) -> Iterator[Any]:
         lengths = {len(one) for one in entries_of(self)}
         if len(lengths) > 1:
-            raise _refusal("unpacked or iterated over", self)
+            raise refusal_of("unpacked or iterated over", self)
         return iter([OneOf.asked(self, lambda one, at=at: one[at]) for at in range(lengths.pop())])  # type: ignore[misc]
 
     def __bool__(self) -> bool:
-        raise _refusal("used as a condition", self)
+        raise refusal_of("used as a condition", self)
 
     def __hash__(self) -> int:
-        raise _refusal("used in a set or as the key of a dict", self)
+        raise refusal_of("used in a set or as the key of a dict", self)
 
     def __eq__(self, other: object) -> Any:
         return OneOf.asked(self, lambda one: one == other)
 
     def __len__(self) -> int:
-        raise _refusal("passed to len", self)
+        raise refusal_of("passed to len", self)
 
     def __repr__(self) -> str:
         return " or ".join(map(repr, entries_of(self)))
 
     def __str__(self) -> str:
-        raise _refusal("converted to a string", self)
+        raise refusal_of("converted to a string", self)
 
     def __format__(self, spec: str) -> str:
         return str(self)
@@ -85,7 +85,8 @@ def is_one_of(x: Any) -> bool:
     return type(x) is OneOf
 
 
-def _refusal(what: str, x: OneOf) -> ConcretizationError:
+def refusal_of(what: str, x: OneOf) -> ConcretizationError:
+    """The error for what cannot be done with one of several values."""
     shown = " or ".join(f"{one!r:.30}" for one in entries_of(x)[:3])
     return ConcretizationError(
         f"a value that is {shown}, depending on other values, is {what}, but tracing does not know which one it is: "

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from .slots import Slot
 from .slots_outside import note_set
+from .standing import note_again
 
 
 class Unset:
@@ -42,4 +43,5 @@ class Outcome:
         for slot, value in self.slots.items():
             note_set(slot)
             slot.set(value)
+        note_again([slot.holder for slot in self.slots])
         return self

@@ -1,47 +1,100 @@
 """Arrays and containers that stand for one of several, which a traced number chooses.
 
-What is written to a stand-in by `table[i] = …` becomes a write to the chosen one, and what is written to one of them
-shows in the stand-in. Any other change of a stand-in is refused, because the chosen one would not show it.
+After ``row = a if c else b``, `row` is a container of its own, with the entries of the chosen one. What is written to
+it by ``row[i] = …`` becomes a write to the chosen one, and what is written to one of the several shows in `row`:
+`settle` looks for that when converted code writes to a container or has called a function. Any other change is refused
+where the program would miss it.
 """
 
+import gc
+import operator
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from ...compiler.callers.user_code import user_location
-from ...compiler.errors import SideEffectError
+from ...compiler.errors import ConcretizationError, SideEffectError
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.sharing import share_one_way
 from ...compiler.tracing.trace import Trace, current_trace, require_trace
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_traced
-from .slots import contents
+from .alternatives import mapped
+from .one_of import entries_of, is_one_of
+from .references import memory_of
+from .slots import Slot, contents
 from .slots_outside import NoteAtReturn
-from .variables import held
 
-_CONTAINERS = (list, dict)
+CONTAINERS: Final = (list, dict, deque)
+_KEY: Final = "stand-ins"
 _OWN_REFERENCES: Final = 2
-"""To a stand-in: of its note, and of the call that counts them."""
+"""To a stand-in that only its note refers to: of the note, and of the call that counts."""
+
+
+class StandIns(NoteAtReturn):
+    """All stand-ins of the outermost trace."""
+
+    def __init__(self) -> None:
+        self.notes: dict[int, Standing] = {}
+        """By the id of the stand-in."""
+
+    @property
+    def held(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """The objects that the notes refer to, as often as they do."""
+        return tuple(x for note in self.notes.values() for x in note.references())
+
+    def __call__(self) -> None:
+        settle()
+        for note in self.notes.values():
+            if not note.is_unchanged():
+                raise note.refusal()
+
+    def is_shared(self, note: "Standing") -> bool:
+        """Whether a stand-in, and one of its entries, can still be read."""
+        slots = (one.holder for one in require_trace().outermost().at_return if isinstance(one, Slot))
+        known = Counter(map(id, (*self.held, *slots)))
+        others = {
+            id(one)
+            for other in self.notes.values()
+            if other is not note and (other.group is None or other.group is not note.group)
+            for one in other.entries
+        }
+        return sys.getrefcount(note.found) > known[id(note.found)] + 1 and any(
+            id(note.entries[n]) in others or sys.getrefcount(note.entries[n]) > known[id(note.entries[n])] + 1
+            for n in range(len(note.entries))
+        )
 
 
 class Standing(NoteAtReturn):
     """An array or a container that stands for one of several entries."""
 
     def __init__(self, found: Any, entries: Sequence[Any], place: Any) -> None:
-        self.found, self.held, self.place, self.line = found, tuple(entries), place, user_location()
+        self.found, self.entries, self.place, self.line = found, tuple(entries), place, user_location()
         self.trace = require_trace()
+        self.read: tuple[int, Any] | None = None
+        """The id of the table, and the index in it, if it is an entry of a table."""
+        self.group: object = None
+        """Stand-ins of one group are never the same entry."""
         self.note()
-        self.trace.outermost().at_return[id(found), "entry"] = self
+        _stand_ins().notes[id(found)] = self
 
     def chosen(self) -> "Iterator[tuple[Any, Any]]":
         """For each entry, whether it is the chosen one, and the entry."""
-        for number, one in enumerate(self.held):
+        for number, one in enumerate(self.entries):
             yield np.equal(self.place, number), one
 
+    def references(self) -> Iterator[Any]:
+        """The objects that the note refers to."""
+        yield self.found
+        yield from self.entries
+
     def note(self) -> None:
-        """Note the current state of the stand-in, to find later writes to it alone."""
+        """Note the current state of the stand-in and the entries, to find later writes."""
         raise NotImplementedError
 
     def is_unchanged(self) -> bool:
@@ -52,10 +105,38 @@ class Standing(NoteAtReturn):
         """Update the stand-in from the chosen entry."""
         raise NotImplementedError
 
-    def check(self) -> None:
-        """Refuse writes to the stand-in alone."""
-        if not self.is_unchanged():
-            raise self.refusal()
+    def was_read(self, table: Any, index: Any) -> bool:
+        """Whether it is ``table[index]``."""
+        if self.read is None or self.read[0] != id(table) or self.read[1] is not index:
+            return False
+        known = set(map(id, contents(table).values()))
+        return all(id(one) in known for one in self.entries)
+
+    def settle(self) -> bool:
+        """Update the stand-in if an entry was written to. Returns whether that was so.
+
+        Raises:
+            SideEffectError: that is not possible, or the stand-in alone has changed.
+        """
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Forget the note, so that the stand-in can be written to.
+
+        Raises:
+            SideEffectError: the entries, or other stand-ins for them, would miss that.
+        """
+        notes = _stand_ins()
+        if notes.is_shared(self):
+            _refresh_locals()
+            gc.collect()  # finished blocks are in cycles
+            if notes.is_shared(self):
+                raise self.refusal()
+        del notes.notes[id(self.found)]
+
+    def restore(self) -> None:
+        """Give the stand-in the state that was noted."""
+        raise NotImplementedError
 
     def refusal(self) -> SideEffectError:
         return SideEffectError(
@@ -64,9 +145,6 @@ class Standing(NoteAtReturn):
             self.line,
         )
 
-    def __call__(self) -> None:
-        self.check()
-
 
 class StandingArray(Standing):
     """An array that stands for one of several."""
@@ -74,94 +152,177 @@ class StandingArray(Standing):
     def note(self) -> None:
         storage = self.found._storage
         self.state = storage, storage.version
-        for one in self.held:
+        for one in self.entries:
             if is_traced(one):
                 share_one_way(one._storage, storage, f"the entry at {self.line}")
+
+    def settle(self) -> bool:
+        return False  # `rows[i] += v` writes to it, and then copies it to the entry
 
     def is_unchanged(self) -> bool:
         storage, version = self.state
         return bool(storage.version == version)
 
+    def restore(self) -> None:
+        self.found._storage = self.state[0]
+
     def refresh(self) -> None:
-        self.found._storage = wrap(as_value(list(self.held)))[self.place]._storage
+        self.found._storage = wrap(as_value(list(self.entries)))[self.place]._storage
         self.note()
 
 
 class StandingContainer(Standing):
-    """A list or a dict that stands for one of several. Containers in it have stand-ins of their own."""
+    """A container that stands for one of several with the same keys. Containers in it have stand-ins of their own."""
 
     choose: ClassVar[Callable[[Sequence[Any], Any], Any]]
-    """Makes a container of the entries of several, at a place. Set by `runtime.staging.entries`."""
+    """Chooses among values, at a place. Set by `runtime.staging.entries`."""
 
     def note(self) -> None:
-        self.state = contents(self.found)
+        self.state = _shallow(self.found)
+        self.states = [_shallow(one) for one in self.entries]
+
+    def references(self) -> Iterator[Any]:
+        yield from super().references()
+        for state in (self.state, *self.states):
+            yield from (one for one in state.values() if isinstance(one, CONTAINERS))
+
+    def restore(self) -> None:
+        if not has_contents(self.found, self.state):
+            _fill(self.found, self.state)
 
     def is_unchanged(self) -> bool:
-        now = contents(self.found)
-        return list(now) == list(self.state) and all(now[key] is self.state[key] for key in now)
+        return has_contents(self.found, self.state)
+
+    def settle(self) -> bool:
+        if not self.is_unchanged():
+            self.release()
+        elif sys.getrefcount(self.found) == _OWN_REFERENCES:
+            del _stand_ins().notes[id(self.found)]
+        elif not all(map(has_contents, self.entries, self.states)):
+            self.refresh()
+            return True
+        return False
 
     def refresh(self) -> None:
-        now = contents(StandingContainer.choose(self.held, self.place))
-        for key, value in now.items():
-            if not isinstance(self.found[key], _CONTAINERS):
-                self.found[key] = value
+        now = [contents(one) for one in self.entries]
+        if any(list(one) != list(now[0]) for one in now):
+            raise self.refusal()
+        own = contents(self.found)
+        changed = {
+            key: StandingContainer.choose([one[key] for one in now], self.place)
+            for key in now[0]
+            if key not in own
+            or any(one[key] is not state.get(key) for one, state in zip(now, self.states, strict=True))
+        }
+        new = {key: changed.get(key, own.get(key)) for key in now[0]}
+        _fill(self.found, new)
         self.note()
 
 
 class CopiedContainer(Standing):
-    """A list or a dict with the values of one of several. As it is a copy, neither it nor these can be written to."""
+    """A container with the values of one of several. As it is a copy, neither it nor these can be written to."""
 
     def __init__(self, found: Any, sources: Sequence[Any]) -> None:
         super().__init__(found, sources, 0)
 
     def note(self) -> None:
-        self.state = held(self.found)
+        self.state = list(contents_of(self.found))
+        self.states = [state for one in self.entries for state in contents_of(one)]
+
+    def references(self) -> Iterator[Any]:
+        yield from super().references()
+        for one, state in (*self.state, *self.states):
+            yield one
+            yield from (inner for inner in state.values() if isinstance(inner, CONTAINERS))
 
     def is_unchanged(self) -> bool:
-        return held(self.found).has_objects_of(self.state)
+        return all(has_contents(one, state) for one, state in self.state)
 
-    def chosen(self) -> "Iterator[tuple[Any, Any]]":
-        raise self.refusal()
+    def settle(self) -> bool:
+        if self.is_unchanged() and all(has_contents(one, state) for one, state in self.states):
+            return False
+        self.release()
+        return True
+
+    def restore(self) -> None:
+        for one, state in self.state:
+            if not has_contents(one, state):
+                _fill(one, state)
 
     def refresh(self) -> None:
         raise self.refusal()
 
 
-def stand_for(found: Any, entries: Sequence[Any], place: Any) -> None:
-    """Let a new container stand for one of several that have the same structure, with the containers in it."""
-    if not isinstance(found, _CONTAINERS):
-        return
-    StandingContainer(found, entries, place)
-    for key, one in contents(found).items():
-        stand_for(one, [entry[key] for entry in entries], place)
+def contents_of(x: Any) -> "Iterator[tuple[Any, Mapping[Any, Any]]]":
+    """The containers in a value, each with its contents."""
+    if is_one_of(x):
+        for one in entries_of(x):
+            yield from contents_of(one)
+    elif isinstance(x, CONTAINERS):
+        yield x, _shallow(x)
+        for one in contents(x).values():
+            yield from contents_of(one)
+    elif isinstance(x, tuple):
+        for one in x:
+            yield from contents_of(one)
 
 
-def sources_of(container: Any) -> tuple[Any, ...]:
-    """The containers that a container stands for; itself if it is no stand-in."""
-    own = standing(container)
-    return (container,) if own is None else own.held
+def _refresh_locals() -> None:
+    """Before Python 3.13, a frame that has called ``locals()`` keeps that dict, with values that variables had then."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        frame.f_locals  # noqa: B018
+        frame = frame.f_back
 
 
-def standing(x: Any) -> Standing | None:
-    """The note of a stand-in; None for anything else."""
-    own = require_trace().outermost().at_return.get((id(x), "entry"))
-    return own if isinstance(own, Standing) and own.found is x else None
+def _shallow(x: Any) -> Mapping[Any, Any]:
+    return dict(contents(x))
 
 
-def refresh_standing(written: Any) -> None:
-    """Update what stands for one of several containers, after a write to one of them.
+def has_contents(x: Any, state: Mapping[Any, Any]) -> bool:
+    if len(x) != len(state):
+        return False
+    now = x.values() if isinstance(x, dict) else x
+    return (not isinstance(x, dict) or list(x) == list(state)) and all(map(operator.is_, now, state.values()))
 
-    A stand-in that only its note refers to cannot be read any more. One of a branch that is finished is of no use: the
-    code after the branch has another one.
-    """
+
+def _fill(x: Any, new: Mapping[Any, Any]) -> None:
+    """Replace the contents of a container."""
+    x.clear()
+    if isinstance(x, dict):
+        x.update(new)
+    else:
+        x.extend(new.values())
+
+
+def _stand_ins() -> StandIns:
     notes = require_trace().outermost().at_return
-    for key, note in list(notes.items()):
-        if isinstance(note, StandingContainer | CopiedContainer) and any(one is written for one in note.held):
-            note.check()
-            if sys.getrefcount(note.found) > _OWN_REFERENCES and _is_running(note.trace):
-                note.refresh()
-            else:
-                del notes[key]
+    found = notes.get(_KEY)
+    if found is None:
+        found = notes[_KEY] = StandIns()
+    return found  # type: ignore[return-value]
+
+
+def settle() -> bool:
+    """Bring all stand-ins up to date with what was written to the containers that they stand for.
+
+    Returns whether there are any.
+
+    Raises:
+        SideEffectError: a change was missed, or cannot be followed.
+    """
+    trace = current_trace()
+    known = None if trace is None else trace.outermost().at_return.get(_KEY)
+    if known is None:
+        return False
+    notes: dict[int, Standing] = known.notes  # type: ignore[attr-defined]
+    has_changed = True
+    while has_changed:
+        has_changed = False
+        for key in list(notes):
+            if key in notes and _is_running(notes[key].trace):
+                has_changed = notes[key].settle() or has_changed
+    return bool(notes)
 
 
 def _is_running(trace: Trace) -> bool:
@@ -169,3 +330,145 @@ def _is_running(trace: Trace) -> bool:
     while running is not None and running is not trace:
         running = running.parent
     return running is trace
+
+
+# ---- stand-ins for what exists before -----------------------------------------------------------------
+
+
+def standing(x: Any) -> Standing | None:
+    """The note of a stand-in; None for anything else."""
+    known = require_trace().outermost().at_return.get(_KEY)
+    own = None if known is None else known.notes.get(id(x))  # type: ignore[attr-defined]
+    return own if own is not None and own.found is x else None
+
+
+def read(found: Any, table: Any, index: Any) -> Any:
+    """Note that a value is ``table[index]``."""
+    if (own := standing(found)) is not None:
+        own.read = id(table), index
+    return found
+
+
+def sources_of(x: Any) -> tuple[Any, ...]:
+    """The containers that a container stands for; itself if it is no stand-in."""
+    own = standing(x)
+    return (x,) if own is None else own.entries
+
+
+def stand_for(found: Any, entries: Sequence[Any], place: Any) -> None:
+    """Let a new container stand for one of several that have the same structure, with the containers in it."""
+    if isinstance(found, tuple):
+        for number, one in enumerate(found):
+            stand_for(one, [entry[number] for entry in entries], place)
+    if not isinstance(found, CONTAINERS) or any(one is found for one in entries):
+        return
+    settled = _flat(entries, place)
+    if settled is None:
+        CopiedContainer(found, [one for entry in entries for one in sources_of(entry)])
+        return
+    entries, place = settled
+    StandingContainer(found, entries, place)
+    for key, one in contents(found).items():
+        stand_for(one, [entry[key] for entry in entries], place)
+
+
+def _flat(entries: Sequence[Any], place: Any) -> tuple[list[Any], Any] | None:
+    """Entries that are no stand-ins, each once, and the place among them; None if an entry is a copy, or one whose
+    place is known in a finished block only."""
+    flat: list[Any] = []
+    at: Any = 0
+    for number, entry in enumerate(entries):
+        own = standing(entry)
+        if own is not None and not (isinstance(own, StandingContainer) and _is_running(own.trace)):
+            return None
+        those, inner = ((entry,), 0) if own is None else (own.entries, own.place)
+        numbers = [_index_in(flat, one) for one in those]
+        inner = mapped(numbers, inner) if len(numbers) > 1 else numbers[0]
+        at = inner if number == 0 else np.where(np.equal(place, number), inner, at)
+    return flat, at
+
+
+def _index_in(flat: list[Any], x: Any) -> int:
+    """The place of an object in a list, to which it is added if it is new."""
+    found = next((number for number, one in enumerate(flat) if one is x), None)
+    if found is None:
+        flat.append(x)
+        return len(flat) - 1
+    return found
+
+
+def is_same_object(x: Any, y: Any) -> Any:
+    """``x is y``, where each may be a stand-in.
+
+    Raises:
+        SideEffectError: the program cannot tell.
+    """
+    settle()
+    found: Any = x is y
+    mine, theirs = standing(x), standing(y)
+    if not found and _may_share(x, y):
+        raise ConcretizationError(
+            "`is` between arrays of which a variable may be one or the other, depending on values: set a number "
+            "beside the array, and compare it",
+            user_location(),
+        )
+    if found or (mine is None and theirs is None):
+        return found
+    for own in (mine, theirs):
+        if isinstance(own, CopiedContainer):
+            raise own.refusal()
+    those = list(theirs.chosen()) if theirs is not None else [(True, y)]
+    for test, one in mine.chosen() if mine is not None else [(True, x)]:
+        for other_test, other in those:
+            if one is other:
+                found = np.logical_or(found, np.logical_and(test, other_test))
+    return found
+
+
+def _may_share(x: Any, y: Any) -> bool:
+    """Whether two arrays may be the same, depending on values."""
+    if not (is_traced(x) and is_traced(y)):
+        return False
+    mine, theirs = ([*memory_of(one)] for one in (x, y))
+    is_chosen = len(mine) > 1 or len(theirs) > 1
+    return is_chosen and any(one is other for one in mine for other in theirs)
+
+
+# ---- blocks that are traced once -----------------------------------------------------------------------
+
+
+@contextmanager
+def undone() -> Generator[None]:
+    """Give all stand-ins the contents again that they have before a block, with what is noted of them."""
+    settle()
+    trace = current_trace()
+    known = None if trace is None else trace.outermost().at_return.get(_KEY)
+    before: list[Standing] = [] if known is None else list(known.notes.values())  # type: ignore[attr-defined]
+    states = [vars(note).copy() for note in before]
+    try:
+        yield
+    finally:
+        for note, attributes in zip(before, states, strict=True):
+            vars(note).update(attributes)
+            note.restore()
+            if known is not None:
+                known.notes[id(note.found)] = note  # type: ignore[attr-defined]
+
+
+def forget_finished() -> None:
+    """Forget the stand-ins of blocks that are finished. The code after a block has others."""
+    trace = current_trace()
+    known = None if trace is None else trace.outermost().at_return.get(_KEY)
+    if known is not None:
+        notes: dict[int, Standing] = known.notes  # type: ignore[attr-defined]
+        for key, note in list(notes.items()):
+            if not _is_running(note.trace):
+                del notes[key]
+
+
+def note_again(holders: Sequence[Any]) -> None:
+    """Note the state of the stand-ins among some objects, which have got new contents together with their entries."""
+    known = require_trace().outermost().at_return.get(_KEY)
+    for holder in () if known is None else holders:
+        if (own := standing(holder)) is not None:
+            own.note()

@@ -9,7 +9,7 @@ import optree
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import BranchMismatchError
-from ...compiler.frontend.leaves import NAMESPACE, is_array_like, strongest_type
+from ...compiler.frontend.leaves import flattened, is_array_like, strongest_type
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize, same_shape
 from ...compiler.tracing.foreign_memory import ForeignMemory
@@ -61,7 +61,7 @@ class Held:
 
 def held(value: Any) -> Held:
     """Flatten a value."""
-    leaves, tree = optree.tree_flatten(value, namespace=NAMESPACE)
+    leaves, tree = flattened(value)
     leaves = [leaf.as_number() if isinstance(leaf, SymbolicSize) else leaf for leaf in leaves]
     return Held(tree, leaves, value, tuple(map(held, entries_of(value))) if is_one_of(value) else ())
 

@@ -20,6 +20,8 @@ from ...compiler.ir import Location
 from ...compiler.tracing.sharing import undone_if_it_fails
 from .object_states import described, globals_set, identity, is_state, reached, restore, state_of
 from .slots import Slot, Stream, changed_slots
+from .standing import forget_finished, note_again, settle, undone
+from .variables import Held, held
 
 T = TypeVar("T")
 
@@ -36,13 +38,26 @@ class Watch:
         self.before_calls: Callable[[Any], None] = lambda function: None
         """Is asked about each function that the block calls, before the call."""
         self._known: set[Any] = set()
-        self.add(names)
+        self._of_functions: set[Any] = set()
+        """The objects that functions reach which the block calls, by their identity. Unlike objects of its variables,
+        none of these is made by the block."""
+        self._keep((path, x, state_of(x)) for path, x in reached(names))
+        self.flattened: dict[Slot, Held] = {}
+        """The attributes and entries that had changed, as the block has left them: containers in them still hold what
+        it has put there."""
 
     def add(self, names: Mapping[str, Any]) -> None:
-        """Watch also the objects that these names reach."""
-        self.keep((path, x, state_of(x)) for path, x in reached(names) if identity(x) not in self._known)
+        """Watch also the objects that these names of a function reach."""
+        found = list(reached(names))
+        self._of_functions |= {identity(x) for _, x in found}
+        self._keep((path, x, state_of(x)) for path, x in found if identity(x) not in self._known)
 
-    def keep(self, watched: Iterable[_Watched]) -> None:
+    def add_from(self, inner: "Watch") -> None:
+        """Watch also what functions reach that a block in this one has called."""
+        self._of_functions |= inner._of_functions
+        self._keep(one for one in inner.before if identity(one[1]) in inner._of_functions)
+
+    def _keep(self, watched: Iterable[_Watched]) -> None:
         for one in watched:
             if identity(one[1]) not in self._known:
                 self._known.add(identity(one[1]))
@@ -63,14 +78,15 @@ class Watch:
         found: dict[Slot, Any] = {}
         refused: list[str] = []
         lists: list[str] = []
-        for path, x, state in self.before:
-            if is_state(x, state):
-                continue
+        changed = [(path, x, state) for path, x, state in self.before if not is_state(x, state)]
+        for path, x, state in changed:
             slots = changed_slots(path, x, state, may_grow=may_grow)
             if slots is None:
                 refused.append(described(path, x, state))
                 lists += [path] * (type(x) is list)
             found.update((slot, slot.value) for slot in slots or ())
+        self.flattened = {slot: held(value) for slot, value in found.items()}
+        for _, x, state in changed:
             restore(x, state)
         if refused:
             error = self.refusal(refused[0])
@@ -91,15 +107,21 @@ class Watch:
         self, block: Callable[[], T], slots: Mapping[Slot, Any], *, may_grow: bool = False
     ) -> tuple[T, dict[Slot, Any]]:
         """Run a block with values in slots. Returns its result and the new values of slots, and undoes all changes."""
-        try:
-            for slot, value in slots.items():
-                slot.set(value)
-            found = block()
-        except BaseException:
-            self.restore()
-            raise
-        changed = self.take(may_grow=may_grow)
-        return found, {slot: slot.value for slot in slots} | changed
+        with undone():
+            try:
+                for slot, value in slots.items():
+                    slot.set(value)
+                note_again([slot.holder for slot in slots])
+                found = block()
+                settle()
+            except BaseException:
+                self.restore()
+                raise
+            left = {slot: slot.value for slot in slots}
+            flattened = {slot: held(value) for slot, value in left.items()}
+            changed = self.take(may_grow=may_grow)
+            self.flattened = flattened | self.flattened
+        return found, left | changed
 
     def restore(self) -> None:
         """Undo all changes."""
@@ -187,7 +209,8 @@ def watching(where: str, names: Mapping[str, Any], line: "Location | None") -> G
     finally:
         _watch.reset(token)
         if outer is not None:
-            outer.keep(watch.before)
+            outer.add_from(watch)
+        forget_finished()
     if left := watch.take():
         changed = next(iter(left))
         raise SideEffectError(

@@ -16,7 +16,7 @@ from ...compiler.error_state import quiet_unless_strict
 from ...compiler.errors import ConcretizationError, DerivativeMemoryError, TracemillError
 from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.conversion import OPERATORS, OperatorsNeededError, call_converted
-from ...compiler.frontend.leaves import NAMESPACE, weak_type, with_plain_keys
+from ...compiler.frontend.leaves import NAMESPACE, flattened, weak_type, with_plain_keys
 from ...compiler.frontend.outside_changes import ArgumentContainers
 from ...compiler.frontend.program import Static
 from ...compiler.frontend.traced_program import may_need_operators, refuse_hidden_arrays
@@ -127,7 +127,7 @@ class EvaluatedCall:
             self.out_tree, self.out_leaves = _LEAF, [self._leaf(result)]
             return
         try:
-            found, self.out_tree = optree.tree_flatten(with_plain_keys(result), namespace=NAMESPACE)
+            found, self.out_tree = flattened(with_plain_keys(result))
         except RecursionError:
             refuse_deep({"the result": result})
             raise

@@ -18,6 +18,7 @@ from ...compiler.frontend.reached import reads_attributes
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_traced
 from ..branching.one_of import OneOf, is_one_of
+from ..branching.standing import settle
 from ..branching.watching import watch_called, watching
 from ..eager.environment import reader
 from ..eager.impure_calls import is_impure
@@ -71,6 +72,18 @@ def callee(function: Any) -> Any:
 
 def _callee(function: Any, kind: type) -> Any:
     """The same in a trace."""
+    found = _called_instead(function, kind)
+    return partial(_called_and_settled, found) if settle() else found
+
+
+def _called_and_settled(function: Any, *given: Any, **more: Any) -> Any:
+    """Call a function, which may change containers that others stand for."""
+    result = function(*given, **more)
+    settle()
+    return result
+
+
+def _called_instead(function: Any, kind: type) -> "Callable[..., Any]":
     if (found := _special(function, kind)) is not None:
         return found
     if kind is partial and is_impure(function.func):

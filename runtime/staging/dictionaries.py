@@ -66,7 +66,7 @@ def set_value(table: "dict[Any, Any]", key: Any, value: Any) -> None:
     """``table[key] = value``"""
     found = _Found(table, key)
     _refuse_growth(table, found)
-    set_entry(table, found.matches(), value)
+    set_entry(table, key, found.matches(), value)
 
 
 def _refuse_growth(table: Any, found: "_Found") -> None:

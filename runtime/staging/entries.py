@@ -13,7 +13,7 @@ import optree
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, TracemillError
-from ...compiler.frontend.leaves import NAMESPACE, is_array_like, strongest_type, weak_type
+from ...compiler.frontend.leaves import flattened, is_array_like, strongest_type, weak_type
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.index_checks import check_index, unchecked
 from ...compiler.tracing.rows import rows_of
@@ -23,7 +23,15 @@ from ..branching.alternatives import mapped, one_of
 from ..branching.branches import guarded, raise_where, value_of
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.python_numbers import as_python_number, number_of_argument, selected
-from ..branching.standing import Standing, StandingArray, StandingContainer, stand_for, standing
+from ..branching.standing import (
+    CopiedContainer,
+    Standing,
+    StandingArray,
+    StandingContainer,
+    settle,
+    stand_for,
+    standing,
+)
 from ..branching.variables import is_same
 
 _SETTABLE: Final = 256
@@ -92,14 +100,14 @@ def _array(entries: Sequence[Any], place: Any) -> Any:
 
 def _container(entries: Sequence[Any], place: Any) -> Any:
     found = _chosen_container(entries, place)
-    if not isinstance(found, tuple) and not is_one_of(found):
+    if not is_one_of(found):
         stand_for(found, entries, place)
     return found
 
 
 def _chosen_container(entries: Sequence[Any], place: Any) -> Any:
     """A container of the same structure as the entries, whose leaves are chosen one by one."""
-    leaves, trees = zip(*(optree.tree_flatten(one, namespace=NAMESPACE) for one in entries), strict=True)
+    leaves, trees = zip(*map(flattened, entries), strict=True)
     if any(tree != trees[0] for tree in trees[1:]):
         return one_of(entries, place)
     return optree.tree_unflatten(trees[0], [entry(column, place) for column in zip(*leaves, strict=True)])
@@ -122,8 +130,8 @@ def entries_at(entries: Sequence[Any], places: Any, count: int) -> list[Any]:
 # ---- writing -----------------------------------------------------------------------------------------
 
 
-def set_entry(table: Any, places: "Mapping[Any, Any]", value: Any) -> None:
-    """Set one of the entries of a list or a dict. `places` says for each key whether it is the one to set.
+def set_entry(table: Any, index: Any, places: "Mapping[Any, Any]", value: Any) -> None:
+    """``table[index] = value`` for a list or a dict. `places` says for each key whether it is the one to set.
 
     Raises:
         ConcretizationError: there are too many entries, or a graph cannot choose between the old and new values.
@@ -135,7 +143,7 @@ def set_entry(table: Any, places: "Mapping[Any, Any]", value: Any) -> None:
             user_location(),
         )
     own = standing(value)
-    if own is not None and all(one is table[key] for one, key in zip(own.held, places, strict=False)):
+    if own is not None and own.was_read(table, index) and not own.is_unchanged():
         _write_back(own)  # `rows[i] += v`
         return
     for key, test in places.items():
@@ -165,10 +173,13 @@ def write_through(
     store: Callable[[Any, Any, Any], None],
 ) -> bool:
     """If `holder` stands for one of several entries, write to the chosen one. Returns whether it does."""
+    settle()
     own = standing(holder)
     if own is None:
         return False
-    own.check()
+    if isinstance(own, CopiedContainer):
+        own.release()
+        return False
     for test, one in own.chosen():
         old = read(wrap(as_value(one)) if is_numpy_array(one) else one, index)
         store(np.where(test, value, old) if np.ndim(old) else selected(test, value, old), one, index)
@@ -218,7 +229,7 @@ def _set_attribute(chosen: OneOf, name: str, value: Any) -> None:
 
 
 OneOf.asked, OneOf.set_attribute = staticmethod(_asked), staticmethod(_set_attribute)
-StandingContainer.choose = staticmethod(_chosen_container)
+StandingContainer.choose = staticmethod(entry)
 
 
 def call_one(

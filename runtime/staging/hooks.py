@@ -34,6 +34,7 @@ from ..branching.branches import branch_on
 from ..branching.one_of import entries_of, is_one_of, place_of
 from ..branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
 from ..branching.python_numbers import is_unknown
+from ..branching.standing import settle
 from ..branching.watching import Watch, is_watched, watching
 from .built_in_functions import shown
 from .callee import callee
@@ -71,6 +72,7 @@ class Hooks:
     item = staticmethod(looked_up)
     shown = staticmethod(shown)
     store = staticmethod(stored)
+    settled = staticmethod(settle)
     iterations = staticmethod(lambda iterated: with_adopted(plainly(iterated)))
     iterator = staticmethod(lambda iterated: iter(with_adopted(plainly(iterated))))
     is_staged = staticmethod(is_staged)

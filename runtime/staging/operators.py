@@ -22,6 +22,7 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown
+from ..branching.standing import CONTAINERS, is_same_object
 from ..branching.watching import watch_called
 
 _REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
@@ -105,8 +106,7 @@ def compared(name: str, x: Any, y: Any) -> Any:
     if is_one_of(y):
         return OneOf.asked(y, lambda one: compared(name, x, one))
     if name not in _REFLECTED:
-        is_truth = isinstance(y, bool) and is_unknown(x) and x.dtype.kind == "b"
-        return _is_truth(x, y is (name == "is_")) if is_truth else comparison(name)(x, y)
+        return _identity(name, x, y) if name in ("is_", "is_not") else comparison(name)(x, y)
     if type(x) in _SEQUENCES and type(x) is type(y) and _holds_unknown(x, y):
         return _compared_in_order(name, x, y)
     own = users_method(x, f"__{name}__")
@@ -119,6 +119,25 @@ def compared(name: str, x: Any, y: Any) -> Any:
         if method is not None and (found := method(given)) is not NotImplemented:
             return found
     return comparison(name)(x, y)
+
+
+def _identity(name: str, x: Any, y: Any) -> Any:
+    """``x is y`` or ``x is not y``"""
+    found: Any
+    if _has_identity(x) or _has_identity(y):
+        found = is_same_object(x, y)
+    elif isinstance(y, bool) and is_unknown(x) and x.dtype.kind == "b":
+        found = _is_truth(x, y)
+    else:
+        found = x is y
+    if name == "is_":
+        return found
+    return np.logical_not(found) if is_traced(found) else not found
+
+
+def _has_identity(x: Any) -> bool:
+    """Whether it is a container or an array, which a variable may be depending on values."""
+    return isinstance(x, CONTAINERS) or (is_traced(x) and not x.is_scalar)
 
 
 def _is_truth(x: Any, truth: bool) -> Any:

@@ -17,9 +17,9 @@ from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
-from ..branching.one_of import OneOf, is_one_of
+from ..branching.one_of import OneOf, is_one_of, refusal_of
 from ..branching.python_numbers import is_unknown_integer
-from ..branching.standing import refresh_standing
+from ..branching.standing import read, settle
 from ..branching.watching import is_watched
 from ..eager.environment import variable
 from .dictionaries import is_unknown_key, set_value, value_at
@@ -36,6 +36,7 @@ def looked_up(table: Any, index: Any) -> Any:
     trace = current_trace()
     if trace is None or (trace.is_evaluating and type(table) is trace.array_class):
         return table[index]
+    settle()
     if is_one_of(table) or is_one_of(index) or users_method(table, "__getitem__") is not None:
         return _looked_up_by_each(table, index)
     return _looked_up(table, index)
@@ -55,7 +56,7 @@ def _looked_up(table: Any, index: Any) -> Any:
     if (found := indexable(table)) is not None:
         return located(found.__getitem__, index)
     if isinstance(table, dict):
-        return value_at(table, index)
+        return read(value_at(table, index), table, index)
     if table is os.environ:
         return variable(index)
     index = _with_plain_ranges(index)
@@ -66,7 +67,7 @@ def _looked_up(table: Any, index: Any) -> Any:
         numbers = table if isinstance(table, range) else table.plain()
         return numbers.start + from_start(index, len(numbers)) * numbers.step
     if isinstance(table, _SEQUENCES) and is_unknown_integer(index) and len(table):
-        return entry_counted(table, index)
+        return read(entry_counted(table, index), table, index)
     with _at_work("slice" if _has_slice(index) else "entry"):
         return (wrap(as_value(table)) if is_numpy_array(table) else table)[index]
 
@@ -90,6 +91,8 @@ def stored(value: Any, table: Any, index: Any) -> None:
     if (own := users_method(table, "__setitem__")) is not None:
         own(index, value)
         return
+    if is_one_of(table):
+        raise refusal_of("written to", table)
     if write_through(table, index, value, looked_up, stored):
         return
     if isinstance(table, dict) and is_unknown_key(index):
@@ -97,11 +100,10 @@ def stored(value: Any, table: Any, index: Any) -> None:
     elif isinstance(table, list | deque) and is_unknown_integer(index):
         _check_counted(table, index)
         place = from_start(index, len(table))
-        set_entry(table, {number: place == number for number in range(len(table))}, value)
+        set_entry(table, index, {number: place == number for number in range(len(table))}, value)
     else:
         _store(value, table, index)
-    if isinstance(table, list | dict):
-        refresh_standing(table)
+    settle()
 
 
 def _store(value: Any, table: Any, index: Any) -> None:
@@ -127,6 +129,7 @@ def with_adopted(over: Any) -> Any:
     """What Python iterates over. NumPy arrays that the program has written to are replaced by their traced arrays."""
     if current_trace() is None or type(over) is range or is_traced(over):
         return over
+    settle()
     return map(_adopted, iterated(over))
 
 

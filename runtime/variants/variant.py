@@ -219,7 +219,9 @@ class Variant:
         """Whether the result may be another one because arguments are the same object."""
         if self.program.asks_identity and _are_repeated([*arrays, *self._arrays_from_outside]):
             return True
-        return self._changes_containers and are_containers_repeated(args, kwargs)
+        if not (self.program.asks_identity or self._changes_containers):
+            return False
+        return are_containers_repeated(args, kwargs, self._objects_from_outside)
 
     @property
     def _changes_containers(self) -> bool:
@@ -231,6 +233,11 @@ class Variant:
         """The arrays that the function captures, or that names stand for, once each."""
         outside = [*self.program.captured, *(one.value for one in self.program.reached)]
         return list({id(x): x for x in outside}.values())
+
+    @property
+    def _objects_from_outside(self) -> list[Any]:
+        """The objects that the function reaches by names, entries and attributes."""
+        return [x for one in self.program.reached for x in (one.value, one.place)]
 
     def _has_read(self, written: Any) -> bool:
         """Whether the function itself, while it was traced, may have read what a call now writes to."""

@@ -15,7 +15,7 @@ import optree
 from numpy.lib.format import MAGIC_PREFIX
 
 from ...compiler.dtypes import Array, is_supported
-from ...compiler.frontend.leaves import NAMESPACE, path_names
+from ...compiler.frontend.leaves import flattened, path_names
 from ...runtime.artifact.artifact import Artifact
 from ...runtime.bundle.archive import USUAL_GROWTH, USUAL_TOTAL
 from ...runtime.files.input_file import opened
@@ -136,7 +136,7 @@ def check_arrays(file: IO[bytes], max_bytes: int | None = None) -> bool:
 
 def write_results(results: Any, output: Path, *, overwrite: bool) -> list[tuple[str, Array]]:
     """Results as files: one ``.npz``, or a folder with a ``.npy`` for each leaf. Returns their names and arrays."""
-    leaves, tree = optree.tree_flatten(results, namespace=NAMESPACE)
+    leaves, tree = flattened(results)
     names = [".".join(_PART.findall(path)) or "result" for path in path_names(tree, "")]
     named = {name: np.asarray(x) for name, x in zip(names, leaves, strict=True)}
     arrays = {name: array for name, array in named.items() if is_supported(array.dtype)}

@@ -24,7 +24,7 @@ from ...branching.alternatives import alternatives, as_one_of, distinct, index_o
 from ...branching.asked_lengths import answered
 from ...branching.outcomes import FELL, UNSET, Outcome
 from ...branching.slots import Slot
-from ...branching.standing import CopiedContainer, sources_of
+from ...branching.standing import settle
 from ...branching.variables import Held, has_memory, held
 from ...branching.watching import Watch
 from ...control_flow.carry import Carry
@@ -32,6 +32,7 @@ from ...eager.nested_function import NestedFunction, Result
 from ...eager.run import zeros
 from ...trees import structure
 from .carried_memory import CarriedMemory
+from .exchanged_containers import Exchange
 from .iterations import NUMBER, ROWS
 from .memory_choices import Leaf, MemoryChoices
 from .unrolling import IterationRaisesError
@@ -131,33 +132,45 @@ class StagedLoop:
         self.trace, self.entering = require_trace(), list(leaves)
         self.trace.owns_arguments = True
         given, slots = self._given(leaves)
-        self.given = dict(given)
+        entering: dict[str | Slot, Any] = {**given, **slots}  # type: ignore[dict-item]
+        self.exchange = Exchange({key: x for key, x in entering.items() if key in self.held})
+        flattened: dict[str | Slot, Held] = {}
+
+        def block() -> Outcome:
+            outcome = iteration(given)
+            settle()
+            flattened.update({name: held(x) for name, x in outcome.names.items()})
+            if _VALUE in self.held:
+                flattened[_VALUE] = held(given[_VALUE] if outcome.value is UNSET else outcome.value)
+            leaving: dict[Any, Any] = {slot: slot.value for slot in slots}
+            self.exchange.leave(leaving | dict(outcome.names), self.watch)
+            return outcome
+
         try:
-            self.outcome, slots = self.watch.run(lambda: iteration(given), slots, may_grow=self.may_append)
+            self.outcome, slots = self.watch.run(block, slots, may_grow=self.may_append)
         except Exception as error:
             is_pythons = not isinstance(error, TracemillError) and line_of_missing(error) is not None
             if line_of_raise(error) is None and not is_pythons:
                 raise
             raise IterationRaisesError("its first iteration raises an error") from error
         self.slots = {slot: x for slot, x in slots.items() if not slot.is_tail}
-        self.appended = {slot: held(x) for slot, x in slots.items() if slot.is_tail}
-        parts: tuple[Mapping[Any, Any], ...] = self.outcome.names, self.slots
-        names: dict[str | Slot, Any] = {key: x for part in parts for key, x in part.items()}
+        self.appended = {slot: self.watch.flattened[slot] for slot in slots if slot.is_tail}
+        self.left: dict[str | Slot, Held] = flattened | {
+            slot: self.watch.flattened[slot] for slot in self.slots
+        }
         if _KIND in self.held:
-            names[_KIND] = self.outcome.kind
-        if _VALUE in self.held:
-            names[_VALUE] = given[_VALUE] if self.outcome.value is UNSET else self.outcome.value
+            self.left[_KIND] = held(self.outcome.kind)
         found: dict[str | Slot, list[Any]] = {}
         for name, before in self.held.items():
             if name in self.numbers:
                 continue
-            if name not in names:
+            if name not in self.left:
                 raise CarryMismatchError(
                     f"{self.where}: `{name}` is set before an iteration but not after it: assign to it instead of "
                     f"`del {name}`, as in {name} = 0.0",
                     user_location(),
                 )
-            found[name] = self._as_before(name, before, held(names[name])).arrays
+            found[name] = self._as_before(name, before, self.left[name]).arrays
         if self.choices is not None:
             found |= self._chosen_at_the_end(self.choices, found)
         self.leaving = [x for name in self.held for x in found[name]]
@@ -285,7 +298,7 @@ class StagedLoop:
             if slot not in self.held:
                 self._add(slot, held(slot.value))
         for name, one in list(self.fixed.items()):
-            if name not in outcome.names or not one.has_objects_of(held(outcome.names[name])):
+            if name not in outcome.names or not one.has_objects_of(self.left[name]):
                 del self.fixed[name]
                 self._add(name, one)
         if outcome.kind is not FELL and _KIND not in self.held:
@@ -306,7 +319,7 @@ class StagedLoop:
                     f"it: set `{name}` before the loop",
                     user_location(),
                 )
-            self._add_zeros(name, held(outcome.names[name]))
+            self._add_zeros(name, self.left[name])
         return self._have_choices_grown() or len(self.held) > before
 
     def _have_choices_grown(self) -> bool:
@@ -381,23 +394,10 @@ class StagedLoop:
         names, slots = self._given(leaves)
         kind, value = names.pop(_KIND, FELL), names.pop(_VALUE, UNSET)
         bound = [name for name in (*self.held, *self.fixed) if name in names]
-        for name in bound:
-            if isinstance(found := names[str(name)], list | dict):
-                self._refuse_changes(str(name), found)
+        self.exchange.relate({key: one.value for key, one in self.held.items()}, {**names, **slots})
         return Outcome(
             kind, value, {str(name): names[str(name)] for name in bound}, slots | dict(appended or {})
         )
-
-    def _refuse_changes(self, name: str, found: Any) -> None:
-        """Refuse writes to a container after the loop that an iteration has exchanged for one from before the loop."""
-        left, entered = self.outcome.names.get(name), self.given.get(name)
-        if left is entered or not isinstance(left, list | dict):
-            return
-        sources = sources_of(left)
-        if any(map(self.watch.knows, sources)):
-            note = CopiedContainer(found, sources)
-            if any(slot.holder is entered for slot in self.slots):
-                raise note.refusal()
 
 
 def _choices(where: str, site: Site, names: Mapping[str, Any]) -> MemoryChoices | None:

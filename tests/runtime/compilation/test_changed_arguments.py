@@ -1,7 +1,7 @@
 """Lists and dicts of the caller, which compiled functions change as in Python."""
 
 import copy
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -110,6 +110,108 @@ def test_what_only_moves_stays_the_callers_own_object() -> None:
     assert rows[1] is zeros
     assert rows[2] is x
     assert queue == deque([3.0, 1.0, 2.0])
+
+
+def test_a_new_object_in_several_places_is_one_object() -> None:
+    def added(v: Any, w: Any, x: Any) -> Any:
+        y, row = x * 2, [x]
+        v.append(y)
+        v.append(y)
+        w.append(row)
+        v.append(row)
+        return row
+
+    v: list[Any] = []
+    w: list[Any] = []
+    row = tm.compile(added, backend="numpy")(v, w, np.ones(2))
+    assert v[0] is v[1]
+    assert v[2] is w[0]
+    assert row is w[0]
+
+
+def test_a_list_that_is_returned_is_the_callers_own() -> None:
+    def unchanged(v: Any) -> Any:
+        return v
+
+    for function in (unchanged, first, grown):
+        v = [1.0, 2.0]
+        found = tm.compile(function, backend="numpy")(v)
+        assert (found is v) == (function is not grown)
+
+
+def test_none_is_put_into_a_dict() -> None:
+    def cleared(d: Any) -> None:
+        d["a"] = None
+        d["b"] = [None, d["c"]]
+
+    d: dict[str, Any] = {"a": 1.0, "c": 2.0}
+    tm.compile(cleared, backend="numpy")(d)
+    assert d == {"a": None, "c": 2.0, "b": [None, 2.0]}
+
+
+def test_the_order_of_keys_is_that_of_python() -> None:
+    def last(d: Any) -> None:
+        d["a"] = d.pop("a")
+
+    def first_of_three(d: Any) -> Any:
+        d["c"] = 3.0
+        d.move_to_end("c", last=False)
+        return d
+
+    plain = {"a": 1.0, "b": 2.0}
+    tm.compile(last, backend="numpy")(plain)
+    assert list(plain) == ["b", "a"]
+    ordered = OrderedDict(b=1.0, a=2.0)
+    assert tm.compile(first_of_three, backend="numpy")(ordered) is ordered
+    assert list(ordered.items()) == [("c", 3.0), ("b", 1.0), ("a", 2.0)]
+
+
+@pytest.mark.parametrize("transform", [tm.compile, tm.vmap, tm.grad])
+def test_an_ordered_dict_whose_keys_were_moved_keeps_its_order(transform: Callable[..., Any]) -> None:
+    def first_value(d: Any) -> Any:
+        return next(iter(d.values())) * 3.0
+
+    x = np.array([1.0, 2.0]) if transform is tm.vmap else 1.0
+    d = OrderedDict(b=x, a=x * 5)
+    d.move_to_end("b")
+    found = transform(first_value)(d)
+    if transform is tm.grad:
+        assert list(found.items()) == [("a", 3.0), ("b", 0.0)]
+    else:
+        np.testing.assert_array_equal(found, first_value(d))
+
+
+def test_a_list_that_the_function_reaches_otherwise_is_one_list() -> None:
+    names = [1.0, 2.0]
+
+    def added(v: Any, x: Any) -> Any:
+        v.append(x)
+        return len(names)
+
+    def replaced(v: Any, x: Any) -> Any:
+        v[0] = x
+        return names[0]
+
+    def is_names(v: Any) -> Any:
+        return v is names
+
+    for function, call in ((added, ([1.0], 2.0)), (replaced, ([1.0], 3.0)), (is_names, ([1.0, 2.0],))):
+        compiled = tm.compile(function, backend="numpy")
+        assert compiled(*call) == function(*copy.deepcopy(call))
+        found = []
+        for one in (compiled, function):
+            names[:] = [1.0, 2.0]
+            found.append((one(names, *call[1:]), list(names)))
+        assert found[0] == found[1]
+
+
+def test_one_list_in_two_places_is_itself() -> None:
+    def are_same(v: Any, w: Any) -> Any:
+        return v is w
+
+    compiled = tm.compile(are_same, backend="numpy")
+    one = [2.0]
+    assert [compiled([2.0], [2.0]), compiled(one, one)] == [False, True]
 
 
 def test_one_list_in_two_places_is_one_list() -> None:

@@ -1,0 +1,146 @@
+"""Lists and dicts that the iterations of a staged loop exchange among its variables.
+
+A staged loop carries the values in the containers of its variables, and each iteration gets new containers for them. It
+follows which variables have exchanged their containers, as ``a, b = b, a`` does. Where two variables may have the same
+container afterwards, neither can be written to.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Final
+
+from ....compiler.callers.user_code import HOOKS
+from ...branching.object_states import reached
+from ...branching.one_of import entries_of, is_one_of
+from ...branching.standing import CONTAINERS, CopiedContainer, contents_of, has_contents, sources_of
+from ...branching.watching import Watch
+
+_NAMES: Final = f"{HOOKS}_names"
+"""The variable of a block with its arguments. A function has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Variables that exchange their containers."""
+
+    keys: list[Hashable]
+    outside: list[Any]
+    """Containers from outside the loop that they may have."""
+    is_permutation: bool
+    """Whether no two of them have the same container, if they had different ones before."""
+    is_written: bool
+    """Whether an iteration writes to containers that it got."""
+
+
+class Exchange:
+    """What an iteration does with the containers that it gets."""
+
+    def __init__(self, given: Mapping[Any, Any]) -> None:
+        self._given = {key: list(contents_of(x)) for key, x in given.items()}
+        """For each variable, the containers in its value, with their contents."""
+        self._groups: list[_Group] = []
+
+    def leave(self, left: Mapping[Any, Any], watch: Watch) -> None:
+        """Note the values that an iteration leaves."""
+        owner = {id(one): key for key, found in self._given.items() for one, _ in found}
+        bases = {
+            key: [base for one, _ in contents_of(left[key]) for base in sources_of(one)]
+            for key in self._given
+            if key in left
+        }
+        uses = Counter(id(base) for found in bases.values() for base in found)
+        users: dict[int, list[Hashable]] = {}
+        linked: dict[Hashable, set[Hashable]] = {key: {key} for key in self._given}
+        for key, found in bases.items():
+            for base in found:
+                for other in (owner.get(id(base), key), *users.setdefault(id(base), [])):
+                    linked[key].add(other)
+                    linked[other].add(key)
+                users[id(base)].append(key)
+        self._groups = []
+        for keys in _components(linked):
+            found = [base for key in keys for base in bases.get(key, ())]
+            if not found and not any(self._given[key] for key in keys):
+                continue
+            count = sum(len(list(contents_of(left[key]))) for key in keys if key in left)
+            self._groups.append(
+                _Group(
+                    keys,
+                    [base for base in found if id(base) not in owner and watch.knows(base)],
+                    len(found) == count and all(uses[id(base)] == 1 for base in found),
+                    not all(has_contents(*one) for key in keys for one in self._given[key]),
+                )
+            )
+
+    def relate(self, entered: Mapping[Any, Any], found: Mapping[Any, Any]) -> None:
+        """Relate the containers after the loop with those from before it.
+
+        Raises:
+            SideEffectError: an iteration writes to a container that several variables may have.
+        """
+        for group in self._groups:
+            before = [one for key in group.keys for one, _ in contents_of(entered[key])]
+            after = [(key, one) for key in group.keys for one in _outermost(found[key])]
+            is_permutation = group.is_permutation and len(set(map(id, before))) == len(before)
+            distinct = object() if is_permutation else None
+            for key, one in after:
+                others = [] if is_permutation else [other for of, other in after if of != key]
+                note = CopiedContainer(one, [*before, *group.outside, *others])
+                note.group = distinct
+                if group.is_written and (
+                    group.outside or not is_permutation or _are_reached(before, frozenset(group.keys))
+                ):
+                    raise note.refusal()
+
+
+def _are_reached(objects: Sequence[Any], variables: frozenset[Any]) -> bool:
+    """Whether the user's functions that are running reach one of some objects by other ways than these variables.
+
+    A block of a function has a frame of its own. The variables of the same name in the frames around it get what the
+    block leaves in its own.
+    """
+    wanted = set(map(id, objects))
+    frame: FrameType | None = sys._getframe()
+    own: str | None = None
+    while frame is not None:
+        code = frame.f_code
+        if HOOKS in code.co_freevars:
+            own = code.co_qualname if own is None else own
+            names = {name: x for name, x in frame.f_locals.items() if not name.startswith(HOOKS)}
+            if own == code.co_qualname:
+                names = {name: x for name, x in names.items() if name not in variables}
+                own = own if _NAMES in frame.f_locals else ""
+            names |= {name: frame.f_globals[name] for name in code.co_names if name in frame.f_globals}
+            if any(id(x) in wanted for _, x in reached(names)):
+                return True
+        frame = frame.f_back
+    return False
+
+
+def _outermost(x: Any) -> Iterator[Any]:
+    if is_one_of(x):
+        for one in entries_of(x):
+            yield from _outermost(one)
+    elif isinstance(x, CONTAINERS):
+        yield x
+    elif isinstance(x, tuple):
+        for one in x:
+            yield from _outermost(one)
+
+
+def _components(linked: Mapping[Hashable, set[Hashable]]) -> Iterator[list[Hashable]]:
+    """The groups of variables that are linked, directly or by others."""
+    seen: set[Hashable] = set()
+    for start in linked:
+        stack, group = [start], []
+        while stack:
+            key = stack.pop()
+            if key not in seen:
+                seen.add(key)
+                group.append(key)
+                stack += linked[key]
+        if group:
+            yield group

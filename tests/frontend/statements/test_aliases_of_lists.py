@@ -1,0 +1,264 @@
+"""Several names of one list, depending on values: a write by one name shows in the others, or is refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.errors import TracemillError
+
+X = (np.array([5.0, 4.0, 3.0, 2.0]), np.array([0.0, 4.0, 9.0, 2.0]), np.array([2.0, 0.0, 1.0, 3.0]))
+
+
+def a_row_of_each_iteration(x: Any) -> Any:
+    total, t = 0.0, 0
+    while t < x[0]:
+        row = [x[1], 0.0]
+        if row[0] > t:
+            row[1] = 5.0
+        total += row[1]
+        t += 1
+    return total
+
+
+def a_row_that_is_carried(x: Any) -> Any:
+    row, t = [x[1], 0.0], 0
+    while t < x[0]:
+        row = [x[1] + row[1], 0.0]
+        if row[0] > t:
+            row[1] = 5.0
+        t += 1
+    return row
+
+
+def exchanged_and_written_in_a_loop(x: Any) -> Any:
+    row, other, t = [x[1], 0.0], [1.0, x[2]], 0
+    while t < x[0]:
+        row, other = other, row
+        if row[0] > t:
+            row[1] = 5.0
+        row[0] = row[0] + 1
+        t += 1
+    return row, other
+
+
+def exchanged_while_another_name_stays(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    first, n = a, 0
+    while n < x[0]:
+        a[0] = a[0] + 1
+        a, b = b, a
+        n += 1
+    return first[0]
+
+
+def written_after_an_exchange(x: Any) -> Any:
+    m = [[x[0], x[1]], [x[2], x[3]]]
+    a, b = m
+    while a[0] > b[0]:
+        a, b = b, a
+    a[0] = 100.0
+    return m
+
+
+def exchanged_until_a_break(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    for _ in range(2):
+        a, b = b, a
+        if a[0] > b[0]:
+            break
+        a[0] = a[0] + 1.5
+    return b[0], a[0]
+
+
+def another_list_in_some_iterations(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    p, n = a, 0
+    while n < x[1]:
+        if n > 1:
+            p = b
+        p[0] = p[0] - 1
+        n += 1
+    return a, b
+
+
+def exchanged_rows(x: Any) -> Any:
+    m = [[x[0], x[1]], [x[2], x[3]]]
+    first = m[0]
+    if m[0][0] > m[1][0]:
+        m[0], m[1] = m[1], m[0]
+    m[0][0] = 99.0
+    first[1] = 7.0
+    return m, first
+
+
+def an_entry_that_is_another_list(x: Any) -> Any:
+    m = [[x[0], x[1]], [x[2], x[3]]]
+    h = m[0]
+    if x[0] > 1:
+        m[0] = m[1]
+    h[0] = 70.0
+    m[0][1] = 71.0
+    return h, m
+
+
+def an_attribute_that_is_another_list(x: Any) -> Any:
+    class Rows:
+        pass
+
+    rows = Rows()
+    rows.one, rows.other = [x[0]], [x[1]]  # type: ignore[attr-defined]
+    if x[0] > 1:
+        rows.one = rows.other  # type: ignore[attr-defined]
+    rows.one[0] = 70.0  # type: ignore[attr-defined]
+    return rows.one, rows.other  # type: ignore[attr-defined]
+
+
+def a_chosen_tuple(x: Any) -> Any:
+    a, b = [x[0]], [x[1]]
+    t = (a, b) if x[0] > 1 else (b, a)
+    t[0][0] = 70.0
+    return a, b
+
+
+def of_a_helper(x: Any) -> Any:
+    a, b = [x[0]], [x[1]]
+
+    def ordered() -> Any:
+        if x[0] > 1:
+            return a, b
+        return b, a
+
+    p, q = ordered()
+    p[0] = 70.0
+    q.append(1.0)
+    return a, b
+
+
+def a_nested_list_that_is_replaced(x: Any) -> Any:
+    a, b = [[x[0]], [x[1]]], [[x[2]], [x[3]]]
+    p = a if x[0] > 1 else b
+    r = p[0]
+    a[0] = [1.25]
+    r[0] = 8.0
+    return p, a, r
+
+
+def methods_of_both(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    p = a if x[0] > 1 else b
+    a.append(1.0)
+    b.append(2.0)
+    n = len(p)
+    a.reverse()
+    b.reverse()
+    return n, p[0], p
+
+
+def deleted_entries(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    p = a if x[0] > 1 else b
+    del a[0]
+    del b[0]
+    return p[0]
+
+
+def grown_in_place(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    p = a if x[0] > 1 else b
+    a += [x[3]]
+    b += [x[0]]
+    return p[-1]
+
+
+def a_choice_among_choices(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    p = a if x[0] > 1 else b
+    q = b if x[1] > 9 else p
+    q[0] = 20.0
+    p[1] = q[0] + 1
+    return q, p
+
+
+def a_list_or_a_dict(x: Any) -> Any:
+    a, b = [x[0], x[1]], {0: x[2], 1: x[3]}
+    p = a if x[0] > 1 else b
+    a[0] = 7.0
+    b[0] = 8.0
+    return p[0]
+
+
+def a_list_or_none(x: Any) -> Any:
+    a, p = [x[0]], None
+    if x[0] > 1:
+        p = a
+    if p is not None:
+        p[0] = 7.0
+    return a
+
+
+def chosen_twice(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    p = a
+    if x[0] > 1:
+        if x[1] > 1:
+            p = b
+        b[0] = 3.5
+    b[1] = 4.5
+    return p
+
+
+def the_same_object(x: Any) -> Any:
+    m = [[x[0], x[1]], [x[2], x[3]]]
+    r = m[0] if m[0][0] > m[1][0] else m[1]
+    if r is m[0]:
+        return 1
+    return 2 if r is not m[1] else 3
+
+
+def put_at_a_computed_place(x: Any) -> Any:
+    m = [[x[0]], [x[1]], [x[2]]]
+    i = int(np.argmin(x[:3]))
+    m[i] = m[1]
+    m[1][0] = 8.0
+    return m
+
+
+def sorted_rows(x: Any) -> Any:
+    m = [[x[0], 1.0], [x[1], 2.0], [x[2], 3.0]]
+    for row in sorted(m, key=lambda row: row[0]):
+        row[1] = row[0] + 1
+        break
+    return m
+
+
+PROGRAMS: list[Callable[[Any], Any]] = [
+    a_row_of_each_iteration, a_row_that_is_carried, exchanged_and_written_in_a_loop,
+    exchanged_while_another_name_stays, written_after_an_exchange, exchanged_until_a_break,
+    another_list_in_some_iterations, exchanged_rows, an_entry_that_is_another_list,
+    an_attribute_that_is_another_list, a_chosen_tuple, of_a_helper, a_nested_list_that_is_replaced, methods_of_both,
+    deleted_entries, grown_in_place, a_choice_among_choices, a_list_or_a_dict, a_list_or_none, chosen_twice,
+    the_same_object, put_at_a_computed_place, sorted_rows,
+]  # fmt: skip
+
+
+REFUSED = {
+    exchanged_while_another_name_stays, written_after_an_exchange, another_list_in_some_iterations, of_a_helper,
+    methods_of_both, deleted_entries, grown_in_place, a_list_or_a_dict, a_list_or_none, chosen_twice,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_write_by_one_name_shows_in_the_others_or_is_refused(program: Callable[[Any], Any]) -> None:
+    compiled = tm.compile(program, backend="numpy", on_recompile="ignore")
+    refused = 0
+    for x in X:
+        try:
+            found = compiled(x)
+        except TracemillError:
+            refused += 1
+        else:
+            assert found == program(x)
+    assert bool(refused) == (program in REFUSED)
