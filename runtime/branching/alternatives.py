@@ -1,6 +1,5 @@
 """The forms of the entries of a `OneOf`, and how to make a `OneOf` that has given forms."""
 
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -39,7 +38,7 @@ def one_of(entries: Sequence[Any], place: Any) -> Any:
         return flat[0]
     if not all(callable(one) for one in flat):
         require_operators()
-    if len(forms) < len(flat) and not any(map(has_memory, itertools.chain(*(form.arrays for form in forms)))):
+    if len(forms) < len(flat) and not any(has_memory(x) for one in flat for x in held(one).arrays):
         numbers = [index_of(held(one), forms) for one in flat]
         return OneOf(
             [_chosen(flat, numbers, number, at) for number in range(len(forms))], mapped(numbers, at)

@@ -21,12 +21,11 @@ from ..control_flow.cond import record_switch
 from ..eager.nested_function import NestedFunction
 from .branch import NO_ARGUMENTS, VALUE, Branch
 from .merging import Merge, Place, filled
-from .one_of import entries_of, is_one_of
+from .one_of import is_one_of
 from .outcomes import RETURNED, UNSET, Outcome
 from .slots import Slot
-from .standing import CONTAINERS, CopiedContainer, sources_of, stand_for, standing
-from .variables import held
-from .watching import Watch, watching
+from .standing import CONTAINERS, note_copies, stand_for, standing
+from .watching import Watch, reached_by, watching
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,7 @@ def _relate(found: Outcome, branches: Sequence[Branch], test: Any) -> None:
             standing(x) is None and branch.makes(x) for branch, x in zip(branches, objects, strict=True)
         ]
         if is_one_of(one):
-            for entry in entries_of(one):
-                _relate_entry(entry, [x for x, is_new in zip(objects, are_new, strict=True) if not is_new])
+            note_copies(one, [x for x, is_new in zip(objects, are_new, strict=True) if not is_new])
             continue
         if all(is_new and uses[n, id(objects[n])] == 1 for n, is_new in enumerate(are_new)):
             continue
@@ -109,16 +107,6 @@ def _relate(found: Outcome, branches: Sequence[Branch], test: Any) -> None:
             if is_new:
                 objects[n] = own.setdefault((n, id(objects[n])), copy(one))
         stand_for(one, objects, np.where(test, 1, 0))
-
-
-def _relate_entry(entry: Any, objects: Sequence[Any]) -> None:
-    """Refuse later writes to a container that is a copy of one of the objects that have its form, and to these."""
-    if isinstance(entry, CONTAINERS):
-        form = held(entry)
-        each = [one for x in objects for one in (entries_of(x) if is_one_of(x) else (x,))]
-        sources = [one for x in each if held(x).has_form_of(form) for one in sources_of(x)]
-        if not any(one is entry for one in sources):
-            CopiedContainer(entry, sources)
 
 
 def _objects(name: "str | Slot", branches: Sequence[Branch]) -> list[Any]:
@@ -159,7 +147,8 @@ def value_of(where: str, test: Any, body: Callable[[], Any], orelse: Callable[[]
         ("otherwise", lambda: Outcome(RETURNED, orelse(), {})),
         ("then", lambda: Outcome(RETURNED, body(), {})),
     )
-    return branch_on(watching(where, {}, user_location()), where, np.reshape(test, ()), blocks).value
+    watched = watching(where, reached_by(body) | reached_by(orelse), user_location())
+    return branch_on(watched, where, np.reshape(test, ()), blocks).value
 
 
 _GUARD: ContextVar[Any] = ContextVar("guard", default=None)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from .slots import Slot
 from .slots_outside import note_set
-from .standing import note_again
+from .standing import contents_of, note_again
 
 
 class Unset:
@@ -44,4 +44,5 @@ class Outcome:
             note_set(slot)
             slot.set(value)
         note_again([slot.holder for slot in self.slots])
+        note_again([one for one, _ in contents_of((self.value, *self.names.values(), *self.slots.values()))])
         return self

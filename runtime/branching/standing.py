@@ -10,7 +10,7 @@ import gc
 import operator
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, ClassVar, Final
@@ -25,10 +25,11 @@ from ...compiler.tracing.trace import Trace, current_trace, require_trace
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_traced
 from .alternatives import mapped
-from .one_of import entries_of, is_one_of
+from .one_of import OneOf, entries_of, is_one_of
 from .references import memory_of
 from .slots import Slot, contents
 from .slots_outside import NoteAtReturn
+from .variables import held
 
 CONTAINERS: Final = (list, dict, deque)
 _KEY: Final = "stand-ins"
@@ -42,11 +43,14 @@ class StandIns(NoteAtReturn):
     def __init__(self) -> None:
         self.notes: dict[int, Standing] = {}
         """By the id of the stand-in."""
+        self.entered: dict[int, tuple[Any, Trace]] = {}
+        """Containers that an iteration of a staged loop gets, by id, and its trace. Some may be the same."""
 
     @property
     def held(self) -> tuple[Any, ...]:  # type: ignore[override]
         """The objects that the notes refer to, as often as they do."""
-        return tuple(x for note in self.notes.values() for x in note.references())
+        entered = (one for one, _ in self.entered.values())
+        return (*entered, *(x for note in self.notes.values() for x in note.references()))
 
     def __call__(self) -> None:
         settle()
@@ -223,7 +227,7 @@ class CopiedContainer(Standing):
     """A container with the values of one of several. As it is a copy, neither it nor these can be written to."""
 
     def __init__(self, found: Any, sources: Sequence[Any]) -> None:
-        super().__init__(found, sources, 0)
+        super().__init__(found, [base for one in sources for base in sources_of(one)], 0)
 
     def note(self) -> None:
         self.state = list(contents_of(self.found))
@@ -372,6 +376,19 @@ def stand_for(found: Any, entries: Sequence[Any], place: Any) -> None:
         stand_for(one, [entry[key] for entry in entries], place)
 
 
+def note_copies(found: OneOf, objects: Sequence[Any]) -> OneOf:
+    """Refuse later writes to the entries of a `OneOf` that are copies of some of the objects, and to these."""
+    each = [one for x in objects for one in (entries_of(x) if is_one_of(x) else (x,))]
+    for entry in entries_of(found):
+        form = held(entry)
+        alike = [list(contents_of(one)) for one in each if held(one).has_form_of(form)]
+        for number, (container, _) in enumerate(contents_of(entry)):
+            sources = [those[number][0] for those in alike]
+            if not any(one is container for one in sources):
+                CopiedContainer(container, sources)
+    return found
+
+
 def _flat(entries: Sequence[Any], place: Any) -> tuple[list[Any], Any] | None:
     """Entries that are no stand-ins, each once, and the place among them; None if an entry is a copy, or one whose
     place is known in a finished block only."""
@@ -406,10 +423,10 @@ def is_same_object(x: Any, y: Any) -> Any:
     settle()
     found: Any = x is y
     mine, theirs = standing(x), standing(y)
-    if not found and _may_share(x, y):
+    if not found and (_may_share(x, y) or _enters_loop(x) or _enters_loop(y)):
         raise ConcretizationError(
-            "`is` between arrays of which a variable may be one or the other, depending on values: set a number "
-            "beside the array, and compare it",
+            "`is` between arrays or lists of which a variable may be one or the other, depending on values: set a "
+            "number beside the array, and compare it",
             user_location(),
         )
     if found or (mine is None and theirs is None):
@@ -423,6 +440,20 @@ def is_same_object(x: Any, y: Any) -> Any:
             if one is other:
                 found = np.logical_or(found, np.logical_and(test, other_test))
     return found
+
+
+def note_entered(containers: Iterable[Any]) -> None:
+    """Note containers that an iteration of a staged loop gets in place of those from before it."""
+    entered = _stand_ins().entered
+    for key, (_, trace) in list(entered.items()):
+        if not _is_running(trace):
+            del entered[key]
+    entered.update((id(one), (one, require_trace())) for one in containers)
+
+
+def _enters_loop(x: Any) -> bool:
+    one, trace = _stand_ins().entered.get(id(x), (None, None))
+    return one is x and trace is not None and _is_running(trace)
 
 
 def _may_share(x: Any, y: Any) -> bool:

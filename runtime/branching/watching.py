@@ -67,6 +67,10 @@ class Watch:
         """Whether an object could be reached before the block."""
         return identity(x) in self._known
 
+    def has_changed(self, x: Any) -> bool:
+        """Whether an object that could be reached before the block has changed."""
+        return any(one is x and not is_state(one, state) for _, one, state in self.before)
+
     def take(self, *, may_grow: bool = False) -> dict[Slot, Any]:
         """Undo all changes, and return the attributes and entries that had changed, with their new values.
 
@@ -152,10 +156,10 @@ def watch_called(function: Any) -> None:
             user_location(),
         )
     watch.before_calls(function)
-    watch.add(_reached_by(function))
+    watch.add(reached_by(function))
 
 
-def _reached_by(function: Any) -> dict[str, Any]:
+def reached_by(function: Any) -> dict[str, Any]:
     """What calling a function, a class or an object can change, by how the function reaches it."""
     found: dict[str, Any] = {}
     while isinstance(function, partial):

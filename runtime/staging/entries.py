@@ -28,6 +28,7 @@ from ..branching.standing import (
     Standing,
     StandingArray,
     StandingContainer,
+    note_copies,
     settle,
     stand_for,
     standing,
@@ -68,7 +69,7 @@ def from_start(place: Any, length: int) -> Any:
 
 def _entry(entries: Sequence[Any], place: Any) -> Any:
     if any(map(is_one_of, entries)):
-        return one_of(entries, place)
+        return _one_of(entries, place)
     if any(isinstance(one, (list, tuple, dict)) for one in entries):
         return _container(entries, place)
     if all(map(is_array_like, entries)):
@@ -78,7 +79,12 @@ def _entry(entries: Sequence[Any], place: Any) -> Any:
         return first
     if all(callable(one) or _is_object(one) for one in entries):
         return OneOf(entries, place)
-    return one_of(entries, place)
+    return _one_of(entries, place)
+
+
+def _one_of(entries: Sequence[Any], place: Any) -> Any:
+    found = one_of(entries, place)
+    return note_copies(found, entries) if is_one_of(found) else found
 
 
 def _array(entries: Sequence[Any], place: Any) -> Any:
@@ -109,7 +115,7 @@ def _chosen_container(entries: Sequence[Any], place: Any) -> Any:
     """A container of the same structure as the entries, whose leaves are chosen one by one."""
     leaves, trees = zip(*map(flattened, entries), strict=True)
     if any(tree != trees[0] for tree in trees[1:]):
-        return one_of(entries, place)
+        return _one_of(entries, place)
     return optree.tree_unflatten(trees[0], [entry(column, place) for column in zip(*leaves, strict=True)])
 
 

@@ -17,7 +17,7 @@ from ..branching.branches import guarded, value_of
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown
 from ..branching.variables import has_memory
-from ..branching.watching import watching
+from ..branching.watching import reached_by, watching
 from .callee import callee
 from .comprehensions import Pairs, fold
 from .dictionaries import has_key, is_unknown_key
@@ -60,7 +60,7 @@ def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) 
         return either(other)
     try:
         with (
-            watching("`or`" if first_if else "`and`", {}, user_location()) as watch,
+            watching("`or`" if first_if else "`and`", reached_by(other), user_location()) as watch,
             guarded(np.logical_not(first) if first_if else first),
         ):
             second, changed = other(), watch.take()

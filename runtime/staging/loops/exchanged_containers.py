@@ -9,13 +9,21 @@ import sys
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from types import FrameType
 from typing import Any, Final
 
 from ....compiler.callers.user_code import HOOKS
 from ...branching.object_states import reached
 from ...branching.one_of import entries_of, is_one_of
-from ...branching.standing import CONTAINERS, CopiedContainer, contents_of, has_contents, sources_of
+from ...branching.standing import (
+    CONTAINERS,
+    CopiedContainer,
+    contents_of,
+    has_contents,
+    note_entered,
+    sources_of,
+)
 from ...branching.watching import Watch
 
 _NAMES: Final = f"{HOOKS}_names"
@@ -32,16 +40,19 @@ class _Group:
     is_permutation: bool
     """Whether no two of them have the same container, if they had different ones before."""
     is_written: bool
-    """Whether an iteration writes to containers that it got."""
+    """Whether an iteration writes to these containers."""
 
 
 class Exchange:
     """What an iteration does with the containers that it gets."""
 
-    def __init__(self, given: Mapping[Any, Any]) -> None:
+    def __init__(self, given: Mapping[Any, Any], entered: Mapping[Any, Any]) -> None:
+        """`entered` are the values from before the loop, and `given` what the iteration gets in their place."""
         self._given = {key: list(contents_of(x)) for key, x in given.items()}
         """For each variable, the containers in its value, with their contents."""
+        self._entered = {key: list(contents_of(entered[key])) for key in given}
         self._groups: list[_Group] = []
+        note_entered(one for found in self._given.values() for one, _ in found)
 
     def leave(self, left: Mapping[Any, Any], watch: Watch) -> None:
         """Note the values that an iteration leaves."""
@@ -66,14 +77,11 @@ class Exchange:
             if not found and not any(self._given[key] for key in keys):
                 continue
             count = sum(len(list(contents_of(left[key]))) for key in keys if key in left)
-            self._groups.append(
-                _Group(
-                    keys,
-                    [base for base in found if id(base) not in owner and watch.knows(base)],
-                    len(found) == count and all(uses[id(base)] == 1 for base in found),
-                    not all(has_contents(*one) for key in keys for one in self._given[key]),
-                )
-            )
+            outside = [base for base in found if id(base) not in owner and watch.knows(base)]
+            known = (one for key in keys for one in (*self._given[key], *self._entered[key]))
+            is_written = not all(starmap(has_contents, known)) or any(map(watch.has_changed, outside))
+            is_permutation = len(found) == count and all(uses[id(base)] == 1 for base in found)
+            self._groups.append(_Group(keys, outside, is_permutation, is_written))
 
     def relate(self, entered: Mapping[Any, Any], found: Mapping[Any, Any]) -> None:
         """Relate the containers after the loop with those from before it.

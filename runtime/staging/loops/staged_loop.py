@@ -133,7 +133,10 @@ class StagedLoop:
         self.trace.owns_arguments = True
         given, slots = self._given(leaves)
         entering: dict[str | Slot, Any] = {**given, **slots}  # type: ignore[dict-item]
-        self.exchange = Exchange({key: x for key, x in entering.items() if key in self.held})
+        self.exchange = Exchange(
+            {key: x for key, x in entering.items() if key in self.held},
+            {key: one.value for key, one in self.held.items()},
+        )
         flattened: dict[str | Slot, Held] = {}
 
         def block() -> Outcome:

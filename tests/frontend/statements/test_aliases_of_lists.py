@@ -234,12 +234,50 @@ def sorted_rows(x: Any) -> Any:
     return m
 
 
+def written_by_a_call_in_one_branch(x: Any) -> Any:
+    def written(row: Any, y: float) -> Any:
+        row[1] = y
+        return 3.0
+
+    one, other, third = [x[0], 1.0], [x[1], 2.0], [x[2], 3.0]
+    found = written(one, 9.0) if x[0] > 3 else written(other, x[2])
+    if x[0] > 1 or written(third, 5.0) > 4:
+        found += 1.0
+    more = [written(third, y) if y > 3 else 0.0 for y in x]
+    return one, other, third, found, more
+
+
+def entries_of_different_lengths(x: Any) -> Any:
+    m = [[x[0], x[1], 1.0], [x[2], x[3]], [x[1], x[2]]]
+    b = m[1]
+    m.sort(key=lambda row: row[0])
+    b[0] = 50.0
+    return m, b
+
+
+def entries_of_different_kinds(x: Any) -> Any:
+    return [1, 2.5, "a", None, x.tolist()][int(x[0]) % 4]
+
+
+def compared_in_a_loop(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    n, same = 0, 0
+    while n < x[1]:
+        if a is b:
+            same += 1
+        a = b
+        n += 1
+    return same
+
+
 PROGRAMS: list[Callable[[Any], Any]] = [
     a_row_of_each_iteration, a_row_that_is_carried, exchanged_and_written_in_a_loop,
     exchanged_while_another_name_stays, written_after_an_exchange, exchanged_until_a_break,
     another_list_in_some_iterations, exchanged_rows, an_entry_that_is_another_list,
     an_attribute_that_is_another_list, a_chosen_tuple, of_a_helper, a_nested_list_that_is_replaced, methods_of_both,
     deleted_entries, grown_in_place, a_choice_among_choices, a_list_or_a_dict, a_list_or_none, chosen_twice,
+    compared_in_a_loop, entries_of_different_lengths,
+    written_by_a_call_in_one_branch, entries_of_different_lengths, entries_of_different_kinds, compared_in_a_loop,
     the_same_object, put_at_a_computed_place, sorted_rows,
 ]  # fmt: skip
 
@@ -247,6 +285,7 @@ PROGRAMS: list[Callable[[Any], Any]] = [
 REFUSED = {
     exchanged_while_another_name_stays, written_after_an_exchange, another_list_in_some_iterations, of_a_helper,
     methods_of_both, deleted_entries, grown_in_place, a_list_or_a_dict, a_list_or_none, chosen_twice,
+    compared_in_a_loop, entries_of_different_lengths,
 }  # fmt: skip
 
 
