@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ...compiler.callers.user_code import user_location
-from ...compiler.errors import ConcretizationError, SideEffectError
+from ...compiler.errors import ConcretizationError, SharedMemoryError, SideEffectError, TracemillError
 from ...compiler.tracing.array_values import as_value
-from ...compiler.tracing.sharing import share_one_way
+from ...compiler.tracing.sharing import TELLS_APART, share_one_way
 from ...compiler.tracing.trace import Trace, current_trace, require_trace
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_traced
@@ -142,7 +142,7 @@ class Standing(NoteAtReturn):
         """Give the stand-in the state that was noted."""
         raise NotImplementedError
 
-    def refusal(self) -> SideEffectError:
+    def refusal(self) -> TracemillError:
         return SideEffectError(
             "an entry of a list at a traced place, or one of several lists, is changed in a way that the list would "
             "not show: write to one array that holds all entries, np.stack(entries)",
@@ -161,7 +161,19 @@ class StandingArray(Standing):
                 share_one_way(one._storage, storage, f"the entry at {self.line}")
 
     def settle(self) -> bool:
+        if sys.getrefcount(self.found) == _OWN_REFERENCES and self.is_unchanged():
+            del _stand_ins().notes[id(self.found)]
         return False  # `rows[i] += v` writes to it, and then copies it to the entry
+
+    def refusal(self) -> TracemillError:
+        """The function is traced again if its arrays are not told apart yet."""
+        if TELLS_APART.get():
+            return super().refusal()
+        return SharedMemoryError(
+            f"an array that is one of several is written to: the entry at {self.line} decides which. Use a copy there, "
+            "….copy()",
+            self.line,
+        )
 
     def is_unchanged(self) -> bool:
         storage, version = self.state
@@ -173,6 +185,32 @@ class StandingArray(Standing):
     def refresh(self) -> None:
         self.found._storage = wrap(as_value(list(self.entries)))[self.place]._storage
         self.note()
+
+
+class StandingRows(StandingArray):
+    """An array whose rows stand for several each. Other arrays are these rows."""
+
+    def settle(self) -> bool:
+        return False
+
+
+class ChosenArray(Standing):
+    """An array that reads and writes one of several itself."""
+
+    def note(self) -> None:
+        """Nothing can be missed."""
+
+    def settle(self) -> bool:
+        return False
+
+    def is_unchanged(self) -> bool:
+        return True
+
+    def restore(self) -> None:
+        """It is always up to date."""
+
+    def refresh(self) -> None:
+        """It is always up to date."""
 
 
 class StandingContainer(Standing):

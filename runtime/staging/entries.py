@@ -14,26 +14,31 @@ import optree
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, TracemillError
 from ...compiler.frontend.leaves import flattened, is_array_like, strongest_type, weak_type
+from ...compiler.tracing.adoption import adopt
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.index_checks import check_index, unchecked
 from ...compiler.tracing.rows import rows_of
+from ...compiler.tracing.sharing import TELLS_APART, plain_storages, share
 from ...compiler.tracing.traced_array import wrap
-from ...compiler.tracing.traced_memory import is_numpy_array
+from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..branching.alternatives import mapped, one_of
 from ..branching.branches import guarded, raise_where, value_of
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.python_numbers import as_python_number, number_of_argument, selected
+from ..branching.references import are_alike, chosen
 from ..branching.standing import (
+    ChosenArray,
     CopiedContainer,
     Standing,
     StandingArray,
     StandingContainer,
+    StandingRows,
     note_copies,
     settle,
     stand_for,
     standing,
 )
-from ..branching.variables import is_same
+from ..branching.variables import has_memory, is_same
 
 _SETTABLE: Final = 256
 """The most entries of a list that can be written to at a traced place."""
@@ -96,11 +101,26 @@ def _array(entries: Sequence[Any], place: Any) -> Any:
             "or compute with each in its own branch, `if i == 0: … elif i == 1: …`",
             user_location(),
         )
+    if (told := _told_apart(entries, place)) is not None:
+        return told
     found = wrap(as_value(list(entries)))[place]
     if (weak := _weak(entries)) is not None:
         return as_python_number(found, weak)
     if found.ndim:
         StandingArray(found, entries, place)
+    return found
+
+
+def _told_apart(entries: Sequence[Any], place: Any) -> Any:
+    """The array at a traced place, which reads and writes the entry itself; None if arrays are not told apart."""
+    if not (TELLS_APART.get() and all(has_memory(one) and np.ndim(one) for one in entries)):
+        return None
+    arrays = [adopt(one) if is_numpy_array(one) else one for one in entries]
+    if not are_alike(arrays):
+        return None
+    found = chosen(arrays, place)
+    if is_traced(place):
+        ChosenArray(found, arrays, place)
     return found
 
 
@@ -128,7 +148,16 @@ def _weak(entries: Sequence[Any]) -> "type[Any] | None":
 def entries_at(entries: Sequence[Any], places: Any, count: int) -> list[Any]:
     """The entries at `count` traced places."""
     if all(map(is_array_like, entries)) and len({np.shape(one) for one in entries}) == 1:
+        rows = (
+            [_told_apart(entries, places[number]) for number in range(count)]
+            if np.ndim(entries[0])
+            else [None]
+        )
+        if all(row is not None for row in rows):
+            return rows
         found = wrap(as_value(list(entries)))[places]
+        if found.ndim > 1:
+            StandingRows(found, entries, places)
         return rows_of(found[:count], is_scalar=found.ndim == 1, weak=_weak(entries))
     return [entry(entries, places[number]) for number in range(count)]
 
@@ -136,8 +165,11 @@ def entries_at(entries: Sequence[Any], places: Any, count: int) -> list[Any]:
 # ---- writing -----------------------------------------------------------------------------------------
 
 
-def set_entry(table: Any, index: Any, places: "Mapping[Any, Any]", value: Any) -> None:
-    """``table[index] = value`` for a list or a dict. `places` says for each key whether it is the one to set.
+def set_entry(
+    table: Any, index: Any, places: "Mapping[Any, Any]", value: Any, *, is_temporary: bool = False
+) -> None:
+    """``table[index] = value`` for a list or a dict. `places` says for each key whether it is the one to set. Nothing
+    else refers to a temporary value.
 
     Raises:
         ConcretizationError: there are too many entries, or a graph cannot choose between the old and new values.
@@ -149,11 +181,12 @@ def set_entry(table: Any, index: Any, places: "Mapping[Any, Any]", value: Any) -
             user_location(),
         )
     own = standing(value)
-    if own is not None and own.was_read(table, index) and not own.is_unchanged():
-        _write_back(own)  # `rows[i] += v`
+    if own is not None and own.was_read(table, index):
+        if not own.is_unchanged():
+            _write_back(own)  # `rows[i] += v`
         return
     for key, test in places.items():
-        table[key] = either(test, value, table[key])
+        table[key] = either(test, value, table[key], is_temporary=is_temporary)
 
 
 def _write_back(own: Standing) -> None:
@@ -164,11 +197,28 @@ def _write_back(own: Standing) -> None:
     own.refresh()
 
 
-def either(test: Any, new: Any, old: Any) -> Any:
-    """``new if test else old`` for numbers, arrays, and containers of them that have the same structure."""
+def either(test: Any, new: Any, old: Any, *, is_temporary: bool = False) -> Any:
+    """``new if test else old`` for numbers, arrays, and containers of them that have the same structure. Nothing else
+    refers to a temporary new value."""
     if is_array_like(new) and is_array_like(old) and np.shape(new) == np.shape(old):
+        if has_memory(new) and has_memory(old) and np.ndim(new):
+            return _one_of_two(test, new, old, is_temporary=is_temporary)
         return selected(test, new, old)
     return value_of("an entry at a traced place", test, lambda: new, lambda: old)
+
+
+def _one_of_two(test: Any, new: Any, old: Any, *, is_temporary: bool) -> Any:
+    """One of two arrays, and notes that a later write to one of the three must show in the others."""
+    if new is old:
+        return old
+    if not is_temporary and (told := _told_apart([old, new], np.where(test, 1, 0))) is not None:
+        return told
+    found, line = selected(test, new, old), user_location()
+    for one in (old,) if is_temporary else (old, new):
+        array = adopt(one) if is_numpy_array(one) else one
+        for storage in plain_storages(array._storage):
+            share(found._storage, storage, f"the entry set at {line}")
+    return found
 
 
 def write_through(

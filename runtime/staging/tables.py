@@ -1,6 +1,7 @@
 """Reading and writing ``table[i]`` in converted code, for containers and NumPy arrays at traced places."""
 
 import os
+import sys
 from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -28,6 +29,10 @@ from .loops.iterations import StagedRange, plainly, range_of
 from .numpy_functions import indexable
 from .operators import iterated, users_method
 
+_COUNTS_TEMPORARIES: Final = sys.version_info < (3, 14)
+"""Later versions of Python do not count all references."""
+_OF_TEMPORARY: Final = 2
+"""The references to a value that no variable holds: of the argument, and of the call that counts."""
 _SEQUENCES: Final = (list, tuple, deque, str)
 
 
@@ -84,6 +89,7 @@ def _of_numpys_array(table: Any, index: Any) -> Any:
 
 def stored(value: Any, table: Any, index: Any) -> None:
     """``table[index] = value``"""
+    is_temporary = _COUNTS_TEMPORARIES and sys.getrefcount(value) <= _OF_TEMPORARY
     trace = current_trace()
     if trace is None or (trace.is_evaluating and type(table) is trace.array_class):
         table[index] = value
@@ -100,7 +106,8 @@ def stored(value: Any, table: Any, index: Any) -> None:
     elif isinstance(table, list | deque) and is_unknown_integer(index):
         _check_counted(table, index)
         place = from_start(index, len(table))
-        set_entry(table, index, {number: place == number for number in range(len(table))}, value)
+        places = {number: place == number for number in range(len(table))}
+        set_entry(table, index, places, value, is_temporary=is_temporary)
     else:
         _store(value, table, index)
     settle()

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optree import tree_leaves
 
 import tracemill as tm
 from tracemill.compiler.errors import TracemillError
@@ -301,3 +302,105 @@ def test_a_write_by_one_name_shows_in_the_others_or_is_refused(program: Callable
         else:
             assert found == program(x)
     assert bool(refused) == (program in REFUSED)
+
+
+# ---- lists of arrays -------------------------------------------------------------------------------------
+
+
+def places_of(x: Any) -> tuple[int, int]:
+    return int(np.argmax(x[:3])), int(np.argmin(x[:3]))
+
+
+def rows_of(x: Any) -> list[Any]:
+    return [x[:2] * 1.0, x[1:3] + 10.0, x[2:] + 20.0]
+
+
+def put_from_another_place(x: Any) -> Any:
+    m, (i, j) = rows_of(x), places_of(x)
+    m[i] = m[j]
+    m[j][0] = 50.0
+    return m
+
+
+def exchanged_at_computed_places(x: Any) -> Any:
+    m, (i, j) = rows_of(x), places_of(x)
+    first = m[0]
+    m[i], m[j] = m[j], m[i]
+    m[0][0] = 60.0
+    first[1] = 70.0
+    return m, first
+
+
+def put_by_name(x: Any) -> Any:
+    m, (i, _) = rows_of(x), places_of(x)
+    row = x[1:3] * 5.0
+    m[i] = row
+    row[0] = 80.0
+    m[1][1] = 90.0
+    return m, row
+
+
+def written_in_order(x: Any) -> Any:
+    m = rows_of(x)
+    for row in sorted(m, key=lambda row: -row[0]):
+        row[0] = row[1] + 1
+        break
+    m.sort(key=lambda row: row[1])
+    m[0][1] = 30.0
+    return m
+
+
+def the_best_is_written(x: Any) -> Any:
+    m = rows_of(x)
+    best = max(m, key=lambda row: row[0] % 4)
+    best += 1.0
+    m[1][1] = 40.0
+    return m, best
+
+
+def updated_in_place(x: Any) -> Any:
+    m, (i, j) = rows_of(x), places_of(x)
+    row = m[i]
+    m[i] += m[j]
+    row *= 2.0
+    return m, row
+
+
+def shifted(x: Any) -> Any:
+    m, (i, j) = rows_of(x), places_of(x)
+    row = m.pop(i)
+    m.insert(j, row)
+    row[0] = 5.0
+    m[0][1] = 6.0
+    return m
+
+
+ARRAYS: list[Callable[[Any], Any]] = [
+    put_from_another_place, exchanged_at_computed_places, put_by_name, written_in_order, the_best_is_written,
+    updated_in_place, shifted,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", ARRAYS)
+def test_an_array_at_a_computed_place_is_itself(program: Callable[[Any], Any]) -> None:
+    compiled = tm.compile(program, backend="numpy", on_recompile="ignore")
+    for x in X:
+        for found, expected in zip(tree_leaves(compiled(x)), tree_leaves(program(x)), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_arrays_of_a_callers_list_are_written_to() -> None:
+    def written(m: Any) -> None:
+        i = 0 if m[0][0] > m[1][0] else 1
+        m[i] = m[0]
+        m[0][0] = 8.0
+        m.sort(key=lambda row: row[1])
+        m[0][1] = 7.0
+
+    for rows in ([[0.0, 1.0], [3.0, 4.0]], [[3.0, 4.0], [0.0, 1.0]]):
+        ours, theirs = ([np.array(row) for row in rows] for _ in range(2))
+        kept, theirs_kept = list(ours), list(theirs)
+        tm.compile(written, backend="numpy")(ours)
+        written(theirs)
+        for found, expected in zip([*ours, *kept], [*theirs, *theirs_kept], strict=True):
+            np.testing.assert_array_equal(found, expected)
