@@ -15,8 +15,8 @@ from .dtypes import DType
 MARK: Final = re.compile(r"⟦(\d+)([!:%])([^⟧|]*)\|?([^⟧]*)⟧")
 """The number of a value, how it is formatted, and the format of what comes of that."""
 _PERCENT: Final = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?[sdifFgGeErxXc%])")
-_INTEGERS: Final = "diouxXc"
-"""The formats that need an integer."""
+_INTEGERS: Final = "oxXc"
+"""The formats that need an integer, and take no float."""
 
 LONGEST: Final = 400
 """The most characters of a message in a file."""
@@ -77,7 +77,7 @@ class Form:
 
 def percent(text: Any, given: Any) -> Any:
     """``text % given``, where `given` may contain traced values."""
-    entries = given if type(given) is tuple else (given,)
+    entries = given if isinstance(given, tuple) else (given,)
     if type(text) is not str or not any(hasattr(one, "_trace") for one in entries):
         return text % given
     told = TELLING.get()
@@ -91,7 +91,10 @@ def percent(text: Any, given: Any) -> Any:
         if not hasattr(one, "_trace"):
             return f"%{form}" % (one,)
         if told is not None:
-            return told.mark(one, f"%{form}")
+            is_cut = form[-1] in "di" and one.dtype.kind == "f"
+            return told.mark(np.trunc(one) if is_cut else one, f"%{form}")
+        if form[-1] in "di":
+            one = int(one)
         return f"%{form}" % (operator.index(one) if form[-1] in _INTEGERS else one,)
 
     return _PERCENT.sub(shown, text)

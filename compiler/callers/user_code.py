@@ -20,6 +20,10 @@ OPTREE = join(dirname(dirname(np.__file__)), "optree", "")
 _OWN = tuple(join(PACKAGE, layer, "") for layer in ("compiler", "passes", "runtime"))
 _HOOKS = join(PACKAGE, "runtime", "staging", ""), join(PACKAGE, "compiler", "told_values.py")
 """What converted functions call for an operation."""
+_CALLING = join(PACKAGE, "compiler", "frontend", "conversion.py")
+"""What calls the user's functions, also those that are not converted."""
+_DEBUGGERS = frozenset({"bdb", "pydevd", "_pydevd_bundle", "debugpy"})
+"""Modules that stop in the user's code and show its variables. Most debuggers are based on `bdb`."""
 _INTERNAL = (
     *_OWN,
     join(dirname(np.__file__), ""),
@@ -123,8 +127,11 @@ def line_of_raise(error: BaseException) -> Location | None:
 
 def line_of_missing(error: BaseException) -> Location | None:
     """The user's line at which there was no such entry, or a division by zero; None for other errors."""
-    if not isinstance(error, LookupError | ZeroDivisionError):
-        return None
+    return users_line_of(error) if isinstance(error, LookupError | ZeroDivisionError) else None
+
+
+def users_line_of(error: BaseException) -> Location | None:
+    """The last of the user's lines in the traceback of an error."""
     found, step = None, error.__traceback__
     while step is not None:
         if not is_library(step.tb_frame.f_code.co_filename):
@@ -134,8 +141,17 @@ def line_of_missing(error: BaseException) -> Location | None:
 
 
 def asked_by_traced_code(frame: FrameType) -> bool:
-    """Whether a frame is that of a converted function, or of a hook that it calls; not of a debugger, for example."""
-    return HOOKS in frame.f_code.co_freevars or frame.f_code.co_filename.startswith(_HOOKS)
+    """Whether the traced function asks for something: in this frame, or in code that it calls, such as the ``__repr__``
+    of a dataclass. A debugger asks for itself, and so does a message of Tracemill."""
+    asking: FrameType | None = frame
+    while asking is not None:
+        file = asking.f_code.co_filename
+        if HOOKS in asking.f_code.co_freevars or file.startswith((*_HOOKS, _CALLING)):
+            return True
+        if is_own(file) or str(asking.f_globals.get("__name__")).partition(".")[0] in _DEBUGGERS:
+            return False
+        asking = asking.f_back
+    return False
 
 
 def why_not_converted() -> str:

@@ -2,6 +2,7 @@
 
 import gc
 import operator
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Sequence
 from contextvars import ContextVar
@@ -16,7 +17,7 @@ import optree
 from ..builder import bind_all, recording
 from ..callers.function_names import describe, function_name
 from ..callers.signal_handlers import in_signal_handler
-from ..callers.user_code import CONVERTS, is_users, line_of_raise, location_at
+from ..callers.user_code import CONVERTS, is_users, line_of_raise, location_at, users_line_of
 from ..dtypes import BOOL, Array
 from ..errors import (
     ArgumentTypeError,
@@ -56,6 +57,10 @@ from .reached import (
 
 _MANY_CALLS: Final = 10
 """A function that occurs this often in a traceback calls itself."""
+_VALUE_NEEDED: Final = re.compile(
+    r"(?:not|from|[Oo]bject of type) '?TracedArray\b|'TracedArray' object cannot be |a Rational instance|be Rational"
+)
+"""What Python says where it takes only its own numbers."""
 
 
 Changes: TypeAlias = Literal["returned", "refused", "unwatched"]
@@ -301,6 +306,8 @@ def _recorded(
             try:
                 result = call_converted(function, *args, **kwargs)
             except Exception as error:
+                if _VALUE_NEEDED.search(str(error)) and type(error) is TypeError:
+                    raise _needs_value(record, error) from None
                 if not raises_later(record, error):
                     raise
                 result = None
@@ -322,6 +329,18 @@ def _recorded(
             return replace(program, orders=orders, in_c_order=relied_on(program))
     finally:
         CHECKS_BOUNDS.reset(checking)
+
+
+def _needs_value(record: Trace, error: TypeError) -> ConcretizationError:
+    """The error for code that takes only Python's own numbers, such as ``json.dumps``, and got a traced one."""
+    outermost = record.outermost()
+    found = ConcretizationError(
+        f"{str(error).replace('TracedArray', 'a traced number or array')}. Its value is not known while tracing: do "
+        "this outside the function, with its result",
+        users_line_of(error),
+    )
+    found.numbers = frozenset(outermost.numbers.values()) if outermost.is_kept else frozenset()
+    return found
 
 
 def is_interrupted() -> bool:

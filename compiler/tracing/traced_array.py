@@ -214,12 +214,22 @@ class TracedArray(TracedMemory):
         if not asked_by_traced_code(asker):
             known = self._trace.at_these_sizes(self.value) if self.is_scalar else None
             return f"TracedArray({self.type})" if known is None else shown(known[()])
-        if is_inexact(self.dtype) and self._trace.depends_on_arguments(self.value):
-            raise ConcretizationError(_NO_TEXT.format(self.type), user_location())
-        number = self._need("the text of x", instead=_NO_TEXT.format(self.type))
+        try:
+            number = self._number_to_show()
+        except ConcretizationError as error:
+            # A text of a number never fails in Python, so code that catches this would take another way than there.
+            if (trace := current_trace()) is not None:
+                trace.at_return["text"] = _raising(error)
+            raise
         if self.weak is not None:
             return shown(number.item())
         return shown(number[()] if self.is_scalar else number)
+
+    def _number_to_show(self) -> Any:
+        """The value for a text in the traced function."""
+        if is_inexact(self.dtype) and self._trace.depends_on_arguments(self.value):
+            raise ConcretizationError(_NO_TEXT.format(self.type), user_location())
+        return self._need("the text of x", instead=_NO_TEXT.format(self.type))
 
     def __getattr__(self, name: str) -> Any:
         function = METHODS.get(name)
@@ -230,8 +240,22 @@ class TracedArray(TracedMemory):
                 raise UnsupportedAttributeError(
                     f"x.{name} cannot be traced: a traced array has no memory of its own", user_location()
                 )
+            kind = self.dtype.type if self.weak is None else self.weak
+            if self.is_scalar and not name.startswith("_") and hasattr(kind, name):
+                return self._of_number(getattr(kind, name), name)
             raise AttributeError(f"a traced array has no attribute {name!r}")
         return _bound(function, self)
+
+    def _of_number(self, own: Any, name: str) -> Any:
+        """What numbers have and arrays do not, such as ``n.bit_length``. It needs the value."""
+
+        def asked(*given: Any, **more: Any) -> Any:
+            self._refuse_to_detach(f"x.{name}")
+            known = self._need(f"x.{name}")
+            found = getattr(known[()] if self.weak is None else known.item(), name)
+            return found(*given, **more) if callable(own) else found
+
+        return asked if callable(own) else asked()
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *METHODS, *_SAME_AS_FUNCTION})
@@ -458,6 +482,15 @@ def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if error.location is None:
             error.locate(user_location())
         raise
+
+
+def _raising(error: Exception) -> Callable[[], NoReturn]:
+    """A function that raises an error."""
+
+    def function() -> NoReturn:
+        raise error
+
+    return function
 
 
 def _fitted(value: Value, shape: Shape) -> Value:

@@ -3,13 +3,14 @@
 A traced number says which one. An operation on a `OneOf` is applied to each entry.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import optree
 
-from ...compiler.callers.user_code import user_location
+from ...compiler.callers.user_code import asked_by_traced_code, user_location
 from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.leaves import NAMESPACE
 from ...compiler.tracing.traced_memory import is_traced
@@ -60,6 +61,8 @@ class OneOf:
         raise refusal_of("passed to len", self)
 
     def __repr__(self) -> str:
+        if asked_by_traced_code(sys._getframe(1)):
+            return str(self)
         return " or ".join(map(repr, entries_of(self)))
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.leaves import leaf_type
+from ...compiler.frontend.leaves import leaf_type, weak_type
 from ...compiler.ir import Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.tracing.foreign_array import as_seen_inside
@@ -82,6 +82,7 @@ class _Template:
         how = f"!{conversion}" if conversion else ""
         filled = self.text(spec)
         if is_array(given) or isinstance(given, np.generic):
+            how = _repr_of(given) if conversion == "r" else how
             return f"{{{self._number(given)}{how}{':' if filled else ''}{filled}}}"
         marked = changed_leaves("an argument of debug_print", self._marked, given)
         text = f"{{0{how}:{filled}}}".format(marked)
@@ -101,17 +102,23 @@ class _Template:
 
     def _marked(self, leaf: Any) -> Any:
         leaf = as_seen_inside(leaf)
-        return _Mark(self._number(leaf)) if is_array(leaf) or isinstance(leaf, np.generic) else leaf
+        is_shown = is_array(leaf) or isinstance(leaf, np.generic)
+        return _Mark(f"{self._number(leaf)}{_repr_of(leaf)}") if is_shown else leaf
 
 
 class _Mark:
     """Stands for an array in the text of a container."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, field: str) -> None:
+        self.field = field
 
     def __repr__(self) -> str:
-        return f"\0{self.number}\0"
+        return f"\0{self.field}\0"
+
+
+def _repr_of(x: Any) -> str:
+    """The conversion that gives the `repr` of a value: the program holds Python's numbers as NumPy's."""
+    return "!r" if weak_type(x) is None else "!s"
 
 
 def _escaped(literal: str) -> str:
@@ -120,4 +127,4 @@ def _escaped(literal: str) -> str:
 
 def _unmarked(text: str) -> str:
     pieces = text.split("\0")
-    return "".join(f"{{{piece}!r}}" if i % 2 else _escaped(piece) for i, piece in enumerate(pieces))
+    return "".join(f"{{{piece}}}" if i % 2 else _escaped(piece) for i, piece in enumerate(pieces))

@@ -26,7 +26,7 @@ from ..branching.watching import watching
 from .entries import either
 from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
 from .mathematics import is_computed
-from .operators import attribute, compared, iterated, operate, users_method
+from .operators import attribute, compared, iterated, operate, users_method, with_texts
 from .orderings import are_orderable, best, best_of_many, in_order
 
 Callee = Callable[[Any], Any]
@@ -62,12 +62,11 @@ def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:
         all: _all,
         pow: _pow,
         sum: _sum,
-        str: _text(str),
+        **{own: _text(own) for own in (str, repr, format, ascii)},
         np.datetime64: _datetime64,
         isinstance: _isinstance,
         **{kind: _numpy_number(kind) for kind in _NUMPY_NUMBERS},
         type: _type,
-        repr: _text(repr),
         divmod: _divmod,
         sorted: _sorting(callee),
         np.ndarray: _ndarray,
@@ -348,7 +347,7 @@ def shown(x: Any) -> Any:
     if TELLING.get() is not None and is_unknown(x):
         return x
     is_number = isinstance(x, SymbolicSize) or (is_unknown(x) and x.weak is int)
-    return operator.index(x) if is_number else x
+    return operator.index(x) if is_number else with_texts(x)
 
 
 def _datetime64(*given: Any, **more: Any) -> Any:
@@ -364,11 +363,13 @@ def _datetime64(*given: Any, **more: Any) -> Any:
 
 
 def _text(own: Any) -> Callable[..., Any]:
-    """``str`` or ``repr``, which need the value of a size. Traced numbers show theirs."""
+    """``str`` and others, which need the value of a size. Traced numbers show theirs."""
 
     def text(*given: Any, **more: Any) -> Any:
-        if TELLING.get() is None and len(given) == 1 and isinstance(given[0], SymbolicSize):
-            return own(operator.index(given[0]))
-        return own(*given, **more)
+        if not given:
+            return own(**more)
+        x, *rest = given
+        is_size = TELLING.get() is None and isinstance(x, SymbolicSize)
+        return own(operator.index(x) if is_size else with_texts(x), *rest, **more)
 
     return text

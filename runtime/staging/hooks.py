@@ -25,7 +25,6 @@ from ...compiler.frontend.sites import Block, Site, Unit
 from ...compiler.frontend.source import ITEM
 from ...compiler.ir import Location
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.told_values import percent
 from ...compiler.tracing.at_hand import guarded_value
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
@@ -54,6 +53,7 @@ from .operators import (
     entered,
     iterated,
     operate,
+    percent,
     set_attribute,
     truth,
     unary,

@@ -17,10 +17,10 @@ from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.conversion import call_converted
 from ...compiler.frontend.expressions import comparison
 from ...compiler.frontend.reached import note_made
-from ...compiler.told_values import percent
+from ...compiler.told_values import percent as filled_in
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
-from ..branching.one_of import OneOf, is_one_of
+from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.python_numbers import is_unknown
 from ..branching.standing import CONTAINERS, is_same_object
 from ..branching.watching import watch_called
@@ -200,6 +200,56 @@ def truth(x: Any) -> Any:
 def _as_bool(x: Any) -> Any:
     found = truth(x)
     return found != 0 if is_traced(found) else bool(found)
+
+
+class _Shown:
+    """Stands for an object of a user's class where Python makes a text of it, so that its methods run converted."""
+
+    __slots__ = ("_x",)
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+
+    def __repr__(self) -> str:
+        own = users_method(self._x, "__repr__")
+        return repr(self._x) if own is None else _at_hand(own())
+
+    def __str__(self) -> str:
+        if (own := users_method(self._x, "__str__")) is not None:
+            return _at_hand(own())
+        kind: Any = type(self._x)
+        return repr(self) if kind.__str__ is object.__str__ else str(self._x)
+
+    def __format__(self, spec: str) -> str:
+        if (own := users_method(self._x, "__format__")) is not None:
+            return _at_hand(own(spec))
+        kind: Any = type(self._x)
+        return str(self) if kind.__format__ is object.__format__ and not spec else format(self._x, spec)
+
+
+def _at_hand(text: Any) -> str:
+    """One of several texts in the call that is being traced. The program is then for calls that choose it as well."""
+    known: str = entries_of(text)[operator.index(place_of(text))] if is_one_of(text) else text
+    return known
+
+
+def with_texts(x: Any) -> Any:
+    """An object as `str`, `repr`, `format` and f-strings should get it."""
+    methods = ("__str__", "__repr__", "__format__")
+    return _Shown(x) if any(users_method(x, name) is not None for name in methods) else x
+
+
+def percent(text: Any, given: Any) -> Any:
+    """``text % given``"""
+    is_tuple = isinstance(given, tuple)
+    shown = tuple(map(_in_percent, given)) if is_tuple else _in_percent(given)
+    return filled_in(text, shown) if isinstance(text, str) else text % given
+
+
+def _in_percent(x: Any) -> Any:
+    """An object that can only be shown by ``%s`` and ``%r``, as these should get it; anything else as it is."""
+    others = ("__getitem__", "__int__", "__index__", "__float__")
+    return x if any(hasattr(type(x), name) for name in others) else with_texts(x)
 
 
 def attribute(x: Any, name: str) -> Any:

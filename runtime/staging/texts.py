@@ -6,15 +6,20 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from ...compiler.callers.user_code import is_library, user_location, users_frame
 from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.reached import note_read
-from ...compiler.told_values import MARK, TELLING, Told, percent
+from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.told_values import MARK, TELLING, Told
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.users_errors import tell
 from ..eager.debug_print import say
+from ..eager.run import is_array
 from .callee import callee
+from .operators import percent, with_texts
 
 Given = tuple[Sequence[Any], Mapping[str, Any]]
 
@@ -177,15 +182,15 @@ _SAYING: Final[Mapping[str, Callable[[Any, Told, Sequence[Any], Mapping[str, Any
 
 def _field(one: Any, told: Told, values: list[Any]) -> str:
     """A part of the line as a format. The values that it shows are added to `values`."""
-    if not isinstance(one, str):
+    if is_array(one) or isinstance(one, (np.ndarray, np.generic, SymbolicSize)):
         values.append(one)
         return f"{{{len(values) - 1}}}"
-    text, end = "", 0
-    for match in MARK.finditer(one):
+    shown, text, end = one if isinstance(one, str) else str(with_texts(one)), "", 0
+    for match in MARK.finditer(shown):
         values.append(told.values[int(match[1])])
-        text += f"{_literal(one[end : match.start()])}{{{len(values) - 1}{_spec(match)}}}"
+        text += f"{_literal(shown[end : match.start()])}{{{len(values) - 1}{_spec(match)}}}"
         end = match.end()
-    return text + _literal(one[end:])
+    return text + _literal(shown[end:])
 
 
 def _spec(match: re.Match[str]) -> str:
