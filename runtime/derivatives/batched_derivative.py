@@ -8,12 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import optree
 
 from ...compiler.builder import recording
 from ...compiler.callers.function_names import function_name
 from ...compiler.error_state import quiet_unless_strict
-from ...compiler.frontend.conversion import call_converted
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import ArrayType, Value
 from ...compiler.tracing.array_values import as_value
@@ -26,6 +24,7 @@ from ..evaluation.evaluated_call import EvaluatedCall, Result
 from ..evaluation.evaluating import Evaluated, Evaluating, Node, elements
 from ..evaluation.kinds import kind_of
 from ..evaluation.recorded_sweep import Between, Copied
+from ..evaluation.shared_arguments import SharedArguments
 from .argnums import Chosen
 from .evaluated_derivative import EvaluatedDerivative
 
@@ -46,9 +45,11 @@ class _BatchedCall(EvaluatedCall):
         self.values: list[Value] = []
         """The arrays of the result, for one example."""
         filled = [self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)]
-        args, kwargs = optree.tree_unflatten(tree, filled)
         with batch.computing_in(home):
-            self._read(call_converted(function, *args, **kwargs))
+            shared = SharedArguments(function, tree, leaves, filled, home)
+            result = self._called(function, tree, filled)
+            shared.refuse_writes()
+            self._read(result)
 
     def _entering(self, leaf: Any, is_chosen: bool) -> Any:
         if not (is_chosen or is_traced(leaf) or isinstance(leaf, np.ndarray)):

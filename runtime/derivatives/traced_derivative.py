@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 from ...compiler.frontend.leaves import argument_names, flatten_arguments, leaf_type
@@ -14,6 +15,7 @@ from ...passes.transforms.linearize import linearize
 from ...passes.transforms.vjp import vjp
 from ..eager.by_reference import is_by_reference
 from ..eager.run import as_argument, inputs_of, is_array, overwrite, transformed
+from ..evaluation.shared_arguments import refuse_shared_writes
 from .argnums import Chosen
 from .differentiated_call import DifferentiatedCall
 from .masked_nan import warn_of_masked_nan
@@ -50,11 +52,24 @@ class TracedDerivative(DifferentiatedCall):
                 entering.append(Static(leaf))
         self._given = len(traced)
         self.program = trace(function, tree, entering)
+        self._refuse_shared_writes(function, tree, leaves, entering)
         self.graph = self.program.graph
         self.inputs = inputs_of(self.program, traced)
         self.wrt += [False] * len(self.program.captured)
         self.out_tree = self._without_aux(self.program.out_tree)
         self.out_leaves = self.program.out_leaves[: self.out_tree.num_leaves]
+
+    def _refuse_shared_writes(
+        self,
+        function: Callable[..., Any],
+        tree: Any,
+        leaves: list[Any],
+        entering: Sequence[Argument | Static],
+    ) -> None:
+        mutated = {index for index, _ in self.program.mutated}
+        numbers = count()
+        written = [isinstance(one, Argument) and next(numbers) in mutated for one in entering]
+        refuse_shared_writes(function, tree, leaves, written)
 
     @property
     def name(self) -> str:

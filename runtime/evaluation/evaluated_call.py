@@ -29,6 +29,7 @@ from . import functions, indexing, ufuncs
 from .evaluated_array import EvaluatedArray, made, made_number
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node, elements
 from .kinds import kind_of
+from .shared_arguments import SharedArguments
 
 __all__ = [
     "EvaluatedCall",
@@ -94,10 +95,10 @@ class EvaluatedCall:
                 filled = [
                     self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)
                 ]
-                args, kwargs = optree.tree_unflatten(tree, filled)
-                containers = ArgumentContainers(args, kwargs)
-                result = call_converted(function, *args, **kwargs)
-                containers.refuse_changes(function)
+                shared = SharedArguments(function, tree, leaves, filled, trace)
+                result = self._called(function, tree, filled)
+                shared.refuse_writes(self._captured())
+                del shared, filled
                 self._read(result)
                 trace.give_back()
                 del result
@@ -120,6 +121,24 @@ class EvaluatedCall:
             raise
         finally:
             trace.close()
+
+    @staticmethod
+    def _called(function: Callable[..., Any], tree: Any, filled: Sequence[Any]) -> Any:
+        """The result of a function, which must not change lists and dicts among its arguments."""
+        args, kwargs = optree.tree_unflatten(tree, filled)
+        containers = ArgumentContainers(args, kwargs)
+        result = call_converted(function, *args, **kwargs)
+        containers.refuse_changes(function)
+        return result
+
+    def _captured(self) -> list[tuple[Array, bool]]:
+        """The arrays from outside that the function has used, and whether it has written to them."""
+        written = [
+            array
+            for number, array in enumerate(self.trace.captured)
+            if is_numpy_array(array) and self.trace.storage_behind(number).version
+        ]
+        return [*((array, True) for array in written), *((x, False) for x in self.trace.outside_arrays())]
 
     def _read(self, result: Any) -> None:
         """Note the leaves of the result, whose arrays cannot be read later."""

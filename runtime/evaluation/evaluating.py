@@ -139,6 +139,9 @@ class Evaluating(Trace):
         self.converted: dict[Any, Any] = {}
         """The user's functions that the function has called, with hooks."""
 
+        self.originals: dict[int, tuple[Any, Any]] = {}
+        """By id: copies of arguments, and the arguments."""
+
     def next_number(self) -> int:
         return next(self.numbers_of_nodes)
 
@@ -336,6 +339,7 @@ class Evaluating(Trace):
         self.at_return.clear()
         self.adopted.clear()
         self.outside.clear()
+        self.originals.clear()
         self.converted.clear()
 
 

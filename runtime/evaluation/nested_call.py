@@ -3,15 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import optree
-
-from ...compiler.frontend.conversion import call_converted
 from ...compiler.tracing.traced_memory import is_traced
 from .evaluated_array import EvaluatedArray, made, made_number
 from .evaluated_call import EvaluatedCall
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node
 from .kinds import kind_of
 from .recorded_sweep import Copied
+from .shared_arguments import SharedArguments
 
 
 class NestedCall(EvaluatedCall):
@@ -28,8 +26,10 @@ class NestedCall(EvaluatedCall):
         """`chosen` marks the leaves that are differentiated."""
         self.trace, self.leaves, self.outside = home, [], []
         filled = [self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)]
-        args, kwargs = optree.tree_unflatten(tree, filled)
-        self._read(call_converted(function, *args, **kwargs))
+        shared = SharedArguments(function, tree, leaves, filled, home)
+        result = self._called(function, tree, filled)
+        shared.refuse_writes()
+        self._read(result)
 
     def _entering(self, leaf: Any, is_chosen: bool) -> Any:
         if not is_traced(leaf):
