@@ -179,6 +179,26 @@ class ArgumentContainers:
         """Whether it is an array or a container of the caller."""
         return id(x) in self._objects and self._objects[id(x)][0] is x
 
+    def change_as_well(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Make the changes of a function also in the containers of other arguments of the same structure.
+
+        Raises:
+            SideEffectError: it has changed an object of a registered class.
+        """
+        for name, path, x in self._changed():
+            target = _at((args, kwargs), path)
+            if target is x:
+                continue
+            if not isinstance(x, _WRITABLE):
+                raise _refusal(function, name, x)
+            target.clear()
+            if isinstance(x, dict):
+                target.update(x)
+            else:
+                target.extend(x)
+
     def refuse_changes(self, function: Callable[..., Any]) -> None:
         """Refuse what a function has changed.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...compiler.builder import current_builder, inline, recording
 from ...compiler.callers.user_code import asked_by_traced_code
-from ...compiler.dtypes import Array, is_inexact
+from ...compiler.dtypes import Array
 from ...compiler.errors import TracemillError
 from ...compiler.free_sizes import is_symbolic
 from ...compiler.interpreter import evaluate, is_watched
@@ -51,10 +51,10 @@ class BatchedArray(TracedArray):
     def _text(self, form: str, shown: Callable[[Any], str], asker: FrameType) -> str:
         """The values of all examples; inside of `print` as a statement a mark, which prints a line per example.
 
-        A program may compute with the text of an integer, as in ``str(n) == str(n)[::-1]``, so it gets no other text.
+        A program may compute with the text of a number, as in ``str(n) == str(n)[::-1]``, so it gets no other text.
         """
         trace: Any = self._storage.trace
-        is_for_reading = is_inexact(self.dtype) or self.ndim or not asked_by_traced_code(asker)
+        is_for_reading = self.ndim or not asked_by_traced_code(asker)
         values: str | None = (
             trace.shown(self) if TELLING.get() is None and form in {"!r", "!s", ":"} else None
         )

@@ -3,15 +3,15 @@
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
-import optree
-
 from ...compiler.builder import current_builder, not_recording
 from ...compiler.callers.function_names import describe
+from ...compiler.callers.user_code import line_of_missing, line_of_raise
 from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import ConcretizationError, TransformTypeError
 from ...compiler.frontend.leaves import argument_names, flatten_arguments
@@ -51,6 +51,10 @@ if TYPE_CHECKING:
 
 MANY: Final = 8
 """From this many programs for calls that differ only in sizes, a warning is given."""
+
+
+_OF_CALL: Final = 3
+"""The nodes of a call's arguments that are no leaves, if none of them is a container."""
 
 
 class CompiledFunction:
@@ -147,7 +151,7 @@ class CompiledFunction:
         leaves, tree = self._flatten(args, kwargs)
         if any(map(is_traced, leaves)):
             return self._call_traced(args, kwargs)
-        if self._by_value and (found := self._with_sizes(leaves, tree)) is not None:
+        if self._by_value and (found := self._with_sizes(leaves, tree, args, kwargs)) is not None:
             function, given, more = found
             return self._applied(function(*given, **more), args, kwargs)
         leaves, leave = entered(leaves)
@@ -160,6 +164,12 @@ class CompiledFunction:
                 if not self._takes_by_value(tree, error.numbers):
                     raise
                 return self._call_general(args, kwargs)
+            except Exception as error:
+                has_containers = tree.num_nodes - tree.num_leaves > _OF_CALL
+                if has_containers and (line_of_raise(error) or line_of_missing(error)) is not None:
+                    with suppress(Exception):
+                        self._function(*args, **kwargs)  # changes what Python does before the error
+                raise
             if variant is None:
                 return self._function(*args, **kwargs)
             if variant.uses_variables:
@@ -232,13 +242,13 @@ class CompiledFunction:
         return leaves, tree
 
     def _with_sizes(
-        self, leaves: list[Any], tree: Any
+        self, leaves: list[Any], tree: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> "tuple[CompiledFunction, tuple[Any, ...], dict[str, Any]] | None":
         """The same function and arguments, with arrays where numbers are sizes; None if none is."""
         places = _sizes_among(leaves, self._by_value.get(tree, ()))
         if not places:
             return None
-        from .ints_as_sizes import as_length, of_sizes
+        from .ints_as_sizes import as_length, of_sizes, with_leaves
 
         with self._lock:
             function = self._of_sizes.get((tree, places))
@@ -247,10 +257,10 @@ class CompiledFunction:
                 function._code = self._code
                 function._returns_changes = True
                 self._of_sizes[tree, places] = function
-        plain = [leaf.value if isinstance(leaf, StaticLeaf) else leaf for leaf in leaves]
-        given = [as_length(leaf) if place in places else leaf for place, leaf in enumerate(plain)]
-        called: Any = optree.tree_unflatten(tree, given)
-        return function, *called
+        if self._has_static:
+            args, kwargs = self._wrap_static(args, kwargs)
+        given, more = with_leaves((args, kwargs), tree, places, as_length)
+        return function, tuple(map(_unwrapped, given)), {name: _unwrapped(x) for name, x in more.items()}
 
     def _takes_by_value(self, tree: Any, numbers: frozenset[int]) -> bool:
         """Make the values of arguments that tracing needs part of the signature; False if they are already."""
@@ -473,7 +483,7 @@ class CompiledFunction:
         Sizes have names if a program for many sizes serves the call, or would.
         """
         leaves, tree = self._flatten(args, kwargs)
-        if self._by_value and (found := self._with_sizes(leaves, tree)) is not None:
+        if self._by_value and (found := self._with_sizes(leaves, tree, args, kwargs)) is not None:
             function, given, more = found
             return function.lower(*given, **more)
         leaves = entered(leaves)[0]
@@ -489,6 +499,10 @@ class CompiledFunction:
                 return self.lower(*args, **kwargs)
         sizes = variant.sizes(called)
         return self._lowered(called, SymbolicCall(variant.symbolic, sizes) if sizes else None)
+
+
+def _unwrapped(x: Any) -> Any:
+    return x.value if isinstance(x, StaticLeaf) else x
 
 
 def _sizes_among(leaves: Sequence[Any], numbers: Iterable[int]) -> frozenset[int]:

@@ -1,6 +1,7 @@
 """`vmap` without `compile` computes each call for the whole batch when Python reaches it."""
 
 from collections.abc import Callable, Sequence
+from pprint import pformat
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def test_arrays_show_the_values_of_all_examples() -> None:
 
     def program(x: Any, w: Any) -> Any:
         y = x * 2
-        seen.extend([repr(y[0]), str(y), f"{w + 1}"])
+        seen.extend([pformat(y[0]), str(y), f"{w + 1}"])
         return y
 
     tm.vmap(program, in_dims=(0, None))(X, np.zeros(2))
@@ -50,6 +51,7 @@ TEXTS: dict[str, Callable[[Any], Any]] = {
     "str": lambda n: str(n) == str(n)[::-1],
     "length": lambda n: len(f"{n}"),
     "binary": lambda n: int(f"{n:b}", 2),
+    "float": lambda n: len(str(n * 0.5)),
     "places": lambda n: len(f"{n * 0.5:.2f}"),
     "unknown": lambda n: len(f"{np.sum(np.arange(n))}"),
 }
@@ -70,7 +72,7 @@ def test_inner_batches_show_the_values_of_all_of_them() -> None:
     seen: list[str] = []
 
     def product(a: Any, b: Any) -> Any:
-        seen.append(repr(a * b))
+        seen.append(pformat(a * b))
         return a * b
 
     tm.vmap(lambda a: tm.vmap(lambda b: product(a, b))(np.arange(2.0)))(np.arange(3.0))
@@ -81,7 +83,7 @@ def test_gradients_of_batches_show_values() -> None:
     seen: list[str] = []
 
     def square(x: Any) -> Any:
-        seen.append(repr(x * x))
+        seen.append(pformat(x * x))
         return x * x * x
 
     found = tm.grad(lambda x: np.sum(tm.vmap(square)(x)))(np.arange(3.0))
@@ -119,7 +121,7 @@ def test_second_derivatives_in_batches_show_values() -> None:
 
     def inner(x: Any) -> Any:
         if not is_seen():
-            seen.append(f"{x[0]}")
+            seen.append(pformat(x[0]))
         return np.sum(np.sin(x) ** 3) * x[0]
 
     def loss(x: Any, scale: float) -> Any:
@@ -252,7 +254,7 @@ def test_lengths_that_differ_between_examples_are_computed_at_the_end() -> None:
     def program(x: Any) -> Any:
         before = x * 2
         total = np.sum(before[x > 0])
-        seen.append(repr(before[0]))
+        seen.append(pformat(before[0]))
         return total + before[0]
 
     np.testing.assert_array_equal(tm.vmap(program)(X), [4.0, 8.0, 16.0])

@@ -264,3 +264,55 @@ def test_writes_to_arrays_in_containers_are_no_changes_of_these() -> None:
     assert tm.compile(halve, backend="numpy")(given) == 1.5
     assert given["w"] is array
     np.testing.assert_array_equal(array, np.full(3, 0.5))
+
+
+def test_an_int_that_is_a_size_leaves_the_callers_lists_themselves() -> None:
+    def added(n: int, a: Any, b: Any) -> Any:
+        for i in range(n):
+            a.append(float(i))
+        b.append(np.zeros(n).sum())
+        return len(a)
+
+    def changed(state: Any, x: float) -> Any:
+        state["history"].append(np.full(state["n"], x).sum())
+        state["last"] = x
+        return state["n"]
+
+    compiled = tm.compile(added, backend="numpy", on_recompile="ignore")
+    assert compiled(2, [1.0], [2.0]) == 3
+    ours, theirs = [1.0], [1.0]
+    assert compiled(3, ours, ours) == added(3, theirs, theirs)
+    assert ours == theirs
+    compiled = tm.compile(changed, backend="numpy", on_recompile="ignore")
+    ours_too: dict[str, Any] = {"n": 3, "history": []}
+    theirs_too = copy.deepcopy(ours_too)
+    history = ours_too["history"]
+    for n in (3, 3, 5):
+        ours_too["n"] = theirs_too["n"] = n
+        assert compiled(ours_too, 2.0) == changed(theirs_too, 2.0)
+    assert ours_too == theirs_too
+    assert ours_too["history"] is history
+
+
+def test_errors_while_tracing_and_with_sizes_leave_what_python_leaves() -> None:
+    def missing(v: Any) -> Any:
+        v.append(5.0)
+        return v[2]
+
+    def limited(n: int, v: Any) -> None:
+        for i in range(n):
+            v[0] = v[0] + i
+            if v[0] > 5:
+                raise ValueError("too large")
+        v.append(np.zeros(n).sum())
+
+    v = [1.0]
+    with pytest.raises(IndexError):
+        tm.compile(missing, backend="numpy")(v)
+    assert v == [1.0, 5.0]
+    compiled = tm.compile(limited, backend="numpy", on_recompile="ignore")
+    compiled(2, [1.0])
+    v = [4.0]
+    with pytest.raises(ValueError, match="too large"):
+        compiled(5, v)
+    assert v == [7.0]
