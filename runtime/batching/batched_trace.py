@@ -1,8 +1,8 @@
 """`BatchedTrace`: the trace of a function that `vmap` maps without `compile`. Beside what it records of one example, it
 computes each call for the whole batch when Python reaches it.
 
-So prints and debuggers show values, and NumPy's exceptions come where the function can catch them. What cannot be
-computed call by call, such as arrays of lengths that differ between examples, is computed at the end.
+So prints and debuggers show values, and exceptions come where the function can catch them, if all examples raise them.
+What cannot be computed call by call, such as arrays of lengths that differ between examples, is computed at the end.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -37,6 +37,7 @@ from ...passes.transforms.vmap import vmap
 from ..eager.mapped_graph import Dim, MappedGraph
 from ..eager.transform_log import is_seen
 from ..environment import checking
+from .failing_examples import FailingExamplesError, raise_alike
 
 _MOST: Final = 1 << 11
 _batched: dict[Any, tuple[Graph, tuple[bool, ...]]] = {}
@@ -102,16 +103,23 @@ class BatchedTrace(Trace):
         """The calls that are left for the end."""
         self._is_late = False
         """Whether a call with an effect is left for the end, so that later ones must wait, too."""
+        self.failure: Exception | None = None
+        """The error of a call that some examples raise and others do not."""
 
     def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
+        if self.failure is not None:
+            raise FailingExamplesError
         outputs = super().emit(op, inputs, params)
         call = self.calls[-1]
         try:
             found = None if self._is_differentiated and op == "custom_rule" else self._computed(call)
             if found is None and self._is_differentiated:
                 raise NotAtOnceError
-        except BaseException:
+        except BaseException as error:
             self.calls.pop()  # the function may go on without it
+            if isinstance(error, Exception) and not self._concerns_all(call):
+                self.failure = error
+                raise FailingExamplesError from error
             raise
         if found is None:
             self.left.append(call)
@@ -119,6 +127,18 @@ class BatchedTrace(Trace):
         else:
             self.computed.update(zip(outputs, found, strict=True))
         return outputs
+
+    def _concerns_all(self, call: Call) -> bool:
+        """Whether all examples raise the error of a call that failed, as far as this can be found out."""
+        known = [one for one in map(self.of_batch, call.inputs) if one is not None]
+        mapped = [is_mapped for _, is_mapped in known]
+        if not any(mapped):
+            return True
+        arrays = [self._elements(one) for one, _ in known]
+        if isinstance(self.base, BatchedTrace) or len(known) < len(call.inputs):
+            return False
+        given = [x for x in arrays if x is not None]
+        return len(given) == len(known) and raise_alike(_graph_of(call), given, mapped, self.batch.size)
 
     def _computed(self, call: Call) -> Sequence[tuple[Any, bool]] | None:
         """The outputs of a call for the batch; None if they must be computed later."""
@@ -287,10 +307,16 @@ def _array_of(known: Any) -> Any:
     return getattr(known, "array", known) if isinstance(known, Value) else known
 
 
+def _graph_of(call: Call) -> Graph:
+    """A call as a graph."""
+    inputs, outputs = tuple(Value(v.type) for v in call.inputs), tuple(Value(v.type) for v in call.outputs)
+    return Graph(call.op, inputs, (replace(call, inputs=inputs, outputs=outputs),), outputs)
+
+
 def _batched_call(call: Call, mapped: Sequence[bool], size: int) -> tuple[Graph, tuple[bool, ...]]:
     """A call as a graph for a batch, and which outputs have the batch as their first axis."""
-    inputs, outputs = tuple(Value(v.type) for v in call.inputs), tuple(Value(v.type) for v in call.outputs)
-    graph = Graph(call.op, inputs, (replace(call, inputs=inputs, outputs=outputs),), outputs)
+    graph = _graph_of(call)
+    outputs = graph.outputs
     reached = mapped_values(graph, mapped)
     are_mapped = tuple([v in reached for v in outputs])
     step = partial(

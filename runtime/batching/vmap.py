@@ -14,7 +14,7 @@ from ...compiler.callers.user_code import users_level
 from ...compiler.errors import CallbackLoopWarning, TransformArgumentError
 from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.leaves import path_names
-from ...compiler.frontend.program import ArrayOutput, Program
+from ...compiler.frontend.program import Argument, ArrayOutput, Program, Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Call, Graph, Value, called
 from ...compiler.nesting import shown
@@ -32,6 +32,7 @@ from ..tracebacks import with_users_frames
 from .batch_arguments import BatchArguments, spread_dims
 from .batched_trace import Batch, BatchedTrace, Examples, NotAtOnceError, can_compute
 from .chunk_size import Chunking, chunking, positive
+from .failing_examples import FailingExamplesError
 
 
 @with_users_frames
@@ -179,7 +180,7 @@ class _Mapping:
             made = partial(BatchedTrace, batch=given)
         with answers, refusing_draws(func, batch.tree, entering, clocks=False):
             try:
-                self.program: Program = trace(example, batch.tree, entering, made=made)
+                self.program: Program = self._traced(example, entering, made)
             except NotAtOnceError:
                 self.program = trace(example, batch.tree, entering)
         self.graph = self.program.graph
@@ -198,6 +199,26 @@ class _Mapping:
             for x in captured
         ]
         self.reached = mapped_values(self.graph, [axis is not None for axis in self.in_axes])
+
+    def _traced(
+        self, example: Callable[..., Any], entering: "list[Argument | Static]", made: Callable[..., Trace]
+    ) -> Program:
+        """The program of a function. An error of some examples is one of the call, whatever the function catches."""
+        try:
+            program = trace(example, self.batch.tree, entering, made=made)
+        except (Exception, FailingExamplesError) as error:
+            failure, frames = self._failure(), error.__traceback__
+            if failure is None:
+                raise
+        else:
+            failure = self._failure()
+            if failure is None:
+                return program
+            frames = failure.__traceback__
+        raise failure.with_traceback(frames)
+
+    def _failure(self) -> Exception | None:
+        return self.trace.failure if isinstance(self.trace, BatchedTrace) else None
 
     def result(self, chunks: Chunking) -> Any:
         """The batched result; arrays that the function wrote to are updated."""
