@@ -113,7 +113,8 @@ def _shown(match: re.Match[str], values: Sequence[Any]) -> str:
         return "…"
     value = values[number]
     if how == "%":
-        return f"%{form}" % (value,)
+        shown: str = percent(f"%{form}", (value,))
+        return shown
     text = (repr(value) if form == "r" else str(value)) if how == "!" else format(value, form)
     return format(text, field)
 

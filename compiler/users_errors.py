@@ -16,6 +16,8 @@ _MOST: Final = 4096
 _KEPT = (str, bytes, int, float, complex, bool, type(None), Mark)
 _TOLD: Final = "_tracemill_told"
 """The attribute of an exception with the values that the marks in its text stand for."""
+_OWN_TEXTS: Final = ("strerror", "filename", "msg")
+"""Attributes of Python's exceptions that are no entries of their dicts."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,21 @@ _noted: "OrderedDict[str, _Noted]" = OrderedDict()
 def tell(error: Exception, told: Told) -> None:
     """Record what the marks in the text of an exception stand for."""
     setattr(error, _TOLD, told)
+
+
+def complete(error: Exception) -> None:
+    """Replace the marks in an exception with the texts of the values that they stand for.
+
+    Raises:
+        ConcretizationError: only the program knows a value.
+    """
+    told: Told | None = vars(error).pop(_TOLD, None)
+    if told is None:
+        return
+    error.args = tuple(with_values(one, told.values) for one in error.args)
+    own = [name for name in _OWN_TEXTS if isinstance(getattr(error, name, None), str)]
+    for name in (*vars(error), *own):
+        setattr(error, name, with_values(getattr(error, name), told.values))
 
 
 def told_by(error: Exception) -> list[Any]:

@@ -87,6 +87,14 @@ class Rewriter(ExpressionRewriter):
             case _:
                 return [self.rebuilt(node)]
 
+    def rebuilt(self, node: N) -> N:
+        """A node of the same kind with rewritten parts. A handler first completes the message of its exception."""
+        new = super().rebuilt(node)
+        if isinstance(node, ast.ExceptHandler) and isinstance(new, ast.ExceptHandler) and _looks_at(node):
+            assert node.name is not None
+            new.body.insert(0, placed(ast.Expr(hook("caught", named(node.name))), node.body[0]))
+        return new
+
     # ---- statements ----------------------------------------------------------------------------------
 
     def _if(self, node: ast.If, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
@@ -373,6 +381,15 @@ def _parts(target: ast.expr) -> list[ast.expr]:
     if isinstance(target, ast.Tuple | ast.List):
         return [part for one in target.elts for part in _parts(one)]
     return _parts(target.value) if isinstance(target, ast.Starred) else [target]
+
+
+def _looks_at(node: ast.ExceptHandler) -> bool:
+    """Whether a handler uses its exception for more than to raise it again."""
+    inside = [n for statement in node.body for n in walk(statement)]
+    raised = [one for n in inside if isinstance(n, ast.Raise) for one in (n.exc, n.cause)]
+    return any(
+        isinstance(n, ast.Name) and n.id == node.name and not any(n is one for one in raised) for n in inside
+    )
 
 
 def _waits(node: ast.AST) -> bool:

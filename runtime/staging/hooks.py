@@ -107,6 +107,13 @@ class Hooks:
         return raised(make)
 
     @staticmethod
+    def caught(error: BaseException) -> None:
+        """The beginning of a handler, ``except … as error``."""
+        from .texts import caught
+
+        caught(error)
+
+    @staticmethod
     def listed(make: Callable[[Any], Any], items: Any, function: Any = list) -> Any:
         """``[entry for target in items]``, or that as a generator for `function`."""
         from .listed import listed

@@ -15,7 +15,7 @@ from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.told_values import MARK, TELLING, Told
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
-from ...compiler.users_errors import tell
+from ...compiler.users_errors import complete, tell
 from ..eager.debug_print import say
 from ..eager.run import is_array
 from .callee import callee
@@ -39,6 +39,16 @@ def raised(make: Callable[[], Any]) -> Any:
     if told.values and isinstance(error, Exception):
         tell(error, told)
     return error
+
+
+def caught(error: BaseException) -> None:
+    """An exception that the function itself catches: its message gets the text of the values that it shows."""
+    if current_trace() is None:
+        return
+    for one in getattr(error, "exceptions", ()):
+        caught(one)
+    if isinstance(error, Exception):
+        complete(error)
 
 
 def printed(function: Any, given: Callable[[], Given]) -> Any:
