@@ -9,9 +9,8 @@ import tomllib
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -204,24 +203,29 @@ def layer_of(module: str) -> str:
 FILES = {module_name(file): file for file in library_files()}
 
 
-class Imports(NamedTuple):
+class Imports:
     """The import statements of a module."""
 
-    all: list[ast.Import | ast.ImportFrom]
-    at_import_time: list[ast.Import | ast.ImportFrom]
-    inside_functions: list[ast.Import | ast.ImportFrom]
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+
+    @cached_property
+    def all(self) -> list[ast.Import | ast.ImportFrom]:
+        return list(all_imports(self._tree))
+
+    @cached_property
+    def at_import_time(self) -> list[ast.Import | ast.ImportFrom]:
+        return list(imports_at_import_time(self._tree))
+
+    @cached_property
+    def inside_functions(self) -> list[ast.Import | ast.ImportFrom]:
+        return list(imports_inside_functions(self._tree))
 
 
 @cache
 def imports() -> dict[str, Imports]:
     """Those of each module."""
-    found: dict[str, Imports] = {}
-    for module, file in FILES.items():
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        found[module] = Imports(
-            list(all_imports(tree)), list(imports_at_import_time(tree)), list(imports_inside_functions(tree))
-        )
-    return found
+    return {module: Imports(ast.parse(file.read_text(encoding="utf-8"))) for module, file in FILES.items()}
 
 
 def place(module: str, node: ast.Import | ast.ImportFrom) -> str:

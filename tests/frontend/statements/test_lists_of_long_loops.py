@@ -412,6 +412,7 @@ def test_the_lists_are_pythons(name: str) -> None:
     np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.sampled("seen_by_another_variable")
 @pytest.mark.parametrize("function", [seen_by_another_variable, rebound_for_some_values])
 def test_entries_that_are_the_same_array_for_some_values_are_pythons(function: Callable[[Any], Any]) -> None:
     assert_same(tm.compile(function, backend="numpy")(numbers(30)), function(numbers(30)))
