@@ -36,7 +36,7 @@ _LONGEST_FOLD: Final = 64
 _BISECTIONS: Final = {bisect.bisect_left: "left", bisect.bisect_right: "right"}
 _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 _NUMPY_NUMBERS: Final = tuple(np.dtype(code).type for code in "?bhilqBHILQefdFD")
-_COMPARISONS: Final = ("lt", "le", "gt", "ge", "eq", "ne")
+_COMPARISONS: Final = ("lt", "le", "gt", "ge", "eq", "ne", "is_", "is_not")
 
 
 def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:

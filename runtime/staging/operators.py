@@ -27,6 +27,7 @@ from ..branching.watching import watch_called
 
 _REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 _SEQUENCES: Final = (tuple, list)
+_KINDS: Final = {"b": bool, "i": int, "f": float, "c": complex}
 
 
 def users_method(x: Any, name: str) -> "Callable[..., Any] | None":
@@ -126,10 +127,10 @@ def _identity(name: str, x: Any, y: Any) -> Any:
     found: Any
     if _has_identity(x) or _has_identity(y):
         found = is_same_object(x, y)
-    elif isinstance(y, bool) and is_unknown(x) and x.dtype.kind == "b":
-        found = _is_truth(x, y)
-    else:
+    elif x is y or not (is_unknown(x) or is_unknown(y)) or _kind(x) != _kind(y):
         found = x is y
+    else:
+        found = _is_same_truth(name, x, y)
     if name == "is_":
         return found
     return np.logical_not(found) if is_traced(found) else not found
@@ -140,19 +141,33 @@ def _has_identity(x: Any) -> bool:
     return isinstance(x, CONTAINERS) or (is_traced(x) and not x.is_scalar)
 
 
-def _is_truth(x: Any, truth: bool) -> Any:
-    """``x is True`` for a traced bool. It is Python's own if it is computed from Python's numbers alone.
+def _kind(x: Any) -> str:
+    """The kind of a number, as dtypes name it; empty for anything else."""
+    if is_traced(x) or isinstance(x, np.generic):
+        kind: str = x.dtype.kind
+        return "i" if kind == "u" else kind
+    return next((name for name, python in _KINDS.items() if isinstance(x, python)), "")
+
+
+def _is_same_truth(name: str, x: Any, y: Any) -> Any:
+    """``x is y`` for two bools. They are Python's own if they are computed from Python's numbers alone.
 
     Raises:
-        ConcretizationError: it may be NumPy's, which is neither True nor False.
+        ConcretizationError: one may be NumPy's, which is neither True nor False; or they are other numbers.
     """
-    if not x._trace.numbers_behind(x.value):
+    if _kind(x) != "b":
         raise ConcretizationError(
-            "`is True` or `is False` of a traced bool, which is Python's own, or NumPy's, which is neither: write "
-            "`if flag:` and `if not flag:`, or compare, `flag == True`",
+            f"`{name.replace('_', ' ').strip()}` of two numbers asks whether they are one object, which a program "
+            "cannot tell: compare them, `x == y`",
             user_location(),
         )
-    return np.equal(x, truth)
+    if any(is_traced(one) and not one._trace.numbers_behind(one.value) for one in (x, y)):
+        raise ConcretizationError(
+            "`is True`, `is False`, or `is` with another bool, of a traced bool, which is Python's own, or NumPy's, "
+            "which is neither: write `if flag:` and `if not flag:`, or compare, `flag == True`",
+            user_location(),
+        )
+    return np.equal(x, y)
 
 
 def _fields(x: Any, method: Any) -> "Callable[[Any], tuple[Any, ...]] | None":
