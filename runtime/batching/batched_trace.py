@@ -6,7 +6,7 @@ What cannot be computed call by call, such as arrays of lengths that differ betw
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from types import FrameType
@@ -20,7 +20,7 @@ from ...compiler.dtypes import Array
 from ...compiler.errors import TracemillError
 from ...compiler.free_sizes import is_symbolic
 from ...compiler.interpreter import evaluate, is_watched
-from ...compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, exact, graphs_in
+from ...compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called, exact, graphs_in
 from ...compiler.memory_layout.layout import Layout
 from ...compiler.op import has_effect
 from ...compiler.ops.collective_calls import mapped_values
@@ -37,6 +37,7 @@ from ...passes.transforms.vmap import vmap
 from ..eager.mapped_graph import Dim, MappedGraph
 from ..eager.transform_log import is_seen
 from ..environment import checking
+from .arrays_outside import ArraysOutside
 from .failing_examples import FailingExamplesError, raise_alike
 
 _MOST: Final = 1 << 11
@@ -67,9 +68,9 @@ class BatchedArray(TracedArray):
 class Batch:
     """The arguments of the mapped function for the whole batch."""
 
-    def __init__(self, size: int, leaves: Sequence[Any], dims: Sequence[Dim]) -> None:
+    def __init__(self, size: int, leaves: Sequence[Any], dims: Sequence[Dim], outside: ArraysOutside) -> None:
         """`leaves` are the arrays among them, and `dims` their batch axes."""
-        self.size, self.leaves, self.dims = size, leaves, dims
+        self.size, self.leaves, self.dims, self.outside = size, leaves, dims, outside
 
 
 class NotAtOnceError(BaseException):
@@ -151,7 +152,8 @@ class BatchedTrace(Trace):
         mapped = tuple([one[1] for one in known if one is not None])
         if has_effect(call) or any(True for p in call.params.values() for _ in graphs_in(p)):
             graph, are_mapped = _batched_call(call, mapped, self.batch.size)
-            found = self._run(graph, inputs)
+            with self.batch.outside.callback() if _calls_python(call) else nullcontext():
+                found = self._run(graph, inputs)
         else:
             try:
                 graph, are_mapped = self._batched_before(call, mapped)
@@ -305,6 +307,13 @@ class BatchedTrace(Trace):
 
 def _array_of(known: Any) -> Any:
     return getattr(known, "array", known) if isinstance(known, Value) else known
+
+
+def _calls_python(call: Call) -> bool:
+    """Whether a call, or one in its graphs, is a callback."""
+    return call.op == "callback" or any(
+        _calls_python(one) for graph in called((call,)) for one in graph.calls
+    )
 
 
 def _graph_of(call: Call) -> Graph:

@@ -29,6 +29,7 @@ from ..eager.numpy_generators import refusing_draws
 from ..eager.one_call import answering_for_one_call
 from ..eager.run import inputs_of, is_array, like_function, overwrite
 from ..tracebacks import with_users_frames
+from .arrays_outside import ArraysOutside, array_from_outside, unmapped_write
 from .batch_arguments import BatchArguments, spread_dims
 from .batched_trace import Batch, BatchedTrace, Examples, NotAtOnceError, can_compute
 from .chunk_size import Chunking, chunking, positive
@@ -76,8 +77,8 @@ def vmap(
         loop. What `func` writes to its mapped arguments is written to the caller's arrays.
 
     Raises:
-        TransformArgumentError: (a ValueError) for dims that do not fit the arguments or the outputs, and for a
-            memory_limit below what one example at a time needs.
+        TransformArgumentError: (a ValueError) for dims that do not fit the arguments or the outputs, for a
+            memory_limit below what one example at a time needs, and for writes to an array that is not mapped.
         TreeMismatchError: (a ValueError) for trees of dims that do not fit.
 
     >>> import numpy as np
@@ -175,14 +176,17 @@ class _Mapping:
         answers = answering_for_one_call() if ANSWERS.get() is None else nullcontext()
         arrays = [place for place, leaf in enumerate(batch.leaves) if is_array(leaf)]
         made: Callable[..., Trace] = Trace
+        outside = ArraysOutside((func, *(leaf.value for leaf in entering if isinstance(leaf, Static))))
         if at_once and can_compute(batch.leaves):
-            given = Batch(batch.size, [batch.leaves[i] for i in arrays], [batch.dims[i] for i in arrays])
+            dims = [batch.dims[i] for i in arrays]
+            given = Batch(batch.size, [batch.leaves[i] for i in arrays], dims, outside)
             made = partial(BatchedTrace, batch=given)
         with answers, refusing_draws(func, batch.tree, entering, clocks=False):
             try:
                 self.program: Program = self._traced(example, entering, made)
             except NotAtOnceError:
                 self.program = trace(example, batch.tree, entering)
+        outside.refuse_writes(self.where)
         self.graph = self.program.graph
         captured = self.program.captured
         self.inputs = inputs_of(self.program, [batch.leaves[place] for place in arrays])
@@ -195,7 +199,7 @@ class _Mapping:
             if isinstance(x, ExampleIndex)
             else "an array of the batch"
             if isinstance(x, Examples)
-            else f"an array {x.dtype.name}{list(x.shape)} from outside"
+            else array_from_outside(x)
             for x in captured
         ]
         self.reached = mapped_values(self.graph, [axis is not None for axis in self.in_axes])
@@ -282,10 +286,7 @@ class _Mapping:
         axis, target = self.in_axes[index], self.inputs[index]
         name = self.names[index]
         if axis is None:
-            raise TransformArgumentError(
-                f"{self.where}: the function writes to {name}, which is not mapped: every example would "
-                "overwrite it. Map it, or return the new value instead"
-            )
+            raise unmapped_write(self.where, name)
         for other, other_axis in zip(self.inputs, self.in_axes, strict=True):
             if _share_memory(other, target) and not (other is target and other_axis == axis):
                 raise TransformArgumentError(

@@ -16,7 +16,7 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import some_of
 from symbolic.random_programs import Program, programs
-from tracemill.compiler.errors import CallbackLoopWarning, ConcretizationError
+from tracemill.compiler.errors import CallbackLoopWarning, ConcretizationError, TransformArgumentError
 from tracemill.runtime.eager.transform_log import is_seen, seen_transforms
 
 X = np.array([[1.0, -2.0], [0.5, 3.0], [4.0, 0.0]])
@@ -303,16 +303,90 @@ def test_writes_to_arguments_and_outside_arrays_are_those_of_the_loop() -> None:
     np.testing.assert_array_equal(batch, X + 1)
 
 
-def test_an_array_that_numpy_changes_meanwhile_keeps_its_value() -> None:
-    w = np.ones(2)
+STATE = np.ones(2)
+
+
+class Model:
+    def __init__(self) -> None:
+        self.state = np.ones(2)
+
+    def method(self, x: Any) -> Any:
+        self.state[0] += 1
+        return np.sum(x * self.state)
+
+
+def counting(x: Any) -> Any:
+    STATE[0] += 1
+    return np.sum(x * STATE)
+
+
+def filling(x: Any) -> Any:
+    STATE.fill(3)
+    return np.sum(x * STATE)
+
+
+def into_a_result(x: Any) -> Any:
+    np.add(STATE, 1, out=STATE)
+    return np.sum(x * STATE)
+
+
+def through_a_view(x: Any) -> Any:
+    view = STATE[1:]
+    view += 1
+    return np.sum(x)
+
+
+def writing_what_is_mapped(x: Any) -> Any:
+    STATE[0] = x[0]
+    return np.sum(x * STATE)
+
+
+WRITING = [counting, filling, into_a_result, through_a_view, writing_what_is_mapped, Model().method]
+
+
+@pytest.mark.parametrize("function", WRITING)
+def test_writes_to_arrays_from_outside_are_refused_as_in_a_compiled_batch(
+    function: Callable[..., Any],
+) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: tm.compile(tm.vmap(function))(X),
+        lambda: tm.vmap(function)(X),
+        lambda: tm.vmap(function, chunk_size=2)(X),
+        lambda: tm.vmap(tm.vmap(function))(X[None]),
+        lambda: tm.vmap(tm.grad(function))(X),
+        lambda: tm.grad(lambda x: np.sum(tm.vmap(function)(x)))(X),
+        lambda: tm.jacrev(tm.vmap(function))(X),
+        lambda: tm.vmap(lambda _, x: function(x), in_dims=(None, 0))({"a": STATE}, X),
+    ]
+    for call in calls:
+        with pytest.raises(
+            TransformArgumentError, match=r"writes to an array float64\[2\] from outside, which is not"
+        ):
+            call()
+        np.testing.assert_array_equal(STATE, [1.0, 1.0])
+
+
+def test_writes_to_arrays_that_an_argument_holds_are_refused() -> None:
+    model = Model()
+    with pytest.raises(TransformArgumentError, match="from outside"):
+        tm.vmap(lambda m, x: m.method(x), in_dims=(None, 0))(model, X)
+    np.testing.assert_array_equal(model.state, [1.0, 1.0])
+
+
+def test_callbacks_may_write_to_arrays_from_outside() -> None:
+    seen = np.zeros(2)
+
+    def note(x: Any) -> Any:
+        seen[0] += 1
+        seen[1] += x
+        return np.float64(x)
 
     def program(x: Any) -> Any:
-        y = np.reshape(w, (1, 2)) * x
-        z = x * 0 + w
-        w[...] = 7
-        return y[0] + z
+        return tm.pure_callback(note, np.float64(0), x[0]) + seen.size
 
-    np.testing.assert_array_equal(tm.vmap(program)(X), X + 1)
+    with pytest.warns(CallbackLoopWarning):
+        np.testing.assert_array_equal(tm.vmap(program)(X), X[:, 0] + 2)
+    np.testing.assert_array_equal(seen, [3.0, 5.5])
 
 
 # ---- every op, and random programs -----------------------------------------------------------------------
