@@ -194,6 +194,15 @@ class BatchedTrace(Trace):
         finally:
             self.base, self._is_differentiated = before
 
+    @contextmanager
+    def failing_as_a_whole(self) -> Generator[None]:
+        """Let errors of the block be those of the whole call: which examples raise them is not known."""
+        try:
+            yield
+        except Exception as error:
+            self.failure = error
+            raise FailingExamplesError from error
+
     def of_examples(self, known: Value) -> Value:
         """The array of one example, given those of all with the batch as their first axis."""
         value = Value(ArrayType(known.dtype, known.shape[1:]))

@@ -124,13 +124,13 @@ class BatchedDerivative(EvaluatedDerivative):
             for leaf, cotangent in zip(leaves, cotangents, strict=True)
         ]
         given = [(node, one) for node, one in given if node in self._between.moving]
-        with quiet_unless_strict(), recording(self._home):
+        with self._batch.failing_as_a_whole(), quiet_unless_strict(), recording(self._home):
             found = self._between.pulled(self._home, given)
         return [self._example(one, type) for one, type in zip(found, self.primal_types, strict=True)]
 
     def moved(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
         given = [in_home(self._batch, self._home, as_value(direction)) for direction in directions]
-        with quiet_unless_strict(), recording(self._home):
+        with self._batch.failing_as_a_whole(), quiet_unless_strict(), recording(self._home):
             tangents = self._between.moved(self._home, given)
         return [
             self._example(tangents.get(self.out_nodes[leaf.index]), self.type_of(leaf)) for leaf in leaves

@@ -152,3 +152,16 @@ def test_the_traceback_of_an_exception_of_some_examples_shows_its_line() -> None
     with pytest.raises(ValueError, match="too large") as caught:
         tm.vmap(raising)(SOME)
     assert "raising" in [entry.name for entry in caught.traceback]
+
+
+def test_an_exception_of_a_derivative_in_a_batch_is_one_of_the_call() -> None:
+    def slope(x: Any) -> Any:
+        try:
+            return tm.grad(np.sqrt)(x)
+        except FloatingPointError:
+            return x * 0 + 7
+
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(tm.vmap(slope)(np.array([1.0, 4.0])), [0.5, 0.25])
+        with pytest.raises(FloatingPointError):
+            tm.vmap(slope)(np.array([1.0, 0.0]))
