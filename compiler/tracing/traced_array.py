@@ -167,7 +167,7 @@ class TracedArray(TracedMemory):
 
     @property
     def real(self) -> "TracedArray":
-        return self.through(RealPart()) if self.dtype.kind == "c" else self
+        return self._part(RealPart()) if self.dtype.kind == "c" else self
 
     @real.setter
     def real(self, new: Any) -> None:
@@ -176,9 +176,9 @@ class TracedArray(TracedMemory):
     @property
     def imag(self) -> "TracedArray":
         if self.dtype.kind == "c":
-            return self.through(ImaginaryPart())
+            return self._part(ImaginaryPart())
         layout = elementwise_layout(self.shape, [self.layout])
-        zeros = wrap(full(self.shape, 0, self.dtype), is_scalar=self.is_scalar, layout=layout)
+        zeros = wrap(full(self.shape, 0, self.dtype), is_scalar=self.is_scalar, weak=self.weak, layout=layout)
         return zeros if self.is_scalar else zeros.through(ReadOnly())
 
     @imag.setter
@@ -186,6 +186,12 @@ class TracedArray(TracedMemory):
         if self.dtype.kind != "c":
             raise ArgumentTypeError("only complex arrays have an imaginary part to set", user_location())
         self.imag[...] = new
+
+    def _part(self, part: View) -> "TracedArray":
+        """The real or the imaginary part: a view, or a number of a number."""
+        if not self.is_scalar:
+            return self.through(part)
+        return wrap(part.read(self.value), is_scalar=True, weak=None if self.weak is None else float)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -317,8 +317,11 @@ def _found(own: Any, given: Any, join: Any, *, stops_at: bool) -> Any:
     return result
 
 
-def _pow(*given: Any) -> Any:
-    return given[0] ** given[1] if len(given) == 2 and any(map(is_traced, given)) else pow(*given)
+def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
+    """``pow``. With a modulus, whose steps need more than 64 bits, the program is for the values of the ints."""
+    if mod is not None:
+        return pow(*(operator.index(one) if is_traced(one) else one for one in (base, exp, mod)))
+    return base**exp if is_traced(base) or is_traced(exp) else pow(base, exp)
 
 
 def _divmod(x: Any, y: Any) -> Any:

@@ -87,7 +87,7 @@ def _index(entries: "Sequence[Any]", x: Any, *ends: int) -> Any:
     places = range(len(entries))[first:last]
     equal = np.stack([entries[place] == x for place in places] or [np.False_])
     raise_where(np.logical_not(np.any(equal)), ValueError("list.index(x): x not in list"), user_location())
-    return np.argmax(equal) + places.start
+    return as_python_number(np.argmax(equal) + places.start, int)
 
 
 def _count(entries: "Sequence[Any]", x: Any) -> Any:

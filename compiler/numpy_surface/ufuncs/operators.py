@@ -8,6 +8,7 @@ import numpy as np
 from ...callers.user_code import user_location
 from ...dtypes import BOOL
 from ...errors import ArgumentTypeError, ShapeError
+from ...nesting import shown
 from ...symbolic_size import SymbolicSize
 from ...tracing.array_values import PYTHON_NUMBERS
 from ...tracing.foreign_memory import ForeignMemory
@@ -68,10 +69,23 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
         for sequence, count in ((x, y), (y, x)):
             if isinstance(sequence, (list, tuple)) and isinstance(count, TracedArray) and count.is_scalar:
                 return _repeated(sequence, count)
+    is_pythons = all(is_weak(operand) or isinstance(operand, bool) for operand in (x, y))
+    if is_pythons:
+        _refuse_long_ints(x, y)
     result = ufunc(x, y)
-    if not (is_weak(x) and is_weak(y)):
+    if not is_pythons:
         return result
     return tuple(map(_as_weak, result)) if isinstance(result, tuple) else _as_weak(result)
+
+
+def _refuse_long_ints(x: Any, y: Any) -> None:
+    """Refuse a Python int that 64 bits cannot hold, where it meets a traced one."""
+    for one, other in ((x, y), (y, x)):
+        if type(one) is int and not -(2**63) <= one < 2**63 and getattr(other, "weak", None) is int:
+            raise ArgumentTypeError(
+                f"{shown(one, 40)} meets a traced int, and ints of a program have 64 bits: use a float",
+                user_location(),
+            )
 
 
 def _as_weak(x: TracedArray) -> TracedArray:
