@@ -91,6 +91,10 @@ class TracedMemory:
             self._known_value, self._version = value, storage.version
         return value
 
+    def move_to(self, storage: Storage) -> None:
+        """Let this array have other memory."""
+        self._storage, self._known_value = storage, None
+
     def write(self, new: Value) -> None:
         """Replace the elements, through all views down to the memory."""
         if self.is_scalar:

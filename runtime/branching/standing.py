@@ -44,7 +44,7 @@ class StandIns(NoteAtReturn):
         self.notes: dict[int, Standing] = {}
         """By the id of the stand-in."""
         self.entered: dict[int, tuple[Any, Trace]] = {}
-        """Containers that an iteration of a staged loop gets, by id, and its trace. Some may be the same."""
+        """Containers and arrays that an iteration of a staged loop gets, by id, and its trace. Some may be the same."""
 
     @property
     def held(self) -> tuple[Any, ...]:  # type: ignore[override]
@@ -180,10 +180,10 @@ class StandingArray(Standing):
         return bool(storage.version == version)
 
     def restore(self) -> None:
-        self.found._storage = self.state[0]
+        self.found.move_to(self.state[0])
 
     def refresh(self) -> None:
-        self.found._storage = wrap(as_value(list(self.entries)))[self.place]._storage
+        self.found.move_to(wrap(as_value(list(self.entries)))[self.place]._storage)
         self.note()
 
 
@@ -460,33 +460,42 @@ def is_same_object(x: Any, y: Any) -> Any:
     """
     settle()
     found: Any = x is y
-    mine, theirs = standing(x), standing(y)
-    if not found and (_may_share(x, y) or _enters_loop(x) or _enters_loop(y)):
-        raise ConcretizationError(
-            "`is` between arrays or lists of which a variable may be one or the other, depending on values: set a "
-            "number beside the array, and compare it",
-            user_location(),
-        )
-    if found or (mine is None and theirs is None):
+    if found:
         return found
-    for own in (mine, theirs):
+    notes = [standing(one) for one in (x, y)]
+    for own in notes:
         if isinstance(own, CopiedContainer):
             raise own.refusal()
-    those = list(theirs.chosen()) if theirs is not None else [(True, y)]
-    for test, one in mine.chosen() if mine is not None else [(True, x)]:
-        for other_test, other in those:
+    mine, theirs = (
+        [(True, one)] if own is None else list(own.chosen()) for one, own in zip((x, y), notes, strict=True)
+    )
+    for test, one in mine:
+        for other_test, other in theirs:
             if one is other:
                 found = np.logical_or(found, np.logical_and(test, other_test))
+            elif _may_be_same(one, other):
+                raise ConcretizationError(
+                    "`is` between arrays or lists of which a variable may be one or the other, depending on values: "
+                    "set a number beside the array, and compare it",
+                    user_location(),
+                )
     return found
 
 
-def note_entered(containers: Iterable[Any]) -> None:
-    """Note containers that an iteration of a staged loop gets in place of those from before it."""
+def _may_be_same(x: Any, y: Any) -> bool:
+    """Whether two objects may be the same in some iterations of a loop, or depending on values."""
+    if not all(isinstance(one, CONTAINERS) or (is_traced(one) and one.ndim) for one in (x, y)):
+        return False
+    return _may_share(x, y) or _enters_loop(x) or _enters_loop(y)
+
+
+def note_entered(given: Iterable[Any]) -> None:
+    """Note containers and arrays that an iteration of a staged loop gets in place of those from before it."""
     entered = _stand_ins().entered
     for key, (_, trace) in list(entered.items()):
         if not _is_running(trace):
             del entered[key]
-    entered.update((id(one), (one, require_trace())) for one in containers)
+    entered.update((id(one), (one, require_trace())) for one in given)
 
 
 def _enters_loop(x: Any) -> bool:
@@ -522,6 +531,21 @@ def undone() -> Generator[None]:
             note.restore()
             if known is not None:
                 known.notes[id(note.found)] = note  # type: ignore[attr-defined]
+
+
+def check_arrays() -> None:
+    """Refuse writes to stand-ins alone that the block which ends has made.
+
+    Raises:
+        TracemillError: an array was written to that stands for one of several.
+    """
+    trace = current_trace()
+    known = None if trace is None else trace.outermost().at_return.get(_KEY)
+    if known is not None:
+        notes: dict[int, Standing] = known.notes  # type: ignore[attr-defined]
+        for note in notes.values():
+            if note.trace is trace and not note.is_unchanged():
+                raise note.refusal()
 
 
 def forget_finished() -> None:

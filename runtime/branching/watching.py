@@ -20,7 +20,7 @@ from ...compiler.ir import Location
 from ...compiler.tracing.sharing import undone_if_it_fails
 from .object_states import described, globals_set, identity, is_state, reached, restore, state_of
 from .slots import Slot, Stream, changed_slots
-from .standing import forget_finished, note_again, settle, undone
+from .standing import check_arrays, forget_finished, note_again, settle, undone
 from .variables import Held, held
 
 T = TypeVar("T")
@@ -118,6 +118,7 @@ class Watch:
                 note_again([slot.holder for slot in slots])
                 found = block()
                 settle()
+                check_arrays()
             except BaseException:
                 self.restore()
                 raise

@@ -24,6 +24,7 @@ from ...branching.standing import (
     note_entered,
     sources_of,
 )
+from ...branching.variables import has_memory, held
 from ...branching.watching import Watch
 
 _NAMES: Final = f"{HOOKS}_names"
@@ -53,6 +54,7 @@ class Exchange:
         self._entered = {key: list(contents_of(entered[key])) for key in given}
         self._groups: list[_Group] = []
         note_entered(one for found in self._given.values() for one, _ in found)
+        note_entered(one for x in given.values() for one in held(x).arrays if has_memory(one))
 
     def leave(self, left: Mapping[Any, Any], watch: Watch) -> None:
         """Note the values that an iteration leaves."""
