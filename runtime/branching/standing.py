@@ -43,19 +43,18 @@ class StandIns(NoteAtReturn):
     def __init__(self) -> None:
         self.notes: dict[int, Standing] = {}
         """By the id of the stand-in."""
-        self.entered: dict[int, tuple[Any, Trace]] = {}
-        """Containers and arrays that an iteration of a staged loop gets, by id, and its trace. Some may be the same."""
+        self.entered: dict[int, int] = {}
+        """The ids of containers and arrays that an iteration of a staged loop gets, and of its trace. Some may be the
+        same object. Nothing refers to them here, because references tell what can still be used."""
 
     @property
     def held(self) -> tuple[Any, ...]:  # type: ignore[override]
         """The objects that the notes refer to, as often as they do."""
-        entered = (one for one, _ in self.entered.values())
-        return (*entered, *(x for note in self.notes.values() for x in note.references()))
+        return tuple(x for note in self.notes.values() for x in note.references())
 
     def __call__(self) -> None:
-        settle()
-        for note in self.notes.values():
-            if not note.is_unchanged():
+        for note in self.notes.values():  # the results are read already, so nothing can be updated any more
+            if not (note.is_unchanged() and note.is_up_to_date()):
                 raise note.refusal()
 
     def is_shared(self, note: "Standing") -> bool:
@@ -104,6 +103,10 @@ class Standing(NoteAtReturn):
     def is_unchanged(self) -> bool:
         """Whether nothing was written to the stand-in alone."""
         raise NotImplementedError
+
+    def is_up_to_date(self) -> bool:
+        """Whether nothing was written to the entries since the stand-in was updated."""
+        return True
 
     def refresh(self) -> None:
         """Update the stand-in from the chosen entry."""
@@ -235,12 +238,15 @@ class StandingContainer(Standing):
     def is_unchanged(self) -> bool:
         return has_contents(self.found, self.state)
 
+    def is_up_to_date(self) -> bool:
+        return all(map(has_contents, self.entries, self.states))
+
     def settle(self) -> bool:
         if not self.is_unchanged():
             self.release()
         elif sys.getrefcount(self.found) == _OWN_REFERENCES:
             del _stand_ins().notes[id(self.found)]
-        elif not all(map(has_contents, self.entries, self.states)):
+        elif not self.is_up_to_date():
             self.refresh()
             return True
         return False
@@ -280,8 +286,11 @@ class CopiedContainer(Standing):
     def is_unchanged(self) -> bool:
         return all(has_contents(one, state) for one, state in self.state)
 
+    def is_up_to_date(self) -> bool:
+        return all(has_contents(one, state) for one, state in self.states)
+
     def settle(self) -> bool:
-        if self.is_unchanged() and all(has_contents(one, state) for one, state in self.states):
+        if self.is_unchanged() and self.is_up_to_date():
             return False
         self.release()
         return True
@@ -491,16 +500,16 @@ def _may_be_same(x: Any, y: Any) -> bool:
 
 def note_entered(given: Iterable[Any]) -> None:
     """Note containers and arrays that an iteration of a staged loop gets in place of those from before it."""
-    entered = _stand_ins().entered
-    for key, (_, trace) in list(entered.items()):
-        if not _is_running(trace):
+    entered, running = _stand_ins().entered, {id(trace) for trace in require_trace().enclosing()}
+    for key, trace in list(entered.items()):
+        if trace not in running:
             del entered[key]
-    entered.update((id(one), (one, require_trace())) for one in given)
+    entered.update((id(one), id(require_trace())) for one in given)
 
 
 def _enters_loop(x: Any) -> bool:
-    one, trace = _stand_ins().entered.get(id(x), (None, None))
-    return one is x and trace is not None and _is_running(trace)
+    trace = _stand_ins().entered.get(id(x))
+    return trace is not None and any(id(one) == trace for one in require_trace().enclosing())
 
 
 def _may_share(x: Any, y: Any) -> bool:

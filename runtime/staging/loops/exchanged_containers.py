@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, Final
 
 from ....compiler.callers.user_code import HOOKS
+from ....compiler.tracing.traced_memory import is_traced
 from ...branching.object_states import reached
 from ...branching.one_of import entries_of, is_one_of
 from ...branching.standing import (
@@ -24,7 +25,7 @@ from ...branching.standing import (
     note_entered,
     sources_of,
 )
-from ...branching.variables import has_memory, held
+from ...branching.variables import held
 from ...branching.watching import Watch
 
 _NAMES: Final = f"{HOOKS}_names"
@@ -54,7 +55,7 @@ class Exchange:
         self._entered = {key: list(contents_of(entered[key])) for key in given}
         self._groups: list[_Group] = []
         note_entered(one for found in self._given.values() for one, _ in found)
-        note_entered(one for x in given.values() for one in held(x).arrays if has_memory(one))
+        note_entered(one for x in given.values() for one in held(x).arrays if is_traced(one) and one.ndim)
 
     def leave(self, left: Mapping[Any, Any], watch: Watch) -> None:
         """Note the values that an iteration leaves."""
