@@ -58,7 +58,8 @@ from .reached import (
 _MANY_CALLS: Final = 10
 """A function that occurs this often in a traceback calls itself."""
 _VALUE_NEEDED: Final = re.compile(
-    r"(?:not|from|[Oo]bject of type) '?TracedArray\b|'TracedArray' object cannot be |a Rational instance|be Rational"
+    r"(?:not|from|object of type) '?TracedArray\b|'TracedArray' object cannot be |a Rational instance|be Rational",
+    re.IGNORECASE,
 )
 """What Python says where it takes only its own numbers."""
 

@@ -21,6 +21,7 @@ from ...compiler.tracing.rows import stack_of
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import array_on, located
 from ...compiler.tracing.traced_memory import contains_traced, is_traced
+from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_python_number, is_unknown, selected
 from ..branching.watching import watching
 from .entries import either
@@ -160,6 +161,8 @@ def _isinstance(x: Any, kinds: Any) -> bool:
 
 
 def _type(*given: Any, **more: Any) -> Any:
+    if len(given) == 1 and is_one_of(given[0]):
+        return OneOf.asked(given[0], _type)
     if len(given) == 1 and _stands_for_something(given[0]):
         return _class_of(given[0])
     return type(*given, **more)

@@ -270,6 +270,8 @@ def _in_percent(x: Any) -> Any:
 def attribute(x: Any, name: str) -> Any:
     """``x.name``, which a property or ``__getattr__`` may compute."""
     kind = type(x)
+    if kind is OneOf and name == "__class__":
+        return OneOf.asked(x, lambda one: attribute(one, name))
     if kind.__module__ == "builtins" or is_traced(x) or current_trace() is None:
         return getattr(x, name)
     found = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)

@@ -345,3 +345,27 @@ def test_functions_of_math_take_traced_numbers(program: Callable[..., Any]) -> N
 
 def test_functions_of_integers_take_traced_ones() -> None:
     check(of_integers, (np.array([18, 2]), 3), (np.array([35, 2]), 1))
+
+
+def type_by_identity(x: Any) -> Any:
+    found = None if x[0] > 3 else "a"
+    return 1 if type(found) is str else 2
+
+
+def type_among_others(x: Any) -> Any:
+    found = None if x[0] > 3 else x[1]
+    return type(found) in (int, float, np.float64), type(found) is not np.float64
+
+
+def name_of_type(x: Any) -> Any:
+    found = (1, 2) if x[0] > 3 else "a"
+    return type(found).__name__ == "str", found.__class__ is tuple, type(found) is not str
+
+
+@pytest.mark.parametrize("function", [type_by_identity, type_among_others, name_of_type])
+def test_the_type_of_a_value_that_is_one_of_several_is_that_of_the_chosen_one(
+    function: Callable[[Any], Any],
+) -> None:
+    compiled = tm.compile(function, backend="numpy")
+    for x in (np.array([5.0, 1.0]), np.array([0.0, 1.0])):
+        assert compiled(x) == function(x)
