@@ -76,9 +76,11 @@ class Rewriter(ExpressionRewriter):
                 return self._assign_items(node)
             case ast.Delete() if any(isinstance(one, ast.Subscript) for one in node.targets):
                 return self._settled(node)
-            case ast.AugAssign(
-                target=ast.Name() | ast.Attribute(), op=ast.Add() | ast.Mult() | ast.BitOr()
-            ) if not isinstance(node.value, ast.Constant):
+            case ast.AugAssign(target=ast.Name() | ast.Attribute(), op=ast.Mult()):
+                return self._settled(node)
+            case ast.AugAssign(target=ast.Name() | ast.Attribute(), op=ast.Add() | ast.BitOr()) if (
+                not isinstance(node.value, ast.Constant)
+            ):
                 return self._settled(node)
             case ast.AugAssign(target=ast.Subscript()):
                 return self._update_item(node)

@@ -24,7 +24,7 @@ from .merging import Merge, Place, filled
 from .one_of import is_one_of
 from .outcomes import RETURNED, UNSET, Outcome
 from .slots import Slot
-from .standing import CONTAINERS, note_copies, stand_for, standing
+from .standing import CONTAINERS, CopiedContainer, contents_of, note_copies, sources_of, stand_for, standing
 from .watching import Watch, reached_by, watching
 
 
@@ -107,6 +107,27 @@ def _relate(found: Outcome, branches: Sequence[Branch], test: Any) -> None:
             if is_new:
                 objects[n] = own.setdefault((n, id(objects[n])), copy(one))
         stand_for(one, objects, np.where(test, 1, 0))
+    _relate_new(places, branches)
+
+
+def _relate_new(places: "Sequence[tuple[Any, list[Any]]]", branches: Sequence[Branch]) -> None:
+    """Refuse writes to containers after an ``if`` that are, or are in, several places of what a branch has made."""
+    found: dict[tuple[int, int], list[Any]] = {}
+    inner = set[int]()
+    for one, objects in places:
+        for n, (branch, x) in enumerate(zip(branches, objects, strict=True)):
+            if is_one_of(one) or is_one_of(x):
+                continue
+            for depth, ((mine, _), (theirs, _)) in enumerate(
+                zip(contents_of(one), contents_of(x), strict=False)
+            ):
+                if branch.makes(theirs) and standing(theirs) is None:
+                    found.setdefault((n, id(theirs)), []).append(mine)
+                    inner |= {id(mine)} if depth else set()
+    for same in found.values():
+        if len({*map(id, same)}) > 1 and any(id(one) in inner for one in same):
+            for one in same:
+                CopiedContainer(one, [*sources_of(one), *(other for other in same if other is not one)])
 
 
 def _objects(name: "str | Slot", branches: Sequence[Branch]) -> list[Any]:

@@ -46,7 +46,10 @@ class OneOf:
         lengths = {len(one) for one in entries_of(self)}
         if len(lengths) > 1:
             raise refusal_of("unpacked or iterated over", self)
-        return iter([OneOf.asked(self, lambda one, at=at: one[at]) for at in range(lengths.pop())])  # type: ignore[misc]
+        items = {id(one): list(one) for one in entries_of(self)}
+        return iter(
+            [OneOf.asked(self, lambda one, at=at: items[id(one)][at]) for at in range(lengths.pop())]  # type: ignore[misc]
+        )
 
     def __bool__(self) -> bool:
         raise refusal_of("used as a condition", self)

@@ -1,7 +1,9 @@
 """Flattened values of variables: arrays and numbers, which a graph can compute, and everything else."""
 
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,9 +51,13 @@ class Held:
 
     def has_form_of(self, other: "Held") -> bool:
         """Whether the two differ only in arrays and numbers."""
-        return self.tree == other.tree and all(
-            is_computed(x) if is_computed(y) else is_same(x, y)
-            for x, y in zip(self.leaves, other.leaves, strict=True)
+        return (
+            self.tree == other.tree
+            and (not has_dict(self.tree) or key_orders(self.value) == key_orders(other.value))
+            and all(
+                is_computed(x) if is_computed(y) else is_same(x, y)
+                for x, y in zip(self.leaves, other.leaves, strict=True)
+            )
         )
 
     def has_objects_of(self, other: "Held") -> bool:
@@ -64,6 +70,21 @@ def held(value: Any) -> Held:
     leaves, tree = flattened(value)
     leaves = [leaf.as_number() if isinstance(leaf, SymbolicSize) else leaf for leaf in leaves]
     return Held(tree, leaves, value, tuple(map(held, entries_of(value))) if is_one_of(value) else ())
+
+
+@lru_cache(1024)
+def has_dict(tree: Any) -> bool:
+    """Whether a structure has a dict, of which it does not tell the order of the keys."""
+    return tree.type in (dict, defaultdict) or any(map(has_dict, tree.children()))
+
+
+def key_orders(value: Any) -> list[list[Any]]:
+    """The keys of the dicts in a value, in their orders."""
+    if isinstance(value, dict):
+        return [list(value), *(order for one in value.values() for order in key_orders(one))]
+    if isinstance(value, list | tuple | deque):
+        return [order for one in value for order in key_orders(one)]
+    return []
 
 
 def is_computed(leaf: Any) -> bool:

@@ -63,6 +63,10 @@ class Watch:
                 self._known.add(identity(one[1]))
                 self.before.append(one)
 
+    def leave_alone(self, x: Any) -> None:
+        """Do not watch an object, which the block has for itself."""
+        self._known.add(identity(x))
+
     def knows(self, x: Any) -> bool:
         """Whether an object could be reached before the block."""
         return identity(x) in self._known

@@ -38,7 +38,7 @@ from ..branching.standing import (
     stand_for,
     standing,
 )
-from ..branching.variables import has_memory, is_same
+from ..branching.variables import has_dict, has_memory, is_same, key_orders
 
 _SETTABLE: Final = 256
 """The most entries of a list that can be written to at a traced place."""
@@ -134,7 +134,8 @@ def _container(entries: Sequence[Any], place: Any) -> Any:
 def _chosen_container(entries: Sequence[Any], place: Any) -> Any:
     """A container of the same structure as the entries, whose leaves are chosen one by one."""
     leaves, trees = zip(*map(flattened, entries), strict=True)
-    if any(tree != trees[0] for tree in trees[1:]):
+    orders = [key_orders(one) for one in entries] if has_dict(trees[0]) else []
+    if any(tree != trees[0] for tree in trees[1:]) or any(order != orders[0] for order in orders):
         return _one_of(entries, place)
     return optree.tree_unflatten(trees[0], [entry(column, place) for column in zip(*leaves, strict=True)])
 

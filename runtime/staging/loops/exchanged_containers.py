@@ -48,12 +48,15 @@ class _Group:
 class Exchange:
     """What an iteration does with the containers that it gets."""
 
-    def __init__(self, given: Mapping[Any, Any], entered: Mapping[Any, Any]) -> None:
+    def __init__(self, given: Mapping[Any, Any], entered: Mapping[Any, Any], watch: Watch) -> None:
         """`entered` are the values from before the loop, and `given` what the iteration gets in their place."""
         self._given = {key: list(contents_of(x)) for key, x in given.items()}
         """For each variable, the containers in its value, with their contents."""
         self._entered = {key: list(contents_of(entered[key])) for key in given}
         self._groups: list[_Group] = []
+        for found in self._given.values():
+            for one, _ in found:
+                watch.leave_alone(one)
         note_entered(one for found in self._given.values() for one, _ in found)
         note_entered(one for x in given.values() for one in held(x).arrays if is_traced(one) and one.ndim)
 

@@ -136,6 +136,7 @@ class StagedLoop:
         self.exchange = Exchange(
             {key: x for key, x in entering.items() if key in self.held},
             {key: one.value for key, one in self.held.items()},
+            self.watch,
         )
         flattened: dict[str | Slot, Held] = {}
 

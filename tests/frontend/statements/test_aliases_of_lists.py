@@ -271,22 +271,67 @@ def compared_in_a_loop(x: Any) -> Any:
     return same
 
 
+def repeated_in_place(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    p = a if x[0] > 1 else b
+    a *= 2
+    b *= 2
+    return p
+
+
+def written_by_a_loop_target(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    p = a if x[0] > 1 else b
+    for p[0] in (1.0, 2.0):
+        pass
+    return a, b, p
+
+
+def keys_in_another_order(x: Any) -> Any:
+    a, b = {"u": x[0], "v": x[1]}, {"v": x[2], "u": x[3]}
+    p = a if x[0] > 1 else b
+    return [v * 2 for v in p.values()]
+
+
+def new_in_two_places(x: Any) -> Any:
+    if x[0] > 1:
+        c = [x[1], 1.0]
+        m = [c, c]
+    else:
+        c = [x[2], 2.0]
+        m = [[x[3], 3.0], c]
+    m[0][0] = 50.0
+    m[1][1] = 60.0
+    return c, m
+
+
+def ordered_in_a_loop(x: Any) -> Any:
+    m, n = [[x[0], 1.0], [x[1], 2.0]], 0
+    while n < x[2]:
+        m.reverse()
+        m[0][0] += 1
+        m.sort(key=lambda row: row[0])
+        n += 1
+    return m
+
+
 PROGRAMS: list[Callable[[Any], Any]] = [
     a_row_of_each_iteration, a_row_that_is_carried, exchanged_and_written_in_a_loop,
     exchanged_while_another_name_stays, written_after_an_exchange, exchanged_until_a_break,
     another_list_in_some_iterations, exchanged_rows, an_entry_that_is_another_list,
-    an_attribute_that_is_another_list, a_chosen_tuple, of_a_helper, a_nested_list_that_is_replaced, methods_of_both,
-    deleted_entries, grown_in_place, a_choice_among_choices, a_list_or_a_dict, a_list_or_none, chosen_twice,
-    compared_in_a_loop, entries_of_different_lengths,
-    written_by_a_call_in_one_branch, entries_of_different_lengths, entries_of_different_kinds, compared_in_a_loop,
-    the_same_object, put_at_a_computed_place, sorted_rows,
+    an_attribute_that_is_another_list, a_chosen_tuple, of_a_helper, a_nested_list_that_is_replaced,
+    methods_of_both, deleted_entries, grown_in_place, a_choice_among_choices, a_list_or_a_dict, a_list_or_none,
+    chosen_twice, the_same_object, put_at_a_computed_place, sorted_rows, written_by_a_call_in_one_branch,
+    entries_of_different_lengths, entries_of_different_kinds, compared_in_a_loop, repeated_in_place,
+    written_by_a_loop_target, keys_in_another_order, new_in_two_places, ordered_in_a_loop,
 ]  # fmt: skip
 
 
 REFUSED = {
     exchanged_while_another_name_stays, written_after_an_exchange, another_list_in_some_iterations, of_a_helper,
     methods_of_both, deleted_entries, grown_in_place, a_list_or_a_dict, a_list_or_none, chosen_twice,
-    compared_in_a_loop, entries_of_different_lengths,
+    compared_in_a_loop, entries_of_different_lengths, repeated_in_place, written_by_a_loop_target,
+    new_in_two_places, ordered_in_a_loop,
 }  # fmt: skip
 
 

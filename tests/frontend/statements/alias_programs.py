@@ -1,7 +1,7 @@
 """Random programs in which several names of lists or arrays change hands depending on values, and their comparison with
 Python.
 
-``python tests/frontend/alias_programs.py --seed 0 --count 100 --of arrays --given`` runs them.
+``python tests/frontend/statements/alias_programs.py --seed 0 --count 100 --of arrays --given`` runs them.
 """
 
 import argparse

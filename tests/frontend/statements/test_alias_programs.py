@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontend.alias_programs import Kind, difference
+from frontend.statements.alias_programs import Kind, difference
 
 pytestmark = pytest.mark.usefixtures("lightly_optimised")
 
