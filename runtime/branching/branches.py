@@ -107,6 +107,11 @@ def _relate(found: Outcome, branches: Sequence[Branch], test: Any) -> None:
             if is_new:
                 objects[n] = own.setdefault((n, id(objects[n])), copy(one))
         stand_for(one, objects, np.where(test, 1, 0))
+    if all(count == 1 for count in uses.values()):  # each branch leaves another one in each place
+        group = object()
+        for one, _ in places:
+            if (note := standing(one)) is not None:
+                note.group = group
     _relate_new(places, branches)
 
 

@@ -21,6 +21,7 @@ from .one_of import OneOf, is_one_of
 from .outcomes import UNSET
 from .references import Key, are_alike, chosen, key_of, memory_of
 from .slots import CONTAINERS, Slot
+from .standing import memory_behind
 from .variables import Held, has_memory, joined
 
 
@@ -141,7 +142,8 @@ class Merge:
         old = [storage for branch, i in used for storage in branch.before[name, i]]
         for branch, i in used:
             x = branch.held[name].arrays[i]
-            old += memory_of(self._traced(x)) if is_numpy_array(x) else []
+            entries = [x] if is_numpy_array(x) else memory_behind(x._storage)
+            old += [storage for one in entries for storage in memory_of(self._traced(one))]
         if old:
             self.shared[place] = str(name), old
         for branch, i in used:
@@ -150,6 +152,8 @@ class Merge:
 
     def _traced(self, x: Any) -> Any:
         """The traced array that replaces a NumPy array. If nothing can reach that, a branch has made it."""
+        if is_traced(x):
+            return x
         if id(x) in self.adopted:
             return self.adopted[id(x)][1]
         if is_reachable(x):

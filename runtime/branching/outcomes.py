@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from .slots import Slot
 from .slots_outside import note_set
-from .standing import contents_of, note_again
+from .standing import contents_of, note_again, settle
 
 
 class Unset:
@@ -45,4 +45,5 @@ class Outcome:
             slot.set(value)
         note_again([slot.holder for slot in self.slots])
         note_again([one for one, _ in contents_of((self.value, *self.names.values(), *self.slots.values()))])
+        settle()
         return self

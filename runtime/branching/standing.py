@@ -21,7 +21,7 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, SharedMemoryError, SideEffectError, TracemillError
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.sharing import TELLS_APART, share_one_way
-from ...compiler.tracing.trace import Trace, current_trace, require_trace
+from ...compiler.tracing.trace import Storage, Trace, current_trace, require_trace
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_traced
 from .alternatives import mapped
@@ -164,8 +164,6 @@ class StandingArray(Standing):
                 share_one_way(one._storage, storage, f"the entry at {self.line}")
 
     def settle(self) -> bool:
-        if sys.getrefcount(self.found) == _OWN_REFERENCES and self.is_unchanged():
-            del _stand_ins().notes[id(self.found)]
         return False  # `rows[i] += v` writes to it, and then copies it to the entry
 
     def refusal(self) -> TracemillError:
@@ -186,15 +184,9 @@ class StandingArray(Standing):
         self.found.move_to(self.state[0])
 
     def refresh(self) -> None:
-        self.found.move_to(wrap(as_value(list(self.entries)))[self.place]._storage)
+        now = wrap(as_value(list(self.entries)))[self.place]
+        self.found.move_to(wrap(now.value)._storage)
         self.note()
-
-
-class StandingRows(StandingArray):
-    """An array whose rows stand for several each. Other arrays are these rows."""
-
-    def settle(self) -> bool:
-        return False
 
 
 class ChosenArray(Standing):
@@ -290,6 +282,9 @@ class CopiedContainer(Standing):
         return all(has_contents(one, state) for one, state in self.states)
 
     def settle(self) -> bool:
+        if self.is_unchanged() and sys.getrefcount(self.found) == _OWN_REFERENCES + 1:  # of the state
+            del _stand_ins().notes[id(self.found)]
+            return False
         if self.is_unchanged() and self.is_up_to_date():
             return False
         self.release()
@@ -388,7 +383,8 @@ def _is_running(trace: Trace) -> bool:
 
 def standing(x: Any) -> Standing | None:
     """The note of a stand-in; None for anything else."""
-    known = require_trace().outermost().at_return.get(_KEY)
+    trace = current_trace()
+    known = None if trace is None else trace.outermost().at_return.get(_KEY)
     own = None if known is None else known.notes.get(id(x))  # type: ignore[attr-defined]
     return own if own is not None and own.found is x else None
 
@@ -459,6 +455,15 @@ def _index_in(flat: list[Any], x: Any) -> int:
         flat.append(x)
         return len(flat) - 1
     return found
+
+
+def memory_behind(storage: Storage) -> Iterator[Any]:
+    """The entries that an array with this memory stands for."""
+    trace = current_trace()
+    known = None if trace is None else trace.outermost().at_return.get(_KEY)
+    for note in () if known is None else known.notes.values():  # type: ignore[attr-defined]
+        if isinstance(note, StandingArray) and note.found._storage is storage:
+            yield from note.entries
 
 
 def is_same_object(x: Any, y: Any) -> Any:
@@ -555,6 +560,20 @@ def check_arrays() -> None:
         for note in notes.values():
             if note.trace is trace and not note.is_unchanged():
                 raise note.refusal()
+
+
+@contextmanager
+def forgotten_if_it_fails() -> Generator[None]:
+    """Forget the stand-ins that the block has made if it raises an error."""
+    before = set(_stand_ins().notes) if current_trace() is not None else set[int]()
+    try:
+        yield
+    except BaseException:
+        if current_trace() is not None:
+            notes = _stand_ins().notes
+            for key in notes.keys() - before:
+                del notes[key]
+        raise
 
 
 def forget_finished() -> None:

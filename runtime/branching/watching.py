@@ -5,7 +5,7 @@ block and the functions that it calls can reach, before and after it.
 """
 
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -20,7 +20,16 @@ from ...compiler.ir import Location
 from ...compiler.tracing.sharing import undone_if_it_fails
 from .object_states import described, globals_set, identity, is_state, reached, restore, state_of
 from .slots import Slot, Stream, changed_slots
-from .standing import check_arrays, forget_finished, note_again, settle, undone
+from .standing import (
+    CONTAINERS,
+    check_arrays,
+    forget_finished,
+    forgotten_if_it_fails,
+    note_again,
+    settle,
+    sources_of,
+    undone,
+)
 from .variables import Held, held
 
 T = TypeVar("T")
@@ -41,14 +50,14 @@ class Watch:
         self._of_functions: set[Any] = set()
         """The objects that functions reach which the block calls, by their identity. Unlike objects of its variables,
         none of these is made by the block."""
-        self._keep((path, x, state_of(x)) for path, x in reached(names))
+        self._keep((path, x, state_of(x)) for path, x in _reached(names))
         self.flattened: dict[Slot, Held] = {}
         """The attributes and entries that had changed, as the block has left them: containers in them still hold what
         it has put there."""
 
     def add(self, names: Mapping[str, Any]) -> None:
         """Watch also the objects that these names of a function reach."""
-        found = list(reached(names))
+        found = list(_reached(names))
         self._of_functions |= {identity(x) for _, x in found}
         self._keep((path, x, state_of(x)) for path, x in found if identity(x) not in self._known)
 
@@ -164,6 +173,16 @@ def watch_called(function: Any) -> None:
     watch.add(reached_by(function))
 
 
+def _reached(names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The objects that can be changed, and those that a stand-in stands for, with the paths that lead to them."""
+    for path, x in reached(names):
+        yield path, x
+        if isinstance(x, CONTAINERS):
+            for one in sources_of(x):
+                if one is not x:
+                    yield from reached({path: one})
+
+
 def reached_by(function: Any) -> dict[str, Any]:
     """What calling a function, a class or an object can change, by how the function reaches it."""
     found: dict[str, Any] = {}
@@ -210,7 +229,7 @@ def watching(where: str, names: Mapping[str, Any], line: "Location | None") -> G
     outer, watch = _watch.get(), Watch(where, names, line)
     token = _watch.set(watch)
     try:
-        with undone_if_it_fails():
+        with undone_if_it_fails(), forgotten_if_it_fails():
             yield watch
     except BaseException:
         watch.restore()

@@ -15,7 +15,7 @@ from ...compiler.callers.user_code import line_of_missing, line_of_raise
 from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import ConcretizationError, TransformTypeError
 from ...compiler.frontend.leaves import argument_names, flatten_arguments
-from ...compiler.frontend.outside_changes import WithChanges
+from ...compiler.frontend.outside_changes import ArgumentContainers, WithChanges
 from ...compiler.frontend.program import Program
 from ...compiler.frontend.traced_program import is_interrupted, trace
 from ...compiler.interpreter import OtherValues, is_idle
@@ -153,7 +153,11 @@ class CompiledFunction:
             return self._call_traced(args, kwargs)
         if self._by_value and (found := self._with_sizes(leaves, tree, args, kwargs)) is not None:
             function, given, more = found
-            return self._applied(function(*given, **more), args, kwargs)
+            containers = ArgumentContainers(given, more) if _hold_sizes(given, more, args, kwargs) else None
+            result = self._applied(function(*given, **more), args, kwargs)
+            if containers is not None:  # a call that runs uncompiled has changed the new ones
+                containers.change_as_well(self._function, args, kwargs)
+            return result
         leaves, leave = entered(leaves)
         called = self._signed(leaves, tree, kwargs)
         others: list[OtherValues] = []
@@ -248,8 +252,11 @@ class CompiledFunction:
         places = _sizes_among(leaves, self._by_value.get(tree, ()))
         if not places:
             return None
-        from .ints_as_sizes import as_length, of_sizes, with_leaves
+        from .ints_as_sizes import as_length, in_every_place, of_sizes, with_leaves
 
+        if self._has_static:
+            args, kwargs = self._wrap_static(args, kwargs)
+        places = in_every_place((args, kwargs), tree, places)
         with self._lock:
             function = self._of_sizes.get((tree, places))
             if function is None:
@@ -257,9 +264,7 @@ class CompiledFunction:
                 function._code = self._code
                 function._returns_changes = True
                 self._of_sizes[tree, places] = function
-        if self._has_static:
-            args, kwargs = self._wrap_static(args, kwargs)
-        given, more = with_leaves((args, kwargs), tree, places, as_length)
+        given, more = with_leaves((args, kwargs), tree, places, as_length, {})
         return function, tuple(map(_unwrapped, given)), {name: _unwrapped(x) for name, x in more.items()}
 
     def _takes_by_value(self, tree: Any, numbers: frozenset[int]) -> bool:
@@ -499,6 +504,14 @@ class CompiledFunction:
                 return self.lower(*args, **kwargs)
         sizes = variant.sizes(called)
         return self._lowered(called, SymbolicCall(variant.symbolic, sizes) if sizes else None)
+
+
+def _hold_sizes(
+    given: tuple[Any, ...], more: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> bool:
+    """Whether a container holds a size, so that there is a new one in its place."""
+    pairs = (*zip(given, args, strict=True), *((one, kwargs[name]) for name, one in more.items()))
+    return any(new is not old and not isinstance(old, int) for new, old in pairs)
 
 
 def _unwrapped(x: Any) -> Any:

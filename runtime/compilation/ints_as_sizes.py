@@ -23,7 +23,7 @@ def of_sizes(function: Callable[..., Any], places: Collection[int]) -> Callable[
     @wraps(function)
     def of_lengths(*args: Any, **kwargs: Any) -> Any:
         _, tree = flatten_arguments(args, kwargs)
-        given, more = with_leaves((args, kwargs), tree, places, lambda x: x.shape[0])
+        given, more = with_leaves((args, kwargs), tree, places, lambda x: x.shape[0], {})
         containers = ArgumentContainers(given, more)
         result = call_converted(function, *given, **more)
         containers.change_as_well(function, args, kwargs)  # those that hold sizes are new
@@ -38,12 +38,20 @@ def as_length(number: int) -> Array:
 
 
 def with_leaves(
-    x: Any, tree: Any, places: Collection[int], change: Callable[[Any], Any], first: int = 0
+    x: Any,
+    tree: Any,
+    places: Collection[int],
+    change: Callable[[Any], Any],
+    made: dict[int, Any],
+    first: int = 0,
 ) -> Any:
     """A pytree with `change` of the leaves that have these numbers, counted from `first`.
 
-    What holds none of them is the same object.
+    What holds none of them is the same object. One container in two places stays one: `made` holds the new ones by the
+    ids of the old ones.
     """
+    if id(x) in made:
+        return made[id(x)]
     if not any(first <= place < first + tree.num_leaves for place in places):
         return x
     if tree.is_leaf():
@@ -51,6 +59,29 @@ def with_leaves(
     children, metadata, _, unflatten = optree.tree_flatten_one_level(x, namespace=NAMESPACE)
     new = []
     for child, part in zip(children, tree.children(), strict=True):
-        new.append(with_leaves(child, part, places, change, first))
+        new.append(with_leaves(child, part, places, change, made, first))
         first += part.num_leaves
-    return unflatten(metadata, new)
+    found = made[id(x)] = unflatten(metadata, new)
+    return found
+
+
+def in_every_place(x: Any, tree: Any, places: Collection[int]) -> frozenset[int]:
+    """The numbers of these leaves, and of the same leaves of a container where it is in other places, too."""
+    found: dict[int, list[int]] = {}
+    sizes: dict[int, int] = {}
+
+    def note(x: Any, tree: Any, first: int) -> None:
+        if not tree.is_leaf():
+            found.setdefault(id(x), []).append(first)
+            sizes[id(x)] = tree.num_leaves
+            children = optree.tree_flatten_one_level(x, namespace=NAMESPACE)[0]
+            for child, part in zip(children, tree.children(), strict=True):
+                note(child, part, first)
+                first += part.num_leaves
+
+    note(x, tree, 0)
+    more = set(places)
+    for key, starts in found.items():
+        inner = {place - first for first in starts for place in places if 0 <= place - first < sizes[key]}
+        more |= {first + place for first in starts for place in inner}
+    return frozenset(more)

@@ -32,7 +32,6 @@ from ..branching.standing import (
     Standing,
     StandingArray,
     StandingContainer,
-    StandingRows,
     note_copies,
     settle,
     stand_for,
@@ -107,6 +106,7 @@ def _array(entries: Sequence[Any], place: Any) -> Any:
     if (weak := _weak(entries)) is not None:
         return as_python_number(found, weak)
     if found.ndim:
+        found = wrap(found.value)  # with memory of its own, as the entry has
         StandingArray(found, entries, place)
     return found
 
@@ -158,7 +158,8 @@ def entries_at(entries: Sequence[Any], places: Any, count: int) -> list[Any]:
             return rows
         found = wrap(as_value(list(entries)))[places]
         if found.ndim > 1:
-            StandingRows(found, entries, places)
+            found = wrap(found.value)
+            StandingArray(found, entries, places)
         return rows_of(found[:count], is_scalar=found.ndim == 1, weak=_weak(entries))
     return [entry(entries, places[number]) for number in range(count)]
 

@@ -20,7 +20,7 @@ from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..branching.one_of import OneOf, is_one_of, refusal_of
 from ..branching.python_numbers import is_unknown_integer
-from ..branching.standing import read, settle
+from ..branching.standing import read, settle, standing
 from ..branching.watching import is_watched
 from ..eager.environment import variable
 from .dictionaries import is_unknown_key, set_value, value_at
@@ -89,7 +89,7 @@ def _of_numpys_array(table: Any, index: Any) -> Any:
 
 def stored(value: Any, table: Any, index: Any) -> None:
     """``table[index] = value``"""
-    is_temporary = _COUNTS_TEMPORARIES and sys.getrefcount(value) <= _OF_TEMPORARY
+    is_temporary = _COUNTS_TEMPORARIES and sys.getrefcount(value) <= _OF_TEMPORARY and _has_own_memory(value)
     trace = current_trace()
     if trace is None or (trace.is_evaluating and type(table) is trace.array_class):
         table[index] = value
@@ -111,6 +111,13 @@ def stored(value: Any, table: Any, index: Any) -> None:
     else:
         _store(value, table, index)
     settle()
+
+
+def _has_own_memory(x: Any) -> bool:
+    """Whether no other array has the memory of this one, as far as only this one refers to it."""
+    return (
+        is_traced(x) and not (x._views or x._storage.shared_with or x._storage.is_chosen) and not standing(x)
+    )
 
 
 def _store(value: Any, table: Any, index: Any) -> None:

@@ -10,6 +10,7 @@ from ....compiler.tracing.sharing import all_shared_with, make_unreadable, share
 from ....compiler.tracing.trace import Storage, Trace, require_trace
 from ....compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...branching.references import memory_of
+from ...branching.standing import memory_behind
 from ...branching.variables import has_memory, memory
 from ...control_flow.carry import Carry
 from ...eager.nested_function import NestedFunction
@@ -108,7 +109,7 @@ class CarriedMemory:
             if not is_traced(new):
                 groups[i] |= {memory(new), id(new)}
                 continue
-            for storage in (new._storage, *(other for other, _ in all_shared_with(new._storage))):
+            for storage in self._memory_of(new._storage):
                 if storage.trace is not self.trace:
                     groups[i].add(id(require_trace().known_shadow(storage)))
                 else:  # made in the iteration or carried: the first array that has it stands for it
@@ -148,7 +149,13 @@ class CarriedMemory:
         """The memory from before the loop that this is, or may be depending on values."""
         if storage.trace is not self.trace:
             return [storage]
-        return [other for other, _ in all_shared_with(storage) if other.trace is not self.trace]
+        return [other for other in self._memory_of(storage) if other.trace is not self.trace]
+
+    def _memory_of(self, storage: Storage) -> list[Storage]:
+        """The memory that this is, or may be depending on values."""
+        entries = [one for one in memory_behind(storage) if is_traced(one)]
+        others = [other for other, _ in all_shared_with(storage)]
+        return [storage, *others, *(other for one in entries for other in memory_of(one))]
 
     def _entering_as(self, storage: Storage) -> list[Any]:
         """The arrays that had this memory before the loop, or may have had it depending on values."""

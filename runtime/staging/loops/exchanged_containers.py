@@ -24,6 +24,7 @@ from ...branching.standing import (
     has_contents,
     note_entered,
     sources_of,
+    standing,
 )
 from ...branching.variables import held
 from ...branching.watching import Watch
@@ -87,6 +88,9 @@ class Exchange:
             known = (one for key in keys for one in (*self._given[key], *self._entered[key]))
             is_written = not all(starmap(has_contents, known)) or any(map(watch.has_changed, outside))
             is_permutation = len(found) == count and all(uses[id(base)] == 1 for base in found)
+            notes = [standing(one) for key in keys if key in left for one, _ in contents_of(left[key])]
+            groups = {None if note is None else note.group for note in notes}
+            is_permutation = is_permutation or (len(groups) == 1 and None not in groups)
             self._groups.append(_Group(keys, outside, is_permutation, is_written))
 
     def relate(self, entered: Mapping[Any, Any], found: Mapping[Any, Any]) -> None:
@@ -96,9 +100,10 @@ class Exchange:
             SideEffectError: an iteration writes to a container that several variables may have.
         """
         for group in self._groups:
-            before = [one for key in group.keys for one, _ in contents_of(entered[key])]
+            entering = [one for key in group.keys for one, _ in contents_of(entered[key])]
+            before = [base for one in entering for base in sources_of(one)]
             after = [(key, one) for key in group.keys for one in _outermost(found[key])]
-            is_permutation = group.is_permutation and len(set(map(id, before))) == len(before)
+            is_permutation = group.is_permutation and len(set(map(id, before))) == len(entering)
             distinct = object() if is_permutation else None
             for key, one in after:
                 others = [] if is_permutation else [other for of, other in after if of != key]

@@ -211,6 +211,39 @@ def chosen_twice(x: Any) -> Any:
     return p
 
 
+def rolling_rows_with_continue(x: Any) -> Any:
+    a, b = [0.0] * 3, [0.0] * 3
+    for v in x:
+        if v < 2:
+            continue
+        for i in range(3):
+            b[i] = a[i - 1] + v
+        a, b = b, a
+    return a
+
+
+def rolling_rows_with_break(x: Any) -> Any:
+    before, now = [1.0, x[0], 0.0], [0.0] * 3
+    for _ in range(200):
+        for i in range(3):
+            now[i] = before[i - 1] * 0.5 + x[i]
+        if now[0] > 7:
+            break
+        before, now = now, before
+    return before
+
+
+def exchanged_stand_ins(x: Any) -> Any:
+    a, b = [x[0], x[1]], [x[2], x[3]]
+    p, q = (a, b) if x[0] > 1 else (b, a)
+    n = 0
+    while n < x[2]:
+        p, q = q, p
+        p[1] += 1
+        n += 1
+    return a, b
+
+
 def the_same_object(x: Any) -> Any:
     m = [[x[0], x[1]], [x[2], x[3]]]
     r = m[0] if m[0][0] > m[1][0] else m[1]
@@ -332,6 +365,7 @@ REFUSED = {
     methods_of_both, deleted_entries, grown_in_place, a_list_or_a_dict, a_list_or_none, chosen_twice,
     compared_in_a_loop, entries_of_different_lengths, repeated_in_place, written_by_a_loop_target,
     new_in_two_places, ordered_in_a_loop,
+    exchanged_stand_ins,
 }  # fmt: skip
 
 
@@ -420,9 +454,53 @@ def shifted(x: Any) -> Any:
     return m
 
 
+def views_of_an_entry(x: Any) -> Any:
+    m, (i, j) = rows_of(x), places_of(x)
+    u = m[i][1:]
+    u[0] += 1
+    w = m[j].reshape(2, 1)
+    w[0] = 2.5
+    m[i][0:1][0] = 3.5
+    return m
+
+
+def matrices(x: Any) -> Any:
+    m, (i, j) = [np.eye(2) * k + x[0] for k in range(3)], places_of(x)
+    m[i][0][1] = 5.0
+    row = m[j][1]
+    row[0] = 9.0
+    return m
+
+
+def chosen_by_expressions(x: Any) -> Any:
+    m, (i, j) = rows_of(x), places_of(x)
+    r = m[i] if x[1] > 2 else m[j]
+    r[1] += 7
+
+    def one() -> Any:
+        if x[2] > 1:
+            return m[i]
+        return m[j]
+
+    one()[0] = 5.5
+    rows = [m[i] if v > 2 else m[j] for v in x]
+    rows[0][1] = 6.5
+    return m
+
+
+def sorted_in_a_loop(x: Any) -> Any:
+    m, n = rows_of(x), 0
+    b = m[0]
+    while n < x[2]:
+        b = sorted(m, key=lambda row: row[0])[1]
+        n += 1
+    b[1] = 50.0
+    return m
+
+
 ARRAYS: list[Callable[[Any], Any]] = [
     put_from_another_place, exchanged_at_computed_places, put_by_name, written_in_order, the_best_is_written,
-    updated_in_place, shifted,
+    updated_in_place, shifted, views_of_an_entry, matrices, chosen_by_expressions, sorted_in_a_loop,
 ]  # fmt: skip
 
 

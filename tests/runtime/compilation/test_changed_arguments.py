@@ -294,6 +294,18 @@ def test_an_int_that_is_a_size_leaves_the_callers_lists_themselves() -> None:
     assert ours_too["history"] is history
 
 
+def test_a_container_that_holds_a_size_may_be_passed_twice() -> None:
+    def counted(d: Any, e: Any) -> Any:
+        d["n"] += 1
+        return d is e, np.zeros(e["n"]).shape[0]
+
+    compiled = tm.compile(counted, backend="numpy", on_recompile="ignore")
+    ours, theirs = {"n": 2}, {"n": 2}
+    assert compiled({"n": 2}, {"n": 5}) == (False, 5)
+    assert compiled(ours, ours) == counted(theirs, theirs)
+    assert ours == theirs
+
+
 def test_errors_while_tracing_and_with_sizes_leave_what_python_leaves() -> None:
     def missing(v: Any) -> Any:
         v.append(5.0)
