@@ -227,7 +227,7 @@ def _traced(
                 *([changed_by_itself(own)] if own else []),
             ),
             changes_itself=bool(own),
-            asks_identity=is_kept and asks_identity(writes.reach, reached),
+            asks_identity=is_kept and (record.writes_to_copies or asks_identity(writes.reach, reached)),
             read=(
                 arrays_read(
                     function, reached, writes.reach, program.captured, writes.lent, by_numpy, writes.holds

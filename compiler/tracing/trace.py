@@ -170,6 +170,9 @@ class Trace(Builder):
         """For the id of a captured array that is written to, the bounds of its memory, and its views."""
         self.returned: set[int] = set()
         """The ids of the lists and dicts whose changes the program returns."""
+        self.writes_to_copies = False
+        """Whether a derivative has written to its copy of an argument, which would be wrong for one that is given
+        twice."""
         self.at_return: dict[Any, Callable[[], None]] = {}
         """The checks to run when the function has returned."""
         self.written_by_numpy: set[tuple[int, int]] = set()

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...compiler.frontend.leaves import strongest_type, weak_type
 from ...compiler.symbolic_size import is_one
-from ...compiler.tracing.traced_array import TracedArray, array_on
+from ...compiler.tracing.traced_array import array_on
 from ...compiler.tracing.traced_memory import is_traced
 
 PYTHON_KINDS: Final[dict[str, "type[Any]"]] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -39,9 +39,11 @@ def number_of_argument(x: Any) -> "int | None":
     return operator.index(x)
 
 
-def as_python_number(x: Any, kind: "type[Any]") -> TracedArray:
-    """A traced number as a Python number of this type."""
+def as_python_number(x: Any, kind: "type[Any]") -> Any:
+    """A number, which may be traced, as a Python number of this type."""
     found: Any = np.reshape(x, ()).astype(np.dtype(kind))
+    if not is_traced(found):
+        return kind(found)
     return array_on(found._storage, found.type, found._views, is_scalar=True, weak=kind)
 
 

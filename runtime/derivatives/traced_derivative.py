@@ -10,6 +10,7 @@ from ...compiler.frontend.program import Argument, ArrayOutput, Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import ArrayType, Graph
+from ...compiler.tracing.trace import current_trace
 from ...passes.transforms.jvp import jvp
 from ...passes.transforms.linearize import linearize
 from ...passes.transforms.vjp import vjp
@@ -70,6 +71,8 @@ class TracedDerivative(DifferentiatedCall):
         numbers = count()
         written = [isinstance(one, Argument) and next(numbers) in mutated for one in entering]
         refuse_shared_writes(function, tree, leaves, written)
+        if any(written) and (around := current_trace()) is not None:
+            around.outermost().writes_to_copies = True
 
     @property
     def name(self) -> str:

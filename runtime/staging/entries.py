@@ -238,6 +238,8 @@ def write_through(
     if isinstance(own, CopiedContainer):
         own.release()
         return False
+    if any(isinstance(one, dict) and index not in one for one in own.entries):
+        raise own.refusal()
     for test, one in own.chosen():
         old = read(wrap(as_value(one)) if is_numpy_array(one) else one, index)
         store(np.where(test, value, old) if np.ndim(old) else selected(test, value, old), one, index)

@@ -5,15 +5,17 @@ follows which variables have exchanged their containers, as ``a, b = b, a`` does
 container afterwards, neither can be written to.
 """
 
+import gc
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from itertools import starmap
-from types import FrameType
+from types import BuiltinMethodType, FrameType, GeneratorType, MethodType
 from typing import Any, Final
 
-from ....compiler.callers.user_code import HOOKS
+from ....compiler.callers.user_code import HOOKS, is_own
+from ....compiler.tracing.reach import is_users_class
 from ....compiler.tracing.traced_memory import is_traced
 from ...branching.object_states import reached
 from ...branching.one_of import entries_of, is_one_of
@@ -29,6 +31,11 @@ from ...branching.standing import (
 from ...branching.variables import held
 from ...branching.watching import Watch
 
+_HOLDERS: Final = (
+    Iterator, GeneratorType, MethodType, BuiltinMethodType, BaseException, KeysView, ValuesView, ItemsView
+)  # fmt: skip
+_PASSED: Final = (tuple, list, dict)
+_DEEPEST: Final = 3
 _NAMES: Final = f"{HOOKS}_names"
 """The variable of a block with its arguments. A function has none."""
 
@@ -110,7 +117,10 @@ class Exchange:
                 note = CopiedContainer(one, [*before, *group.outside, *others])
                 note.group = distinct
                 if group.is_written and (
-                    group.outside or not is_permutation or _are_reached(before, frozenset(group.keys))
+                    group.outside
+                    or not is_permutation
+                    or _are_reached(before, frozenset(group.keys))
+                    or _are_held(before)
                 ):
                     raise note.refusal()
 
@@ -137,6 +147,22 @@ def _are_reached(objects: Sequence[Any], variables: frozenset[Any]) -> bool:
                 return True
         frame = frame.f_back
     return False
+
+
+def _are_held(objects: Sequence[Any]) -> bool:
+    """Whether an iterator, a generator, a method or an exception holds one of some objects, directly, or in containers
+    and objects of users' classes."""
+    level: list[Any] = list(objects)
+    for _ in range(_DEEPEST):
+        holders = [one for one in gc.get_referrers(*level) if one is not level]
+        if any(isinstance(one, _HOLDERS) and not _is_own_generator(one) for one in holders):
+            return True
+        level = [one for one in holders if isinstance(one, _PASSED) or is_users_class(type(one))]
+    return False
+
+
+def _is_own_generator(x: Any) -> bool:
+    return isinstance(x, GeneratorType) and is_own(x.gi_code.co_filename)
 
 
 def _outermost(x: Any) -> Iterator[Any]:

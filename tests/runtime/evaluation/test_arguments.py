@@ -120,3 +120,17 @@ def test_lists_and_dicts_of_the_caller_are_not_changed(name: str) -> None:
     with pytest.raises(SideEffectError, match=r"appending changes args\[0\], a list"):
         CHANGED[name](appending, q)
     assert (list(p), len(q)) == (["w"], 1)
+
+
+def test_a_compiled_derivative_refuses_writes_to_an_array_that_is_passed_twice() -> None:
+    def written(a: Any, b: Any) -> Any:
+        a[0] = 5.0
+        return (a * b).sum()
+
+    compiled = tm.compile(tm.grad(written, argnums=(0, 1)), backend="numpy")
+    x = np.array([1.0, 2.0, 3.0])
+    first, second = compiled(x, x.copy())
+    np.testing.assert_array_equal(first, [0.0, 2.0, 3.0])
+    np.testing.assert_array_equal(second, [5.0, 2.0, 3.0])
+    with pytest.raises(TransformArgumentError, match="memory that a shares with b"):
+        compiled(x, x)
