@@ -238,7 +238,8 @@ def write_through(
     if isinstance(own, CopiedContainer):
         own.release()
         return False
-    if any(isinstance(one, dict) and index not in one for one in own.entries):
+    is_known = not any(map(is_traced, index if type(index) is tuple else (index,)))
+    if is_known and any(isinstance(one, dict) and index not in one for one in own.entries):
         raise own.refusal()
     for test, one in own.chosen():
         old = read(wrap(as_value(one)) if is_numpy_array(one) else one, index)
