@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import optree
@@ -25,6 +25,8 @@ from ..tracing.traced_array import TracedArray
 from ..tracing.traced_memory import is_traced
 
 NAMESPACE = "tracemill"
+_OF_CALL: Final = 3
+"""The nodes of a call's arguments that are no leaves, if none of them is a container."""
 
 
 def flatten_arguments(
@@ -50,9 +52,17 @@ def flattened(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[
     return leaves, structure
 
 
+def has_containers(tree: Any) -> bool:
+    """Whether an argument of a call, whose structure this is, is a container."""
+    return bool(tree.num_nodes - tree.num_leaves > _OF_CALL)
+
+
 def has_ordered_dict(structure: Any) -> bool:
     """Whether a structure contains an OrderedDict."""
-    return structure.type is OrderedDict or any(map(has_ordered_dict, structure.children()))
+    if structure.type is OrderedDict:
+        return True
+    has_more = structure.num_nodes - structure.num_leaves > 1  # than this one that are no leaves
+    return has_more and any(map(has_ordered_dict, structure.children()))
 
 
 def argument_names(tree: Any) -> list[str]:

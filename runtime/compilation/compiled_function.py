@@ -14,7 +14,7 @@ from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import line_of_missing, line_of_raise
 from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import ConcretizationError, TransformTypeError
-from ...compiler.frontend.leaves import argument_names, flatten_arguments
+from ...compiler.frontend.leaves import argument_names, flatten_arguments, has_containers
 from ...compiler.frontend.outside_changes import ArgumentContainers, WithChanges
 from ...compiler.frontend.program import Program
 from ...compiler.frontend.traced_program import is_interrupted, trace
@@ -51,10 +51,6 @@ if TYPE_CHECKING:
 
 MANY: Final = 8
 """From this many programs for calls that differ only in sizes, a warning is given."""
-
-
-_OF_CALL: Final = 3
-"""The nodes of a call's arguments that are no leaves, if none of them is a container."""
 
 
 class CompiledFunction:
@@ -153,7 +149,8 @@ class CompiledFunction:
             return self._call_traced(args, kwargs)
         if self._by_value and (found := self._with_sizes(leaves, tree, args, kwargs)) is not None:
             function, given, more = found
-            containers = ArgumentContainers(given, more) if _hold_sizes(given, more, args, kwargs) else None
+            are_new = has_containers(tree) and _hold_sizes(given, more, args, kwargs)
+            containers = ArgumentContainers(given, more) if are_new else None
             result = self._applied(function(*given, **more), args, kwargs)
             if containers is not None:  # a call that runs uncompiled has changed the new ones
                 containers.change_as_well(self._function, args, kwargs)
@@ -169,8 +166,7 @@ class CompiledFunction:
                     raise
                 return self._call_general(args, kwargs)
             except Exception as error:
-                has_containers = tree.num_nodes - tree.num_leaves > _OF_CALL
-                if has_containers and (line_of_raise(error) or line_of_missing(error)) is not None:
+                if has_containers(tree) and (line_of_raise(error) or line_of_missing(error)) is not None:
                     with suppress(Exception):
                         self._function(*args, **kwargs)  # changes what Python does before the error
                 raise
@@ -252,7 +248,7 @@ class CompiledFunction:
         places = _sizes_among(leaves, self._by_value.get(tree, ()))
         if not places:
             return None
-        from .ints_as_sizes import as_length, in_every_place, of_sizes, with_leaves
+        from .ints_as_sizes import in_every_place, of_sizes, with_lengths
 
         if self._has_static:
             args, kwargs = self._wrap_static(args, kwargs)
@@ -264,7 +260,7 @@ class CompiledFunction:
                 function._code = self._code
                 function._returns_changes = True
                 self._of_sizes[tree, places] = function
-        given, more = with_leaves((args, kwargs), tree, places, as_length, {})
+        given, more = with_lengths((args, kwargs), leaves, tree, places)
         return function, tuple(map(_unwrapped, given)), {name: _unwrapped(x) for name, x in more.items()}
 
     def _takes_by_value(self, tree: Any, numbers: frozenset[int]) -> bool:

@@ -4,7 +4,7 @@ An array without memory, whose length is the number, represents the number. Then
 names, guards, and reasons for recompilation.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from typing import Any
 
@@ -13,7 +13,7 @@ import optree
 
 from ...compiler.dtypes import Array
 from ...compiler.frontend.conversion import call_converted
-from ...compiler.frontend.leaves import NAMESPACE, flatten_arguments
+from ...compiler.frontend.leaves import NAMESPACE, flatten_arguments, has_containers
 from ...compiler.frontend.outside_changes import ArgumentContainers
 
 
@@ -35,6 +35,14 @@ def of_sizes(function: Callable[..., Any], places: Collection[int]) -> Callable[
 def as_length(number: int) -> Array:
     """The array that represents a size."""
     return np.broadcast_to(np.False_, (number,))
+
+
+def with_lengths(call: Any, leaves: Sequence[Any], tree: Any, places: Collection[int]) -> Any:
+    """The arguments of a call with arrays in place of sizes. Containers without sizes are the same objects."""
+    if has_containers(tree):
+        return with_leaves(call, tree, places, as_length, {})
+    given = [as_length(leaf) if place in places else leaf for place, leaf in enumerate(leaves)]
+    return optree.tree_unflatten(tree, given)
 
 
 def with_leaves(
@@ -67,6 +75,8 @@ def with_leaves(
 
 def in_every_place(x: Any, tree: Any, places: Collection[int]) -> frozenset[int]:
     """The numbers of these leaves, and of the same leaves of a container where it is in other places, too."""
+    if not has_containers(tree):
+        return frozenset(places)
     found: dict[int, list[int]] = {}
     sizes: dict[int, int] = {}
 
