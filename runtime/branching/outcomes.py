@@ -43,7 +43,7 @@ class Outcome:
         for slot, value in self.slots.items():
             note_set(slot)
             slot.set(value)
-        note_again([slot.holder for slot in self.slots])
-        note_again([one for one, _ in contents_of((self.value, *self.names.values(), *self.slots.values()))])
+        note_again(slot.holder for slot in self.slots)
+        note_again(one for one, _ in contents_of((self.value, *self.names.values(), *self.slots.values())))
         settle()
         return self

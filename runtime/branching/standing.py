@@ -342,11 +342,24 @@ def _fill(x: Any, new: Mapping[Any, Any]) -> None:
 
 
 def _stand_ins() -> StandIns:
-    notes = require_trace().outermost().at_return
-    found = notes.get(_KEY)
-    if found is None:
-        found = notes[_KEY] = StandIns()
-    return found  # type: ignore[return-value]
+    """The stand-ins of the outermost trace, which are from now on checked when the function returns."""
+    known = _known_stand_ins()
+    if known is None:
+        known = require_trace().outermost().at_return[_KEY] = StandIns()
+    return known
+
+
+def _known_stand_ins() -> StandIns | None:
+    """The same; None if there have been none so far."""
+    trace = current_trace()
+    found = None if trace is None else trace.outermost().at_return.get(_KEY)
+    return found if isinstance(found, StandIns) else None
+
+
+def _notes() -> dict[int, Standing]:
+    """The notes of all stand-ins. Nothing is added to them by way of this dict."""
+    known = _known_stand_ins()
+    return {} if known is None else known.notes
 
 
 def settle() -> bool:
@@ -357,12 +370,8 @@ def settle() -> bool:
     Raises:
         SideEffectError: a change was missed, or cannot be followed.
     """
-    trace = current_trace()
-    known = None if trace is None else trace.outermost().at_return.get(_KEY)
-    if known is None:
-        return False
-    notes: dict[int, Standing] = known.notes  # type: ignore[attr-defined]
-    has_changed = True
+    notes = _notes()
+    has_changed = bool(notes)
     while has_changed:
         has_changed = False
         for key in list(notes):
@@ -383,9 +392,7 @@ def _is_running(trace: Trace) -> bool:
 
 def standing(x: Any) -> Standing | None:
     """The note of a stand-in; None for anything else."""
-    trace = current_trace()
-    known = None if trace is None else trace.outermost().at_return.get(_KEY)
-    own = None if known is None else known.notes.get(id(x))  # type: ignore[attr-defined]
+    own = _notes().get(id(x))
     return own if own is not None and own.found is x else None
 
 
@@ -459,9 +466,7 @@ def _index_in(flat: list[Any], x: Any) -> int:
 
 def memory_behind(storage: Storage) -> Iterator[Any]:
     """The entries that an array with this memory stands for."""
-    trace = current_trace()
-    known = None if trace is None else trace.outermost().at_return.get(_KEY)
-    for note in () if known is None else known.notes.values():  # type: ignore[attr-defined]
+    for note in _notes().values():
         if isinstance(note, StandingArray) and note.found._storage is storage:
             yield from note.entries
 
@@ -533,18 +538,15 @@ def _may_share(x: Any, y: Any) -> bool:
 def undone() -> Generator[None]:
     """Give all stand-ins the contents again that they have before a block, with what is noted of them."""
     settle()
-    trace = current_trace()
-    known = None if trace is None else trace.outermost().at_return.get(_KEY)
-    before: list[Standing] = [] if known is None else list(known.notes.values())  # type: ignore[attr-defined]
-    states = [vars(note).copy() for note in before]
+    notes = _notes()
+    before = [(note, vars(note).copy()) for note in notes.values()]
     try:
         yield
     finally:
-        for note, attributes in zip(before, states, strict=True):
+        for note, attributes in before:
             vars(note).update(attributes)
             note.restore()
-            if known is not None:
-                known.notes[id(note.found)] = note  # type: ignore[attr-defined]
+            notes[id(note.found)] = note
 
 
 def check_arrays() -> None:
@@ -554,42 +556,34 @@ def check_arrays() -> None:
         TracemillError: an array was written to that stands for one of several.
     """
     trace = current_trace()
-    known = None if trace is None else trace.outermost().at_return.get(_KEY)
-    if known is not None:
-        notes: dict[int, Standing] = known.notes  # type: ignore[attr-defined]
-        for note in notes.values():
-            if note.trace is trace and not note.is_unchanged():
-                raise note.refusal()
+    for note in _notes().values():
+        if note.trace is trace and not note.is_unchanged():
+            raise note.refusal()
 
 
 @contextmanager
 def forgotten_if_it_fails() -> Generator[None]:
     """Forget the stand-ins that the block has made if it raises an error."""
-    before = set(_stand_ins().notes) if current_trace() is not None else set[int]()
+    before = set(_notes())
     try:
         yield
     except BaseException:
-        if current_trace() is not None:
-            notes = _stand_ins().notes
-            for key in notes.keys() - before:
-                del notes[key]
+        notes = _notes()
+        for key in notes.keys() - before:
+            del notes[key]
         raise
 
 
 def forget_finished() -> None:
     """Forget the stand-ins of blocks that are finished. The code after a block has others."""
-    trace = current_trace()
-    known = None if trace is None else trace.outermost().at_return.get(_KEY)
-    if known is not None:
-        notes: dict[int, Standing] = known.notes  # type: ignore[attr-defined]
-        for key, note in list(notes.items()):
-            if not _is_running(note.trace):
-                del notes[key]
+    notes = _notes()
+    for key, note in list(notes.items()):
+        if not _is_running(note.trace):
+            del notes[key]
 
 
-def note_again(holders: Sequence[Any]) -> None:
+def note_again(holders: Iterable[Any]) -> None:
     """Note the state of the stand-ins among some objects, which have got new contents together with their entries."""
-    known = require_trace().outermost().at_return.get(_KEY)
-    for holder in () if known is None else holders:
+    for holder in holders if _notes() else ():
         if (own := standing(holder)) is not None:
             own.note()

@@ -128,7 +128,7 @@ class Watch:
             try:
                 for slot, value in slots.items():
                     slot.set(value)
-                note_again([slot.holder for slot in slots])
+                note_again(slot.holder for slot in slots)
                 found = block()
                 settle()
                 check_arrays()

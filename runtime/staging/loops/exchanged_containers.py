@@ -58,6 +58,7 @@ class Exchange:
 
     def __init__(self, given: Mapping[Any, Any], entered: Mapping[Any, Any], watch: Watch) -> None:
         """`entered` are the values from before the loop, and `given` what the iteration gets in their place."""
+        self._watch = watch
         self._given = {key: list(contents_of(x)) for key, x in given.items()}
         """For each variable, the containers in its value, with their contents."""
         self._entered = {key: list(contents_of(entered[key])) for key in given}
@@ -68,13 +69,12 @@ class Exchange:
         note_entered(one for found in self._given.values() for one, _ in found)
         note_entered(one for x in given.values() for one in held(x).arrays if is_traced(one) and one.ndim)
 
-    def leave(self, left: Mapping[Any, Any], watch: Watch) -> None:
+    def leave(self, left: Mapping[Any, Any]) -> None:
         """Note the values that an iteration leaves."""
         owner = {id(one): key for key, found in self._given.items() for one, _ in found}
+        containers = {key: [one for one, _ in contents_of(left[key])] for key in self._given if key in left}
         bases = {
-            key: [base for one, _ in contents_of(left[key]) for base in sources_of(one)]
-            for key in self._given
-            if key in left
+            key: [base for one in found for base in sources_of(one)] for key, found in containers.items()
         }
         uses = Counter(id(base) for found in bases.values() for base in found)
         users: dict[int, list[Hashable]] = {}
@@ -90,12 +90,12 @@ class Exchange:
             found = [base for key in keys for base in bases.get(key, ())]
             if not found and not any(self._given[key] for key in keys):
                 continue
-            count = sum(len(list(contents_of(left[key]))) for key in keys if key in left)
-            outside = [base for base in found if id(base) not in owner and watch.knows(base)]
+            these = [one for key in keys for one in containers.get(key, ())]
+            outside = [base for base in found if id(base) not in owner and self._watch.knows(base)]
             known = (one for key in keys for one in (*self._given[key], *self._entered[key]))
-            is_written = not all(starmap(has_contents, known)) or any(map(watch.has_changed, outside))
-            is_permutation = len(found) == count and all(uses[id(base)] == 1 for base in found)
-            notes = [standing(one) for key in keys if key in left for one, _ in contents_of(left[key])]
+            is_written = not all(starmap(has_contents, known)) or any(map(self._watch.has_changed, outside))
+            is_permutation = len(found) == len(these) and all(uses[id(base)] == 1 for base in found)
+            notes = map(standing, these)
             groups = {None if note is None else note.group for note in notes}
             is_permutation = is_permutation or (len(groups) == 1 and None not in groups)
             self._groups.append(_Group(keys, outside, is_permutation, is_written))

@@ -147,7 +147,7 @@ class StagedLoop:
             if _VALUE in self.held:
                 flattened[_VALUE] = held(given[_VALUE] if outcome.value is UNSET else outcome.value)
             leaving: dict[Any, Any] = {slot: slot.value for slot in slots}
-            self.exchange.leave(leaving | dict(outcome.names), self.watch)
+            self.exchange.leave(leaving | dict(outcome.names))
             return outcome
 
         try:
