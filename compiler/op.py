@@ -30,7 +30,7 @@ is linear arrives as `Linear`: only its type is known. Others are values."""
 BatchRule: TypeAlias = Callable[..., Any]
 """``batch(inputs, mapped, size, **params)``: the outputs, with a new axis 0 of length ``size``. ``mapped[i]`` says
 whether input i has that axis in front; at least one does. An output that is the same for all examples may be returned
-without the axis, as `compiler.batching.Unmapped`."""
+without the axis, as `compiler.ops.batch_axes.Unmapped`."""
 
 
 IndexMap: TypeAlias = Callable[..., Index]

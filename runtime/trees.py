@@ -5,11 +5,11 @@ from typing import Any
 
 import optree
 
+from ..compiler.arguments.leaves import NAMESPACE, flattened, with_plain_keys
 from ..compiler.errors import TreeMismatchError
-from ..compiler.frontend.leaves import NAMESPACE, flattened, with_plain_keys
 from ..compiler.interpreter import is_idle
 from ..compiler.nesting import refusing_deep
-from ..compiler.tracing.foreign_array import as_seen_inside
+from ..compiler.tracing.outside.foreign_array import as_seen_inside
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:

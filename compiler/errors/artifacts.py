@@ -95,7 +95,7 @@ class ExportError(TracemillError, ValueError):
     No format can hold a program that calls Python when it runs, or that updates an array that is not an argument.
 
     >>> import numpy as np
-    >>> from tracemill.compiler.frontend.leaves import flatten_arguments
+    >>> from tracemill.compiler.arguments.leaves import flatten_arguments
     >>> from tracemill.compiler.frontend.traced_program import trace
     >>> from tracemill.runtime.artifact.c_export import as_c
     >>> from tracemill.runtime.variants.signature import arguments_for, sign

@@ -54,7 +54,7 @@ class DimMismatchError(ShapeError):
     """The shapes of a call do not fit the declared dims: a size is impossible, outside its limits, or inconsistent.
 
     >>> import tracemill as tm
-    >>> from tracemill.compiler.shapes.solving import SizeReader
+    >>> from tracemill.compiler.shapes.arguments.solving import SizeReader
     >>> SizeReader(["x"], [(2 * tm.Dim("K") + 1,)]).read([(784,)])
     Traceback (most recent call last):
     tracemill.compiler.errors.sizes.DimMismatchError: axis 0 of x is 784, which is not of the form 2*K + 1...
@@ -69,7 +69,7 @@ class UndeterminedDimError(TracemillError, ValueError):
     """The shapes of the arguments do not determine a dim.
 
     >>> import tracemill as tm
-    >>> from tracemill.compiler.shapes.solving import SizeReader
+    >>> from tracemill.compiler.shapes.arguments.solving import SizeReader
     >>> A, B = tm.Dim("A"), tm.Dim("B")
     >>> SizeReader(["x"], [(A + B,)])
     Traceback (most recent call last):

@@ -14,13 +14,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import optree
 
+from ..arguments.leaves import NAMESPACE, with_plain_keys
 from ..callers.function_names import describe
 from ..dtypes import Array
 from ..errors import SideEffectError
-from ..tracing.outside import Outside, Written
-from ..tracing.reach import Reach
+from ..tracing.outside.contents import Outside, Written
+from ..tracing.outside.reach import Reach
 from ..tracing.trace import Trace, array_type
-from .leaves import NAMESPACE, with_plain_keys
 from .reached import Reached, ReachedNames, entries_read
 
 Path: TypeAlias = tuple[int, ...]

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
+from ..arguments.leaves import flattened, with_plain_keys
 from ..builder import Builder, inline, recording
 from ..dtypes import Array
 from ..ir import ArrayType, Graph, Shape, Value
@@ -19,7 +20,6 @@ from ..tracing.traced_array import TracedArray
 from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..value_ops import inverse_permutation, transpose
 from .conversion import Conversion
-from .leaves import flattened, with_plain_keys
 from .reached import Reached, ReadArray
 
 PythonType: TypeAlias = type[Any]

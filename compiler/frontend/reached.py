@@ -22,7 +22,7 @@ from numpy.lib.array_utils import byte_bounds
 from ..callers.user_code import HOOKS, is_users
 from ..dtypes import Array, is_supported
 from ..nesting import shown
-from ..tracing.reach import Place, Reach
+from ..tracing.outside.reach import Place, Reach
 from ..tracing.trace import content_of
 from ..tracing.traced_memory import is_traced
 from .mentioned import Mentioned

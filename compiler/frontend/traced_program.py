@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import optree
 
+from ..arguments.leaves import NAMESPACE, flattened, remedy_for, users_name, weak_type, with_plain_keys
 from ..builder import bind_all, recording
 from ..callers.function_names import describe, function_name
 from ..callers.signal_handlers import in_signal_handler
@@ -32,10 +33,10 @@ from ..ir import Graph, Value
 from ..nesting import refuse_deep
 from ..op import RAISES, has_effect
 from ..symbolic_size import SymbolicFact, SymbolicSize, same_shape
-from ..tracing.adoption import begins_trace, lend
 from ..tracing.array_values import as_value
 from ..tracing.at_hand import ARGUMENTS
 from ..tracing.foreign_memory import ForeignMemory
+from ..tracing.outside.adoption import begins_trace, lend
 from ..tracing.sharing import TELLS_APART
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
 from ..tracing.traced_array import TracedArray, array_on
@@ -43,7 +44,6 @@ from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..users_errors import noted, told_by
 from ..value_ops import constant
 from .conversion import MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
-from .leaves import NAMESPACE, flattened, remedy_for, users_name, weak_type, with_plain_keys
 from .outside_changes import ArgumentContainers, OutsideChanges
 from .program import Argument, ArrayOutput, Program, Static, orders_of, relied_on
 from .reached import (

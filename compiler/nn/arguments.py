@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments.leaves import weak_type
 from ..callers.user_code import user_location
 from ..dtypes import dtype_name, is_inexact
 from ..errors import DTypeError, ShapeError
-from ..frontend.leaves import weak_type
 from ..ir import Param
 from ..numpy_surface.ufuncs.eager_ops import apply_op, as_numbers
 from ..symbolic_size import joint_shape, same_shape

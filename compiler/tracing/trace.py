@@ -115,7 +115,7 @@ class Trace(Builder):
     array_class: ClassVar[Callable[..., Any] | None] = None
     """The class of the arrays of this trace, if it is not `TracedArray`."""
     first_write: ClassVar[Callable[[Storage], None]] = staticmethod(lambda storage: None)
-    """Called before the first write to memory from outside. Set by `compiler.tracing.adoption`."""
+    """Called before the first write to memory from outside. Set by `compiler.tracing.outside.adoption`."""
     is_open_ended: ClassVar[bool] = False
     """Whether the trace outlives all functions, so that each may use its arrays."""
     is_evaluating: ClassVar[bool] = False

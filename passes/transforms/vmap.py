@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from functools import partial
 
-from ...compiler.batching import Unmapped
 from ...compiler.builder import Builder, as_tuple, bind_all, recording
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.op import lookup
+from ...compiler.ops.batch_axes import Unmapped
 from ...compiler.value_ops import broadcast_to, moveaxis
 from ..lowering.decompose import decompose_without
 from ..nested import rule_params

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import flatten_arguments
 from ...compiler.arguments.option_checks import flag
 from ...compiler.callers.function_names import describe, function_name
 from ...compiler.errors import ArgumentSpecError, DimSpecError, ExportError, TransformTypeError
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.leaves import flatten_arguments
 from ...compiler.frontend.program import ArrayOutput, Program
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Constant, Graph, Value, called

@@ -10,6 +10,14 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import (
+    NAMESPACE,
+    argument_names,
+    has_ordered_dict,
+    is_array_like,
+    leaf_type,
+    users_name,
+)
 from ...compiler.callers.function_names import describe
 from ...compiler.errors import (
     ArgumentMismatchError,
@@ -18,21 +26,13 @@ from ...compiler.errors import (
     MissingPackageError,
     TransformTypeError,
 )
-from ...compiler.frontend.leaves import (
-    NAMESPACE,
-    argument_names,
-    has_ordered_dict,
-    is_array_like,
-    leaf_type,
-    users_name,
-)
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.interpreter import OtherValues
 from ...compiler.ir import Graph, Shape
 from ...compiler.nesting import shown
-from ...compiler.shapes.solving import SizeReader
+from ...compiler.shapes.arguments.solving import SizeReader
 from ...compiler.symbolic_size import SymbolicSize, is_symbolic_shape
-from ...compiler.tracing.foreign_array import as_seen_inside
+from ...compiler.tracing.outside.foreign_array import as_seen_inside
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..bundle.contents import Contents

@@ -5,10 +5,10 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from ...compiler.arguments.leaves import flatten_arguments
 from ...compiler.dtypes import Array, dtype_named, dtype_names
 from ...compiler.errors import InvalidGraphError, ParseError
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.leaves import flatten_arguments
 from ...compiler.frontend.program import ArrayOutput, Program, Static
 from ...compiler.ir import ArrayType, Constant, Graph, Shape, called
 from ...compiler.nesting import shown

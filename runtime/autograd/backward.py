@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import NAMESPACE
 from ...compiler.builder import not_recording
 from ...compiler.callers.user_code import user_location
 from ...compiler.dtypes import dtype_name, is_inexact
@@ -20,7 +21,6 @@ from ...compiler.errors import (
     TransformTypeError,
     UnusedInputError,
 )
-from ...compiler.frontend.leaves import NAMESPACE
 from ...compiler.ir import ArrayType, Constant, Graph, Value
 from ...compiler.nesting import refusing_deep
 from ...compiler.tracing.array_values import as_value

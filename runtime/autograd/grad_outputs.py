@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.leaves import is_array_like
 from ...compiler.dtypes import dtype_name, is_complex, is_inexact
 from ...compiler.errors import (
     DTypeError,
@@ -13,7 +14,6 @@ from ...compiler.errors import (
     TransformArgumentError,
     TransformTypeError,
 )
-from ...compiler.frontend.leaves import is_array_like
 from ...compiler.ir import ArrayType, Constant
 from ...compiler.nesting import shown
 from ...compiler.tracing.array_values import PYTHON_NUMBERS

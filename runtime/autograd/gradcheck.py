@@ -9,11 +9,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import argument_names, flatten_arguments, is_array_like, path_names
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import users_level
 from ...compiler.dtypes import Array, dtype_name, is_complex, is_inexact, real_dtype
 from ...compiler.errors import GradcheckError, LowPrecisionWarning, TransformArgumentError
-from ...compiler.frontend.leaves import argument_names, flatten_arguments, is_array_like, path_names
 from ...compiler.nesting import shown
 from ...compiler.tracing.traced_memory import is_traced
 from ..batching.vmap import vmap

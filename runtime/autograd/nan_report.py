@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...compiler.arguments.leaves import argument_names, flatten_arguments, is_array_like
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.leaves import argument_names, flatten_arguments, is_array_like
 from ...compiler.frontend.program import Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import evaluate, watching

@@ -7,7 +7,7 @@ from typing import Any
 from ...compiler.dtypes import Array
 from ...compiler.errors import TransformArgumentError
 from ...compiler.tracing.foreign_memory import ForeignMemory
-from ...compiler.tracing.outside import Outside
+from ...compiler.tracing.outside.contents import Outside
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import TracedArray
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import NAMESPACE, argument_names, flatten_arguments, leaf_type, remedy_for
 from ...compiler.errors import TransformArgumentError, TreeMismatchError
-from ...compiler.frontend.leaves import NAMESPACE, argument_names, flatten_arguments, leaf_type, remedy_for
 from ...compiler.frontend.program import Argument, Static
 from ...compiler.ir import ArrayType
 from ...compiler.nesting import refusing_deep, shown

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...compiler.arguments.axes import normalize_axis
+from ...compiler.arguments.leaves import is_array_like, weak_type
 from ...compiler.builder import bind
 from ...compiler.dtypes import BOOL, INT64
 from ...compiler.errors import TransformArgumentError, UnboundAxisNameError
-from ...compiler.frontend.leaves import is_array_like, weak_type
 from ...compiler.ir import Value
 from ...compiler.nesting import shown
 from ...compiler.numpy_surface.statistics.averages import mean_dtypes

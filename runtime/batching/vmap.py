@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.leaves import path_names
 from ...compiler.arguments.option_checks import is_choice
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import users_level
 from ...compiler.errors import CallbackLoopWarning, TransformArgumentError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.leaves import path_names
 from ...compiler.frontend.program import Argument, ArrayOutput, Program, Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Call, Graph, Value, called

@@ -7,7 +7,7 @@ from typing import Any, Final
 from ...compiler.callers.user_code import line_of_missing, line_of_raise
 from ...compiler.frontend.traced_program import raises_later
 from ...compiler.ir import Location
-from ...compiler.tracing.adoption import adopt
+from ...compiler.tracing.outside.adoption import adopt
 from ...compiler.tracing.sharing import TELLS_APART
 from ...compiler.tracing.trace import Storage, require_trace
 from ...compiler.tracing.traced_array import array_on

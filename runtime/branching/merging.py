@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.memory_layout.layout import layout_of
-from ...compiler.tracing.adoption import adopt, is_reachable
+from ...compiler.tracing.outside.adoption import adopt, is_reachable
 from ...compiler.tracing.sharing import TELLS_APART, share
 from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import array_on, wrap

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import NAMESPACE
 from ...compiler.callers.user_code import asked_by_traced_code, user_location
 from ...compiler.errors import ConcretizationError
-from ...compiler.frontend.leaves import NAMESPACE
 from ...compiler.tracing.traced_memory import is_traced
 
 _PLACE: Final = "_place_in_entries"

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.frontend.leaves import strongest_type, weak_type
+from ...compiler.arguments.leaves import strongest_type, weak_type
 from ...compiler.symbolic_size import is_one
 from ...compiler.tracing.traced_array import array_on
 from ...compiler.tracing.traced_memory import is_traced

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import flattened, is_array_like, strongest_type
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import BranchMismatchError
-from ...compiler.frontend.leaves import flattened, is_array_like, strongest_type
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize, same_shape
 from ...compiler.tracing.foreign_memory import ForeignMemory

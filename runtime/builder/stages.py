@@ -15,7 +15,7 @@ from ...compiler.free_sizes import bound_size, bound_sizes, ends_stage, size_nam
 from ...compiler.interpreter import OtherValues, run_call
 from ...compiler.ir import Call, Constant, Graph, Value
 from ...compiler.op import EXPECTS, has_effect
-from ...compiler.shapes.solving import SizeReader
+from ...compiler.shapes.arguments.solving import SizeReader
 from ...compiler.substitution import fixed_call
 from ...compiler.symbolic_size import is_symbolic_shape
 from ...passes.stages import Stage

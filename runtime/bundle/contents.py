@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ...compiler.arguments.leaves import argument_names, users_name
 from ...compiler.errors import ArgumentTypeError
-from ...compiler.frontend.leaves import argument_names, users_name
 from ...compiler.frontend.program import ArrayOutput, Program
 from ...compiler.ir import Graph
 from ..variants.signature import Signature

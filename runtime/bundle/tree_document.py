@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import optree
 
+from ...compiler.arguments.leaves import NAMESPACE
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.leaves import NAMESPACE
 from ...compiler.nesting import shown
 from ...compiler.numpy_surface.linalg.factorizations import EighResult, EigResult, QRResult, SVDResult
 from ...compiler.numpy_surface.linalg.linear_systems import SlogdetResult

@@ -9,12 +9,12 @@ from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
+from ...compiler.arguments.leaves import argument_names, flatten_arguments, has_containers
 from ...compiler.builder import current_builder, not_recording
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import line_of_missing, line_of_raise
 from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import ConcretizationError, TransformTypeError
-from ...compiler.frontend.leaves import argument_names, flatten_arguments, has_containers
 from ...compiler.frontend.outside_changes import ArgumentContainers, WithChanges
 from ...compiler.frontend.program import Program
 from ...compiler.frontend.traced_program import is_interrupted, trace

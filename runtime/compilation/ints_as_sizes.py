@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import NAMESPACE, flatten_arguments, has_containers
 from ...compiler.dtypes import Array
 from ...compiler.frontend.conversion import call_converted
-from ...compiler.frontend.leaves import NAMESPACE, flatten_arguments, has_containers
 from ...compiler.frontend.outside_changes import ArgumentContainers
 
 

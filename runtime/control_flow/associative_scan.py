@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import is_array_like, leaf_type, path_names, remedy_for
 from ...compiler.arguments.option_checks import flag
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import location_at
 from ...compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.leaves import is_array_like, leaf_type, path_names, remedy_for
 from ...compiler.ops.parallel_prefix import prefix_strides
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.traced_array import located

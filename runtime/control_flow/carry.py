@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from ...compiler.errors import CarryMismatchError, TransformTypeError
-from ...compiler.frontend.leaves import (
+from ...compiler.arguments.leaves import (
     is_array_like,
     leaf_type,
     path_names,
@@ -15,6 +14,7 @@ from ...compiler.frontend.leaves import (
     strongest_type,
     weak_type,
 )
+from ...compiler.errors import CarryMismatchError, TransformTypeError
 from ...compiler.frontend.program import Argument, PythonType, Static
 from ...compiler.ir import ArrayType
 from ...compiler.ops.nested_graphs import graph_of

@@ -6,10 +6,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from ...compiler.builder import bind_all
-from ...compiler.dtypes import INT64
-from ...compiler.errors import BranchMismatchError, ShapeError, TransformArgumentError, TransformTypeError
-from ...compiler.frontend.leaves import (
+from ...compiler.arguments.leaves import (
     argument_names,
     flatten_arguments,
     is_array_like,
@@ -17,6 +14,9 @@ from ...compiler.frontend.leaves import (
     remedy_for,
     strongest_type,
 )
+from ...compiler.builder import bind_all
+from ...compiler.dtypes import INT64
+from ...compiler.errors import BranchMismatchError, ShapeError, TransformArgumentError, TransformTypeError
 from ...compiler.frontend.program import Static
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.nesting import shown

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import is_array_like, leaf_type
 from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import INT64
 from ...compiler.errors import TransformArgumentError, TransformTypeError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.leaves import is_array_like, leaf_type
 from ...compiler.frontend.program import Argument
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize

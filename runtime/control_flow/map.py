@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.leaves import is_array_like
 from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformTypeError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.leaves import is_array_like
 from ...compiler.nesting import shown
 from ...compiler.tracing.traced_array import located
 from ...compiler.tracing.traced_memory import is_traced

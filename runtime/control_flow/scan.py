@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import is_array_like, leaf_type, path_names, remedy_for
 from ...compiler.arguments.option_checks import flag
 from ...compiler.builder import bind_all
 from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import INT64
 from ...compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
-from ...compiler.frontend.leaves import is_array_like, leaf_type, path_names, remedy_for
 from ...compiler.frontend.program import Argument
 from ...compiler.ir import ArrayType, Value
 from ...compiler.nesting import shown

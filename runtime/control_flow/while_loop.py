@@ -5,10 +5,10 @@ from typing import Any
 
 import optree
 
+from ...compiler.arguments.leaves import leaf_type
 from ...compiler.builder import bind_all
 from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformArgumentError, TransformTypeError
-from ...compiler.frontend.leaves import leaf_type
 from ...compiler.ir import Value
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.tracing.traced_array import located

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import leaf_type
 from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import dtype_name, is_inexact
 from ...compiler.errors import TransformArgumentError, TransformTypeError
-from ...compiler.frontend.leaves import leaf_type
 from ...compiler.nesting import shown
 from ..trees import structure
 

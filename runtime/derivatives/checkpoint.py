@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from ...compiler.arguments.leaves import argument_names, flatten_arguments
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.leaves import argument_names, flatten_arguments
 from ...compiler.frontend.program import Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Graph, Value

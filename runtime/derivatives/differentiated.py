@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.leaves import flatten_arguments
 from ...compiler.builder import current_builder
-from ...compiler.frontend.leaves import flatten_arguments
 from ...compiler.interpreter import is_watched
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.traced_memory import is_traced

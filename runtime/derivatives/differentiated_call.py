@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import argument_names, leaf_type, path_names, weak_type
 from ...compiler.dtypes import dtype_name, is_complex, is_inexact
 from ...compiler.errors import DTypeError, NotDifferentiableError, ShapeError, TreeMismatchError
-from ...compiler.frontend.leaves import argument_names, leaf_type, path_names, weak_type
 from ...compiler.frontend.program import ArrayOutput, Static
 from ...compiler.ir import ArrayType, Graph
 from ...compiler.tracing.array_values import PYTHON_NUMBERS, as_value

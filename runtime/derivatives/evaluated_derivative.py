@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import argument_names, leaf_type
 from ...compiler.callers.function_names import function_name
 from ...compiler.dtypes import is_inexact
 from ...compiler.error_state import quiet_unless_strict
-from ...compiler.frontend.leaves import argument_names, leaf_type
 from ...compiler.frontend.program import ArrayOutput, Static, as_returned
 from ...compiler.interpreter import is_idle
 from ...compiler.ir import ArrayType, Graph, Value

@@ -6,9 +6,9 @@ from typing import Any
 
 import optree
 
+from ...compiler.arguments.leaves import is_array_like, path_names
 from ...compiler.callers.function_names import describe
 from ...compiler.errors import TransformArgumentError, TransformTypeError
-from ...compiler.frontend.leaves import is_array_like, path_names
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import ArrayType, Graph
 from ...compiler.nesting import shown

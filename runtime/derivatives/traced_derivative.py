@@ -5,7 +5,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from ...compiler.frontend.leaves import argument_names, flatten_arguments, leaf_type
+from ...compiler.arguments.leaves import argument_names, flatten_arguments, leaf_type
 from ...compiler.frontend.program import Argument, ArrayOutput, Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import depends_on

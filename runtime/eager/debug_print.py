@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.leaves import leaf_type, weak_type
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.leaves import leaf_type, weak_type
 from ...compiler.ir import Graph, Value
 from ...compiler.nesting import shown
-from ...compiler.tracing.foreign_array import as_seen_inside
+from ...compiler.tracing.outside.foreign_array import as_seen_inside
 from ..trees import changed_leaves
 from .run import is_array, run
 

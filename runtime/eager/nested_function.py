@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.leaves import leaf_type, path_names, weak_type
 from ...compiler.builder import inline
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import location_at
 from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.leaves import leaf_type, path_names, weak_type
 from ...compiler.frontend.program import Argument, ArrayOutput, Program, PythonType, Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import ArrayType, Value

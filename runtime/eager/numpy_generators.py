@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...compiler.arguments.leaves import argument_names, users_name
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import location_at
 from ...compiler.errors import RandomStateError
 from ...compiler.frontend.conversion import conversion_of
-from ...compiler.frontend.leaves import argument_names, users_name
 from ...compiler.frontend.program import Argument, Static
 from .impure_calls import may_be_impure, refusing_impure_calls
 from .reached_objects import names_of, reached_objects

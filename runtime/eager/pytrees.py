@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 import optree
 
+from ...compiler.arguments.leaves import NAMESPACE
 from ...compiler.errors import TransformArgumentError, TransformTypeError
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.leaves import NAMESPACE
 from ...compiler.nesting import shown
 from .run import require_function
 

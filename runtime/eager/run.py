@@ -6,11 +6,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...compiler.arguments.leaves import leaf_type, weak_type
 from ...compiler.builder import bind, inline
 from ...compiler.callers.function_names import function_name
 from ...compiler.dtypes import Array
 from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.leaves import leaf_type, weak_type
 from ...compiler.frontend.program import Argument, Program
 from ...compiler.interpreter import evaluate
 from ...compiler.ir import ArrayType, Constant, Graph, Param, Value

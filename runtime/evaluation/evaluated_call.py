@@ -8,6 +8,7 @@ import numpy as np
 import optree
 from numpy.lib.array_utils import byte_bounds
 
+from ...compiler.arguments.leaves import NAMESPACE, flattened, weak_type, with_plain_keys
 from ...compiler.builder import recording
 from ...compiler.callers.function_names import function_name
 from ...compiler.callers.user_code import CONVERTS, user_location
@@ -16,13 +17,12 @@ from ...compiler.error_state import quiet_unless_strict
 from ...compiler.errors import ConcretizationError, DerivativeMemoryError, TracemillError
 from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.conversion import OPERATORS, OperatorsNeededError, call_converted
-from ...compiler.frontend.leaves import NAMESPACE, flattened, weak_type, with_plain_keys
 from ...compiler.frontend.outside_changes import ArgumentContainers
 from ...compiler.frontend.program import Static
 from ...compiler.frontend.traced_program import may_need_operators, refuse_hidden_arrays
 from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
 from ...compiler.nesting import refuse_deep
-from ...compiler.tracing.adoption import begins_trace
+from ...compiler.tracing.outside.adoption import begins_trace
 from ...compiler.tracing.trace import array_type
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from . import functions, indexing, ufuncs

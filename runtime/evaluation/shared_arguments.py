@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.leaves import argument_names, users_name
 from ...compiler.builder import recording
 from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import Array
 from ...compiler.errors import TracemillError, TransformArgumentError
-from ...compiler.frontend.leaves import argument_names, users_name
 from ...compiler.tracing.traced_array import TracedArray
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..eager.run import is_array

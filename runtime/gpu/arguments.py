@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import optree
 
-from ...compiler.frontend.leaves import NAMESPACE
+from ...compiler.arguments.leaves import NAMESPACE
 from .device_array import DeviceArray
 
 _OURS: Final = frozenset({np.ndarray, DeviceArray, bool, int, float, complex, str, type(None)})

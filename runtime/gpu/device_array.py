@@ -7,7 +7,7 @@ import numpy as np
 from ...compiler.dtypes import Array, DType
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, WrongDeviceError
 from ...compiler.ir import ArrayType
-from ...compiler.tracing.foreign_array import ForeignArray, trace_of_a_function
+from ...compiler.tracing.outside.foreign_array import ForeignArray, trace_of_a_function
 
 if TYPE_CHECKING:
     from .device import Device, HasMemory

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...compiler.backends.triton.plan import ALIGNED, Plan, Slot
 from ...compiler.ir import Constant
-from ...compiler.shapes.solving import SizeReader
+from ...compiler.shapes.arguments.solving import SizeReader
 from .device import Device, Memory
 from .device_array import DeviceArray
 from .fixed_plan import fixed_plan

@@ -9,7 +9,7 @@ from ...compiler.errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from ...compiler.nesting import shown
 from ...compiler.symbolic_size import is_known, joint_shape
 from ...compiler.tracing.array_values import array_from, as_size, as_value
-from ...compiler.tracing.foreign_array import as_seen_inside
+from ...compiler.tracing.outside.foreign_array import as_seen_inside
 from ...compiler.tracing.trace import array_type, current_trace
 from ...compiler.tracing.traced_array import TracedArray, wrap
 from ...compiler.tracing.traced_memory import contains_traced, is_numpy_array, is_traced

@@ -9,7 +9,7 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentValueError, RandomnessError
 from ...compiler.locks import reentrant_lock
 from ...compiler.symbolic_size import SymbolicSize, is_known
-from ...compiler.tracing.adoption import adopt
+from ...compiler.tracing.outside.adoption import adopt
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..eager.mapped_axes import mapped_axes, update_in_step

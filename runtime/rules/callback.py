@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import leaf_type, path_names
 from ...compiler.arguments.option_checks import is_choice
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import DTypeError, ShapeError, TransformArgumentError, TransformTypeError
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.leaves import leaf_type, path_names
 from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.ops.control.control import METHODS

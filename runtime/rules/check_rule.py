@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import is_array_like, path_names
 from ...compiler.arguments.option_checks import number
 from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import NotDifferentiableError, RuleCheckError, TransformTypeError
-from ...compiler.frontend.leaves import is_array_like, path_names
 from ..batching.vmap import vmap
 from ..derivatives.jvp_vjp import jvp, vjp
 from ..eager.run import require_function

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
+from ...compiler.arguments.leaves import argument_names, flatten_arguments
 from ...compiler.builder import bind_all
 from ...compiler.callers.function_names import describe, function_name
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import CustomRuleError, TransformArgumentError, TransformTypeError
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.leaves import argument_names, flatten_arguments
 from ...compiler.frontend.program import Argument, Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.nesting import shown

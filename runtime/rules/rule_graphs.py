@@ -7,9 +7,9 @@ from typing import Any
 
 import optree
 
+from ...compiler.arguments.leaves import is_array_like, leaf_type, weak_type
 from ...compiler.builder import Builder, inline, recording
 from ...compiler.frontend.conversion import converted
-from ...compiler.frontend.leaves import is_array_like, leaf_type, weak_type
 from ...compiler.frontend.program import Argument, Static
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import Graph

@@ -9,11 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
-from ...compiler.builder import Builder, inline, recording
-from ...compiler.callers.user_code import location_at
-from ...compiler.dtypes import is_inexact
-from ...compiler.errors import CustomRuleError, EscapedTracerError
-from ...compiler.frontend.leaves import (
+from ...compiler.arguments.leaves import (
     NAMESPACE,
     flatten_arguments,
     is_array_like,
@@ -21,6 +17,10 @@ from ...compiler.frontend.leaves import (
     path_names,
     weak_type,
 )
+from ...compiler.builder import Builder, inline, recording
+from ...compiler.callers.user_code import location_at
+from ...compiler.dtypes import is_inexact
+from ...compiler.errors import CustomRuleError, EscapedTracerError
 from ...compiler.frontend.program import Argument, ArrayOutput, Program, Static
 from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import ArrayType, Constant, Graph, Location, Value

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...compiler.arguments.leaves import is_array_like
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, SideEffectError
-from ...compiler.frontend.leaves import is_array_like
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.branches import raise_where

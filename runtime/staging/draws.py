@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...compiler.arguments.leaves import is_array_like
 from ...compiler.builder import bind_all
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import RandomStateError
-from ...compiler.frontend.leaves import is_array_like
 from ...compiler.ops.control.control import METHODS
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.trace import require_trace

@@ -11,12 +11,12 @@ from typing import Any, Final
 import numpy as np
 import optree
 
+from ...compiler.arguments.leaves import flattened, is_array_like, strongest_type, weak_type
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, TracemillError
-from ...compiler.frontend.leaves import flattened, is_array_like, strongest_type, weak_type
-from ...compiler.tracing.adoption import adopt
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.index_checks import check_index, unchecked
+from ...compiler.tracing.outside.adoption import adopt
 from ...compiler.tracing.rows import rows_of
 from ...compiler.tracing.sharing import TELLS_APART, plain_storages, share
 from ...compiler.tracing.traced_array import wrap

@@ -17,8 +17,8 @@ import numpy as np
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import RandomStateError
 from ...compiler.frontend.conversion import converted
-from ...compiler.tracing.adoption import adopt_for_write
 from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.outside.adoption import adopt_for_write
 from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, INDEXABLES, STAND_INS, place_in_numpy
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import located, wrap

@@ -13,8 +13,8 @@ from ...compiler.callers.subscripts import CURRENT_SUBSCRIPT, Subscript
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError
 from ...compiler.symbolic_size import is_known
-from ...compiler.tracing.adoption import adopt_for_write, as_adopted
 from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.outside.adoption import adopt_for_write, as_adopted
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced

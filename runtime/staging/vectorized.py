@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.leaves import is_array_like
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.leaves import is_array_like
 from ...compiler.tracing.traced_memory import is_traced
 from ..batching.vmap import vmap
 from ..branching.python_numbers import PYTHON_KINDS, as_python_number

@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...compiler.arguments.leaves import flatten_arguments
 from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import dtype_named, dtype_names
 from ...compiler.errors import ArgumentSpecError, DimSpecError
-from ...compiler.frontend.leaves import flatten_arguments
 from ...compiler.ir import Constant
 from ...compiler.shapes.reading import Sizes, read_dim, split_sizes
 from ...compiler.symbolic_size import SymbolicSize

@@ -7,6 +7,7 @@ from inspect import Parameter, signature
 from keyword import iskeyword
 from typing import Any, Final, TypeAlias, cast
 
+from ...compiler.arguments.leaves import users_name
 from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import DType, dtype_name, dtype_named, dtype_names
 from ...compiler.errors import (
@@ -16,14 +17,13 @@ from ...compiler.errors import (
     DTypeError,
     TransformTypeError,
 )
-from ...compiler.frontend.leaves import users_name
 from ...compiler.ir import Shape
 from ...compiler.nesting import shown
+from ...compiler.shapes.arguments.solving import SizeReader, counted_axes
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import LONGEST_NAME, RESERVED, Comparison, Dim, Extent
 from ...compiler.shapes.guards import Guard, Guards
 from ...compiler.shapes.reading import Sizes, read_constraints, read_dim, split_sizes
-from ...compiler.shapes.solving import SizeReader, counted_axes
 from ...compiler.shapes.terms import sizes_in
 from .signature import ArraySpec, Signature
 

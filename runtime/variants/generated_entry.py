@@ -90,7 +90,7 @@ def generate_size_reader(
         for shape, spec in zip(shapes, arrays, strict=True)
         if not spec.is_symbolic
     ]
-    from ...compiler.shapes.matching import matching
+    from ...compiler.shapes.arguments.matching import matching
 
     symbolic = [shape for shape, spec in zip(shapes, arrays, strict=True) if spec.is_symbolic]
     lines += matching(signature.sizes, symbolic, names, "return None")
@@ -125,7 +125,7 @@ class CheckWriter:
             self._visit(child, f"args[{i}]") for i, child in enumerate(args.children())
         ) and self._visit_dict(kwargs, "kwargs", in_order=any(self.signature.orders[-1:]))
         if is_known and self._shapes:
-            from ...compiler.shapes.matching import matching
+            from ...compiler.shapes.arguments.matching import matching
 
             names = size_names(self.signature)
             self.lines += matching(self.signature.sizes, self._shapes, names, "return MISS")

@@ -19,7 +19,7 @@ def key_orders(tree: Any, leaves: Sequence[Any], *, with_keywords: bool) -> KeyO
 
     An OrderedDict is left out, because its order is a part of the structure.
 
-    >>> from tracemill.compiler.frontend.leaves import flatten_arguments
+    >>> from tracemill.compiler.arguments.leaves import flatten_arguments
     >>> leaves, tree = flatten_arguments(({"w": 1.0, "b": 2.0}, 3.0), {"y": 4.0, "x": {"n": 5.0}})
     >>> key_orders(tree, leaves, with_keywords=True)
     (('w', 'b'), ('n',), ('y', 'x'))

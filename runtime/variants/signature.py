@@ -7,17 +7,17 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...compiler.arguments.leaves import argument_names, is_array_like, leaf_type, remedy_for, weak_type
 from ...compiler.dtypes import Array, DType, dtype_name, is_supported
 from ...compiler.errors import StaticArgumentError, WrongDeviceError
-from ...compiler.frontend.leaves import argument_names, is_array_like, leaf_type, remedy_for, weak_type
 from ...compiler.frontend.program import Argument, Static
 from ...compiler.ir import ArrayType, Shape
 from ...compiler.memory_layout.layout import LayoutQuestion, row_major
 from ...compiler.memory_layout.memory_order import MemoryOrder, memory_order
 from ...compiler.nesting import shown
+from ...compiler.shapes.arguments.solving import SizeReader
 from ...compiler.shapes.dim import Dim, of_size
 from ...compiler.shapes.guards import Guards
-from ...compiler.shapes.solving import SizeReader
 from ...compiler.shapes.terms import sizes_in
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.traced_memory import is_traced

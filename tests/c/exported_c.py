@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import optree
 
+from tracemill.compiler.arguments.leaves import NAMESPACE, flatten_arguments
 from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, DType, dtype_named
-from tracemill.compiler.frontend.leaves import NAMESPACE, flatten_arguments
 from tracemill.compiler.frontend.program import Argument, ArrayOutput, Program
 from tracemill.compiler.frontend.traced_program import trace
 from tracemill.compiler.ir import ArrayType, Constant, Graph, Value

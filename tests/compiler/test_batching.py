@@ -1,9 +1,9 @@
 """The vocabulary of batch rules: what is logical, what is physical, and the way between them."""
 
-from tracemill.compiler.batching import align_ranks, leading, shifted
 from tracemill.compiler.builder import Builder, recording
 from tracemill.compiler.dtypes import FLOAT64
 from tracemill.compiler.ir import ArrayType, Value
+from tracemill.compiler.ops.batch_axes import align_ranks, leading, shifted
 
 
 def array(*shape: int) -> Value:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from tracemill.compiler.frontend.leaves import argument_names, flatten_arguments, leaf_type, weak_type
+from tracemill.compiler.arguments.leaves import argument_names, flatten_arguments, leaf_type, weak_type
 from tracemill.compiler.frontend.program import Argument
 from tracemill.compiler.frontend.traced_program import trace
 from tracemill.compiler.interpreter import evaluate

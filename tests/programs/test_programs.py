@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import tracemill as tm
-from programs.cases.program import FEATURES, Program
 from programs.cases.table import PROGRAMS
 from programs.checks.batched import examples
 from programs.checks.differentiated import smooth_cases
+from programs.checks.report import rows_of_page
 from programs.checks.table import CHECKS, applies, refused
 from programs.checks.time_limit import time_limit
-from programs.report import rows_of_page
+from programs.program import FEATURES, Program
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,6 +14,7 @@ import tracemill as tm
 from numpy_surface.differential import assert_same, run_numpy
 from samples.grouping import Case, in_groups
 from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SMALL, SymbolicProgram
+from tracemill.compiler.arguments.leaves import flatten_arguments
 from tracemill.compiler.callers.user_code import user_location
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
@@ -24,7 +25,6 @@ from tracemill.compiler.errors import (
     TracemillError,
     UndecidedDimError,
 )
-from tracemill.compiler.frontend.leaves import flatten_arguments
 from tracemill.compiler.frontend.program import Argument, Program
 from tracemill.compiler.frontend.traced_program import trace
 from tracemill.compiler.interpreter import evaluate

@@ -12,9 +12,9 @@ import tracemill as tm
 from symbolic.programs import OBSERVED, OTHERS, SymbolicProgram
 from symbolic.sized_samples import allowed
 from symbolic.transforms import TRANSFORMS
+from tracemill.compiler.arguments.leaves import flatten_arguments
 from tracemill.compiler.callers.user_code import user_location
 from tracemill.compiler.errors import UndecidedDimError
-from tracemill.compiler.frontend.leaves import flatten_arguments
 from tracemill.compiler.frontend.program import Argument, Program
 from tracemill.compiler.frontend.traced_program import trace
 from tracemill.compiler.interpreter import evaluate

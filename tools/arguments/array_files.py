@@ -14,8 +14,8 @@ import numpy as np
 import optree
 from numpy.lib.format import MAGIC_PREFIX
 
+from ...compiler.arguments.leaves import flattened, path_names
 from ...compiler.dtypes import Array, is_supported
-from ...compiler.frontend.leaves import flattened, path_names
 from ...runtime.artifact.artifact import Artifact
 from ...runtime.bundle.archive import USUAL_GROWTH, USUAL_TOTAL
 from ...runtime.files.input_file import opened

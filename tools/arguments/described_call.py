@@ -9,7 +9,7 @@ from typing import Any, cast
 import click
 import optree
 
-from ...compiler.frontend.leaves import users_name
+from ...compiler.arguments.leaves import users_name
 from ...compiler.shapes.likely_sizes import likely_sizes
 from ...runtime.artifact.artifact import Artifact
 from ...runtime.artifact.loading import USUAL, Reading, load_artifact

@@ -9,7 +9,7 @@ import click
 from ...compiler.errors.tracemill_error import text_of
 from ...runtime.batching.vmap import vmap
 from ...runtime.derivatives.grad import grad, grad_and_value, value_and_grad
-from ...runtime.derivatives.jacobians import hessian, jacfwd, jacrev
+from ...runtime.derivatives.jacobians.jacobians import hessian, jacfwd, jacrev
 
 TRANSFORMS: dict[str, Callable[..., Callable[..., Any]]] = {
     "grad": grad,

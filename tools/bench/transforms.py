@@ -10,7 +10,7 @@ import numpy as np
 from ...runtime.batching.vmap import vmap
 from ...runtime.compilation.compile import compile
 from ...runtime.derivatives.grad import grad
-from ...runtime.derivatives.jacobians import hessian
+from ...runtime.derivatives.jacobians.jacobians import hessian
 from .compilation import chain, seconds_to_compile
 from .timing import Measurement, seconds_in_turn
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 import click
 import numpy as np
 
+from ...compiler.arguments.leaves import path_names
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import ParseError
-from ...compiler.frontend.leaves import path_names
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import Constant, Graph, Param
 from ...compiler.text.incomplete_text import UnknownConstant, parse_to_show

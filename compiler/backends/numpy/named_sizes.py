@@ -54,9 +54,9 @@ def size_statements(
     """``B = x.shape[0]`` for each of the variables that is `used`, given the names of the inputs."""
     if not used:
         return []
+    from ...shapes.arguments.solving import SizeReader
+    from ...shapes.arguments.unpacking import unpacked, unpacking
     from ...shapes.scope import relations_among
-    from ...shapes.solving import SizeReader
-    from ...shapes.unpacking import unpacked, unpacking
 
     shapes = [value.shape for value in graph.inputs]
     reader = SizeReader(graph.input_names, shapes, relations_among(variables))

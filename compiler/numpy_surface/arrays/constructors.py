@@ -14,8 +14,8 @@ from ...memory_layout.layout import NOTHING_ASKED, Layout, dense, layout_of
 from ...memory_layout.result_layouts import copied_order, order_of, stride_order
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_symbolic_shape, max_expr
-from ...tracing.adoption import as_adopted, captured_array
 from ...tracing.array_values import as_size, as_value, check_fits, is_computed
+from ...tracing.outside.adoption import as_adopted, captured_array
 from ...tracing.registry import FUNCTIONS, constructs, implements, method, place_in_numpy
 from ...tracing.size_values import size_of_value
 from ...tracing.trace import array_type, require_trace

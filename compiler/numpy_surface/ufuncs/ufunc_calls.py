@@ -16,9 +16,9 @@ from ...memory_layout.result_layouts import direct_layout, elementwise_layout, j
 from ...nesting import shown
 from ...op import all_ops
 from ...symbolic_size import SymbolicSize, is_known, is_one, joint_shape, same_shape
-from ...tracing.adoption import adopt_for_write
 from ...tracing.array_values import PYTHON_NUMBERS, as_value
 from ...tracing.foreign_memory import ForeignMemory
+from ...tracing.outside.adoption import adopt_for_write
 from ...tracing.registry import REFUSED, UFUNCS
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, array_on, wrap

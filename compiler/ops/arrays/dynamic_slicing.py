@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...batching import all_leading, leading, shifted
 from ...builder import bind
 from ...dtypes import INT64, is_integer
 from ...errors import DTypeError, ShapeError
@@ -27,6 +26,7 @@ from ...value_ops import (
     transpose,
     zeros_like,
 )
+from ..batch_axes import all_leading, leading, shifted
 from .indexing import batch_index, clamped, other_axes
 
 FAMILY = "dynamic_slicing"

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ...batching import align_ranks, all_leading, shifted
 from ...builder import bind, bind_all
 from ...dtypes import BOOL, INT64, is_integer, kind
 from ...errors import DTypeError, InternalError, OutOfBoundsError, ShapeError
@@ -41,6 +40,7 @@ from ...value_ops import (
     where,
     zeros_like,
 )
+from ..batch_axes import align_ranks, all_leading, shifted
 from ..elementwise.broadcasting import broadcast_shapes
 from ..parallel_prefix import prefix_strides
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ...affine import Index, aligned, flattened, unflattened
-from ...batching import all_leading, shifted
 from ...builder import bind
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
@@ -39,6 +38,7 @@ from ...value_ops import (
     unbroadcast,
     zeros_like,
 )
+from ..batch_axes import all_leading, shifted
 
 FAMILY = "layout"
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ...batching import all_leading
 from ...builder import bind_all
 from ...dtypes import BOOL
 from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import RAISES, Op, not_linear, register, zero_derivative
+from ..batch_axes import all_leading
 
 FAMILY = "raise_if"
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...batching import align_ranks
 from ...builder import bind
 from ...dtypes import DType
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
 from ...op import Op, not_linear, register, zero_derivative
+from ..batch_axes import align_ranks
 from ..elementwise.broadcasting import broadcast_shapes
 
 FAMILY = "random"

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...batching import shifted
 from ...builder import bind
 from ...dtypes import BOOL, INT64, DType, kind
 from ...errors import DTypeError, ShapeError
@@ -26,6 +25,7 @@ from ...value_ops import (
     sum_,
     transpose,
 )
+from ..batch_axes import shifted
 from ..composite import composite
 from ..elementwise.broadcasting import same_dtype
 

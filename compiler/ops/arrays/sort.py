@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...batching import all_leading
 from ...builder import bind_all
 from ...dtypes import INT64
 from ...errors import ShapeError
 from ...ir import ArrayType, Value
 from ...op import Op, Rebuilt, not_linear, register
 from ...value_ops import positions, take_along_axis
+from ..batch_axes import all_leading
 
 FAMILY = "sort"
 

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...batching import Unmapped, leading
 from ...builder import bind
 from ...dtypes import INT64, kind
 from ...errors import DTypeError, ShapeError
@@ -30,6 +29,7 @@ from ...value_ops import (
     sum_,
     where,
 )
+from ..batch_axes import Unmapped, leading
 
 FAMILY = "collective"
 

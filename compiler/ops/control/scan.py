@@ -9,7 +9,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ...batching import leading
 from ...builder import bind_all, inline, not_recording
 from ...dtypes import is_inexact
 from ...error_state import quiet_unless_strict
@@ -18,6 +17,7 @@ from ...interpreter import Interpreter, depends_on
 from ...ir import ArrayType, Graph, Value
 from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...value_ops import add, broadcast_to, moveaxis, zeros_like
+from ..batch_axes import leading
 from ..nested_graphs import graph_of, needed_calls, rearranged, refuse_own_lengths, spread, spreading
 
 FAMILY = "scan"

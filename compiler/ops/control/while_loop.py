@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...batching import leading
 from ...builder import bind, bind_all, inline, not_recording
 from ...dtypes import BOOL, INT64
 from ...error_state import quiet_unless_strict
@@ -33,6 +32,7 @@ from ...value_ops import (
     where,
     zeros_like,
 )
+from ..batch_axes import leading
 from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_examples
 from ..collective_calls import mapped_values
 from ..nested_graphs import graph_of, needed_calls, rearranged, spread, spreading

@@ -5,7 +5,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...batching import align_ranks
 from ...builder import bind
 from ...dtypes import BOOL, DType, dtype_name, kind
 from ...errors import DTypeError, ShapeError
@@ -24,6 +23,7 @@ from ...op import (
 )
 from ...symbolic_size import joint_shape
 from ...value_ops import add, broadcast_to, multiply, negative, unbroadcast
+from ..batch_axes import align_ranks
 
 Derivative: TypeAlias = Callable[..., "Value | int"]
 """``derivative(output, *inputs)``: d output / d input, elementwise; it may return the number 1 or −1."""

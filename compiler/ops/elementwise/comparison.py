@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from ...batching import align_ranks
 from ...builder import bind
 from ...dtypes import BOOL
 from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import Linear, Op, register
 from ...value_ops import broadcast_to, unbroadcast, where, zeros_like
+from ..batch_axes import align_ranks
 from .broadcasting import bool_dtype, broadcast_shapes, elementwise, ufunc, ufunc_spelling
 
 FAMILY = "comparison"

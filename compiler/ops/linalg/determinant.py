@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ...batching import all_leading
 from ...builder import bind
 from ...dtypes import real_dtype
 from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import Linear, Op, not_linear, register
 from ...value_ops import add, concatenate, constant, full_like, multiply, slice_axis, subtract
+from ..batch_axes import all_leading
 from .matrix_stacks import as_real, batch_stacks, imaginary_part, inner, matrix_transpose, require_square
 
 FAMILY = "determinant"

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...batching import all_leading, leading
 from ...builder import bind, bind_all
 from ...dtypes import FLOAT64, INT32, real_dtype
 from ...errors import MatrixShapeError
@@ -18,6 +17,7 @@ from ...ir import ArrayType, Value
 from ...op import Op, not_linear, register
 from ...symbolic_size import is_symbolic_shape, max_expr, min_expr
 from ...value_ops import add, broadcast_to, constant, convert, full, multiply, negative, subtract
+from ..batch_axes import all_leading, leading
 from .matrix_stacks import (
     adjoint,
     batch_of_columns,

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...batching import all_leading
 from ...builder import bind
 from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import Linear, Op, register
 from ...value_ops import add
+from ..batch_axes import all_leading
 from .matrix_stacks import matrix_transpose, require_square
 
 FAMILY = "matrix_exponential"

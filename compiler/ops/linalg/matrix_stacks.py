@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...batching import leading
 from ...builder import bind, bind_all
 from ...dtypes import INT64, complex_dtype
 from ...errors import DTypeError, MatrixShapeError
@@ -31,6 +30,7 @@ from ...value_ops import (
     where,
     zeros_like,
 )
+from ..batch_axes import leading
 
 LINALG_DTYPES = ("float32", "float64", "complex64", "complex128")
 """The dtypes for which LAPACK has routines."""

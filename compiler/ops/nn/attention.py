@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...batching import align_ranks, leading
 from ...builder import bind, bind_all
 from ...dtypes import BOOL, INT64
 from ...errors import DTypeError, ShapeError
@@ -26,6 +25,7 @@ from ...value_ops import (
     reshape,
     where,
 )
+from ..batch_axes import align_ranks, leading
 from ..composite import composite, floating_operands
 from ..elementwise.broadcasting import broadcast_shapes
 

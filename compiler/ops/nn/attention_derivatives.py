@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from ...batching import align_ranks, all_leading
 from ...builder import bind, bind_all
 from ...errors import ShapeError
 from ...ir import ArrayType, Shape, Value
 from ...op import Linear, by_decomposition
 from ...value_ops import add, broadcast_to, dot, multiply, reshape, unbroadcast
+from ..batch_axes import align_ranks, all_leading
 from ..composite import composite
 from .attention import check_attention, in_one_batch
 

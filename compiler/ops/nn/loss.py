@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...batching import align_ranks
 from ...builder import bind, bind_all
 from ...dtypes import FLOAT64, INT64, DType, is_inexact, is_integer
 from ...errors import ArgumentValueError, DTypeError, ShapeError
@@ -37,6 +36,7 @@ from ...value_ops import (
     take_along_axis,
     where,
 )
+from ..batch_axes import align_ranks
 from ..composite import composite, floating_operands
 from ..elementwise.broadcasting import elementwise_type, same_dtype
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...batching import leading
 from ...builder import bind_all
 from ...errors import ShapeError
 from ...ir import ArrayType, Shape, Value
@@ -26,6 +25,7 @@ from ...value_ops import (
     sum_,
 )
 from ..arrays.reduction import keep_dims
+from ..batch_axes import leading
 from ..composite import composite, floating_operands
 
 FAMILY = "normalization"

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...batching import all_leading
 from ...builder import bind
 from ...errors import ShapeError
 from ...ir import ArrayType, Shape, Value
@@ -26,6 +25,7 @@ from ...value_ops import (
     sum_,
     where,
 )
+from ..batch_axes import all_leading
 from ..composite import Check, composite, floating_operands
 
 FAMILY = "softmax"

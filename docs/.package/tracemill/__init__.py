@@ -61,13 +61,13 @@ if TYPE_CHECKING:
     from tracemill.runtime.control_flow.while_loop import while_loop
     from tracemill.runtime.derivatives import checkpoint_policies
     from tracemill.runtime.derivatives.checkpoint import checkpoint, checkpoint_name
-    from tracemill.runtime.derivatives.coloured_derivatives import Sparsity
     from tracemill.runtime.derivatives.grad import grad, grad_and_value, value_and_grad
-    from tracemill.runtime.derivatives.hessian_diagonal import hessian_diag, laplacian
-    from tracemill.runtime.derivatives.hvp import hvp
-    from tracemill.runtime.derivatives.jacobians import hessian, jacfwd, jacobian, jacrev
+    from tracemill.runtime.derivatives.jacobians.jacobians.coloured_derivatives import Sparsity
+    from tracemill.runtime.derivatives.jacobians.jacobians.hessian_diagonal import hessian_diag, laplacian
+    from tracemill.runtime.derivatives.jacobians.jacobians.hvp import hvp
+    from tracemill.runtime.derivatives.jacobians.jacobians.jacobians import hessian, jacfwd, jacobian, jacrev
+    from tracemill.runtime.derivatives.jacobians.jacobians.sparse_jacobians import sparsity
     from tracemill.runtime.derivatives.jvp_vjp import jvp, linearize, vjp
-    from tracemill.runtime.derivatives.sparse_jacobians import sparsity
     from tracemill.runtime.derivatives.stop_gradient import stop_gradient
     from tracemill.runtime.eager.anomaly import detect_anomaly
     from tracemill.runtime.eager.debug_print import debug_print
@@ -109,9 +109,9 @@ _HOMES = {
     "runtime.gpu.device_put": ("device_put",),
     "runtime.autograd.gradcheck": ("gradcheck", "gradgradcheck"),
     "runtime.derivatives.grad": ("grad", "grad_and_value", "value_and_grad"),
-    "runtime.derivatives.hessian_diagonal": ("hessian_diag", "laplacian"),
-    "runtime.derivatives.hvp": ("hvp",),
-    "runtime.derivatives.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
+    "runtime.derivatives.jacobians.hessian_diagonal": ("hessian_diag", "laplacian"),
+    "runtime.derivatives.jacobians.hvp": ("hvp",),
+    "runtime.derivatives.jacobians.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
     "runtime.control_flow.map": ("map",),
     "runtime.batching.collectives": (
         "all_gather",
@@ -126,8 +126,8 @@ _HOMES = {
     "runtime.autograd.nan_report": ("nan_report",),
     "runtime.eager.pytrees": ("register_dataclass", "register_pytree"),
     "runtime.control_flow.scan": ("scan",),
-    "runtime.derivatives.coloured_derivatives": ("Sparsity",),
-    "runtime.derivatives.sparse_jacobians": ("sparsity",),
+    "runtime.derivatives.jacobians.coloured_derivatives": ("Sparsity",),
+    "runtime.derivatives.jacobians.sparse_jacobians": ("sparsity",),
     "runtime.derivatives.stop_gradient": ("stop_gradient",),
     "runtime.machine.threads": ("get_num_threads", "set_num_threads"),
     "runtime.batching.vmap": ("chunk_vmap", "vmap"),

@@ -5,7 +5,7 @@ from typing import Any
 
 from ....compiler.errors import SharedMemoryError
 from ....compiler.ir import Location
-from ....compiler.tracing.adoption import adopt, is_adopted
+from ....compiler.tracing.outside.adoption import adopt, is_adopted
 from ....compiler.tracing.sharing import all_shared_with, make_unreadable, share
 from ....compiler.tracing.trace import Storage, Trace, require_trace
 from ....compiler.tracing.traced_memory import is_numpy_array, is_traced

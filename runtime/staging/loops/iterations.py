@@ -8,8 +8,8 @@ import numpy as np
 
 from ....compiler.callers.user_code import HOOKS
 from ....compiler.symbolic_size import is_known
-from ....compiler.tracing.adoption import adopt, as_adopted
 from ....compiler.tracing.index_progressions import value_range_of
+from ....compiler.tracing.outside.adoption import adopt, as_adopted
 from ....compiler.tracing.rows import columns_of, stack_of
 from ....compiler.tracing.traced_array import array_on
 from ....compiler.tracing.traced_memory import is_traced

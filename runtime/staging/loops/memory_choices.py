@@ -13,7 +13,7 @@ import numpy as np
 
 from ....compiler.errors import SharedMemoryError
 from ....compiler.ir import Location
-from ....compiler.tracing.adoption import adopt, as_adopted
+from ....compiler.tracing.outside.adoption import adopt, as_adopted
 from ....compiler.tracing.trace import Storage, Trace
 from ....compiler.tracing.traced_array import array_on
 from ....compiler.tracing.traced_memory import is_numpy_array, is_traced

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from ....compiler.arguments.leaves import leaf_type, strongest_type, weak_type
 from ....compiler.callers.user_code import HOOKS, line_of_missing, line_of_raise, location_at, user_location
 from ....compiler.errors import CarryMismatchError, SideEffectError, TracemillError
-from ....compiler.frontend.leaves import leaf_type, strongest_type, weak_type
 from ....compiler.frontend.program import Argument
 from ....compiler.frontend.sites import Site
 from ....compiler.ir import ArrayType, Call, Constant, Value
 from ....compiler.symbolic_size import same_shape
-from ....compiler.tracing.adoption import as_adopted
+from ....compiler.tracing.outside.adoption import as_adopted
 from ....compiler.tracing.sharing import TELLS_APART
 from ....compiler.tracing.trace import require_trace
 from ....compiler.tracing.traced_memory import is_traced

@@ -7,10 +7,10 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import DimMismatchError
+from tracemill.compiler.shapes.arguments.matching import matching
+from tracemill.compiler.shapes.arguments.solving import SizeReader
 from tracemill.compiler.shapes.dim import Extent
-from tracemill.compiler.shapes.matching import matching
 from tracemill.compiler.shapes.reading import read_constraint, read_dim
-from tracemill.compiler.shapes.solving import SizeReader
 
 SHAPES = {
     "two axes of each": (["A", "B"], ["B", "C"]),

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 import tracemill as tm
 from graphs.size_expressions import SIZES, texts, value
 from tracemill.compiler.errors import ContradictoryConstraintsError, DimMismatchError, UndeterminedDimError
+from tracemill.compiler.shapes.arguments.solving import SizeReader
+from tracemill.compiler.shapes.arguments.unpacking import unpacking
 from tracemill.compiler.shapes.dim import Extent
 from tracemill.compiler.shapes.reading import read_dim
-from tracemill.compiler.shapes.solving import SizeReader
-from tracemill.compiler.shapes.unpacking import unpacking
 
 A, B, K = tm.Dim("A"), tm.Dim("B", min=1, max=64, multiple_of=16), tm.Dim("K")
 

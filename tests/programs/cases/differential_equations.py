@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from programs.cases.program import Arguments, Program
 from programs.differential_equations import (
     bouncing_ball,
     burgers,
@@ -12,6 +11,7 @@ from programs.differential_equations import (
     runge_kutta_adaptive,
     stiff_backward_euler,
 )
+from programs.program import Arguments, Program
 
 
 def plate(rows: int, cols: int, tol: float) -> Arguments:

@@ -3,7 +3,6 @@
 import numpy as np
 
 from programs.cases.inputs import codes, normal, uniform, whole
-from programs.cases.program import Program
 from programs.dynamic_programming import (
     align,
     best_stretch,
@@ -15,6 +14,7 @@ from programs.dynamic_programming import (
     matrix_chain,
     seam,
 )
+from programs.program import Program
 
 PROGRAMS = (
     Program(

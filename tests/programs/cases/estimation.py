@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from programs.cases.inputs import chance, normal, probabilities, whole
-from programs.cases.program import Arguments, Program
 from programs.estimation import (
     forward_backward,
     gaussian_mixture,
@@ -16,6 +15,7 @@ from programs.estimation import (
     track,
     viterbi,
 )
+from programs.program import Arguments, Program
 
 
 def positions(n: int, gaps: float) -> Any:

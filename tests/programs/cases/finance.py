@@ -3,7 +3,6 @@
 import numpy as np
 
 from programs.cases.inputs import normal
-from programs.cases.program import Program
 from programs.finance import (
     american_put,
     call_price,
@@ -14,6 +13,7 @@ from programs.finance import (
     loan_schedule,
     longstaff_schwartz,
 )
+from programs.program import Program
 
 
 def prices(n: int, seed: int = 0) -> np.ndarray:

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from programs.cases.inputs import chance, uniform, whole
-from programs.cases.program import Arguments, Program
 from programs.graphs import (
     bellman_ford,
     colour_greedily,
@@ -16,6 +15,7 @@ from programs.graphs import (
     pagerank,
     spanning_tree,
 )
+from programs.program import Arguments, Program
 
 
 def roads(n: int, density: float, seed: int) -> Any:

@@ -3,7 +3,6 @@
 import numpy as np
 
 from programs.cases.inputs import chance, uniform, whole
-from programs.cases.program import Program
 from programs.images import (
     dither,
     elementary_automaton,
@@ -16,6 +15,7 @@ from programs.images import (
     otsu_threshold,
     sobel,
 )
+from programs.program import Program
 
 
 def board(*cells: tuple[int, int]) -> np.ndarray:

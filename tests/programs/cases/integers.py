@@ -3,7 +3,6 @@
 import numpy as np
 
 from programs.cases.inputs import codes, whole
-from programs.cases.program import Program
 from programs.integers import (
     add_fractions,
     adler32,
@@ -18,6 +17,7 @@ from programs.integers import (
     modular_power,
     prime_sieve,
 )
+from programs.program import Program
 
 PROGRAMS = (
     Program(

@@ -3,7 +3,6 @@
 import numpy as np
 
 from programs.cases.inputs import definite, normal
-from programs.cases.program import Program
 from programs.linear_algebra import (
     cholesky,
     conjugate_gradients,
@@ -16,6 +15,7 @@ from programs.linear_algebra import (
     power_iteration,
     thomas,
 )
+from programs.program import Program
 
 SINGULAR = np.array([[1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0], [0.0, 0.0, 1.0, 5.0], [1.0, 2.0, 0.0, 1.0]])
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from programs.cases.inputs import normal
-from programs.cases.program import Arguments, Program
 from programs.minimisation import (
     golden_section,
     gradient_descent_backtracking,
@@ -11,6 +10,7 @@ from programs.minimisation import (
     levenberg_marquardt,
     nelder_mead,
 )
+from programs.program import Arguments, Program
 
 
 def decay_curve(n: int, rate: float, noise: float) -> Arguments:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from programs.cases.inputs import normal
-from programs.cases.program import Arguments, Program
 from programs.networks import attend, beam_search, generate, hopfield, lstm, normalise, perceptron
+from programs.program import Arguments, Program
 
 
 def cell(steps: int, inputs: int, hidden: int, reset_every: int, seed: int = 0) -> Arguments:

@@ -1,7 +1,7 @@
 """Cases for `programs.random_draws`."""
 
 from programs.cases.inputs import normal, whole
-from programs.cases.program import Program
+from programs.program import Program
 from programs.random_draws import (
     annealing,
     bootstrap,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from programs.cases.inputs import uniform
-from programs.cases.program import Program
+from programs.program import Program
 from programs.root_finding import (
     bisection,
     brent,

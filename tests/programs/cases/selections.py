@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from programs.cases.inputs import chance, normal, uniform, whole
-from programs.cases.program import Arguments, Program
+from programs.program import Arguments, Program
 from programs.selections import (
     attraction,
     convex_hull,

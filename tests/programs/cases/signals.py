@@ -3,7 +3,7 @@
 import numpy as np
 
 from programs.cases.inputs import normal, uniform, whole
-from programs.cases.program import Program
+from programs.program import Program
 from programs.signals import (
     adaptive_filter,
     count_peaks,

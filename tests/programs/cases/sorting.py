@@ -3,7 +3,7 @@
 import numpy as np
 
 from programs.cases.inputs import normal, whole
-from programs.cases.program import Program
+from programs.program import Program
 from programs.sorting import (
     binary_search,
     bubble_sort,

@@ -19,7 +19,7 @@ from programs.cases import (
     tables,
     training,
 )
-from programs.cases.program import Program
+from programs.program import Program
 
 FIELDS = (
     root_finding,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from programs.cases.inputs import chance, codes, normal, uniform, whole
-from programs.cases.program import Arguments, Program
+from programs.program import Arguments, Program
 from programs.tables import (
     a_star,
     best_of_groups,

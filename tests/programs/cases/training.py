@@ -3,7 +3,7 @@
 import numpy as np
 
 from programs.cases.inputs import normal
-from programs.cases.program import Arguments, Program
+from programs.program import Arguments, Program
 from programs.training import (
     early_stopping,
     fit_line,

@@ -7,8 +7,8 @@ import numpy as np
 import optree
 
 import tracemill as tm
-from programs.cases.program import Arguments, Program
 from programs.checks.outcomes import assert_same_outcome, leaves, outcome
+from programs.program import Arguments, Program
 
 
 def examples(program: Program) -> list[Arguments]:

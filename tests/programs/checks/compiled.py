@@ -1,8 +1,8 @@
 """A compiled program means what Python does."""
 
 import tracemill as tm
-from programs.cases.program import Program
 from programs.checks.outcomes import assert_same_outcome, named, outcome
+from programs.program import Program
 
 
 def check_compiled(program: Program, backend: str) -> None:

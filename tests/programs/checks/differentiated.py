@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import tracemill as tm
-from programs.cases.program import Arguments, Program
 from programs.checks.outcomes import leaves, named, outcome
+from programs.program import Arguments, Program
 
 DIFFERENCE = 1e-6  # the step, in each direction
 

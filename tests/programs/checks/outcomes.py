@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from programs.cases.program import Arguments
+from programs.program import Arguments
 
 
 @dataclass(frozen=True)

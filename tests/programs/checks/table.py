@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from programs.cases.program import Program
 from programs.checks.batched import check_batched
 from programs.checks.compiled import check_compiled
 from programs.checks.differentiated import check_differentiated
+from programs.program import Program
 
 CHECKS: dict[str, Callable[[Program], None]] = {
     "numpy": lambda program: check_compiled(program, "numpy"),

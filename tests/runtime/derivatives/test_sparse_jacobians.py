@@ -198,7 +198,9 @@ def test_a_sparsity_is_found_once_and_used_again() -> None:
     found = tm.sparsity(heat)(X)
     assert isinstance(found, tm.Sparsity)
     assert found.shape == (8, 8)
-    with patch("tracemill.runtime.derivatives.coloured_derivatives.sparsity", side_effect=AssertionError):
+    with patch(
+        "tracemill.runtime.derivatives.jacobians.coloured_derivatives.sparsity", side_effect=AssertionError
+    ):
         for x in (X, X + 1):
             np.testing.assert_allclose(tm.jacobian(heat, sparse=found)(x).toarray(), tm.jacobian(heat)(x))
     of_gradient = tm.sparsity(tm.grad(rosenbrock))(X)

@@ -11,7 +11,7 @@ import numpy as np
 from ....runtime.batching.vmap import vmap
 from ....runtime.compilation.compile import compile
 from ....runtime.derivatives.grad import grad, value_and_grad
-from ....runtime.derivatives.jacobians import hessian
+from ....runtime.derivatives.jacobians.jacobians import hessian
 from .rows import Arrays, Row
 
 Function = Callable[..., Any]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....affine import same
+from ....arguments.leaves import path_names
 from ....dtypes import INT64
 from ....free_sizes import sizes_in_param
-from ....frontend.leaves import path_names
 from ....frontend.program import ArrayOutput, Program
 from ....identifiers import unique_identifiers
 from ....ir import ArrayType, Dim

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ....ir import Shape
+from ....shapes.arguments.solving import SizeReader
+from ....shapes.arguments.unpacking import unpacked, unpacking
 from ....shapes.dim import Comparison
 from ....shapes.guards import limit_texts
-from ....shapes.solving import SizeReader
 from ....shapes.spelling import spelled, spelled_comparison
 from ....shapes.terms import sizes_in
-from ....shapes.unpacking import unpacked, unpacking
 from ...python_literals import value_text
 from ..named_sizes import spaced
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from ..dtypes import Array, is_supported
+from ...dtypes import Array, is_supported
 from .reach import Reach
 
 _LARGEST_COPY: Final = 1 << 22

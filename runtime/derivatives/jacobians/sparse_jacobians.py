@@ -5,20 +5,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...compiler.dtypes import Array
-from ...compiler.errors import TransformTypeError
-from ...compiler.frontend.program import ArrayOutput
-from ...compiler.ir import ArrayType
-from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_memory import is_traced
-from ..batching.chunk_size import Chunking
-from ..eager.run import like_function
-from ..tracebacks import with_users_frames
-from .argnums import Argnums, Chosen
+from ....compiler.dtypes import Array
+from ....compiler.errors import TransformTypeError
+from ....compiler.frontend.program import ArrayOutput
+from ....compiler.ir import ArrayType
+from ....compiler.tracing.trace import current_trace
+from ....compiler.tracing.traced_memory import is_traced
+from ...batching.chunk_size import Chunking
+from ...eager.run import like_function
+from ...tracebacks import with_users_frames
+from ..argnums import Argnums, Chosen
+from ..grad import Names, Numbers, grad
+from ..traced_derivative import TracedDerivative
 from .coloured_derivatives import SparseCall, Sparsity, count_of, require_scipy
-from .grad import Names, Numbers, grad
 from .jacobian_options import JacobianOptions, jacobian_options
-from .traced_derivative import TracedDerivative
 
 Matrix: TypeAlias = Any
 """A `scipy.sparse.csr_array`."""

@@ -1,4 +1,4 @@
-"""Which programs pass which checks today: ``python tests/programs/report.py [--traceback] [names or fields]``.
+"""Which programs pass which checks today: ``python tests/programs/checks/report.py [--traceback] [names or fields]``.
 
 Prints a row for each program: ``ok``, ``FAIL`` or ``-`` for each check, then the first line of each error.
 """
@@ -10,12 +10,12 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `programs` is a package there
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # `programs` is a package there
 
-from programs.cases.program import Program
 from programs.cases.table import PROGRAMS
 from programs.checks.table import CHECKS, applies
 from programs.checks.time_limit import time_limit
+from programs.program import Program
 
 SECONDS = 60.0  # for one program on one check
 WIDTH = 150  # of an error

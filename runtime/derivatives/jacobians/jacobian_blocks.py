@@ -6,19 +6,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...compiler.builder import inline
-from ...compiler.dtypes import INT64
-from ...compiler.frontend.program import ArrayOutput
-from ...compiler.ir import ArrayType, Graph, Value
-from ...compiler.ops.nested_graphs import graph_of
-from ...compiler.symbolic_size import is_known, typical
-from ...compiler.tracing.trace import ExampleIndex
-from ...compiler.value_ops import constant, convert, equal, iota, reshape
-from ..batching.chunk_size import Chunking
-from ..eager.mapped_axes import all_indices
-from ..eager.mapped_graph import MappedGraph
-from ..eager.run import zero_of
-from .differentiated_call import DifferentiatedCall
+from ....compiler.builder import inline
+from ....compiler.dtypes import INT64
+from ....compiler.frontend.program import ArrayOutput
+from ....compiler.ir import ArrayType, Graph, Value
+from ....compiler.ops.nested_graphs import graph_of
+from ....compiler.symbolic_size import is_known, typical
+from ....compiler.tracing.trace import ExampleIndex
+from ....compiler.value_ops import constant, convert, equal, iota, reshape
+from ...batching.chunk_size import Chunking
+from ...eager.mapped_axes import all_indices
+from ...eager.mapped_graph import MappedGraph
+from ...eager.run import zero_of
+from ..differentiated_call import DifferentiatedCall
 
 Blocks: TypeAlias = list[list[Any]]
 """For each output leaf, for each input leaf, an array of shape output + input."""

@@ -6,21 +6,21 @@ from typing import Any
 
 import optree
 
-from ...compiler.arguments.option_checks import is_choice
-from ...compiler.callers.function_names import describe
-from ...compiler.errors import TransformArgumentError
-from ...compiler.nesting import shown
-from ..eager.converting import Convert, converting
-from ..eager.run import like_function
-from ..tracebacks import with_users_frames
-from .argnums import Argnums
+from ....compiler.arguments.option_checks import is_choice
+from ....compiler.callers.function_names import describe
+from ....compiler.errors import TransformArgumentError
+from ....compiler.nesting import shown
+from ...eager.converting import Convert, converting
+from ...eager.run import like_function
+from ...tracebacks import with_users_frames
+from ..argnums import Argnums
+from ..differentiated import differentiated
+from ..grad import Names, Numbers
+from ..traced_derivative import TracedDerivative
 from .coloured_derivatives import Sparsity
-from .differentiated import differentiated
-from .grad import Names, Numbers
 from .jacobian_blocks import BlocksOf, columns, rows, shorter
 from .jacobian_options import JacobianOptions, jacobian_options
 from .sparse_jacobians import require_sparse_option, sparse_blocks, sparse_hessian
-from .traced_derivative import TracedDerivative
 
 MODES: dict[str, BlocksOf] = {"auto": shorter, "forward": columns, "reverse": rows}
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from .assumptions import Assumptions
-from .bounds import Bound
-from .dim import of_size
+from ..assumptions import Assumptions
+from ..bounds import Bound
+from ..dim import of_size
+from ..spelling import spelled, spelled_comparison
+from ..terms import sizes_in
 from .solving import SizeReader
-from .spelling import spelled, spelled_comparison
-from .terms import sizes_in
 from .unpacking import unpacked, unpacking
 
 

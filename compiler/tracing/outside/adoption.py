@@ -20,17 +20,17 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
-from ..callers.user_code import is_library, user_location
-from ..dtypes import Array, is_supported
-from ..errors import ArgumentValueError, UnsupportedFunctionError
-from ..memory_layout.layout import LayoutQuestion
-from ..value_ops import constant
-from .indexing import Gather
+from ...callers.user_code import is_library, user_location
+from ...dtypes import Array, is_supported
+from ...errors import ArgumentValueError, UnsupportedFunctionError
+from ...memory_layout.layout import LayoutQuestion
+from ...value_ops import constant
+from ..indexing import Gather
+from ..trace import Storage, Trace, array_type, require_trace
+from ..traced_array import TracedArray, array_on
+from ..traced_memory import is_numpy_array, is_traced
+from ..views import Bits, ImaginaryPart, Placed, ReadOnly, RealPart, Reshape, Slice, View
 from .reach import Place, Reach
-from .trace import Storage, Trace, array_type, require_trace
-from .traced_array import TracedArray, array_on
-from .traced_memory import is_numpy_array, is_traced
-from .views import Bits, ImaginaryPart, Placed, ReadOnly, RealPart, Reshape, Slice, View
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -8,25 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.builder import inline
-from ...compiler.dtypes import Array
-from ...compiler.errors import ArgumentTypeError, MissingPackageError, ShapeError
-from ...compiler.frontend.program import ArrayOutput
-from ...compiler.interpreter import depends_on
-from ...compiler.ir import ArrayType, Graph, Value
-from ...compiler.nesting import shown
-from ...compiler.ops.nested_graphs import graph_of
-from ...compiler.tracing.trace import ExampleIndex
-from ...compiler.tracing.traced_memory import is_traced
-from ...compiler.value_ops import add, constant, convert, equal, reshape, slice_axis, sum_, where
-from ...passes.sparsity.colouring import colour_columns, colour_neighbours, colour_stars
-from ...passes.sparsity.sparsity import Known, sparsity
-from ...passes.transforms.transpose import transpose
-from ..batching.chunk_size import Chunking
-from ..eager.mapped_axes import all_indices
-from ..eager.mapped_graph import MappedGraph
-from ..eager.run import transformed
-from .traced_derivative import TracedDerivative
+from ....compiler.builder import inline
+from ....compiler.dtypes import Array
+from ....compiler.errors import ArgumentTypeError, MissingPackageError, ShapeError
+from ....compiler.frontend.program import ArrayOutput
+from ....compiler.interpreter import depends_on
+from ....compiler.ir import ArrayType, Graph, Value
+from ....compiler.nesting import shown
+from ....compiler.ops.nested_graphs import graph_of
+from ....compiler.tracing.trace import ExampleIndex
+from ....compiler.tracing.traced_memory import is_traced
+from ....compiler.value_ops import add, constant, convert, equal, reshape, slice_axis, sum_, where
+from ....passes.sparsity.colouring import colour_columns, colour_neighbours, colour_stars
+from ....passes.sparsity.sparsity import Known, sparsity
+from ....passes.transforms.transpose import transpose
+from ...batching.chunk_size import Chunking
+from ...eager.mapped_axes import all_indices
+from ...eager.mapped_graph import MappedGraph
+from ...eager.run import transformed
+from ..traced_derivative import TracedDerivative
 
 
 class Sparsity:

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...compiler.callers.function_names import describe
-from ...compiler.errors import TransformArgumentError, TransformTypeError
-from ..batching.vmap import vmap
-from ..eager.converting import Convert, converting
-from ..eager.run import like_function, require_function
-from ..tracebacks import with_users_frames
-from .grad import Numbers, grad
+from ....compiler.callers.function_names import describe
+from ....compiler.errors import TransformArgumentError, TransformTypeError
+from ...batching.vmap import vmap
+from ...eager.converting import Convert, converting
+from ...eager.run import like_function, require_function
+from ...tracebacks import with_users_frames
+from ..grad import Numbers, grad
+from ..jvp_vjp import jvp, linearize
 from .jacobian_options import jacobian_options
-from .jvp_vjp import jvp, linearize
 
 
 @with_users_frames

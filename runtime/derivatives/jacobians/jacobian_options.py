@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...compiler.callers.function_names import describe
-from ...compiler.errors import TransformArgumentError
-from ...compiler.frontend.conversion import converted
-from ...compiler.nesting import shown
-from ...compiler.tracing.trace import ExampleIndex, require_trace
-from ..batching.chunk_size import Chunking, chunking
-from ..eager.mapped_axes import MappedAxis, mapping
-from ..eager.run import like_function
+from ....compiler.callers.function_names import describe
+from ....compiler.errors import TransformArgumentError
+from ....compiler.frontend.conversion import converted
+from ....compiler.nesting import shown
+from ....compiler.tracing.trace import ExampleIndex, require_trace
+from ...batching.chunk_size import Chunking, chunking
+from ...eager.mapped_axes import MappedAxis, mapping
+from ...eager.run import like_function
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.dtypes import Array
-from ..eager.converting import Convert, converting
-from ..eager.run import like_function
-from ..tracebacks import with_users_frames
-from .argnums import Argnums
+from ....compiler.dtypes import Array
+from ...eager.converting import Convert, converting
+from ...eager.run import like_function
+from ...tracebacks import with_users_frames
+from ..argnums import Argnums
+from ..grad import Names, Numbers
 from .coloured_derivatives import SparseCall, has_scipy
-from .grad import Names, Numbers
 from .jacobian_options import JacobianOptions, jacobian_options
 from .sparse_jacobians import gradient_call
 

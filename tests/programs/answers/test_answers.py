@@ -4,9 +4,9 @@ from importlib import import_module
 
 import pytest
 
-from programs.cases.program import Program
 from programs.cases.table import PROGRAMS
 from programs.checks.outcomes import outcome
+from programs.program import Program
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import optree
 
-from ..callers.user_code import user_location
-from ..errors import ArgumentTypeError, ConcretizationError, UnsupportedAttributeError
-from .foreign_memory import ForeignMemory
-from .trace import Trace, current_trace
-from .traced_array import TracedArray, array_on
+from ...callers.user_code import user_location
+from ...errors import ArgumentTypeError, ConcretizationError, UnsupportedAttributeError
+from ..foreign_memory import ForeignMemory
+from ..trace import Trace, current_trace
+from ..traced_array import TracedArray, array_on
 
 COMPILE_OR_COPY = (
     "only compiled functions compute where such arrays lie: compile the whole, as in tm.compile(tm.grad(f))(x), or "

@@ -7,8 +7,8 @@ batch at a time. Batches nest, and `simplify` cancels the transposes between the
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .ir import Value
-from .value_ops import broadcast_to, reshape
+from ..ir import Value
+from ..value_ops import broadcast_to, reshape
 
 
 def leading(value: Value, mapped: bool, size: int) -> Value:

@@ -19,7 +19,7 @@ from ..ir import ArrayType
 from ..nesting import named, refuse_deep, shown
 from ..symbolic_size import SymbolicSize
 from ..tracing.array_values import PYTHON_NUMBERS
-from ..tracing.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_inside
+from ..tracing.outside.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_inside
 from ..tracing.trace import array_type
 from ..tracing.traced_array import TracedArray
 from ..tracing.traced_memory import is_traced

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from math import gcd
 
+from ..spelling import Names, spelled, spelled_operation
+from ..terms import Size, Terms, add, atom, constant_of, scale
 from .solving import SizeReader, Step
-from .spelling import Names, spelled, spelled_operation
-from .terms import Size, Terms, add, atom, constant_of, scale
 
 _FOUND = Size("@", 0, None, 1)
 """The length of the axis that determines a size; no dim can have this name."""

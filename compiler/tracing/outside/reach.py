@@ -26,10 +26,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from ..callers.user_code import is_users
-from ..dtypes import Array
-from ..nesting import shown
-from .traced_memory import is_traced
+from ...callers.user_code import is_users
+from ...dtypes import Array
+from ...nesting import shown
+from ..traced_memory import is_traced
 
 _DEEPEST: Final = 24
 _MOST_MET: Final = 50_000

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..errors import ContradictoryConstraintsError, DimMismatchError, UndeterminedDimError
-from .assumptions import Assumptions
-from .dim import Comparison, Dim, Extent, of_size, of_terms, terms_of
-from .spelling import spelled_comparison, spelled_facts
-from .terms import Size, Terms, add, evaluated, multiply, sizes_in, without
+from ...errors import ContradictoryConstraintsError, DimMismatchError, UndeterminedDimError
+from ..assumptions import Assumptions
+from ..dim import Comparison, Dim, Extent, of_size, of_terms, terms_of
+from ..spelling import spelled_comparison, spelled_facts
+from ..terms import Size, Terms, add, evaluated, multiply, sizes_in, without
 
 Shape: TypeAlias = Sequence[Extent]
 Place: TypeAlias = tuple[int, int]

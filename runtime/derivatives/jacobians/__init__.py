@@ -1,0 +1,1 @@
+"""Whole matrices of derivatives: Jacobians and Hessians, sparse ones, diagonals, and products with vectors."""
