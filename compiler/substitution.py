@@ -60,7 +60,7 @@ class Substitution:
 
 
 def with_values(size: SymbolicSize, values: Mapping[str, Any]) -> Any:
-    """A size with values, which may be other sizes, in the place of some of the named sizes in it."""
+    """A size with some of its named sizes replaced by values, which may be other sizes."""
     found: Any = size
     for one in size.sizes:
         if isinstance(found, SymbolicSize) and str(one) in values:
@@ -69,7 +69,7 @@ def with_values(size: SymbolicSize, values: Mapping[str, Any]) -> Any:
 
 
 def fixed_call(call: Call, values: Mapping[str, Any]) -> Call:
-    """A call with these values in the place of named sizes, on values of its own; itself if it has none of them."""
+    """A copy of a call with these values instead of named sizes; the call itself if it has none of them."""
     if not size_names(call) & values.keys():
         return call
     return Substitution(lambda size: with_values(size, values)).call(call)

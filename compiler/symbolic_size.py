@@ -57,7 +57,7 @@ class SymbolicSize:
         raise NotImplementedError
 
     def called(self, name: str) -> "SymbolicSize":
-        """A named size with another name, of which nothing is known."""
+        """A named size with another name, about which nothing is known."""
         raise NotImplementedError
 
     @property

@@ -1,7 +1,7 @@
 """`ValueRanges`: bounds on the entries of integer arrays: 0 and ``2*N - 2`` for ``i[:, None] + i``.
 
-The bounds are ints or symbolic sizes. Other calls than those below have no bounds: a guard on the sizes of the
-current call would be needed.
+The bounds are ints or symbolic sizes. No bounds are known for other calls than those below; they need a guard on the
+sizes of the call.
 """
 
 import operator
@@ -45,7 +45,7 @@ class ValueRanges:
 
     Args:
         producer: the call that makes a value; None for inputs.
-        noted: what is known of a value besides.
+        noted: what else is known about a value.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ def _simpler(found: Interval) -> Interval | None:
 
 
 def hull(*intervals: Interval | None) -> Interval | None:
-    """The conditions of several together."""
+    """The smallest interval that contains all of them."""
     found: Interval | None = None
     for one in intervals:
         if one is None:

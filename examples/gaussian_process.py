@@ -63,7 +63,7 @@ def learned(logs: Any, x: Any, seen: Any) -> Any:
 
 
 def plot(path: Path, x: Any, seen: Any, at: Any, mean: Any, deviation: Any) -> None:
-    """What was seen, and what is known of the function."""
+    """The observations, and the posterior of the function."""
     import matplotlib.pyplot as plt
 
     plt.fill_between(at, mean - 2 * deviation, mean + 2 * deviation, alpha=0.3, label="95 %")

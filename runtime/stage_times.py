@@ -52,7 +52,7 @@ def stage(name: str) -> AbstractContextManager[None]:
 
 
 def pass_times() -> Callable[[str, Any], None] | None:
-    """For a pipeline to call after each pass; None if nobody asked."""
+    """For a pipeline to call after each pass; None if no one listens."""
     times = _current.get()
     if times is None:
         return None

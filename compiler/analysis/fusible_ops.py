@@ -12,7 +12,7 @@ from ..op import is_move, lookup
 from ..params import int_param, ints_param
 
 REDUCTIONS: Final = frozenset({"all", "any", "argmax", "argmin", "max", "min", "prod", "sum"})
-"""Ops whose every element depends on all elements along some axes of the operand."""
+"""Ops in which each element depends on all elements along some axes of the operand."""
 
 PLACES: Final = frozenset({"iota", "size"})
 """Ops whose elements are positions or counts."""
@@ -33,7 +33,7 @@ def reduced_axes(call: Call) -> tuple[int, ...]:
 
 
 def combines_everything(call: Call) -> bool:
-    """Whether a call reduces all axes to one element that is the same in whichever order the elements come."""
+    """Whether a call reduces all axes to one element that does not depend on the order of the elements."""
     if call.op not in ("all", "any", "max", "min"):
         return False
     return len(reduced_axes(call)) == call.inputs[0].ndim > 0
@@ -49,10 +49,7 @@ def is_loop_call(call: Call) -> bool:
 
 
 def is_natural_power(call: Call) -> bool:
-    """Whether a call is not a power of integers, or is one whose exponents are known not to be negative.
-
-    NumPy raises an error if one is.
-    """
+    """Whether a call cannot be an integer to a negative power, for which NumPy raises an error."""
     if call.op != "power" or call.inputs[0].dtype.kind != "i":
         return True
     return _is_natural(call.inputs[1])
@@ -63,5 +60,5 @@ def _is_natural(value: Value) -> bool:
 
 
 def _is_half(dtype: DType) -> bool:
-    """Whether these are two-byte floating-point numbers. NumPy would need longer to return their names."""
+    """Whether these are two-byte floating-point numbers. Comparing the names of dtypes would take longer."""
     return dtype.itemsize == 2 and dtype.kind not in "iu"

@@ -243,7 +243,7 @@ class SideEffectError(ConcretizationError):
     ...     return found
     >>> tm.vmap(halve)(np.array([8.0, 3.0]))
     Traceback (most recent call last):
-    tracemill.compiler.errors.tracing.SideEffectError: `while` at ... depends on values...
+    tracemill.compiler.errors.tracing.SideEffectError: one trace of `while` at ...
 
     Fix: write to an array that the function makes (``np.zeros(…)``), or assign to a variable. A compiled function that
     appends to a list of its own in a ``while`` is compiled for the values of the call.

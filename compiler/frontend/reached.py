@@ -73,9 +73,7 @@ class Reached:
         if _is_same(self.value, now):
             return ""
         return (
-            f"{self.text} is not there any more"
-            if now is _ABSENT
-            else f"{self.text} {_became(self.value, now)}"
+            f"{self.text} no longer exists" if now is _ABSENT else f"{self.text} {_became(self.value, now)}"
         )
 
 

@@ -510,9 +510,9 @@ class Comparison(SymbolicFact):
 def named_size(name: Any, min: int = 0, max: int | None = None, multiple_of: int = 1) -> Dim:
     """`Dim`, with its checks."""
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > LONGEST_NAME:
-        raise DimSpecError(f"a dim is called by a short identifier such as 'B', not {shown(name, 80)}")
+        raise DimSpecError(f"the name of a dim must be a short identifier such as 'B', not {shown(name, 80)}")
     if iskeyword(name) or name in RESERVED:
-        raise DimSpecError(f"a dim cannot be called {name!r}, which is reserved in its expressions")
+        raise DimSpecError(f"the name of a dim cannot be {name!r}, which is reserved in expressions of dims")
     limits = {"min": min, "max": LARGEST_SIZE if max is None else max, "multiple_of": multiple_of}
     for what, limit in limits.items():
         if type(limit) is not int or not 0 <= limit <= LARGEST_SIZE:

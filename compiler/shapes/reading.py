@@ -1,4 +1,4 @@
-"""Reads dims and constraints: texts in a strict grammar, of which nothing is evaluated, or comparisons."""
+"""Reads dims and constraints: comparisons, or texts in a strict grammar, which are not evaluated."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

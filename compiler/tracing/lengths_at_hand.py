@@ -1,4 +1,4 @@
-"""`LengthsAtHand`: the computed lengths of a program in the call that is being traced. And lengths as its numbers."""
+"""`LengthsAtHand`: the computed lengths of a program in the call that is being traced, and these lengths as values."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
@@ -41,7 +41,7 @@ class LengthsAtHand:
             return
         owner = next(one for one in trace.enclosing() if any(name in one.bound_sizes for name in names))
         counts = {name: call.inputs[0] for name in names if (call := binding(owner, name)) is not None}
-        with recording(owner):  # of the numbers: what is assumed of the lengths must not decide it
+        with recording(owner):  # compare the values: assumptions about the lengths must not decide
             holds = bind(_OPS[comparison.relation], computed_size(size, counts), constant(0, INT64))
         expect(owner, holds, np.asarray(True), repr(comparison))
 

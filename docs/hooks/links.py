@@ -65,7 +65,7 @@ def link_names(page: str, bare: Collection[str] = ()) -> str:
 
 
 def link_pages(page: str, depth: int) -> str:
-    """`page` with its links leading to pages of the site, from so many folders below docs/; -1 is the root."""
+    """`page` with links to pages of the site. It lies this many folders below docs/; -1 is the root."""
     return _TARGET.sub(lambda target: in_the_site(target[1], depth), page)
 
 

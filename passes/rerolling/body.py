@@ -14,7 +14,7 @@ from .loop import Loop
 from .operand import Carried, Local, Made, Numbers, Operand, Rows, Same
 
 History: TypeAlias = tuple[Made, tuple[Hashable, ...]]
-"""What a value of the body was as many repetitions ago as there are identities of its initial values."""
+"""A value of the body n repetitions ago, where n is the number of its initial values, which have these identities."""
 
 
 Key = TypeVar("Key", bound=Hashable)

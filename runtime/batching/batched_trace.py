@@ -1,5 +1,5 @@
-"""`BatchedTrace`: the trace of a function that `vmap` maps without `compile`. Beside what it records of one example, it
-computes each call for the whole batch when Python reaches it.
+"""`BatchedTrace`: the trace of a function that `vmap` maps without `compile`. It records one example and also computes
+each call for the whole batch when Python reaches it.
 
 So prints and debuggers show values, and exceptions come where the function can catch them, if all examples raise them.
 What cannot be computed call by call, such as arrays of lengths that differ between examples, is computed at the end.
@@ -74,8 +74,8 @@ class Batch:
 
 
 class NotAtOnceError(BaseException):
-    """A function that is differentiated in a batch must be traced: a call of it cannot be computed at once, or it has a
-    derivative of its own, which is one of a single example."""
+    """A function that is differentiated in a batch must be traced: one of its calls cannot be computed for the whole
+    batch, or has a custom derivative for single examples."""
 
 
 class Examples:
@@ -196,7 +196,7 @@ class BatchedTrace(Trace):
 
     @contextmanager
     def failing_as_a_whole(self) -> Generator[None]:
-        """Let errors of the block be those of the whole call: which examples raise them is not known."""
+        """Raise errors of the block for the whole call, as it is not known which examples cause them."""
         try:
             yield
         except Exception as error:
@@ -257,7 +257,7 @@ class BatchedTrace(Trace):
     def rest(self, mapped: MappedGraph, inputs: Sequence[Any]) -> tuple[MappedGraph, list[Any]]:
         """What is left to compute of the graph of the function, and its inputs, which are not all needed.
 
-        It repeats the calls without effects that this needs: how arrays were made tells which lengths they can have.
+        It repeats the calls without effects that this needs: their lengths follow from how they were made.
         """
         graph = mapped.graph
         given: dict[Value, tuple[Any, Dim]] = {}

@@ -26,12 +26,12 @@ VALUE: Final = "the returned value"
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Which of several arrays a leaf of a variable is at the end of a branch."""
+    """Which of several arrays a leaf of a variable refers to at the end of a branch."""
 
     arrays: list[Any]
     """None for those that the code after the branch cannot use."""
     place: int
-    """The result of the branch with the number of the one that it is; 0 if there is only one."""
+    """The branch result that holds the index of that array; 0 if there is only one array."""
 
 
 class Branch:
@@ -58,11 +58,11 @@ class Branch:
         self.outcome = Outcome(None, UNSET, {})
         self.held: dict[str | Slot, Held] = {}
         self.before: dict[tuple[str | Slot, int], list[Storage]] = {}
-        """The memory from before this branch that a leaf of a variable has, or may have depending on values."""
+        """The memory from before this branch that a leaf of a variable uses, or may use depending on values."""
         self.own: dict[tuple[str | Slot, int], list[Storage]] = {}
         """The same for new memory of this branch."""
         self.references: dict[tuple[str | Slot, int], References] = {}
-        """If arrays are told apart: which of several arrays each leaf is."""
+        """If arrays are told apart: which of several arrays each leaf refers to."""
         self.contents: dict[int, int] = {}
         """The places of the results that hold the contents of new memory, by its id."""
 

@@ -53,7 +53,7 @@ class StandIns(NoteAtReturn):
         return tuple(x for note in self.notes.values() for x in note.references())
 
     def __call__(self) -> None:
-        for note in self.notes.values():  # the results are read already, so nothing can be updated any more
+        for note in self.notes.values():  # the results are already read, so nothing can be updated
             if not (note.is_unchanged() and note.is_up_to_date()):
                 raise note.refusal()
 

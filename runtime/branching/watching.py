@@ -113,10 +113,16 @@ class Watch:
 
     def refusal(self, changed: str) -> SideEffectError:
         """The error for a change that cannot be traced."""
+        is_loop = self.where.startswith(("`for`", "`while`"))
+        why = (
+            f"one trace of {self.where} must serve all iterations"
+            if is_loop
+            else f"{self.where} depends on values, so it is traced whether it runs or not"
+        )
+        append = "" if is_loop else ", or append to the list in both branches"
         return SideEffectError(
-            f"{self.where} depends on values, so it is traced once, although it may run many times or not at all; and "
-            f"it changes {changed}. Instead, assign to a variable, write to the entries of an array that the function "
-            "makes, such as np.zeros(…), or append to the list in both branches",
+            f"{why}, but it changes {changed}. Instead, assign to a variable, or write to the entries of an array "
+            f"that the function makes, such as np.zeros(…){append}",
             self.line,
         )
 

@@ -70,7 +70,7 @@ def _build_in_stages(graph: Graph, target: Target, scope: Observed | None) -> Bu
 
 
 def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:
-    """With Triton; or a program of the host, if there is no Triton and the target allows it."""
+    """Build with Triton, or for the host if Triton is missing and the target allows that."""
     from ..gpu.device import gpu
     from ..gpu.host_program import REASONS, HostProgram, say_once
     from ..gpu_programs.build import GpuStrategy, build_ahead_of_time
@@ -138,9 +138,9 @@ def _look_up(
 
 
 def _identity(text: str) -> str:
-    """A graph's text, and what is assumed of the sizes in it, which passes rely on.
+    """A graph's text, and the assumptions about its sizes that passes rely on.
 
-    The text of a stage does not say it: an earlier stage has looked at the lengths.
+    The text of a stage lacks them, because an earlier stage made them.
     """
     known = relations()
     if not known:

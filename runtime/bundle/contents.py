@@ -14,7 +14,7 @@ from .targets import CPU
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a function was to be compiled when it was exported."""
+    """The compile options of an exported function."""
 
     fast_math: bool = False
     donate_argnums: tuple[int, ...] = ()

@@ -359,7 +359,7 @@ class CompiledFunction:
         more."""
         family = self._variants.family(called)
         given_up = why.for_one_size(
-            *(f"sizes get no names any more, after: {reason}" for reason in family.why_given_up),
+            *(f"sizes are no longer named, because: {reason}" for reason in family.why_given_up),
             fix=family.fix,
         )
         if symbolic is None:

@@ -78,7 +78,9 @@ def of_values(name: str, found: OtherValues) -> Recompilation:
         shown = "another value"
         if isinstance(expected, Constant):
             shown = expected.array.item() if expected.array.size == 1 else "other entries"
-        reason = f"{given['what'] or 'a value'} gave {shown}, and gives {found.found}{line}"
+        reason = (
+            f"{given['what'] or 'a value'} was {shown} when this was compiled, and is {found.found} now{line}"
+        )
     return Recompilation(name, (reason,), _FIX_OF_VALUES)
 
 
@@ -158,9 +160,7 @@ def _leaves_one(guard: Guard) -> bool:
 def _fix_of_sizes(called: Signature) -> str:
     if any(size < SMALLEST for shape in called.shapes for size in shape):
         return _SMALL
-    return (
-        "none needed: sizes that were equal in all calls so far shared a name, and get their own from now on"
-    )
+    return "none needed: sizes that were equal in all calls so far shared a name, and now have their own"
 
 
 def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:
@@ -170,12 +170,12 @@ def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:
         if is_one_of(ours, theirs):
             continue
         if isinstance(ours, StaticSpec) or isinstance(theirs, StaticSpec):
-            return "pass what is data as an array or a number that is not static"
+            return "pass data as an array or a number, not as a static argument"
         if isinstance(ours, NumberSpec) or isinstance(theirs, NumberSpec):
             types = {spec.type for spec in (ours, theirs) if isinstance(spec, NumberSpec)}
             both_python = len(types) == 2 and np.generic not in types
             return (
-                "pass numbers of one type, as 1.0 for 1"
+                "pass numbers of one type: 1.0 instead of 1"
                 if both_python
                 else "pass an array or a number each time"
             )
@@ -184,7 +184,7 @@ def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:
         if len(ours.shape) != len(theirs.shape):
             return "give arrays the same number of axes"
         if ours.gpu != theirs.gpu:
-            return "put arguments where they were, tm.device_put(x)"
+            return "keep the arguments on one GPU: tm.device_put(x)"
     if names_sizes:
         sizes = zip(_sizes(called), _sizes(other), strict=True)
         changed = [size for size, known in sizes if isinstance(known, int) and size != known]

@@ -13,7 +13,7 @@ from ..variants.signature import ArraySpec, Signature
 from ..variants.variant import Variant
 
 MOST_FIXED: Final = 4
-"""After this many programs whose guards fixed an axis to one size, the axis gets no names any more."""
+"""After this many programs whose guards fixed an axis to one size, the axis is no longer named."""
 REMEMBERED: Final = 64
 """Calls of a family, by which axes are distinguished."""
 
@@ -37,7 +37,7 @@ class Family:
 
     @property
     def given_up(self) -> frozenset[Place]:
-        """Axes that get no names any more."""
+        """Axes that are no longer named."""
         return frozenset(place for place, count in self.fixed.items() if count >= MOST_FIXED)
 
     @property

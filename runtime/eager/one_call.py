@@ -1,4 +1,4 @@
-"""What is known of sizes while a function is traced for one call: lengths that the program finds out have names."""
+"""Sizes while a function is traced for one call: lengths that the program computes have names."""
 
 from contextlib import AbstractContextManager
 from functools import lru_cache

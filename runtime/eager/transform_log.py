@@ -43,7 +43,7 @@ def is_seen() -> bool:
 
 
 def record_for(step: Callable[..., Any], graph: Graph) -> Callable[[str, Graph], None] | None:
-    """Records the graphs that `step` makes of `graph`; None if nobody asked."""
+    """Records the graphs that `step` makes of `graph`; None if no one listens."""
     found = _seen.get()
     if found is None:
         return None

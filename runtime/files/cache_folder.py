@@ -67,7 +67,7 @@ def problem_of_file(status: os.stat_result) -> str | None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Make a file that nobody else can write to, whatever the process's umask is."""
+    """Make a file that no other user can write to, whatever the process's umask is."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
 

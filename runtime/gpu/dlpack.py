@@ -75,7 +75,7 @@ def _delete(address: int) -> None:
 
 
 def _destroy(capsule: int) -> None:
-    """Called when Python drops a capsule. If nobody has consumed it, its contents are deleted here."""
+    """Called when Python drops a capsule. If it was not consumed, its contents are deleted here."""
     if _is_valid(capsule, _FRESH):
         _delete(_pointer_at(capsule, _FRESH))
 

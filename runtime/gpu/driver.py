@@ -39,10 +39,10 @@ _REMEDIES: Final = {
     "CUDA_ERROR_NOT_INITIALIZED": "a process that was forked from one that uses a GPU cannot use it: start processes"
     " by multiprocessing's 'spawn'",
     "CUDA_ERROR_SYSTEM_NOT_READY": "where GPUs are joined by NVSwitch, NVIDIA's fabric manager must run first",
-    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the driver's library is not of the release of its kernel module: restart the"
+    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the driver's library does not match its kernel module: restart the"
     " machine, or the container",
     "CUDA_ERROR_NO_DEVICE": "nvidia-smi shows the GPUs, and CUDA_VISIBLE_DEVICES hides those that it does not name",
-    "CUDA_ERROR_OUT_OF_MEMORY": "delete arrays that are not needed any more, or compute in chunks",
+    "CUDA_ERROR_OUT_OF_MEMORY": "delete arrays that are no longer needed, or compute in chunks",
     "CUDA_ERROR_JIT_COMPILATION_DISABLED": "CUDA_DISABLE_PTX_JIT is set, so that the driver compiles nothing",
     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the driver is older than the code: update it, or compile with an older"
     " Triton",
@@ -86,8 +86,8 @@ def started() -> Any:
         result = found.cuInit(0)
     except RuntimeError as error:  # cuda-bindings finds no library with that name
         raise NoDriverError(
-            f"NVIDIA's driver cannot be used: {str(error).rstrip('.')}. nvidia-smi shows whether it works; in a"
-            " container, start that with its GPUs"
+            f"NVIDIA's driver cannot be used: {str(error).rstrip('.')}. nvidia-smi shows whether it works; start a"
+            " container with access to the GPUs"
         ) from error
     if result[0]:
         failed = failure(result[0], "starting the driver")
@@ -110,7 +110,7 @@ def failure(status: Any, doing: str) -> TracemillError:
     """The error for a status of the driver, a ``CUresult``."""
     text = f"{doing}: {status.name} ({int(status)}){_said(status)}"
     if status.name in _LASTING:
-        text += ". A kernel has failed, perhaps an earlier one, and this process cannot use the GPU any more"
+        text += ". A kernel has failed, perhaps an earlier one, and this process can no longer use the GPU"
     elif status.name in _REMEDIES:
         text += f". {_REMEDIES[status.name]}"
     return _KINDS.get(status.name, GpuError)(text)

@@ -22,12 +22,12 @@ def check_lock(path: Path, *, by_compiling: bool = False) -> Entries:
         by_compiling: let Triton compile each kernel as it is chosen, for its own target.
 
     Raises:
-        LockFileError: there is no such file, it is damaged, a kernel cannot have what is chosen of it, or Triton does
-            not compile it, or not into registers.
+        LockFileError: there is no such file, it is damaged, a kernel does not allow its choices, Triton does not
+            compile it, or it does not fit into registers.
         MissingPackageError: kernels are to be compiled, and Triton is not installed.
     """
     if not path.exists():
-        raise LockFileError(f"{path} is not there: autotune=True writes it where a GPU is")
+        raise LockFileError(f"{path} does not exist: autotune=True writes it on a machine with a GPU")
     entries = read_lock(path)
     graphs = {at: _graph(path, entry) for at, entry in entries.items()}
     if by_compiling:
@@ -70,5 +70,5 @@ def _target(entry: LockEntry) -> Target:
 
 def _wrong(path: Path, entry: LockEntry, why: str) -> LockFileError:
     return LockFileError(
-        f"{path}:{entry.line}: {why}. Delete this entry, and its kernel is tuned again where a GPU is"
+        f"{path}:{entry.line}: {why}. Delete this entry, and its kernel is tuned again on a machine with a GPU"
     )

@@ -33,7 +33,7 @@ def canonical_passes(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
 
 
 def inline_user_rules(graph: Graph) -> Graph:
-    """The graph to compile: no transform will need the rules in its calls any more."""
+    """The graph to compile: no later transform needs the rules in its calls."""
     return run(graph, (inline_rules, collect_checks), check=checking())
 
 

@@ -37,7 +37,7 @@ SMALLEST: Final = 2
 """Smaller sizes are special: an axis of size 1 is broadcast, and one of size 0 is empty."""
 
 _SPEC = re.compile(r"\s*(\w*)\s*\[([^\[\]]*)\]\s*")
-_HINT = 'write "f32[B, 784]", "[B, 2*K + 1]", with _ for a size of which nothing is said, or a tuple of dims and ints'
+_HINT = 'write "f32[B, 784]", "[B, 2*K + 1]", with _ for an unspecified size, or a tuple of dims and ints'
 _ROOT = re.compile(r"[^\W\d]\w*")
 
 

@@ -312,7 +312,7 @@ def _while_unchanged(
             for read, place, value in reads:
                 if read(place) is not value and have_changed(names):
                     return MISS
-        except (AttributeError, LookupError, ValueError):  # one is not there any more
+        except (AttributeError, LookupError, ValueError):  # one no longer exists
             return MISS
         for array in arrays:
             if array.has_changed:

@@ -361,7 +361,7 @@ def _called_by_another(self: Any, *args: Any, **kwargs: Any) -> Any:
 interpreter.InterpretedFunction.__call__ = _called_by_another
 
 
-# ---- reductions and scans by functions of ours ---------------------------------------------------------
+# ---- reductions and scans by our own functions ---------------------------------------------------------
 
 
 def _joined(self: Any, before: Sequence[Any], now: Sequence[Any]) -> list[Any]:

@@ -62,7 +62,7 @@ STEPS: dict[str, Callable[..., tuple[Value, ...]]] = {
     "gives the same twice": lambda w, a, b, i, x: (total(a), fn.reshape(total(a), (4,)), a),
     "hands on as it is": lambda w, a, b, i, x: (a, total(b), b),
     "hands on a constant and a slice": lambda w, a, b, i, x: (w, x, w),
-    "hands on what is known": lambda w, a, b, i, x: (fn.constant(np.array([1, -0.0, np.nan, 4])), x, b),
+    "carries constants on": lambda w, a, b, i, x: (fn.constant(np.array([1, -0.0, np.nan, 4])), x, b),
     "gives one result to all": lambda w, a, b, i, x: (y := total(w), y, y),
     "overwrites what it gives out": lambda w, a, b, i, x: (total(x), peak(b), a),
     "renames what it carries": lambda w, a, b, i, x: (turned(a), turned(b), turned(x)),

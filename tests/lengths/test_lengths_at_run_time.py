@@ -220,11 +220,11 @@ def test_why_another_value_needs_another_program_is_explained() -> None:
     compiled = tm.compile(longest)
     np.testing.assert_array_equal(compiled(X), longest(X))
     np.testing.assert_array_equal(compiled(X[::-1].copy()), longest(X[::-1]))
-    assert "gave 3, and gives 3" not in compiled.explain_recompile()
+    assert "was 3 when this was compiled, and is 3 now" not in compiled.explain_recompile()
     np.testing.assert_array_equal(compiled(-X), longest(-X))
     np.testing.assert_array_equal(compiled(X), longest(X))
     why = compiled.explain_recompile()
-    assert "gave 3, and gives 4" in why
+    assert "was 3 when this was compiled, and is 4 now" in why
     assert "test_lengths_at_run_time.py" in why
 
 

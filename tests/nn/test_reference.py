@@ -68,7 +68,7 @@ class Reference:
         return [self.kept[f"{name}{i}"] for i in range(len(self.kept)) if f"{name}{i}" in self.kept]
 
     def outputs(self, *moving: Any) -> list[Any]:
-        """The arrays that the function returns for these arguments in the place of those that move."""
+        """The arrays that the function returns if these replace the arguments that vary."""
         rest = iter(moving)
         marks = self.kept["moving"]
         arguments = [next(rest) if m else x for x, m in zip(self.arguments, marks, strict=True)]

@@ -1,4 +1,4 @@
-"""What the pages at the root and in docs/ and the docstrings show is what happens.
+"""The pages at the root and in docs/ and the docstrings show what really happens.
 
 In a page, a ```python block runs, in one namespace per page. If its first line is a comment with a file name, the
 block is also written to that file. A ```text block after it is its output. A ```console block contains commands after

@@ -11,7 +11,7 @@ def predators_and_prey(t, y):
 
 
 def runge_kutta_adaptive(y0, t_end, tol):
-    """The pair of Bogacki and Shampine with step control; gives the end state and the steps kept and rejected."""
+    """The pair of Bogacki and Shampine with step control; returns the end state and the steps kept and rejected."""
     t, y, h = 0.0, np.array(y0, dtype=float), 0.1
     k1 = predators_and_prey(t, y)
     accepted = rejected = 0
@@ -35,7 +35,7 @@ def runge_kutta_adaptive(y0, t_end, tol):
 
 
 def bouncing_ball(height, restitution, steps):
-    """A ball that loses speed at each bounce and rests in the end; gives the trajectory and the bounces."""
+    """A ball that loses speed at each bounce and rests in the end; returns the trajectory and the bounces."""
     dt, g = 0.01, 9.81
     y, v = height, 0.0
     bounces = 0
@@ -130,7 +130,7 @@ class Epidemic:
 
 
 def epidemic(infected, beta, gamma, days):
-    """Run it; gives the curve, the days in lockdown and the peak."""
+    """Run it; returns the curve, the days in lockdown and the peak."""
     model = Epidemic(1.0 - infected, infected, beta, gamma)
     curve = np.empty((days, 3))
     locked = 0
@@ -146,7 +146,7 @@ def epidemic(infected, beta, gamma, days):
 
 
 def planets(positions, velocities, masses, dt, steps):
-    """Leapfrog of a few bodies; gives where they are, and how near any two of them came."""
+    """Leapfrog for a few bodies; returns their positions and the closest approach."""
     n = len(masses)
     x, v = positions.copy(), velocities.copy()
     nearest = np.inf

@@ -122,7 +122,7 @@ class Account:
 
 
 def crossover_strategy(prices, fast, slow, fee):
-    """Buy when the fast average is above the slow one, sell when it is below; gives the value each day."""
+    """Buy when the fast average is above the slow one, sell when it is below; returns the value each day."""
     account = Account(100.0, fee)
     worth = np.zeros(len(prices))
     for t in range(len(prices)):

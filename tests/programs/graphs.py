@@ -65,7 +65,7 @@ def dijkstra(weights, start):
 
 
 def pagerank(links, damping, tol):
-    """The share of visits of each page; pages without links lead anywhere."""
+    """The share of visits of each page; a page without links leads to every page."""
     n = links.shape[0]
     out = links.sum(axis=1)
     transition = np.zeros((n, n))

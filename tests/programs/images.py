@@ -66,7 +66,7 @@ def elementary_automaton(start, rule, generations):
 
 
 def forest_fire(trees, spark):
-    """Burn from a cell until the fire is out: 0 empty, 1 tree, 2 burning, 3 burnt. Gives the hours, too."""
+    """Burn from a cell until the fire is out: 0 empty, 1 tree, 2 burning, 3 burnt. Returns the hours, too."""
     forest = trees.copy()
     r, c = spark
     if forest[r, c] != 1:
@@ -154,7 +154,7 @@ def otsu_threshold(image):
 
 
 def label_regions(mask):
-    """Regions of cells that touch at edges: the largest label spreads through each; gives their number, too."""
+    """Regions of cells that touch at edges: the largest label spreads through each; returns their number, too."""
     rows, cols = mask.shape
     labels = np.where(mask, np.arange(1, mask.size + 1).reshape(mask.shape), 0)
     while True:
@@ -180,7 +180,7 @@ def label_regions(mask):
 
 
 def line(image, x0, y0, x1, y1):
-    """Bresenham's line, drawn into an image; gives the number of points."""
+    """Bresenham's line, drawn into an image; returns the number of points."""
     dx, dy = abs(x1 - x0), -abs(y1 - y0)
     sx = 1 if x0 < x1 else -1
     sy = 1 if y0 < y1 else -1

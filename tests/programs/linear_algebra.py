@@ -6,7 +6,7 @@ import numpy as np
 
 
 def lu_solve(A, b):
-    """Solve A x = b by elimination with row exchanges; gives NaNs if A is singular."""
+    """Solve A x = b by elimination with row exchanges; returns NaNs if A is singular."""
     A = A.astype(float)
     x = b.astype(float)
     n = len(x)
@@ -51,7 +51,7 @@ def determinant(A):
 
 
 def cholesky(A):
-    """The lower factor; the second result tells if A was positive definite."""
+    """The lower factor; the second result says whether A was positive definite."""
     n = A.shape[0]
     L = np.zeros((n, n))
     for i in range(n):
@@ -69,7 +69,7 @@ def cholesky(A):
 
 
 def gram_schmidt(A, tol):
-    """Q and R by the modified Gram–Schmidt method; dependent columns become zero. Gives the rank, too."""
+    """Q and R by the modified Gram–Schmidt method; dependent columns become zero. Returns the rank, too."""
     n = A.shape[1]
     Q = A.copy()
     R = np.zeros((n, n), A.dtype)
@@ -118,7 +118,7 @@ def jacobi_eigenvalues(A, tol):
 
 
 def gauss_seidel(A, b, tol, max_sweeps):
-    """Sweeps until the residual is small; gives how many it took."""
+    """Sweeps until the residual is small; returns their number, too."""
     n = b.shape[0]
     x = np.zeros(n)
     for sweep in range(1, max_sweeps + 1):
@@ -190,7 +190,7 @@ def thomas(lower, diag, upper, rhs):
 
 
 def matrix_exponential(A):
-    """A Taylor series of a scaled matrix, squared as often as it was halved."""
+    """A Taylor series of a scaled matrix, squared once for each halving."""
     halvings = 0
     scaled = A.copy()
     while np.abs(scaled).sum(axis=1).max() > 0.5:

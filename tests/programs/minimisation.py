@@ -41,7 +41,7 @@ def rosenbrock_gradient(x):
 
 
 def gradient_descent_backtracking(start, max_iter, tol):
-    """Gradient descent on Rosenbrock's function; gives the point, its value and why it stopped."""
+    """Gradient descent on Rosenbrock's function; returns the point, its value and why it stopped."""
     x = np.array(start)
     value = rosenbrock(x)
     for iteration in range(max_iter):

@@ -108,7 +108,7 @@ def generate(params, prompt, length, stop):
 
 
 def beam_search(log_probs, transitions, width):
-    """The best sequences over steps of scores with a bonus for each pair; gives tokens and scores."""
+    """The best sequences over steps of scores with a bonus for each pair; returns tokens and scores."""
     steps, vocabulary = log_probs.shape
     beams = [([], 0.0)]
     for t in range(steps):

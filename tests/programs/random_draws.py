@@ -6,7 +6,7 @@ import numpy as np
 
 
 def annealing(cities, steps, start_temperature, seed):
-    """A short way from the first city by reversing stretches; gives the way and its length."""
+    """A short way from the first city by reversing stretches; returns the way and its length."""
     rng = np.random.default_rng(seed)
     n = len(cities)
 
@@ -75,7 +75,7 @@ def truncated_normal(lower, n, seed):
 
 
 def metropolis(start, scale, steps, seed):
-    """A chain on a double well; gives the chain and the share of accepted steps."""
+    """A chain on a double well; returns the chain and the share of accepted steps."""
     rng = np.random.default_rng(seed)
     noise = rng.standard_normal(steps)
     uniforms = rng.random(steps)
@@ -93,7 +93,7 @@ def metropolis(start, scale, steps, seed):
 
 
 def ising(spins, beta, sweeps, seed):
-    """Sweeps over a ring of spins that flip in place; gives the magnetisation after each."""
+    """Sweeps over a ring of spins that flip in place; returns the magnetisation after each."""
     np.random.seed(seed)
     n = len(spins)
     magnetisation = []

@@ -24,7 +24,7 @@ def bisection(lo, hi, target, tol):
 
 
 def secant(slope, x0, x1, max_iter):
-    """Solve cos(x) = slope * x; also tell how many steps it took, or -1 if it did not converge."""
+    """Solve cos(x) = slope * x; also returns the number of steps, or -1 if it did not converge."""
     f0 = np.cos(x0) - slope * x0
     for i in range(max_iter):
         f1 = np.cos(x1) - slope * x1
@@ -133,7 +133,7 @@ def kepler(mean_anomaly, eccentricity):
 
 
 def cube_roots(values):
-    """The cube root of each number, each with as many Halley steps as it needs."""
+    """The cube root of each number, by as many Halley steps as each needs."""
     roots = np.zeros(len(values))
     steps = np.zeros(len(values), dtype=int)
     for i, value in enumerate(values):

@@ -15,7 +15,7 @@ def csr_product(data, columns, starts, x):
 
 
 def particle_filter(particles, observations, steps, offsets):
-    """Follow a drifting level; resample when few particles carry the weight. Gives the means and how often."""
+    """Follow a drifting level; resample when few particles carry the weight. Returns means and number of resamples."""
     weights = np.full(len(particles), 1 / len(particles))
     means = []
     resampled = 0
@@ -47,7 +47,7 @@ def attraction(positions, masses, reach):
 
 
 def escape_times(c, limit):
-    """After how many steps each point escapes; those that do are dropped. 0 for those that never do."""
+    """The number of steps after which each point escapes, 0 if it never does; escaped points are dropped."""
     escaped_after = np.zeros(len(c), dtype=int)
     index = np.arange(len(c))
     z = 0 * c
@@ -62,7 +62,7 @@ def escape_times(c, limit):
 
 
 def flood_fill(image, row, col, colour):
-    """Paint the connected patch of one colour, in place; gives its size."""
+    """Paint the connected patch of one colour, in place; returns its size."""
     same = image == image[row, col]
     patch = np.zeros(image.shape, dtype=bool)
     patch[row, col] = True
@@ -81,7 +81,7 @@ def flood_fill(image, row, col, colour):
 
 
 def without_outliers(x, limit):
-    """Drop what is far from the mean until nothing is; gives the rest and its mean."""
+    """Drop points far from the mean until none is left; returns the rest and its mean."""
     while True:
         far = np.abs(x - x.mean()) > limit * x.std()
         if not far.any():
@@ -110,14 +110,14 @@ def nearest_neighbours(points, values, queries, k, reach):
 
 
 def fill_gaps(times, values):
-    """Replace NaNs by straight lines between their neighbours, in place; gives how many there were."""
+    """Replace NaNs by straight lines between their neighbours, in place; returns their number."""
     missing = np.isnan(values)
     values[missing] = np.interp(times[missing], times[~missing], values[~missing])
     return missing.sum()
 
 
 def find_peaks(x, height, distance):
-    """Where the highest points are that lie so far apart."""
+    """The positions of the highest peaks that are at least `distance` apart."""
     is_peak = (x[1:-1] > x[:-2]) & (x[1:-1] >= x[2:]) & (x[1:-1] > height)
     left = np.arange(1, len(x) - 1)[is_peak]
     left = left[np.argsort(-x[left])]
@@ -140,14 +140,14 @@ def group_totals(groups, values, n):
 
 
 def sessions(times, gap):
-    """Split sorted time stamps at long pauses; gives each one's session, and each session's duration."""
+    """Split sorted time stamps at long pauses; returns each one's session, and each session's duration."""
     pauses = np.diff(times) > gap
     session = np.concatenate([[0], np.cumsum(pauses)])
     return session, times[np.append(pauses, True)] - times[np.append(True, pauses)]
 
 
 def match_order(prices, sizes, limit, quantity):
-    """Buy from the cheapest offers up to a limit; gives the cost, what was not filled, and the offers left."""
+    """Buy from the cheapest offers up to a limit; returns the cost, the amount not filled, and the offers left."""
     if quantity <= 0:
         raise ValueError(f"a quantity must be positive, got {quantity}")
     order = np.argsort(prices)
@@ -208,7 +208,7 @@ def dbscan(points, eps, min_points):
 
 
 def integrate_adaptively(rate, tol):
-    """Simpson's rule for exp(-rate * x) * sqrt(x) from 0 to 1, on a list of intervals; gives how many it took."""
+    """Simpson's rule for exp(-rate * x) * sqrt(x) from 0 to 1, on a list of intervals; returns their number, too."""
 
     def f(x):
         return np.exp(-rate * x) * np.sqrt(x)

@@ -122,7 +122,7 @@ def moving_statistics(x, width):
 
 
 def schmitt_trigger(x, low, high):
-    """On above `high`, off below `low`; gives the state over time and the number of switches."""
+    """On above `high`, off below `low`; returns the state over time and the number of switches."""
     state = False
     switches = 0
     out = np.zeros(len(x), dtype=bool)

@@ -230,7 +230,7 @@ def a_star(blocked, start, goal):
 
 
 def event_queue(arrivals, durations, servers):
-    """Customers at a few counters, event by event; gives how long each waits, and the longest queue."""
+    """Customers at a few counters, event by event; returns how long each waits, and the longest queue."""
     free_at = np.zeros(servers)
     waits = np.zeros(len(arrivals))
     started = np.zeros(len(arrivals))
@@ -248,7 +248,7 @@ def event_queue(arrivals, durations, servers):
 
 
 def order_book(prices, quantities):
-    """Match orders by price, then by time; positive quantities buy. Gives prices and sizes of trades, and the rest."""
+    """Match orders by price, then time; positive quantities buy. Returns prices and sizes of trades, and the rest."""
     left = np.zeros(len(prices))
     traded_prices, traded = np.zeros(len(prices) ** 2), np.zeros(len(prices) ** 2)
     count = 0

@@ -1,4 +1,4 @@
-"""Functions whose loops do more than to compute, or of which more is asked: Python runs their iterations."""
+"""Loops that Python must run: they do more than compute."""
 
 import functools
 import itertools

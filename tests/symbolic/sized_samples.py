@@ -1,4 +1,4 @@
-"""The samples of ops with dims in the place of their sizes, as far as the ops let these be free."""
+"""The samples of ops with dims instead of sizes, where the ops allow that."""
 
 import inspect
 import math

@@ -228,7 +228,7 @@ def test_functions_of_installed_modules_and_functions_without_a_signature_work(t
 
 @pytest.fixture
 def artifact(model: None) -> str:
-    """A function that was exported, where its code is not known any more."""
+    """A function that was exported, whose code is no longer known."""
     names: dict[str, Any] = {}
     exec(compile(SOURCE, "model.py", "exec"), names)
     tm.export(names["loss"], "f32[2]", "f32[4, 2]", "f32[4]").save("loss.tmill")

@@ -59,7 +59,7 @@ def test_the_file_may_be_named_by_the_environment(
 ) -> None:
     monkeypatch.setenv("TRACEMILL_LOCK", "no.lock")
     ran = terminal.run("lock", "check")
-    reason = "no.lock is not there: autotune=True writes it where a GPU is [E0619: tracemill explain E0619]"
+    reason = "no.lock does not exist: autotune=True writes it on a machine with a GPU [E0619: tracemill explain E0619]"
     assert (ran.status, ran.err) == (
         1, f"tracemill: LockFileError: {reason}\n"
     )  # fmt: skip

@@ -26,9 +26,9 @@ COMMANDS = {
 
 
 def some(place: int) -> Sequence[Any]:
-    """The command at a place, and, with ``--more``, the one four further: each kind of streams meets others.
+    """The command at a place, and, with ``--more``, the one four places later, so that each test sees several commands.
 
-    Streams are the business of the program that runs commands, not of any of these.
+    Two are enough: the program that runs commands handles streams, not the commands.
     """
     name, other = list(COMMANDS)[place::4]
     return [name, pytest.param(other, marks=pytest.mark.exhaustive)]
@@ -94,7 +94,7 @@ def test_a_full_device_is_reported_in_one_line(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", some(2))
-def test_a_reader_that_goes_away_hears_nothing(name: str) -> None:
+def test_a_closed_pipe_ends_the_command_quietly(name: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:

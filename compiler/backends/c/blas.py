@@ -67,7 +67,7 @@ static inline long tm_parts(int64_t products, int64_t rows, int64_t row)
     return wanted < most ? wanted : most ? most : 1;
 }}
 
-// The product on the calling thread, if it is such a part.
+// The product on the calling thread, if it is part of a larger one.
 #define TM_PRODUCT_HERE(name, multiply, type, field) \\
     static void name(bool turned, bool other_turned, int64_t rows, int64_t columns, int64_t length, \\
                      const type *x, int64_t x_row, const type *y, int64_t y_row, type *out) \\

@@ -255,7 +255,7 @@ def einsum(
         for index, other in enumerate(chosen[1:], 1):
             later = [*terms, *chosen[index + 1 :]]
             needed = set(output).union(*[term.labels for term in later])
-            # By steps, NumPy multiplies two arrays of which nothing is summed. At once, it adds products to zeros.
+            # In steps, NumPy multiplies two arrays if nothing is summed. In one step, it adds products to zeros.
             keeps_zeros = optimize is not False and len(chosen) == 2
             joined = _contract(joined, other, needed, keeps_zeros=keeps_zeros)
         terms.append(joined)

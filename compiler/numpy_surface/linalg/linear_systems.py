@@ -71,7 +71,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     matrix, sides = in_lapack_dtype(a, b)
     if matrix.ndim != 2 or sides.ndim not in (1, 2):
         raise MatrixShapeError(
-            f"lstsq of {matrix.type} and {sides.type}: one matrix and its sides are needed"
+            f"lstsq of {matrix.type} and {sides.type}: needs one matrix and its right-hand sides"
         )
     rows, columns = matrix.shape
     is_vector = sides.ndim == 1

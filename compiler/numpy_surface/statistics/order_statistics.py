@@ -109,7 +109,7 @@ def _or_nan(result: Any, ordered: Value, length: Any) -> Any:
 
 
 def _with_nan_behind(ordered: Value) -> Value:
-    """Lines of a length that the program finds out, which may be 0: then the first entry is this NaN."""
+    """Lines whose length is known only at run time. If it is 0, the first entry is NaN."""
     behind = full((*ordered.shape[:-1], 1), math.nan, ordered.dtype)
     return concatenate([ordered, behind], ordered.ndim - 1)
 

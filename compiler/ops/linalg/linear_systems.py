@@ -41,8 +41,8 @@ def _triangular_solve_type(
 def _triangular_solve_numpy(
     a: Any, b: Any, lower: Any, transposed: Any, conjugated: Any, unit_diagonal: Any
 ) -> Any:
-    # A lower triangle is flipped, so that the system is always an upper triangle. LAPACK's elimination does not
-    # change such a matrix, and its solution of a block is the substitution.
+    # A lower triangle is flipped, so that the system is always an upper triangle. LAPACK's elimination leaves an upper
+    # triangle unchanged, so that solving a block is back substitution.
     size, block = a.shape[-1], 64
     a = np.tril(a) if lower else np.triu(a)
     a = np.conjugate(a) if conjugated else a

@@ -234,12 +234,12 @@ _unary("log_ndtr", _log_ndtr, lambda out, x: _hazard(out, x),
 
 # ---- derivatives of erfcx --------------------------------------------------------------------------
 #
-# f⁽ⁿ⁺¹⁾ = 2x·f⁽ⁿ⁾ + 2n·f⁽ⁿ⁻¹⁾, from f' = 2x·f − 2/√π. Upwards from f that subtracts numbers which are nearly equal
-# where x is large. There the ratios −f⁽ⁿ⁾ / f⁽ⁿ⁻¹⁾ are taken downwards: 2n / (2x + the next one), all of them positive.
+# f⁽ⁿ⁺¹⁾ = 2x·f⁽ⁿ⁾ + 2n·f⁽ⁿ⁻¹⁾, from f' = 2x·f − 2/√π. For large x, going upwards from f subtracts nearly equal
+# numbers. There the ratios −f⁽ⁿ⁾ / f⁽ⁿ⁻¹⁾ are computed downwards instead: 2n / (2x + the next one), all positive.
 
 _ERFCX_REACH = 2.5
 _ERFCX_STEPS = 32
-"""So many ratios downwards the one that it starts from no longer counts, for x above the reach."""
+"""After this many downward steps the starting ratio no longer matters, for x above `_ERFCX_REACH`."""
 
 
 def _erfcx_derivative(x: Value, order: int) -> Value:

@@ -55,7 +55,7 @@ def adopt(array: Array) -> TracedArray:
     if base is None:
         base = _owner(array)
         if base is not array and not _is_seen_elsewhere(frames, array, base):
-            base = array  # nobody else sees the memory, so there is no need to look at all of it
+            base = array  # no other array shares the memory, so there is no need to look at all of it
     _lend(outermost, frames, base)
     return _seen(outermost, base, array)
 

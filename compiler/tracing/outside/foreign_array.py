@@ -14,8 +14,8 @@ from ..trace import Trace, current_trace
 from ..traced_array import TracedArray, array_on
 
 COMPILE_OR_COPY = (
-    "only compiled functions compute where such arrays lie: compile the whole, as in tm.compile(tm.grad(f))(x), or "
-    "copy the array first, x.numpy()"
+    "only compiled functions compute on the device of such arrays: compile the whole, as in tm.compile(tm.grad(f))(x), "
+    "or copy the array first, x.numpy()"
 )
 
 
@@ -23,7 +23,7 @@ class ForeignArray(ForeignMemory):
     """In a traced function, operations on such an array are recorded, and the array is an input of the program.
 
     Elsewhere NumPy's functions get a copy. Operators and methods are errors there, because they look as if they
-    computed where the array lies.
+    computed on the device of the array.
     """
 
     __slots__ = ()

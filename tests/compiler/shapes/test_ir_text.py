@@ -1,4 +1,4 @@
-"""Types with dims print in a graph's text, and read back with what is known of the sizes."""
+"""Types with dims print in a graph's text, and read back with what is known about the sizes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Shared libraries are loaded from the bytes that were checked, and unloaded when no function of theirs is left."""
+"""Shared libraries are loaded from the bytes that were checked, and unloaded when none of their functions is left."""
 
 import gc
 import os

@@ -76,15 +76,13 @@ def test_what_numpy_would_raise_is_raised_with_the_line(transformed: Any, state:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", [{}, {"all": "ignore"}, {"divide": "warn", "over": "ignore"}])
-def test_nothing_is_raised_or_warned_of_where_the_state_asks_for_no_more_than_the_default(
-    transformed: Any, state: dict[str, Any]
-) -> None:
+def test_the_default_error_state_neither_raises_nor_warns(transformed: Any, state: dict[str, Any]) -> None:
     with np.errstate(**state), warnings.catch_warnings():
         warnings.simplefilter("error")
         transformed(ZEROS)
 
 
-def test_results_are_the_same_where_nothing_is_to_be_raised(transformed: Any) -> None:
+def test_results_are_the_same_if_nothing_raises(transformed: Any) -> None:
     expected = transformed(ONES)
     with np.errstate(all="raise"):
         found = transformed(ONES)
@@ -94,7 +92,7 @@ def test_results_are_the_same_where_nothing_is_to_be_raised(transformed: Any) ->
 
 @pytest.fixture
 def numpys_state() -> Iterator[None]:
-    """What a test sets for good is taken back."""
+    """Undo what a test sets permanently."""
     before = np.geterr()
     called = np.geterrcall()
     yield

@@ -35,7 +35,7 @@ def same(got: Any, expected: Any, tolerance: float = 1e-12) -> None:
 
 
 def ops(graph: Graph) -> list[str]:
-    """The ops that run, those of nested graphs in the place of their call."""
+    """The ops that run; a call of a nested graph counts as its ops."""
     found: list[str] = []
     for call in graph.calls:
         inner = call.params.get("graph")

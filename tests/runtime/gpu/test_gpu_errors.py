@@ -157,7 +157,7 @@ def test_the_next_call_that_waits_reports_a_failed_kernel(stub_gpu: StubGpu) -> 
     with gpu():
         kernel.launch(gpu().stream, 1, [0xDEAD0])
     for _ in range(2):
-        with pytest.raises(tm.errors.GpuError, match=r"ILLEGAL_ADDRESS .* cannot use the GPU any more"):
+        with pytest.raises(tm.errors.GpuError, match=r"ILLEGAL_ADDRESS .* can no longer use the GPU"):
             gpu().synchronize()
     stub_gpu.reset()
 
@@ -166,7 +166,7 @@ def test_a_pointer_at_which_no_thread_loads_16_bytes_fails_as_on_a_gpu(stub_gpu:
     kernel, memory = load(machine_code(f=1)), gpu().allocate(64)
     with gpu():
         kernel.launch(gpu().stream, 1, [memory.pointer + 8])
-    with pytest.raises(tm.errors.GpuError, match=r"MISALIGNED_ADDRESS .* cannot use the GPU any more"):
+    with pytest.raises(tm.errors.GpuError, match=r"MISALIGNED_ADDRESS .* can no longer use the GPU"):
         gpu().synchronize()
     stub_gpu.reset()
 

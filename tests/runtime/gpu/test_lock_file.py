@@ -271,5 +271,5 @@ def test_graphs_of_other_versions_are_refused(path: Path, change: Callable[[str]
 
 
 def test_a_file_that_is_to_be_checked_must_be_there(path: Path) -> None:
-    with pytest.raises(LockFileError, match="is not there"):
+    with pytest.raises(LockFileError, match="does not exist"):
         check_lock(path)

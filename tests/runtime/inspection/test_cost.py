@@ -27,12 +27,12 @@ COUNTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], Work]] = {
     "Cholesky": (np.linalg.cholesky, (SQUARE,), Work(21)),
     "a system with one right side": (np.linalg.solve, (SQUARE, np.ones((4, 1))), Work(43 + 32)),
     "a transform of Fourier": (np.fft.fft, (np.ones(8, complex),), Work(5 * 8 * 3)),
-    "a loop turns as often as it says": (
+    "a loop counts once per iteration": (
         lambda x: tm.scan(lambda c, _: (c * x, None), x, length=5),
         (X,),
         Work(5 * 24),
     ),
-    "a loop that nobody can count turns once": (
+    "a loop of unknown length counts as one iteration": (
         lambda x: tm.while_loop(lambda c: c < 9, lambda c: c * 2, x),
         (1.5,),
         Work(2, is_lower_bound=True),

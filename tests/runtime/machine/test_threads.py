@@ -139,7 +139,7 @@ tm.compile(lambda x: np.tanh(x) + 1, backend="c")(np.ones(1 << 20))
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("given", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")])
-def test_idle_threads_of_openmp_sleep_from_the_first_library_on_unless_the_user_says_otherwise(
+def test_idle_threads_of_openmp_sleep_unless_the_user_asks_otherwise(
     c_compiler: str, tmp_path: Path, given: dict[str, str], policy: str
 ) -> None:
     variables = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}

@@ -122,7 +122,8 @@ class Checks:
                 self.lines.line(f"if ({stops(every * step.work)})")
                 self.lines.line("    break;")
                 self.lines.line(f"{left} = {every};")
-        self._spend(f"({every} - {left}) * {step.work}")  # so much that others stop, too, if it was stopped
+        # if this loop was stopped, it is enough for the outer loops to stop, too
+        self._spend(f"({every} - {left}) * {step.work}")
         self._counted += typical_work(expected)
 
     def _check(self, step: Step, asks: bool) -> None:

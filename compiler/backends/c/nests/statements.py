@@ -11,7 +11,7 @@ from ..layout import comment_line
 
 INDENT = "    "
 MOST_CHEAP = 4
-"""This many numbers of a branch are computed whether it is taken or not."""
+"""Up to this many cheap numbers are computed without a branch."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 

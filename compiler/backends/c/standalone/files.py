@@ -61,12 +61,12 @@ def c_files(
         ExportError: C cannot compute a call, or the constants are too large for a text.
     """
     if program.captured:
-        raise InternalError("what a program that is exported captures must have become constants")
+        raise InternalError("an exported program must not capture arrays")
     sizes = named_sizes(program.graph)
     most = maximum_lengths(program.graph)
     signature = signature_of(program, name, paths, (size_variable(size.text) for size in sizes), most)
     graph, constants = without_large_constants(program.graph, signature.name)
-    may_fail = errors or given_maxima(program.graph)  # then what it overwrites stays as it was
+    may_fail = errors or given_maxima(program.graph)  # in that case, it must not have overwritten anything
     may_overwrite = {} if may_fail else {output: given for given, output in program.mutated}
     inner = "compute" if signature.name != "compute" else "run"
     found = graph_function(graph, inner, _function_of, may_overwrite, any_constants=True)

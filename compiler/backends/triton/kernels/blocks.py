@@ -175,7 +175,7 @@ def has_wide_masks(count: int, body: Block) -> bool:
 
 
 def _is_long(body: Block) -> bool:
-    """Whether a called function keeps so many numbers that few elements fit into registers."""
+    """Whether a called function needs too many numbers for more than a few elements to fit into registers."""
     calls = {e.call.op: e.call for s in statements(body) for e in expressions(s) if isinstance(e, Apply)}
     return any(_lines(needed_by(call)) >= LONG for call in calls.values())
 

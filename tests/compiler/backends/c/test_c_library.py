@@ -58,7 +58,7 @@ def test_calls_that_differ_in_a_parameter_a_type_or_a_graph_have_functions_of_th
 
 
 def block(length: int) -> Graph:
-    """So many equal steps, in a call of a graph of them."""
+    """This many equal steps, in a call of a graph of them."""
 
     def steps(x: Value) -> Value:
         for _ in range(length):

@@ -334,7 +334,7 @@ def test_a_program_made_for_few_rows_computes_many_in_tiles() -> None:
         return powers / powers.sum(axis=1, keepdims=True), np.sum(np.sin(x) * np.cos(x) * np.tanh(x))
 
     def memory_for(rows: int) -> int:
-        """So many times that of its argument: the most that a call needs, which is right."""
+        """This many times that of its argument: the most that a call needs, which is right."""
         x = np.random.default_rng(rows).normal(size=(rows, 8))
         for found, expected in zip(compiled(x), shares(x), strict=True):
             np.testing.assert_allclose(found, expected, 1e-9, 1e-12)

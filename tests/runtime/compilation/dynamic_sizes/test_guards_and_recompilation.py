@@ -63,8 +63,8 @@ def test_the_remedy_is_for_the_line_that_needs_a_size_or_asks(function: Any, fix
         ([rows(3), rows(5), rows(5).astype("f4")], "args[0]: f64[x_0, 4] became f32[5, 4]\nfix: convert"),
         ([rows(3), rows(3)[0]], "args[0]: f64[3, 4] became f64[4]\nfix: give arrays the same number of axes"),
         ([rows(3), [rows(3)]], "args[0]: f64[3, 4] is gone\nfix: pass the same containers"),
-        ([1.0, 1], "args[0]: float became int\nfix: pass numbers of one type, as 1.0 for 1"),
-        ([rows(3), "text"], "args[0]: f64[3, 4] became static 'text'\nfix: pass what is data as an array"),
+        ([1.0, 1], "args[0]: float became int\nfix: pass numbers of one type: 1.0 instead of 1"),
+        ([rows(3), "text"], "args[0]: f64[3, 4] became static 'text'\nfix: pass data as an array"),
         (
             [rows(3), rows(5), rows(1)],
             "x_0 is 1 in this call, and its limits are x_0 in 2..\nfix: none needed",
@@ -97,7 +97,7 @@ def test_a_size_that_is_needed_as_a_number_gives_up_names_after_some_programs() 
     assert all("x_0" not in text for text in shown(f))
     text = f.explain_recompile()
     assert "args[0]: f64[7, 4] became f64[8, 4]" in text
-    assert "sizes get no names any more, after: x_0 == 6  # test_guards_and_recompilation.py:" in text
+    assert "sizes are no longer named, because: x_0 == 6  # test_guards_and_recompilation.py:" in text
     assert (
         "\nfix: none needed: each size gets a program; for one that serves all, loop with tm.fori_loop(0, n, …)"
         in text
@@ -147,7 +147,7 @@ def test_the_warning_that_names_do_not_work_shows_the_error_and_the_lines(
     assert "please report this: TRACEMILL_CHECK=1 raises the error" in text
     assert ("raised in json/encoder.py:" in text) == (function is of_text)
     f(np.ones(8))
-    assert "sizes get no names any more, after: TypeError: " in f.explain_recompile()
+    assert "sizes are no longer named, because: TypeError: " in f.explain_recompile()
     assert "please report this" in f.explain_recompile()
     first = tm.compile(function, dynamic=True)
     with pytest.warns(
