@@ -95,6 +95,9 @@ class Rewriter(ExpressionRewriter):
         if isinstance(node, ast.ExceptHandler) and isinstance(new, ast.ExceptHandler) and _looks_at(node):
             assert node.name is not None
             new.body.insert(0, placed(ast.Expr(hook("caught", named(node.name))), node.body[0]))
+        if isinstance(node, ast.Try) and isinstance(new, ast.Try) and _may_handle(node):
+            classes = delayed(_classes_handled(new.handlers))
+            new.body = [placed(ast.With([ast.withitem(hook("handling", classes))], new.body), node.body[0])]
         return new
 
     # ---- statements ----------------------------------------------------------------------------------
@@ -383,6 +386,20 @@ def _parts(target: ast.expr) -> list[ast.expr]:
     if isinstance(target, ast.Tuple | ast.List):
         return [part for one in target.elts for part in _parts(one)]
     return _parts(target.value) if isinstance(target, ast.Starred) else [target]
+
+
+def _may_handle(node: ast.Try) -> bool:
+    """Whether a `try` has handlers, and its body does not leave the function for a while."""
+    waits = (ast.Yield, ast.YieldFrom, ast.Await)
+    inside = (n for statement in node.body for n in walk(statement))
+    return bool(node.handlers) and not any(isinstance(n, waits) for n in inside)
+
+
+def _classes_handled(handlers: "Sequence[ast.ExceptHandler]") -> ast.expr:
+    """The classes of the exceptions that these handle, as one nested tuple."""
+    return ast.Tuple(
+        [named("BaseException") if one.type is None else one.type for one in handlers], ast.Load()
+    )
 
 
 def _looks_at(node: ast.ExceptHandler) -> bool:

@@ -161,6 +161,19 @@ def guarded_value(trace: Trace, value: Value, what: str) -> Array | None:
         or trace.numbers_behind(value)
     ):
         return None
+    return _expected(trace, value, what)
+
+
+def guarded_truth(trace: Trace, value: Value, what: str) -> bool | None:
+    """Whether a condition holds in the call that is being traced, for which the program is then made; None if it is not
+    known. It may depend on Python numbers: there are only two programs."""
+    if not (trace.outermost().is_kept and CONVERTS.get()) or value.type.size != 1:
+        return None
+    found = _expected(trace, value, what)
+    return None if found is None else bool(found)
+
+
+def _expected(trace: Trace, value: Value, what: str) -> Array | None:
     found = value_at_hand(trace, value, sizes_of_arguments())
     if found is not None and value not in trace.expected:
         trace.expected.add(value)

@@ -1,9 +1,8 @@
 """An ``if`` whose test is traced: both branches are traced, and a `switch` of the program chooses."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,6 +12,7 @@ import numpy as np
 from ...compiler.builder import bind_all
 from ...compiler.callers.user_code import user_location
 from ...compiler.ir import Location
+from ...compiler.numpy_surface.ufuncs.value_checks import holds_for_handler, if_run, raise_if_handled
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.trace import RAISES_ON_VALUES, require_trace
 from ...compiler.users_errors import noted
@@ -30,7 +30,7 @@ from .watching import Watch, reached_by, watching
 
 @dataclass(frozen=True)
 class OnlyBranch:
-    """The only branch that does not raise. The check that raises the error of the other one is in the program."""
+    """The only branch that goes on: the program raises the error of the other one, or a handler has decided."""
 
     block: Callable[[], Outcome]
 
@@ -50,7 +50,10 @@ def choose(
     for place in (1, 0):  # a block that raises is usually the second
         branch = Branch(where, *blocks[place], wanted, watch)
         if branch.raised is not None:
-            test = _if_run(test if place else np.logical_not(test))
+            test = if_run(test if place else np.logical_not(test))
+            holds = holds_for_handler(test, branch.raised[0])
+            if holds is not None:
+                return OnlyBranch(blocks[place if holds else 1 - place][1])
             if branch.raises_before:
                 nothing = NestedFunction(where, _nothing, NO_ARGUMENTS, [], is_block=True)
                 record_switch(where, nonzero_mask, test, [nothing, branch.function], [], [], [])
@@ -177,30 +180,9 @@ def value_of(where: str, test: Any, body: Callable[[], Any], orelse: Callable[[]
     return branch_on(watched, where, np.reshape(test, ()), blocks).value
 
 
-_GUARD: ContextVar[Any] = ContextVar("guard", default=None)
-"""Where it is true, Python would run the current code. Elsewhere the code is only computed, and raises nothing."""
-
-
-@contextmanager
-def guarded(test: Any) -> Generator[None]:
-    """Within the block, the program raises errors only where the test is true."""
-    before = _GUARD.get()
-    token = _GUARD.set(test if before is None else np.logical_and(before, test))
-    try:
-        yield
-    finally:
-        _GUARD.reset(token)
-
-
 def raise_where(condition: Any, error: Exception, line: "Location | None") -> None:
     """Make the program raise the user's error where a condition is true and Python would run the current code."""
-    bind_raise(_if_run(condition), error, line)
-
-
-def _if_run(condition: Any) -> Any:
-    """Whether a condition is true and Python would run the current code."""
-    guard = _GUARD.get()
-    return condition if guard is None else np.logical_and(condition, guard)
+    bind_raise(if_run(condition), error, line)
 
 
 def bind_raise(condition: Any, error: Exception, line: "Location | None") -> None:
@@ -208,6 +190,8 @@ def bind_raise(condition: Any, error: Exception, line: "Location | None") -> Non
     if not RAISES_ON_VALUES.get():
         return
     trace = require_trace()
+    if raise_if_handled(condition, error):
+        return
     text, told = noted(error, line)
     before, trace.location = trace.location, line
     try:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.arguments.leaves import strongest_type, weak_type
+from ...compiler.numpy_surface.ufuncs.python_exceptions import refuse_no_integer
 from ...compiler.symbolic_size import is_one
 from ...compiler.tracing.traced_array import array_on
 from ...compiler.tracing.traced_memory import is_traced
@@ -40,7 +41,9 @@ def number_of_argument(x: Any) -> "int | None":
 
 
 def as_python_number(x: Any, kind: "type[Any]") -> Any:
-    """A number, which may be traced, as a Python number of this type."""
+    """A number, which may be traced, as a Python number of this type. An int of NaN, for example, is Python's error."""
+    if kind is int and is_traced(x) and x.dtype.kind == "f":
+        refuse_no_integer(np.reshape(x, ()))
     found: Any = np.reshape(x, ()).astype(np.dtype(kind))
     if not is_traced(found):
         return kind(found)

@@ -200,14 +200,16 @@ FAST_OPERANDS: Final[frozenset[Any]] = frozenset(
 def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
     by_surface = getattr(TracedArray, f"__{'r' * mirrored}{name}__")
 
-    gives_numbers = name in _OF_NUMBERS
+    gives_numbers, divides = name in _OF_NUMBERS, name == "truediv"
 
     def straight(self: Any, other: Any) -> Any:
         if type(other) in FAST_OPERANDS:
             if self.weak is None:
                 return evaluate_binary(ufunc, self, other)
             if self.weak is float and type(other) is not complex and self.is_up_to_date():
-                return _of_number(evaluate_binary(ufunc, self, other), other, gives_numbers)
+                found = evaluate_binary(ufunc, self, other)
+                if not (divides and _may_raise(found)):
+                    return _of_number(found, other, gives_numbers)
         return by_surface(self, other)
 
     def swapped(self: Any, other: Any) -> Any:
@@ -215,10 +217,17 @@ def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
             if self.weak is None:
                 return evaluate_binary(ufunc, other, self)
             if self.weak is float and type(other) is not complex and self.is_up_to_date():
-                return _of_number(evaluate_binary(ufunc, other, self), other, gives_numbers)
+                found = evaluate_binary(ufunc, other, self)
+                if not (divides and _may_raise(found)):
+                    return _of_number(found, other, gives_numbers)
         return by_surface(self, other)
 
     setattr(EvaluatedArray, f"__{'r' * mirrored}{name}__", swapped if mirrored else straight)
+
+
+def _may_raise(quotient: Any) -> bool:
+    """Whether Python numbers may have been divided by zero, for which the surface has Python's exception."""
+    return not np.all(np.isfinite(quotient._array))
 
 
 def _of_number(found: Any, other: Any, gives_numbers: bool) -> Any:

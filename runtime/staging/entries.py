@@ -14,6 +14,7 @@ import optree
 from ...compiler.arguments.leaves import flattened, is_array_like, strongest_type, weak_type
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, TracemillError
+from ...compiler.numpy_surface.ufuncs.value_checks import guarded
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.index_checks import check_index, unchecked
 from ...compiler.tracing.outside.adoption import adopt
@@ -22,7 +23,7 @@ from ...compiler.tracing.sharing import TELLS_APART, plain_storages, share
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..branching.alternatives import mapped, one_of
-from ..branching.branches import guarded, raise_where, value_of
+from ..branching.branches import raise_where, value_of
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.python_numbers import as_python_number, number_of_argument, selected
 from ..branching.references import are_alike, chosen

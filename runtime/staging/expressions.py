@@ -9,11 +9,12 @@ import numpy as np
 
 from ...compiler.callers.user_code import line_of_raise, user_location
 from ...compiler.frontend.expressions import comparison
+from ...compiler.numpy_surface.ufuncs.value_checks import guarded
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.asked_lengths import answered
-from ..branching.branches import guarded, value_of
+from ..branching.branches import value_of
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import is_unknown
 from ..branching.variables import has_memory

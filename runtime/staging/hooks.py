@@ -24,6 +24,7 @@ from ...compiler.frontend.conversion import Conversion
 from ...compiler.frontend.sites import Block, Site, Unit
 from ...compiler.frontend.source import ITEM
 from ...compiler.ir import Location
+from ...compiler.numpy_surface.ufuncs.value_checks import handling
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.at_hand import guarded_value
 from ...compiler.tracing.trace import current_trace
@@ -105,6 +106,9 @@ class Hooks:
         from .texts import raised
 
         return raised(make)
+
+    handling = handling
+    """``with handling(lambda: classes):`` is the body of a `try` whose handlers are for exceptions of these classes."""
 
     @staticmethod
     def caught(error: BaseException) -> None:

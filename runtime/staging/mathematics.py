@@ -7,7 +7,7 @@ left to Python, because Python raises an error where NumPy would return NaN.
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ...compiler.builder import bind
 from ...compiler.ir import Constant, Value
+from ...compiler.numpy_surface.ufuncs.python_exceptions import refuse_domain, refuse_outside_of_math
 from ...compiler.numpy_surface.ufuncs.ufunc_calls import BY_NAME
 from ...compiler.params import int_param
 from ...compiler.symbolic_size import SymbolicSize, is_known
@@ -48,7 +49,7 @@ def _function(name: str, numpys: Any) -> Callable[..., Any]:
 
     def function(*given: Any) -> Any:
         if len(given) == numpys.nin and any(map(is_computed, given)):
-            return as_python_number(numpys(*map(as_float, given)), float)
+            return _checked(name, numpys, given)
         if name in _LEAST and any(isinstance(x, SymbolicSize | TracedArray) for x in given):
             least = _LEAST[name]
             if all(_has_a_value(x, least) for x in given):
@@ -56,6 +57,14 @@ def _function(name: str, numpys: Any) -> Callable[..., Any]:
         return own(*given)
 
     return function
+
+
+def _checked(name: str, meaning: Callable[..., Any], given: Sequence[Any]) -> Any:
+    """The function of Python floats, as a Python float; with Python's exceptions."""
+    floats = [as_float(x) for x in given]
+    result = meaning(*floats)
+    refuse_outside_of_math(name, result, floats)
+    return as_python_number(result, float)
 
 
 def _computed(ufunc: Any, *args: Any) -> Any:
@@ -112,7 +121,7 @@ def _of_numbers(own: Any, meaning: Callable[..., Any]) -> Callable[..., Any]:
     def function(*given: Any) -> Any:
         if not any(map(is_computed, given)):
             return own(*given)
-        return as_python_number(meaning(*map(as_float, given)), float)
+        return _checked(own.__name__, meaning, given)
 
     return function
 
@@ -127,6 +136,11 @@ def _log() -> Callable[..., Any]:
         return of_one(*given)
 
     return log
+
+
+def _lgamma(x: Any) -> Any:
+    """``math.lgamma``, which is inf at -inf, unlike SciPy's."""
+    return np.where(np.isinf(x), np.inf, _special("gammaln", x))[()]
 
 
 def _hypot(first: Any, *others: Any) -> Any:
@@ -225,6 +239,7 @@ def _of_integers(own: Any, ufunc: np.ufunc) -> Callable[..., Any]:
 def _isqrt(x: Any) -> Any:
     if not is_unknown(x):
         return math.isqrt(x)
+    refuse_domain(np.less(x, 0), "isqrt() argument must be nonnegative")
     root = np.floor(np.sqrt(x)).astype(int)
     root = np.where(root * root > x, root - 1, root)
     return as_python_number(np.where((root + 1) * (root + 1) <= x, root + 1, root), int)
@@ -240,7 +255,7 @@ def _meanings_of_several() -> dict[Any, Callable[..., Any]]:
         math.erf: _of_numbers(math.erf, partial(_special, "erf")),
         math.erfc: _of_numbers(math.erfc, partial(_special, "erfc")),
         math.gamma: _of_numbers(math.gamma, partial(_special, "gamma")),
-        math.lgamma: _of_numbers(math.lgamma, partial(_special, "gammaln")),
+        math.lgamma: _of_numbers(math.lgamma, _lgamma),
         math.modf: _modf,
         math.frexp: _frexp,
         math.ldexp: _of_numbers(math.ldexp, lambda x, i: x * np.exp2(i)),

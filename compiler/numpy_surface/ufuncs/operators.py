@@ -13,6 +13,7 @@ from ...symbolic_size import SymbolicSize
 from ...tracing.array_values import PYTHON_NUMBERS
 from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.traced_array import TracedArray, wrap
+from .python_exceptions import refuse_undefined
 from .ufunc_calls import is_weak
 
 _OPERATORS = {
@@ -72,6 +73,7 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
     is_pythons = all(is_weak(operand) or isinstance(operand, bool) for operand in (x, y))
     if is_pythons:
         _refuse_long_ints(x, y)
+        refuse_undefined(ufunc, x, y)
     result = ufunc(x, y)
     if not is_pythons:
         return result

@@ -1,0 +1,158 @@
+"""The exceptions of Python's numbers and of `math`, where NumPy has inf, NaN or a meaningless integer: ``1 / 0``.
+
+A program raises them as it raises the user's own: in the call, with Python's message. ``checks=False`` leaves them out.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import cache, reduce
+from typing import Any, Final
+
+import numpy as np
+
+from ...builder import bind_all
+from ...errors import ArgumentTypeError
+from ...symbolic_size import SymbolicSize, is_known
+from ...tracing.array_values import as_value
+from ...tracing.trace import RAISES_ON_VALUES
+from ...tracing.traced_array import wrap
+from ...tracing.traced_memory import is_traced
+from ...users_errors import noted
+from .value_checks import if_run, raise_if_handled
+
+_DIVISIONS: Final[dict[Any, Callable[[Any, Any], Any]]] = {
+    np.true_divide: operator.truediv,
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.divmod: divmod,
+}
+_SHIFTS: Final[dict[Any, Callable[[Any, Any], Any]]] = {
+    np.left_shift: operator.lshift,
+    np.right_shift: operator.rshift,
+}
+_END_OF_INTS: Final = 2.0**63
+
+
+def refuse_undefined(ufunc: Any, x: Any, y: Any) -> None:
+    """Raise Python's exception, now or when the program runs, where an operator on two numbers has no result."""
+    if not RAISES_ON_VALUES.get():
+        return
+    if ufunc in _DIVISIONS and _may_be_zero(y):
+        zero = _type(y)(0)
+        _refuse(np.equal(_number(y), 0), _raised(_DIVISIONS[ufunc], _type(x)(1), zero))
+    elif ufunc is np.power and _may_be_negative(y) and _type(x) is float:
+        test = np.logical_and(np.equal(x, 0), np.less(_number(y), 0))
+        _refuse(test, _raised(operator.pow, 0.0, -1))
+    elif ufunc in _SHIFTS and _may_be_negative(y):
+        _refuse(np.less(_number(y), 0), _raised(_SHIFTS[ufunc], 1, -1))
+
+
+def refuse_no_integer(x: Any) -> None:
+    """Raise Python's exception where a traced float has no integer: NaN, infinities, and what 64 bits cannot hold."""
+    if not RAISES_ON_VALUES.get():
+        return
+    size = np.abs(x)
+    _refuse(np.isnan(x), _raised(int, np.nan))
+    _refuse(np.isinf(x), _raised(int, np.inf))
+    too_long = ArgumentTypeError(
+        "the int of this float has more than 64 bits, and ints of a program have 64: use a float"
+    )
+    _refuse(np.logical_and(size >= _END_OF_INTS, np.isfinite(x)), too_long, is_pythons=False)
+
+
+def refuse_domain(is_outside: Any, message: str = "math domain error") -> None:
+    """Raise the exception of a function of `math` where its argument is outside of its domain."""
+    if RAISES_ON_VALUES.get():
+        _refuse(is_outside, ValueError(message))
+
+
+def refuse_overflow(is_infinite: Any) -> None:
+    """Raise the exception of a function of `math` where its result is too large."""
+    if RAISES_ON_VALUES.get():
+        _refuse(is_infinite, OverflowError("math range error"))
+
+
+_NEVER: Final = frozenset(
+    "asinh atan atan2 cbrt copysign degrees dist erf erfc fabs hypot nextafter radians tanh".split()
+)
+"""They have a value for every number."""
+_POLES: Final = frozenset({"atanh", "log", "log10", "log1p", "log2"})
+"""They are infinite only at the end of their domain, which Python excludes."""
+_OVERFLOWS: Final = frozenset({"cosh", "exp", "exp2", "expm1", "gamma", "ldexp", "lgamma", "pow", "sinh"})
+
+
+def refuse_outside_of_math(name: str, result: Any, given: Sequence[Any]) -> None:
+    """Raise Python's exception, now or when the program runs, where ``math.name(*given)`` does.
+
+    The rules are those of `math_1` and `math_2` in CPython's Modules/mathmodule.c.
+    """
+    if name in _NEVER:
+        return
+    has_nan = reduce(np.logical_or, map(np.isnan, given))
+    are_finite = reduce(np.logical_and, map(np.isfinite, given))
+    is_outside = np.logical_and(np.isnan(result), np.logical_not(has_nan))
+    is_infinite = np.logical_and(np.isinf(result), are_finite)
+    if name in _POLES:
+        is_outside = np.logical_or(is_outside, is_infinite)
+    elif name == "pow":
+        is_outside = np.logical_or(is_outside, np.logical_and(is_infinite, np.equal(given[0], 0)))
+    elif name in {"gamma", "lgamma"}:
+        is_outside = np.logical_or(is_outside, np.logical_and(are_finite, _is_whole_and_not_positive(*given)))
+    refuse_domain(is_outside)
+    if name in _OVERFLOWS:
+        refuse_overflow(is_infinite)  # of two errors, the program raises the first
+
+
+def _is_whole_and_not_positive(x: Any) -> Any:
+    return np.logical_and(np.less_equal(x, 0), np.equal(np.floor(x), x))
+
+
+# ---- checks ----------------------------------------------------------------------------------------
+
+
+def _refuse(condition: Any, error: Exception, *, is_pythons: bool = True) -> None:
+    """Raise an error where the condition holds. A handler of the user's is only for those that Python raises, too."""
+    condition = if_run(condition)
+    known = condition.concrete() if is_traced(condition) else condition
+    if known is None and not (is_pythons and raise_if_handled(condition, error)):
+        bind_all("raise_if", as_value(condition), error=noted(error, None)[0])
+    elif known is not None and np.any(known):
+        raise error
+
+
+def _raised(operation: Callable[..., Any], *numbers: Any) -> Exception:
+    """A new exception, as Python raises it for these numbers."""
+    kind, message = _text(operation, *((type(x), str(x)) for x in numbers))
+    return kind(message)
+
+
+@cache
+def _text(operation: Callable[..., Any], *numbers: "tuple[type[Any], str]") -> "tuple[type[Exception], str]":
+    try:
+        operation(*(kind(text) for kind, text in numbers))
+    except (ArithmeticError, ValueError) as error:
+        return type(error), str(error)
+    raise AssertionError(f"{operation} has a result")
+
+
+def _type(x: Any) -> "type[Any]":
+    """Python's type of a number; int for a bool, which computes as one."""
+    if is_traced(x):
+        return int if x.weak is None else x.weak
+    return int if isinstance(x, (bool, SymbolicSize)) else type(x)
+
+
+def _number(x: Any) -> Any:
+    return wrap(x.as_number().value, weak=int) if isinstance(x, SymbolicSize) else x
+
+
+def _may_be_zero(x: Any) -> bool:
+    if isinstance(x, SymbolicSize):
+        return not (is_known(x >= 1) or is_known(x <= -1))  # type: ignore[operator]
+    return is_traced(x) or not x
+
+
+def _may_be_negative(x: Any) -> bool:
+    if isinstance(x, SymbolicSize):
+        return not is_known(x >= 0)  # type: ignore[operator]
+    return _type(x) is not complex and (is_traced(x) or x < 0)

@@ -1,0 +1,295 @@
+"""Compiled code raises the exceptions of Python numbers, also in batches and derivatives, and handlers see them."""
+
+# ruff: noqa: PLW0108 (functions of C are not converted, only their calls in Python code)
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.errors import ArgumentTypeError
+
+pytestmark = pytest.mark.usefixtures("lightly_optimised")
+
+NAN, INF = math.nan, math.inf
+
+OPERATIONS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]] = {
+    "x / y": (lambda x, y: x / y, [(1.0, 2.0), (1.0, 0.0), (0.0, -0.0), (1.0, NAN), (1.0, INF)]),
+    "n / m": (lambda n, m: n / m, [(3, 2), (3, 0), (-3, 4)]),
+    "x / n": (lambda x, n: x / n, [(3.0, 2), (3.0, 0)]),
+    "z / w": (lambda z, w: z / w, [(1j, 2j), (1j, 0j)]),
+    "x // y": (lambda x, y: x // y, [(7.0, 2.0), (7.0, 0.0)]),
+    "n // m": (lambda n, m: n // m, [(7, -2), (7, 0)]),
+    "n % m": (lambda n, m: n % m, [(7, -2), (7, 0)]),
+    "x % y": (lambda x, y: x % y, [(7.0, -2.0), (7.0, 0.0)]),
+    "divmod": (divmod, [(7, 2), (7, 0)]),
+    "x / 0": (lambda x: x / 0, [(1.0,), (2.0,)]),
+    "x **": (lambda x, y: x**y, [(2.0, -1.0), (0.0, -1.0), (0.0, 1.0)]),
+    "n << m": (lambda n, m: n << m, [(3, 2), (3, -2)]),
+    "n >> m": (lambda n, m: n >> m, [(3, 2), (3, -2)]),
+    "int": (lambda x: int(x), [(2.7,), (-2.7,), (NAN,), (INF,), (-INF,)]),
+    "round": (lambda x: round(x), [(2.5,), (NAN,), (INF,)]),
+    "floor": (lambda x: math.floor(x), [(-2.5,), (NAN,), (INF,)]),
+    "and": (lambda x, y: y != 0 and x / y > 1, [(3.0, 2.0), (3.0, 0.0), (1.0, 2.0)]),
+    "or": (lambda x, y: y == 0 or x / y > 1, [(3.0, 2.0), (3.0, 0.0), (1.0, 2.0)]),
+    "else": (lambda x, y: x / y if y else 0.0, [(3.0, 2.0), (3.0, 0.0)]),
+    "chain": (lambda x, y: 0 < y < 1 / y, [(3.0, 0.5), (3.0, 0.0), (3.0, 2.0)]),
+    "isqrt": (lambda n: math.isqrt(n), [(17,), (-1,)]),
+    "log base": (lambda x, y: math.log(x, y), [(8.0, 2.0), (8.0, 1.0), (8.0, 0.0)]),
+}
+VALUES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -3.0, 200.0, -200.5, 1e3, 1e308, NAN, INF, -INF)
+PAIRS = [(x, y) for x in (0.0, -8.0, 2.0, 1e300, NAN, INF) for y in (0.0, -1.0, 0.5, 3.0, NAN, INF, -INF)]
+OF_ONE = """
+    sqrt exp expm1 exp2 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh cbrt
+    fabs gamma lgamma erf erfc degrees radians
+""".split()
+OF_TWO = ["pow", "fmod", "remainder", "atan2", "copysign", "hypot"]
+
+
+def outcome(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    except (ArithmeticError, ValueError) as error:
+        return type(error), str(error)
+
+
+def assert_same(found: Any, wanted: Any) -> None:
+    if isinstance(wanted, tuple) and wanted and isinstance(wanted[0], type):
+        assert found == wanted
+    else:
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+        assert np.iscomplexobj(wanted) or np.all(np.signbit(found) == np.signbit(wanted))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operators_raise_the_exceptions_of_python(name: str, backend: str) -> None:
+    function, calls = OPERATIONS[name]
+    compiled = tm.compile(function, backend=backend, on_recompile="ignore")
+    for args in calls:
+        assert_same(outcome(compiled, *args), outcome(function, *args))
+
+
+@pytest.mark.parametrize("name", [name for name in OF_ONE if hasattr(math, name)])
+def test_functions_of_math_raise_the_exceptions_of_python(name: str) -> None:
+    function = getattr(math, name)
+
+    def called(x: Any) -> Any:
+        return function(x)
+
+    compiled = tm.compile(called, backend="numpy", on_recompile="ignore")
+    for x in VALUES:
+        wanted, found = outcome(function, x), outcome(compiled, x)
+        if isinstance(wanted, tuple):
+            assert found[0] is wanted[0], x
+        else:
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, err_msg=str(x))
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_functions_of_two_numbers_raise_the_exceptions_of_python(name: str) -> None:
+    function = getattr(math, name)
+
+    def called(x: Any, y: Any) -> Any:
+        return function(x, y)
+
+    compiled = tm.compile(called, backend="numpy", on_recompile="ignore")
+    for x, y in PAIRS:
+        wanted, found = outcome(function, x, y), outcome(compiled, x, y)
+        if isinstance(wanted, tuple):
+            assert found[0] is wanted[0], (x, y)
+        else:
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, err_msg=str((x, y)))
+
+
+def test_numbers_of_numpy_keep_its_infinities() -> None:
+    def quotients(x: Any, y: Any) -> Any:
+        return x[0] / y[0], 1.0 / y[0], x / y
+
+    args = np.array([1.0, 0.0]), np.array([0.0, 0.0])
+    with np.errstate(all="ignore"):
+        wanted = quotients(*args)
+    for found, one in zip(tm.compile(quotients)(*args), wanted, strict=True):
+        np.testing.assert_array_equal(found, one)
+
+
+def test_the_int_of_a_float_that_64_bits_cannot_hold_is_refused() -> None:
+    def whole(x: Any) -> Any:
+        try:
+            return int(x)
+        except (OverflowError, ValueError):
+            return -1
+
+    compiled = tm.compile(whole)
+    assert compiled(2.5) == 2
+    with pytest.raises(ArgumentTypeError, match="more than 64 bits"):
+        compiled(1e30)
+
+
+def test_checks_can_be_left_out() -> None:
+    with np.errstate(all="ignore"):
+        assert tm.compile(lambda x, y: x / y, checks=False)(1.0, 0.0) == math.inf
+        assert math.isnan(tm.compile(lambda x: math.sqrt(x), checks=False)(-1.0))
+
+
+def quotient(x: Any, y: Any) -> Any:
+    if y == 0:
+        return 0.0
+    return x / y
+
+
+def gcd(n: Any, m: Any) -> Any:
+    while m:
+        n, m = m, n % m
+    return n
+
+
+@pytest.mark.parametrize("backend", [None, "numpy", "c"])
+def test_an_example_raises_only_where_it_divides(backend: str | None) -> None:
+    batch = np.array([1.0, 2.0]), np.array([4.0, 0.0])
+    numbers = np.array([12, 7, 100]), np.array([18, 0, 35])
+    quotients, divisors = tm.vmap(quotient), tm.vmap(gcd)
+    if backend is not None:
+        quotients, divisors = (tm.compile(one, backend=backend) for one in (quotients, divisors))
+    np.testing.assert_array_equal(quotients(*batch), [0.25, 0.0])
+    np.testing.assert_array_equal(divisors(*numbers), [6, 7, 5])
+
+
+@pytest.mark.parametrize("backend", [None, "numpy", "c"])
+def test_a_derivative_raises_where_the_function_does(backend: str | None) -> None:
+    gradient = tm.grad(lambda x: 1 / x)
+    if backend is not None:
+        gradient = tm.compile(gradient, backend=backend)
+    assert gradient(2.0) == -0.25
+    with pytest.raises(ZeroDivisionError, match="float division by zero"):
+        gradient(0.0)
+
+
+# ---- handlers ----------------------------------------------------------------------------------------
+
+
+def divided(x: Any, y: Any) -> Any:
+    try:
+        return x / y
+    except ZeroDivisionError:
+        return -1.0
+
+
+def sigmoid(x: Any) -> Any:
+    try:
+        return 1 / (1 + math.exp(-x))
+    except OverflowError:
+        return 0.0
+
+
+def root(x: Any) -> Any:
+    try:
+        found = math.sqrt(x)
+    except ValueError as error:
+        return len(str(error))
+    else:
+        found = found + 1
+    finally:
+        x = x * 2
+    return found * x
+
+
+def total(x: Any, n: Any) -> Any:
+    found = 0.0
+    for i in range(n):
+        try:
+            found += 1 / (x - i)
+        except (TypeError, ZeroDivisionError):
+            found += 100.0
+    return found
+
+
+def by_a_function(x: Any) -> Any:
+    try:
+        return quotient_of(x)
+    except ArithmeticError:
+        return 7.0
+
+
+def quotient_of(x: Any) -> Any:
+    return 1 / x
+
+
+def own_error(values: Any) -> Any:
+    try:
+        if np.any(values < 0):
+            raise ValueError("negative")
+        return values.sum()
+    except ValueError:
+        return 0.0
+
+
+def with_a_message(x: Any) -> Any:
+    try:
+        if x > 3:
+            raise KeyError(f"it is {x}")
+        return x * 2
+    except KeyError:
+        return 7.0
+
+
+def raised_again(x: Any) -> Any:
+    try:
+        try:
+            return 1 / x
+        except ZeroDivisionError as error:
+            raise ValueError("no inverse") from error
+    except ValueError:
+        return 5.0
+
+
+def not_handled(x: Any) -> Any:
+    try:
+        return 1 / x
+    except KeyError:
+        return 5.0
+
+
+HANDLERS: dict[Callable[..., Any], list[tuple[Any, ...]]] = {
+    divided: [(1.0, 2.0), (1.0, 0.0), (3.0, 4.0), (2, 0), (5.0, 0.0)],
+    sigmoid: [(1.0,), (-1000.0,), (2.0,)],
+    root: [(4.0,), (-4.0,), (9.0,)],
+    total: [(0.5, 3), (2.0, 3), (1.0, 3)],
+    by_a_function: [(2.0,), (0.0,)],
+    own_error: [(np.array([1.0, 2.0]),), (np.array([1.0, -2.0]),)],
+    with_a_message: [(1.0,), (5.0,), (2.0,)],
+    raised_again: [(2.0,), (0.0,)],
+    not_handled: [(2.0,), (0.0,)],
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("function", HANDLERS, ids=lambda function: function.__name__)
+def test_handlers_see_the_exceptions_of_the_call(function: Callable[..., Any], backend: str) -> None:
+    compiled = tm.compile(function, backend=backend, on_recompile="ignore")
+    for args in HANDLERS[function]:
+        assert_same(outcome(compiled, *args), outcome(function, *args))
+
+
+def test_calls_with_the_same_outcome_share_a_program() -> None:
+    compiled = tm.compile(divided, on_recompile="ignore")
+    for y in (2.0, 0.0, 3.0, 4.0, 0.0, 5.0):
+        assert compiled(1.0, y) == divided(1.0, y)
+    assert len(compiled.signatures()) == 2
+
+
+def test_a_gradient_is_that_of_the_handler() -> None:
+    for transformed in (tm.grad(divided), tm.compile(tm.grad(divided), on_recompile="ignore")):
+        assert transformed(1.0, 2.0) == 0.5
+        assert transformed(1.0, 0.0) == 0.0
+
+
+def test_a_loop_of_the_program_raises_what_its_iterations_would_handle() -> None:
+    """The handler is not part of the program, so that the exception reaches the caller rather than be lost."""
+    compiled = tm.compile(total, on_recompile="ignore")
+    assert compiled(0.5, 400) == pytest.approx(total(0.5, 400), rel=1e-12)
+    with pytest.raises(ZeroDivisionError):
+        compiled(2.0, 400)
