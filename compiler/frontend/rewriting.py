@@ -95,9 +95,11 @@ class Rewriter(ExpressionRewriter):
         if isinstance(node, ast.ExceptHandler) and isinstance(new, ast.ExceptHandler) and _looks_at(node):
             assert node.name is not None
             new.body.insert(0, placed(ast.Expr(hook("caught", named(node.name))), node.body[0]))
-        if isinstance(node, ast.Try) and isinstance(new, ast.Try) and _may_handle(node):
-            classes = delayed(_classes_handled(new.handlers))
-            new.body = [placed(ast.With([ast.withitem(hook("handling", classes))], new.body), node.body[0])]
+        if isinstance(new, ast.Try | ast.With) and not _waits_inside(node) and (classes := _handled(node)):
+            body = ast.With(
+                [ast.withitem(hook("handling", delayed(ast.Tuple(classes, ast.Load()))))], new.body
+            )
+            new.body = [placed(body, new.body[0])]
         return new
 
     # ---- statements ----------------------------------------------------------------------------------
@@ -388,18 +390,21 @@ def _parts(target: ast.expr) -> list[ast.expr]:
     return _parts(target.value) if isinstance(target, ast.Starred) else [target]
 
 
-def _may_handle(node: ast.Try) -> bool:
-    """Whether a `try` has handlers, and its body does not leave the function for a while."""
-    waits = (ast.Yield, ast.YieldFrom, ast.Await)
-    inside = (n for statement in node.body for n in walk(statement))
-    return bool(node.handlers) and not any(isinstance(n, waits) for n in inside)
+def _handled(node: ast.AST) -> list[ast.expr]:
+    """The classes of the exceptions that handlers, or `contextlib.suppress`, wait for."""
+    if isinstance(node, ast.Try):
+        return [named("BaseException") if one.type is None else one.type for one in node.handlers]
+    found: list[ast.expr] = []
+    for item in node.items if isinstance(node, ast.With) else ():
+        match item.context_expr:
+            case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=classes):
+                found += classes
+    return found
 
 
-def _classes_handled(handlers: "Sequence[ast.ExceptHandler]") -> ast.expr:
-    """The classes of the exceptions that these handle, as one nested tuple."""
-    return ast.Tuple(
-        [named("BaseException") if one.type is None else one.type for one in handlers], ast.Load()
-    )
+def _waits_inside(node: ast.AST) -> bool:
+    """Whether it contains an expression at which a generator or a coroutine is left for a while."""
+    return any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in walk(node))
 
 
 def _looks_at(node: ast.ExceptHandler) -> bool:

@@ -4,6 +4,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -246,6 +247,43 @@ def raised_again(x: Any) -> Any:
         return 5.0
 
 
+def suppressed(x: Any) -> Any:
+    found = -1.0
+    with suppress(ZeroDivisionError, KeyError):
+        found = 1 / x
+    return found
+
+
+def in_a_branch(x: Any, t: Any) -> Any:
+    if t > 0:
+        try:
+            found = 1 / x
+        except ZeroDivisionError:
+            found = 0.0
+    else:
+        found = 5.0
+    return found
+
+
+def until_it_fails(x: Any) -> Any:
+    n = 0
+    while True:
+        try:
+            x = math.sqrt(x) - 2
+        except ValueError:
+            break
+        n += 1
+    return n, x
+
+
+def of_a_key(x: Any, k: Any) -> Any:
+    table = {1: 2.0, 2: 3.0}
+    try:
+        return table[k] * x
+    except KeyError:
+        return -x
+
+
 def not_handled(x: Any) -> Any:
     try:
         return 1 / x
@@ -262,6 +300,10 @@ HANDLERS: dict[Callable[..., Any], list[tuple[Any, ...]]] = {
     own_error: [(np.array([1.0, 2.0]),), (np.array([1.0, -2.0]),)],
     with_a_message: [(1.0,), (5.0,), (2.0,)],
     raised_again: [(2.0,), (0.0,)],
+    suppressed: [(2.0,), (0.0,)],
+    in_a_branch: [(2.0, 1.0), (0.0, 1.0), (0.0, -1.0), (4.0, 1.0)],
+    until_it_fails: [(100.0,), (3.0,)],
+    of_a_key: [(1.0, 1), (1.0, 5), (2.0, 2)],
     not_handled: [(2.0,), (0.0,)],
 }
 
