@@ -14,10 +14,10 @@ from .errors import ArgumentTypeError
 from .identifiers import identifier, unique_identifiers
 from .symbolic_size import SymbolicSize, is_known, same_shape
 
-# A dimension: an int, or a `shapes.Dim`, which supports the same arithmetic. This is the only name for the type of a
-# size.
-Dim: TypeAlias = int
-Shape: TypeAlias = tuple[Dim, ...]
+# The size of an axis or of memory, as `shapes.dim.Extent`: an int or a `Dim`, which supports the same arithmetic. Type
+# checkers take it for an int.
+Extent: TypeAlias = int
+Shape: TypeAlias = tuple[Extent, ...]
 
 # The parameters of a call: plain immutable data, nested graphs, and Python callbacks.
 Param: TypeAlias = "bool | int | float | str | DType | Graph | Callable[..., Any] | tuple[Any, ...] | None"
@@ -71,7 +71,7 @@ class Location:
         """The same line, for calls that compute its derivative."""
         return self if self.is_derivative else replace(self, is_derivative=True)
 
-    def mapped(self, size: Dim) -> "Location":
+    def mapped(self, size: Extent) -> "Location":
         """The same line, for calls that compute it for a batch."""
         return replace(self, batch=(size, *self.batch))
 

@@ -106,8 +106,8 @@ def _of_a_sum(call: Call) -> int:
 def _dot(call: Call) -> Work:
     """A multiplication and an addition for each element of the result and each contracted one."""
     axes = ints_param(call, "contract_x")
-    turns = math.prod(call.inputs[0].shape[axis] for axis in axes)
-    return Work((8 if _is_complex(call) else 2) * call.outputs[0].type.size * turns)
+    terms = math.prod(call.inputs[0].shape[axis] for axis in axes)
+    return Work((8 if _is_complex(call) else 2) * call.outputs[0].type.size * terms)
 
 
 def _conv(call: Call) -> Work:

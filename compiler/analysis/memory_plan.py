@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import cast
 
 from ..free_sizes import names_bound_in, sizes_in_param
-from ..ir import Call, Dim, Graph, Value, same_type
+from ..ir import Call, Extent, Graph, Value, same_type
 from ..op import Aliasing, has_effect, lookup
 from ..symbolic_size import SymbolicSize, max_expr, typical
 
@@ -19,11 +19,11 @@ ALIGNMENT = 64
 class Block:
     """Memory that holds one value after another, from the first call that writes it to the last that reads it."""
 
-    nbytes: Dim
+    nbytes: Extent
     first: int
     last: int
     in_arena: bool
-    offset: Dim = 0
+    offset: Extent = 0
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class MemoryPlan:
     """For an in-place result: the operand that it replaces."""
     work: dict[int, Block] = field(default_factory=dict[int, Block])
     """The workspace of each call that needs one."""
-    arena_bytes: Dim = 0
+    arena_bytes: Extent = 0
     dying: dict[int, list[Value]] = field(default_factory=dict[int, "list[Value]"])
     """Per call: the values outside the arena whose memory is not needed after it."""
 
@@ -73,7 +73,7 @@ class CallMemory:
     smallest: int = 0
     """Results of fewer bytes are better allocated than written to memory that is kept."""
     numbers: Numbers = Numbers.NOWHERE
-    work: Dim | None = None
+    work: Extent | None = None
     """The bytes of its workspace in addition to its results, if it needs one."""
 
 
@@ -85,7 +85,7 @@ def plan_memory(
     known: Set[Value] = frozenset(),
     owned: Set[Value] = frozenset(),
     replacing: Mapping[Value, Value] | None = None,
-    largest: Callable[[Dim], Dim] | None = None,
+    largest: Callable[[Extent], Extent] | None = None,
 ) -> MemoryPlan:
     """Decide where every result is stored, except the `known` ones, which are owned elsewhere.
 
@@ -112,7 +112,7 @@ class _Planner:
         graph: Graph,
         owned: Set[Value],
         replacing: Mapping[Value, Value],
-        largest: Callable[[Dim], Dim] | None,
+        largest: Callable[[Extent], Extent] | None,
     ) -> None:
         self.end = len(graph.calls)
         self.plan = MemoryPlan()
@@ -218,7 +218,7 @@ def _is_whole_view(call: Call, plan: MemoryPlan) -> bool:
     return lookup(call.op).aliasing >= Aliasing.WHOLE and call.inputs[0] in plan.whole
 
 
-def place_blocks(blocks: Iterable[Block]) -> Dim:
+def place_blocks(blocks: Iterable[Block]) -> Extent:
     """Assign offsets to the blocks of the arena, in the order in which they are allocated; returns the size of the
     arena.
 
@@ -238,7 +238,7 @@ def place_blocks(blocks: Iterable[Block]) -> Dim:
     return gaps.end
 
 
-def _place_symbolic(blocks: Sequence[Block]) -> Dim:
+def _place_symbolic(blocks: Sequence[Block]) -> Extent:
     """By their positions for typical sizes."""
     from ..shapes.arena import Piece, offsets_of
 
@@ -252,10 +252,10 @@ def _place_symbolic(blocks: Sequence[Block]) -> Dim:
     )
     for block, offset in zip(blocks, offsets, strict=True):
         block.offset = offset
-    return cast("Dim", end)
+    return cast("Extent", end)
 
 
-def aligned(nbytes: Dim) -> Dim:
+def aligned(nbytes: Extent) -> Extent:
     """The bytes of a block, up to where the next one may begin."""
     return (nbytes + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Final
 
-from ..ir import Dim, Graph, Value, called
+from ..ir import Extent, Graph, Value, called
 from ..symbolic_size import SymbolicSize, typical
 from ..text.naming import Naming
 from ..text.tables import aligned
@@ -24,11 +24,11 @@ class Lifetime:
 
     name: str
     """The first array in it."""
-    nbytes: Dim
+    nbytes: Extent
     place: str
     """``argument``, ``output``, ``arena`` for memory that is kept from call to call, or ``temporary`` for memory that
     is not."""
-    offset: Dim | None
+    offset: Extent | None
     """Its first byte in the arena; None elsewhere."""
     first: int
     """The number of the call that computes it, from 0."""
@@ -40,11 +40,11 @@ class Lifetime:
 class MemoryUse:
     """Bytes of arrays while a program runs. Numbers and Python's objects are not counted."""
 
-    arguments: Dim
+    arguments: Extent
     """The arguments of the program, including arrays that it closes over."""
-    outputs: Dim
+    outputs: Extent
     """The results, except those in the memory of donated arguments."""
-    temporaries: Dim
+    temporaries: Extent
     """What it needs in addition, at the peak; it is kept from call to call if possible. If threads share tiles, what
     one of them needs. For symbolic sizes, the peak is the one for typical sizes."""
     lifetimes: tuple[Lifetime, ...] = ()
@@ -53,7 +53,7 @@ class MemoryUse:
     """The number of calls, or of steps of a plan."""
 
     @property
-    def peak(self) -> Dim:
+    def peak(self) -> Extent:
         """The total."""
         return self.arguments + self.outputs + self.temporaries
 
@@ -65,7 +65,7 @@ class MemoryUse:
         48
         """
 
-        def number(extent: Dim) -> int:
+        def number(extent: Extent) -> int:
             return extent.at(sizes) if isinstance(extent, SymbolicSize) else extent
 
         lives = (
@@ -125,7 +125,7 @@ class MemoryUse:
 def memory_use(graph: Graph, plan: MemoryPlan) -> MemoryUse:
     """The memory of a graph whose results are stored as a plan says."""
     returned: set[Block] = set()
-    outputs: Dim = 0
+    outputs: Extent = 0
     for value in graph.outputs:
         block = plan.block_of(value)
         if block is not None and block.first < 0 and block not in returned:
@@ -134,13 +134,15 @@ def memory_use(graph: Graph, plan: MemoryPlan) -> MemoryUse:
             outputs += value.type.nbytes
             if block is not None:
                 returned.add(block)
-    made: list[Dim] = [0] * (len(graph.calls) + 1)  # by call: new memory outside the arena, without results
+    made: list[Extent] = [0] * (
+        len(graph.calls) + 1
+    )  # by call: new memory outside the arena, without results
     for block in plan.block.values():
         if not block.in_arena and block.first >= 0 and block not in returned:
             made[block.first] += block.nbytes
             made[min(block.last, len(graph.calls) - 1) + 1] -= block.nbytes
-    now: Dim = 0
-    most: Dim = 0
+    now: Extent = 0
+    most: Extent = 0
     for call, change in zip(graph.calls, made, strict=False):
         now += change
         inside = max((working_memory(nested) for nested in called((call,))), key=typical, default=0)

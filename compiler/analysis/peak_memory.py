@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from ..interpreter import last_uses
-from ..ir import Call, Dim, Graph, Value, called
+from ..ir import Call, Extent, Graph, Value, called
 from ..op import is_renamed, is_view
 from ..ops.composite import COMPOSITES, definition
 from ..symbolic_size import typical
 
 
-def peak_memory(graph: Graph) -> Dim:
+def peak_memory(graph: Graph) -> Extent:
     """The maximum number of bytes that the results of a graph's calls occupy at one time, when it runs call by call.
 
     Inputs and constants are not counted: they exist before. Results that are views of others cost nothing and keep
@@ -26,8 +26,8 @@ def peak_memory(graph: Graph) -> Dim:
     for value in owner.values():
         users[value] = users.get(value, 0) + 1
     dying = last_uses(graph)
-    now: Dim = 0
-    peak: Dim = 0
+    now: Extent = 0
+    peak: Extent = 0
     for index, call in enumerate(graph.calls):
         now += sum(value.type.nbytes for value in call.outputs if owner.get(value) is value)
         inside = max(map(working_memory, _run_by(call)), key=typical, default=0)
@@ -47,7 +47,7 @@ def _run_by(call: Call) -> Iterator[Graph]:
         yield definition(call.op, tuple(value.type for value in call.inputs), call.params)
 
 
-def working_memory(graph: Graph) -> Dim:
+def working_memory(graph: Graph) -> Extent:
     """What a nested graph needs in addition to its outputs, which count for the call."""
     return max(0, peak_memory(graph) - sum(value.type.nbytes for value in {*graph.outputs}), key=typical)
 

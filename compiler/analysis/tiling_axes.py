@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..ir import Call, Dim, Graph, Param, Shape, Value
+from ..ir import Call, Extent, Graph, Param, Shape, Value
 from ..op import is_view
 from ..ops.arrays.indexing import other_axes
 from ..params import int_param, ints_param
@@ -29,7 +29,7 @@ short that NumPy spends more time on starting a piece than on its contents."""
 class Tiling:
     """One axis of a graph of loop calls, as it appears in each value."""
 
-    length: Dim
+    length: Extent
     """Of the axis."""
     axes: Mapping[Value, int]
     """What the tiles compute, a part each, and along which of its axes."""
@@ -281,12 +281,12 @@ _SHAPES = {
 """The parameter that holds lengths of axes of the result."""
 
 
-def with_rows(shape: Shape, axis: int, rows: Dim) -> Shape:
+def with_rows(shape: Shape, axis: int, rows: Extent) -> Shape:
     """A shape with an axis of another length."""
     return (*shape[:axis], rows, *shape[axis + 1 :])
 
 
-def params_of_part(call: Call, axis: int, rows: Dim) -> Mapping[str, Param]:
+def params_of_part(call: Call, axis: int, rows: Extent) -> Mapping[str, Param]:
     """The parameters with which a call computes `rows` of the axis of its result."""
     name = _SHAPES.get(call.op)
     if name is None:

@@ -98,7 +98,7 @@ class HostFallbackWarning(RuntimeWarning):
     >>> x, missing = tm.device_put(np.zeros(3)), tm.errors.MissingPackageError("compiling for GPUs needs Triton")
     >>> with patch.dict(os.environ, {"TRACEMILL_CACHE": "0"}), warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     with patch("tracemill.runtime.gpu_programs.build.build_program", side_effect=missing):
+    ...     with patch("tracemill.runtime.gpu_programs.gpu_strategy.build_program", side_effect=missing):
     ...         y = tm.compile(np.cos)(x)
     >>> y, caught[0].category.__name__
     (DeviceArray([1., 1., 1.], f64[3] on cuda:0), 'HostFallbackWarning')

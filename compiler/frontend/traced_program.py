@@ -432,7 +432,7 @@ def refuse_hidden_arrays(leaf: Any) -> None:
 
 def _made_inside(record: Trace) -> list[int]:
     """The numbers of the captured arrays that the function wrote to and that it made itself."""
-    written = [i for i in range(len(record.captured)) if record.storage_behind(i).version]
+    written = [i for i in range(len(record.captured)) if record.captured_storage(i).version]
     found = list(filter(record.is_made_inside, written))
     if len(found) < len(written) and record.parent is None:
         gc.collect()  # what traced a loop holds the variables of the function in a cycle
@@ -453,7 +453,7 @@ def _finish(
     record.keep_what_was_captured()
     storages = [x._storage for x in filled if is_traced(x)]
     passing = {len(storages) + i for i in _made_inside(record)}
-    storages += [record.storage_behind(i) for i in range(len(record.captured))]
+    storages += [record.captured_storage(i) for i in range(len(record.captured))]
     mutated: list[tuple[int, int]] = []
     written: set[int] = set()
     for index, storage in enumerate(storages):
@@ -486,7 +486,7 @@ def _refuse_overlapping_writes(record: Trace) -> None:
     """Refuse writes to arrays from outside that share memory: separate inputs do not see writes to each other."""
     arrays = [(i, array) for i, array in enumerate(record.captured) if is_numpy_array(array)]
     for index, array in arrays:
-        is_written = record.storage_behind(index).version > 0
+        is_written = record.captured_storage(index).version > 0
         if is_written and any(
             other is not array
             and other.base is not array  # it was read before, and is a view of this one since then

@@ -395,7 +395,9 @@ def _pieces(variable: Variable, switches: set[int]) -> list[Variable]:
     empty."""
     cuts: list[int] = []
     for switch in sorted(switches, key=typical):
-        if _is_behind(switch, (cuts or [variable.low])[-1]) and _is_behind(variable.high + 1, switch):
+        if _is_at_or_after(switch, (cuts or [variable.low])[-1]) and _is_at_or_after(
+            variable.high + 1, switch
+        ):
             cuts.append(switch)
     if not cuts or len(cuts) >= MOST_PIECES:
         return [variable]
@@ -403,7 +405,7 @@ def _pieces(variable: Variable, switches: set[int]) -> list[Variable]:
     return [Variable(variable.name, low, high) for low, high in zip(starts, ends, strict=True)]
 
 
-def _is_behind(place: int, other: int) -> bool:
+def _is_at_or_after(place: int, other: int) -> bool:
     """Whether a place never comes before another one, and is not always the same."""
     return is_known(place >= other) and not is_known(place <= other)
 

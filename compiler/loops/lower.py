@@ -450,11 +450,11 @@ class _Lowering(Loops):
                 accumulator = self.begin(call, math.prod(extents), across.extent)
 
                 def body(reduced: Index) -> None:
-                    def turn(column: Affine) -> None:
+                    def add_column(column: Affine) -> None:
                         places = tuple(place.at(across, column + across.low) for place in index)
                         self.gather(call, accumulator, places, reduced, extents, column)
 
-                    self.loop(Variable(self.counter(), 0, across.extent - 1), turn)
+                    self.loop(Variable(self.counter(), 0, across.extent - 1), add_column)
 
                 level = self.loops(extents, body)
                 self.homes[accumulator.name] = scope, level

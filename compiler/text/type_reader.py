@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..dtypes import DType, dtype_named, dtype_names
-from ..ir import ArrayType, Dim
+from ..ir import ArrayType, Extent
 from ..verifier import shape_problem
 from .lexer import Line
 
@@ -30,7 +30,7 @@ def read_type(line: Line, sizes: "Sizes") -> ArrayType:
     """``f32[2, 3]``, ``f32[N, 2*K + 1]``."""
     dtype = _dtype(line)
     line.expect("[")
-    shape: list[Dim] = []
+    shape: list[Extent] = []
     while not line.accept("]"):
         shape.append(_dim(line, sizes))
         if not line.at("]"):
@@ -40,7 +40,7 @@ def read_type(line: Line, sizes: "Sizes") -> ArrayType:
     return ArrayType(dtype, tuple(shape))
 
 
-def _dim(line: Line, sizes: "Sizes") -> Dim:
+def _dim(line: Line, sizes: "Sizes") -> Extent:
     """A number, or an expression of sizes up to the comma or bracket that ends it."""
     kind, dim = line.tokens[line.position]
     if kind == "number" and line.tokens[line.position + 1][1] in (",", "]"):
@@ -51,7 +51,7 @@ def _dim(line: Line, sizes: "Sizes") -> Dim:
     return read_size(line, sizes)
 
 
-def read_size(line: Line, sizes: "Sizes") -> Dim:
+def read_size(line: Line, sizes: "Sizes") -> Extent:
     """An expression of sizes."""
     words = line.take_size()
     if not words:

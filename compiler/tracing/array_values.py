@@ -250,7 +250,7 @@ def is_computed(x: TracedMemory) -> bool:
     """Whether an integer is known only when the program runs."""
     if x.ndim or x.dtype.kind not in "iu" or x._known_here() is not None:
         return False
-    return not x._trace.numbers_behind(x.value)
+    return not x._trace.numbers_used_by(x.value)
 
 
 _INDEX_ARRAYS = (TracedMemory, Value, np.ndarray, np.generic, ForeignMemory, bool, list, tuple)

@@ -78,7 +78,7 @@ def _input_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Arra
     outside = trace.value_outside(value)
     if outside is not None:
         return value_at_hand(*outside, sizes)
-    behind = trace.captured_behind(value) if value in trace.inputs else None
+    behind = trace.captured_object(value) if value in trace.inputs else None
     return behind if isinstance(behind, np.ndarray) and not trace.may_not_run else None
 
 
@@ -158,7 +158,7 @@ def guarded_value(trace: Trace, value: Value, what: str) -> Array | None:
     if (
         not (trace.outermost().is_kept and CONVERTS.get())
         or value.type.size > MOST_ENTRIES
-        or trace.numbers_behind(value)
+        or trace.numbers_used_by(value)
     ):
         return None
     return _expected(trace, value, what)

@@ -20,7 +20,7 @@ _SAME_ORDER: Final = frozenset({"expand_dims", "reshape"})
 
 
 @dataclass(frozen=True, slots=True)
-class RangeBehind:
+class Progression:
     """``first + step * k`` for k in ``range(count)``."""
 
     first: Any
@@ -37,22 +37,22 @@ class RangeBehind:
             return self.first, last
         return (last, self.first) if is_known(self.step <= 0) else None
 
-    def plus(self, number: Any) -> "RangeBehind":
+    def plus(self, number: Any) -> "Progression":
         """Add a number to each."""
         return replace(self, first=self.first + number)
 
-    def times(self, number: Any) -> "RangeBehind":
+    def times(self, number: Any) -> "Progression":
         """Multiply each by a number."""
         return replace(self, first=self.first * number, step=self.step * number)
 
 
-def progression_of(trace: Trace, value: Value) -> RangeBehind | None:
+def progression_of(trace: Trace, value: Value) -> Progression | None:
     """The range that an array is computed from; None unless it is a range combined with numbers by operators."""
     call = trace.producer(value)
     if call is None or value.dtype != INT64:
         return None
     if call.op == "iota":
-        return RangeBehind(0, 1, int_param(call, "length"))
+        return Progression(0, 1, int_param(call, "length"))
     if call.op in ("add", "subtract", "multiply"):
         return _computed(trace, call)
     found = progression_of(trace, call.inputs[0]) if call.inputs else None
@@ -63,7 +63,7 @@ def progression_of(trace: Trace, value: Value) -> RangeBehind | None:
     return _part(call, found) if value.ndim == 1 and found.is_in_order else None
 
 
-def _computed(trace: Trace, call: Call) -> RangeBehind | None:
+def _computed(trace: Trace, call: Call) -> Progression | None:
     of, number = call.inputs[0], size_of_value(trace, call.inputs[1])
     is_taken_off = call.op == "subtract" and number is None
     if number is None:
@@ -77,14 +77,14 @@ def _computed(trace: Trace, call: Call) -> RangeBehind | None:
     return found.times(number) if call.op == "multiply" else found.plus(number)
 
 
-def _part(call: Call, of: RangeBehind) -> RangeBehind | None:
+def _part(call: Call, of: Progression) -> Progression | None:
     """A slice of a range, or a reversed range."""
     if call.op == "flip":
         return replace(of, first=of.first + of.step * (of.count - 1), step=of.step * -1)
     if call.op != "slice":
         return None
     (start,), (stop,), (step,) = ints_param(call, "start"), ints_param(call, "stop"), ints_param(call, "step")
-    return RangeBehind(of.first + of.step * start, of.step * step, (stop - start + step - 1) // step)
+    return Progression(of.first + of.step * start, of.step * step, (stop - start + step - 1) // step)
 
 
 def value_range_of(trace: Trace, value: Value) -> tuple[Interval, tuple[Any, ...]] | None:

@@ -315,11 +315,11 @@ class Trace(Builder):
         key = self.adopted_key(array)
         return None if key is None else self.adopted[key][2](array)
 
-    def array_behind(self, storage: Storage) -> "Array | None":
+    def array_of_storage(self, storage: Storage) -> "Array | None":
         """The NumPy array that captured memory represents; None for other memory."""
         what = next((x for x in self.captured if self._storages.get(id(x)) is storage), None)
         if isinstance(what, Storage):
-            return what.trace.array_behind(what)
+            return what.trace.array_of_storage(what)
         return what if isinstance(what, np.ndarray) else None
 
     # ---- capturing -----------------------------------------------------------------------------
@@ -339,7 +339,7 @@ class Trace(Builder):
 
         def known() -> Array | None:  # `captured` alone holds the array: `is_made_inside` counts
             array = self.captured[number]
-            if not isinstance(array, np.ndarray) or (self.is_kept and self.storage_behind(number).in_step):
+            if not isinstance(array, np.ndarray) or (self.is_kept and self.captured_storage(number).in_step):
                 return None
             if not any(array is one for one in self.frozen):
                 self.frozen.append(array)
@@ -380,7 +380,7 @@ class Trace(Builder):
         Arrays from outside that later calls of the program read are left: they may change at any time.
         """
         for number, _ in list(self._contents.values()):
-            if self.storage_behind(number).version or not self._has_changed(self.captured[number]):
+            if self.captured_storage(number).version or not self._has_changed(self.captured[number]):
                 continue
             if not self.is_kept or self.is_made_inside(number):
                 self._keep_as_it_was(self.captured[number])
@@ -446,17 +446,17 @@ class Trace(Builder):
         return frozenset(
             id(what)
             for number, what in enumerate(self.captured)
-            if self.storage_behind(number).version and self.inputs[first + number] in self._relied_on
+            if self.captured_storage(number).version and self.inputs[first + number] in self._relied_on
         )
 
-    def captured_behind(self, value: Value) -> "Storage | Array | ForeignMemory | ExampleIndex | None":
+    def captured_object(self, value: Value) -> "Storage | Array | ForeignMemory | ExampleIndex | None":
         """The captured object of an input; None for arguments."""
         index = self.inputs.index(value) - (len(self.inputs) - len(self.captured))
         return self.captured[index] if index >= 0 else None
 
     def outer_value(self, value: Value) -> Value | None:
         """The memory in the enclosing trace that an input shadows; None for other inputs."""
-        behind = self.captured_behind(value) if value in self.inputs else None
+        behind = self.captured_object(value) if value in self.inputs else None
         if not (isinstance(behind, Storage) and behind.trace is self.parent) or id(behind) in self._varying:
             return None
         self._relied_on.add(value)
@@ -470,7 +470,7 @@ class Trace(Builder):
         """Whether callers of the function see writes to this memory."""
         return self.is_captured(storage) or (storage.is_input and not self.owns_arguments)
 
-    def storage_behind(self, index: int) -> Storage:
+    def captured_storage(self, index: int) -> Storage:
         """This trace's memory for the captured array with this number."""
         return self._storages[id(self.captured[index])]
 
@@ -498,7 +498,7 @@ class Trace(Builder):
         storage, parent = self.captured[index], self.parent
         if parent is None or not isinstance(storage, Storage):
             return self, index
-        behind = [i for i in range(len(parent.captured)) if parent.storage_behind(i) is storage]
+        behind = [i for i in range(len(parent.captured)) if parent.captured_storage(i) is storage]
         return parent._origin(behind[0]) if behind else (self, index)
 
     def outermost(self) -> "Trace":
@@ -611,7 +611,7 @@ class Trace(Builder):
             stack += self._producer[top].inputs
         return False
 
-    def numbers_behind(self, value: Value) -> frozenset[int]:
+    def numbers_used_by(self, value: Value) -> frozenset[int]:
         """The leaves of the arguments that a value is computed from, if they are all Python numbers; otherwise none.
 
         They are arguments of the outermost trace, whose program is kept.

@@ -339,7 +339,7 @@ class TracedArray(TracedMemory):
                 f"or make the argument static{hint}",
                 user_location(),
             )
-            error.numbers = self._trace.numbers_behind(self.value)
+            error.numbers = self._trace.numbers_used_by(self.value)
             raise error
         return known
 
@@ -417,7 +417,7 @@ class TracedArray(TracedMemory):
         error = ConcretizationError(
             f"{what} a traced {self.type}, whose value is not known while tracing: {fix}", user_location()
         )
-        error.numbers = self._trace.numbers_behind(self.value)
+        error.numbers = self._trace.numbers_used_by(self.value)
         raise error
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

@@ -8,7 +8,7 @@ from math import prod
 
 from ...compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise, reduced_axes
 from ...compiler.analysis.source_axes import source_axes
-from ...compiler.ir import Call, Dim, Shape, Value
+from ...compiler.ir import Call, Extent, Shape, Value
 
 
 def counted(shape: Shape) -> Shape:
@@ -93,7 +93,7 @@ def _index_shape(call: Call) -> Shape:
     return shape[: len(shape) - kept]
 
 
-def _leading(dims: Iterable[tuple[Dim, bool]]) -> int:
+def _leading(dims: Iterable[tuple[Extent, bool]]) -> int:
     """How many axes longer than 1 come before the first axis with a different index."""
     count = 0
     for dim, same in dims:

@@ -8,7 +8,7 @@ from ...compiler.analysis.fusible_ops import REDUCTIONS
 from ...compiler.analysis.tiling_axes import Tiling, input_axes, params_of_part, tiling_of, with_rows
 from ...compiler.builder import Builder, bind, inline, recording
 from ...compiler.free_sizes import is_symbolic, sizes_in_graph
-from ...compiler.ir import ArrayType, Call, Constant, Dim, Graph, Param, Value, called
+from ...compiler.ir import ArrayType, Call, Constant, Extent, Graph, Param, Value, called
 from ...compiler.op import is_view
 from ...compiler.symbolic_size import SymbolicSize, max_expr, typical, with_typical_sizes
 from ...compiler.value_ops import reshape
@@ -143,7 +143,7 @@ class _Tiler(Rewriter):
         return is_large and sum(traffic) - min(traffic) >= WORTH * self.smallest
 
 
-def _rows(length: Dim, most: int) -> int:
+def _rows(length: Extent, most: int) -> int:
     """The length of the tiles: without a remainder, if that does not make them much shorter.
 
     Symbolic lengths are more often multiples of powers of two than of other numbers.
@@ -154,7 +154,7 @@ def _rows(length: Dim, most: int) -> int:
     return next(divisors, most)
 
 
-def _counted(length: Dim, rows: int) -> tuple[Dim, Dim]:
+def _counted(length: Extent, rows: int) -> tuple[Extent, Extent]:
     """How many tiles have this many rows, and how many rows remain; for a symbolic length, always some."""
     count, left = divmod(length, rows)
     if isinstance(left, SymbolicSize):
@@ -225,7 +225,7 @@ class _Tiles:
             outputs = builder.emit(call.op, tuple(map(self._at, call.inputs)), call.params)
             self.now.update(zip(call.outputs, outputs, strict=True))
 
-    def _part(self, rows: Dim) -> Graph:
+    def _part(self, rows: Extent) -> Graph:
         """The computation of one tile with this many rows."""
         tiling = self.tiling
         given: dict[tuple[Value, int | None], Value] = {}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...compiler.builder import bind
-from ...compiler.ir import Constant, Dim, Shape, Value, same_params
+from ...compiler.ir import Constant, Extent, Shape, Value, same_params
 from ...compiler.params import int_param, ints_param
 from ...compiler.symbolic_size import is_known, is_one, same_shape
 from ...compiler.value_ops import broadcast_to, flip, reshape, slice_, transpose
@@ -146,7 +146,7 @@ def _slice_of_pad(site: Site) -> Value | None:
     return slice_(x, start, stop, ints_param(site, "step"))
 
 
-def _has_gaps(interior: Sequence[Dim]) -> bool:
+def _has_gaps(interior: Sequence[Extent]) -> bool:
     """Whether a pad may put values between the entries."""
     return not all(is_known(gap == 0) for gap in interior)
 
@@ -172,7 +172,7 @@ def _known_update(site: Site) -> Value | None:
 
 def _known_window(shape: Shape, starts: Sequence[Value], sizes: Shape) -> Shape | None:
     """Where the window begins after it is moved so that it fits, if all relevant starts are constants."""
-    window: list[Dim] = []
+    window: list[Extent] = []
     for dim, start, size in zip(shape, starts, sizes, strict=True):
         if is_known(size == dim):
             window.append(0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...compiler.builder import bind
 from ...compiler.dtypes import DType, kind
-from ...compiler.ir import Dim, Value
+from ...compiler.ir import Extent, Value
 from ...compiler.params import ints_param
 from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
 from ...compiler.value_ops import add, broadcast_to, constant, convert, multiply, reshape, sum_, transpose
@@ -67,7 +67,7 @@ def _reduced_repetition(site: Site) -> Value | None:
     return broadcast_to(reduced, site.type.shape)
 
 
-def _number_of(dtype: DType, count: Dim) -> Value | None:
+def _number_of(dtype: DType, count: Extent) -> Value | None:
     """The factor of a sum of this many equal numbers; None if the dtype cannot represent it.
 
     A symbolic factor is rounded if it is large, in a dtype of four bytes or more: one rounding more than the product.

@@ -185,7 +185,7 @@ def backward(
             user_location(),
         )
     wanted = _outputs("autograd.backward", tensors)
-    leaves = _wanted_leaves(inputs) if inputs is not None else _leaves_behind(wanted)
+    leaves = _wanted_leaves(inputs) if inputs is not None else _leaves_of(wanted)
     derivative = _Derivative("autograd.backward", tensors, leaves)
     found = derivative.gradients(
         "grad_tensors", grad_tensors, create_graph=create_graph, safe_where=safe_where
@@ -351,7 +351,7 @@ def _wanted_leaves(inputs: Any) -> list[Leaf]:
     return [value for value in dict.fromkeys(values) if isinstance(value, Leaf)]
 
 
-def _leaves_behind(outputs: Sequence[Value]) -> list[Leaf]:
+def _leaves_of(outputs: Sequence[Value]) -> list[Leaf]:
     calls = history(tape_of_this_thread().producer, outputs, ())
     used = (*(v for call in calls for v in call.inputs), *outputs)
     return list(dict.fromkeys(v for v in used if isinstance(v, Leaf)))

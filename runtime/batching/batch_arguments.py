@@ -13,7 +13,7 @@ from ...compiler.ir import ArrayType
 from ...compiler.nesting import refusing_deep, shown
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.foreign_memory import is_outside
-from ..eager.mapped_graph import Dim
+from ..eager.mapped_graph import BatchAxis
 from ..eager.run import as_argument, is_array
 from ..trees import show, spread
 from ..whole_numbers import joint_length
@@ -95,7 +95,7 @@ class BatchArguments:
             *spread_dims(per_name, kwargs, f"{self.where}: kw_dims"),
         ]
 
-    def _checked(self, dim: Any, leaf: Any, path: str) -> Dim:
+    def _checked(self, dim: Any, leaf: Any, path: str) -> BatchAxis:
         """A dim in range for its array, wrapped to be non-negative."""
         if not _is_dim(dim):
             raise TransformArgumentError(
@@ -163,7 +163,7 @@ def spread_dims(dims: Any, tree: Any, what: str) -> list[Any]:
         ) from None
 
 
-def _example(leaf: Any, name: str, dim: Dim) -> Argument:
+def _example(leaf: Any, name: str, dim: BatchAxis) -> Argument:
     """One example of an array; a slice of a 1-d array is a scalar, as in a loop."""
     whole = as_argument(leaf, name, known=dim is None)
     if dim is None:

@@ -34,7 +34,7 @@ from ...compiler.value_ops import moveaxis
 from ...passes.pipeline import apply
 from ...passes.simplification.remove_dead_code import remove_dead_code
 from ...passes.transforms.vmap import vmap
-from ..eager.mapped_graph import Dim, MappedGraph
+from ..eager.mapped_graph import BatchAxis, MappedGraph
 from ..eager.transform_log import is_seen
 from ..environment import checking
 from .arrays_outside import ArraysOutside
@@ -68,7 +68,9 @@ class BatchedArray(TracedArray):
 class Batch:
     """The arguments of the mapped function for the whole batch."""
 
-    def __init__(self, size: int, leaves: Sequence[Any], dims: Sequence[Dim], outside: ArraysOutside) -> None:
+    def __init__(
+        self, size: int, leaves: Sequence[Any], dims: Sequence[BatchAxis], outside: ArraysOutside
+    ) -> None:
         """`leaves` are the arrays among them, and `dims` their batch axes."""
         self.size, self.leaves, self.dims, self.outside = size, leaves, dims, outside
 
@@ -245,7 +247,7 @@ class BatchedTrace(Trace):
             return None
         return (what.copy(order="K") if what.nbytes <= LARGEST_CONTENT else what), False
 
-    def _of_argument(self, leaf: Any, dim: Dim) -> tuple[Any, bool]:
+    def _of_argument(self, leaf: Any, dim: BatchAxis) -> tuple[Any, bool]:
         if self.parent is None:
             return (leaf if dim is None else np.moveaxis(leaf, dim, 0)), dim is not None
         with recording(self.parent):
@@ -260,7 +262,7 @@ class BatchedTrace(Trace):
         It repeats the calls without effects that this needs: their lengths follow from how they were made.
         """
         graph = mapped.graph
-        given: dict[Value, tuple[Any, Dim]] = {}
+        given: dict[Value, tuple[Any, BatchAxis]] = {}
         outputs = []
         for value in graph.outputs:
             known = None if isinstance(value, Constant) else self._entering_rest(value)
@@ -282,7 +284,7 @@ class BatchedTrace(Trace):
             list(map(_array_of, entered)) if self.parent is None else entered
         )
 
-    def _entering_rest(self, value: Value) -> tuple[Any, Dim] | None:
+    def _entering_rest(self, value: Value) -> tuple[Any, BatchAxis] | None:
         """What is known of the batch, and the batch axis."""
         found = self.of_batch(value)
         return None if found is None else (found[0], 0 if found[1] else None)

@@ -24,7 +24,7 @@ from ...compiler.tracing.trace import ExampleIndex, Trace, require_trace
 from ...compiler.tracing.traced_memory import is_numpy_array
 from ..eager.converting import Convert, converting
 from ..eager.mapped_axes import RANDOMNESS, MappedAxis, all_indices, mapping
-from ..eager.mapped_graph import Dim, MappedGraph
+from ..eager.mapped_graph import BatchAxis, MappedGraph
 from ..eager.numpy_generators import refusing_draws
 from ..eager.one_call import answering_for_one_call
 from ..eager.run import inputs_of, is_array, like_function, overwrite
@@ -191,7 +191,7 @@ class _Mapping:
         captured = self.program.captured
         self.inputs = inputs_of(self.program, [batch.leaves[place] for place in arrays])
         self.inputs = [all_indices(axis) if x is axis else x for x in self.inputs]
-        self.in_axes: list[Dim] = [batch.dims[place] for place in arrays]
+        self.in_axes: list[BatchAxis] = [batch.dims[place] for place in arrays]
         self.in_axes += [0 if x is axis or isinstance(x, Examples) else None for x in captured]
         self.names = [batch.names[place] for place in arrays]
         self.names += [
@@ -253,10 +253,10 @@ class _Mapping:
             overwrite(target, new)
         return program.result(outputs)
 
-    def _out_axes(self) -> list[Dim]:
+    def _out_axes(self) -> list[BatchAxis]:
         """The batch axis of each output of the graph."""
         program = self.program
-        axes: list[Dim] = [None] * len(self.graph.outputs)
+        axes: list[BatchAxis] = [None] * len(self.graph.outputs)
         dims = spread_dims(self.batch.out_dims, program.out_tree, f"{self.where}: out_dims")
         paths = path_names(program.out_tree, "output")
         for leaf, dim, path in zip(program.out_leaves, dims, paths, strict=True):
@@ -264,7 +264,7 @@ class _Mapping:
                 axes[leaf.index] = self._out_axis(leaf, dim, path)
         return axes
 
-    def _out_axis(self, leaf: ArrayOutput, dim: Dim, path: str) -> Dim:
+    def _out_axis(self, leaf: ArrayOutput, dim: BatchAxis, path: str) -> BatchAxis:
         value = self.graph.outputs[leaf.index]
         if dim is None:
             if value in self.reached:

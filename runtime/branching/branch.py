@@ -141,7 +141,7 @@ class Branch:
         if not is_expressible(x, self.trace):
             return None
         if x._storage.is_input:
-            array = self.trace.array_behind(x._storage)
+            array = self.trace.array_of_storage(x._storage)
             whole = None if array is None else adopt(array)
             return whole and array_on(whole._storage, x.type, (*whole._views, *x._views))
         storage = x._storage

@@ -21,7 +21,7 @@ from .one_of import OneOf, is_one_of
 from .outcomes import UNSET
 from .references import Key, are_alike, chosen, key_of, memory_of
 from .slots import CONTAINERS, Slot
-from .standing import memory_behind
+from .standing import possible_arrays
 from .variables import Held, has_memory, joined
 
 
@@ -142,7 +142,7 @@ class Merge:
         old = [storage for branch, i in used for storage in branch.before[name, i]]
         for branch, i in used:
             x = branch.held[name].arrays[i]
-            entries = [x] if is_numpy_array(x) else memory_behind(x._storage)
+            entries = [x] if is_numpy_array(x) else possible_arrays(x._storage)
             old += [storage for one in entries for storage in memory_of(self._traced(one))]
         if old:
             self.shared[place] = str(name), old

@@ -35,7 +35,7 @@ def is_unknown_integer(x: Any) -> bool:
 def number_of_argument(x: Any) -> "int | None":
     """The value of an integer that number arguments decide; None if arrays decide it. The program is traced again for
     this value."""
-    if not is_unknown_integer(x) or not x._trace.numbers_behind(x.value):
+    if not is_unknown_integer(x) or not x._trace.numbers_used_by(x.value):
         return None
     return operator.index(x)
 

@@ -464,7 +464,7 @@ def _index_in(flat: list[Any], x: Any) -> int:
     return found
 
 
-def memory_behind(storage: Storage) -> Iterator[Any]:
+def possible_arrays(storage: Storage) -> Iterator[Any]:
     """The entries that an array with this memory stands for."""
     for note in _notes().values():
         if isinstance(note, StandingArray) and note.found._storage is storage:

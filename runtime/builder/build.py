@@ -25,7 +25,7 @@ from ..programs.built import Build, statistics
 from ..programs.canonicalize import can_be_cached, canonicalize
 from ..programs.strategy import Strategy
 from ..stage_times import note_from_disk, stage
-from .host import HostStrategy
+from .host_strategy import HostStrategy
 from .raised_errors import raising
 from .stages import Staged, has_stages
 
@@ -73,7 +73,7 @@ def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: 
     """Build with Triton, or for the host if Triton is missing and the target allows that."""
     from ..gpu.device import gpu
     from ..gpu.host_program import REASONS, HostProgram, say_once
-    from ..gpu_programs.build import GpuStrategy, build_ahead_of_time
+    from ..gpu_programs.gpu_strategy import GpuStrategy, build_ahead_of_time
 
     try:
         device = gpu(target.gpu)

@@ -42,7 +42,7 @@ class Carry:
         ]
         self.weak: list[PythonType | None] = list(map(weak_type, self.leaves))
 
-    def behind(self, number: Any, name: str) -> "Carry":
+    def with_number(self, number: Any, name: str) -> "Carry":
         """A number, which takes the dtype of what it is combined with, and its counterpart."""
         pair = Carry(self.where, self.name, (0, optree.tree_unflatten(self.tree, self.leaves)))
         pair.leaves[0], pair.paths = number, [name, *self.paths]

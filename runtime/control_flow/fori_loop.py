@@ -108,5 +108,5 @@ def _until(where: str, lo: Any, hi: Any, body: Callable[[Any, Any], Any], carry:
         i, mine = state
         return i + 1, converted(body)(i, mine)
 
-    counted = carry.behind(lo, "i")
+    counted = carry.with_number(lo, "i")
     return run_while(where, counted, lambda state: state[0] < hi, step, {}, body)[1:]

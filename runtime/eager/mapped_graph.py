@@ -9,7 +9,7 @@ from ...compiler.ir import Graph
 from ...passes.transforms.vmap import vmap
 from .run import transformed
 
-Dim: TypeAlias = int | None
+BatchAxis: TypeAlias = int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,8 @@ class MappedGraph:
     """Input i has a batch of `size` examples along ``in_axes[i]``, output i along ``out_axes[i]``; None: no batch."""
 
     graph: Graph
-    in_axes: Sequence[Dim]
-    out_axes: Sequence[Dim]
+    in_axes: Sequence[BatchAxis]
+    out_axes: Sequence[BatchAxis]
     size: int
 
     def batched(self, size: int | None = None, *, in_loop: bool = False) -> Graph:

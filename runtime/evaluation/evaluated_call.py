@@ -136,7 +136,7 @@ class EvaluatedCall:
         written = [
             array
             for number, array in enumerate(self.trace.captured)
-            if is_numpy_array(array) and self.trace.storage_behind(number).version
+            if is_numpy_array(array) and self.trace.captured_storage(number).version
         ]
         return [*((array, True) for array in written), *((x, False) for x in self.trace.outside_arrays())]
 
@@ -165,7 +165,7 @@ class EvaluatedCall:
     def _write_back(self) -> None:
         """Write to arrays from outside what the function has written to them."""
         for number, array in enumerate(self.trace.captured):
-            storage = self.trace.storage_behind(number)
+            storage = self.trace.captured_storage(number)
             if storage.version and is_numpy_array(array):
                 array[...] = elements(storage.value)
 

@@ -326,7 +326,7 @@ class Evaluating(Trace):
     def depends_on_arguments(self, value: Value) -> bool:
         return isinstance(value, Evaluated) and value.node is not None
 
-    def numbers_behind(self, value: Value) -> frozenset[int]:
+    def numbers_used_by(self, value: Value) -> frozenset[int]:
         return frozenset()
 
     def is_counted(self, value: Value) -> bool:

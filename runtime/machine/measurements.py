@@ -133,12 +133,12 @@ def _call_time() -> float:
 def _least_time(run: Callable[[], object], until: float) -> float:
     """The minimum of at least two times, the second of which is warm; no more runs start after `until`."""
     best = np.inf
-    turns = 0
-    while turns < 2 or time.perf_counter() < until:
+    runs = 0
+    while runs < 2 or time.perf_counter() < until:
         start = time.perf_counter()
         run()
         best = min(best, time.perf_counter() - start)
-        turns += 1
+        runs += 1
     return best
 
 

@@ -47,7 +47,7 @@ def _decides(test: Any) -> bool:
 
     If it only depends on numbers that are arguments, the program is traced again for those numbers.
     """
-    return is_unknown(test) and not test._trace.numbers_behind(test.value)
+    return is_unknown(test) and not test._trace.numbers_used_by(test.value)
 
 
 def is_kept(test: Any) -> Any:

@@ -173,7 +173,7 @@ class Hooks:
             known = guarded_value(test._trace, test.value, "the test of an `if` that a program cannot hold")
             if known is not None:  # the program is then for calls that take the same branch
                 return body() if known else orelse()
-            if not isinstance(failure, SideEffectError) and test._trace.numbers_behind(test.value):
+            if not isinstance(failure, SideEffectError) and test._trace.numbers_used_by(test.value):
                 _ask_for_value(test, wanted=type(failure) is not ConcretizationError)
             raise
 
@@ -275,7 +275,7 @@ class Hooks:
                 holds = guarded_value(
                     asked._trace, asked.value, "the test of a `while` that a program cannot hold"
                 )
-                if holds is None and asked._trace.numbers_behind(asked.value):
+                if holds is None and asked._trace.numbers_used_by(asked.value):
                     _ask_for_value(asked, wanted=True)
                 if holds is None or number == _MOST_GUARDED:
                     raise failure from None
@@ -339,7 +339,7 @@ class Hooks:
         if iterations is None:
             return None
         if is_traced(iterations.length):
-            if iterations.length._trace.numbers_behind(iterations.length.value):
+            if iterations.length._trace.numbers_used_by(iterations.length.value):
                 operator.index(iterations.length)  # a size: the function is traced again, for its value
             self._check(site, "for")
             return self._after(site, self._staged(site, iterations, names), names)

@@ -49,7 +49,7 @@ def array_method(function: MethodType) -> Callable[..., Any]:
     """The function to call for a method of a traced array that returns Python numbers; None for other methods."""
     array: Any = function.__self__
     meaning = _ARRAY_METHODS.get(function.__name__)
-    if meaning is None or array._trace.can_be_known(array.value) or array._trace.numbers_behind(array.value):
+    if meaning is None or array._trace.can_be_known(array.value) or array._trace.numbers_used_by(array.value):
         return function
     return partial(meaning, array)
 

@@ -161,7 +161,7 @@ def _is_same_truth(name: str, x: Any, y: Any) -> Any:
             "cannot tell: compare them, `x == y`",
             user_location(),
         )
-    if any(is_traced(one) and not one._trace.numbers_behind(one.value) for one in (x, y)):
+    if any(is_traced(one) and not one._trace.numbers_used_by(one.value) for one in (x, y)):
         raise ConcretizationError(
             "`is True`, `is False`, or `is` with another bool, of a traced bool, which is Python's own, or NumPy's, "
             "which is neither: write `if flag:` and `if not flag:`, or compare, `flag == True`",

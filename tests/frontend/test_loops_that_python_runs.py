@@ -28,15 +28,15 @@ def test_a_loop_over_a_list_returns() -> None:
 
 def test_a_loop_over_a_list_breaks_and_continues() -> None:
     def function(x: Any) -> Any:
-        total, turns = 0.0, 0
+        total, steps = 0.0, 0
         for k in [0, 1, 2, 3, 4]:
             if x[k] < 0:
                 continue
-            turns += 1
+            steps += 1
             if x[k] > 10:
                 break
             total += x[k]
-        return total, turns
+        return total, steps
 
     check(function, (ROW,), (-ROW,), (abs(ROW) / 100,), (ROW * 100,))
 
@@ -115,10 +115,10 @@ def test_a_later_loop_continues_with_the_variables_of_the_first() -> None:
 
 def test_a_test_may_bind_a_name() -> None:
     def function(x: Any) -> Any:
-        turns = 0
-        while (rest := x - turns) > 1:
-            turns += 1
-        return rest, turns
+        steps = 0
+        while (rest := x - steps) > 1:
+            steps += 1
+        return rest, steps
 
     check(function, (4.5,), (0.0,), (1.0,))
 

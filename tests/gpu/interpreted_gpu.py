@@ -51,7 +51,7 @@ def interpreted(stub_gpu: StubGpu) -> Generator[None]:
         return built
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tracemill.runtime.gpu_programs.build.build_program", build_program)
+        patch.setattr("tracemill.runtime.gpu_programs.gpu_strategy.build_program", build_program)
         patch.setattr(
             "tracemill.runtime.gpu_programs.tune.build_programs",
             lambda programs, target: [build_program(program, target) for program in programs],

@@ -65,8 +65,8 @@ class Run:
                 at = 0 if statement.at is None else self.place(statement.at)
                 self.gathered[statement.accumulator, place].append((at, self.value(statement.expression)))
             case ir.Loop():
-                turns = range(statement.variable.low, statement.variable.high + 1)
-                for number in reversed(turns) if self.backwards else turns:
+                numbers = range(statement.variable.low, statement.variable.high + 1)
+                for number in reversed(numbers) if self.backwards else numbers:
                     self.numbers[statement.variable.name] = number
                     self.block(statement.body)
 

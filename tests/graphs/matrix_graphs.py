@@ -9,7 +9,7 @@ from support.recording import recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import FLOAT32, FLOAT64
-from tracemill.compiler.ir import ArrayType, Dim, Graph, Value
+from tracemill.compiler.ir import ArrayType, Extent, Graph, Value
 
 SIDE = 64  # 64 × 64 numbers in f64 are 32 KiB
 
@@ -61,7 +61,7 @@ def _step(draw: st.DrawFn, x: Value, y: Value, without: Collection[str]) -> Valu
 
 @st.composite
 def matrix_graphs(
-    draw: st.DrawFn, *, without: Collection[str] = (), sums: bool = False, side: Dim = SIDE
+    draw: st.DrawFn, *, without: Collection[str] = (), sums: bool = False, side: Extent = SIDE
 ) -> Graph:
     """Graphs of two matrices with up to three outputs, ``without`` some steps; with their sums down the columns.
 

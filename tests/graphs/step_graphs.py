@@ -38,7 +38,7 @@ def pendulum(*values: Value) -> tuple[Value, ...]:
     return further, faster, bind("add", time, scale), bind("square", faster), time
 
 
-def turns(length: int, size: int, dtype: str, *, reverse: bool = False) -> Graph:
+def pendulum_loop(length: int, size: int, dtype: str, *, reverse: bool = False) -> Graph:
     array, number = f"{dtype}[{size}]", f"{dtype}[]"
     body = recorded(pendulum, array, array, array, number, array, number)
     rows = (f"{dtype}[{length}, {size}]", f"{dtype}[{length}]")
@@ -65,11 +65,11 @@ def gradient_of_attention(type: str, *mask: str, causal: bool = False) -> Graph:
 
 
 STEPS: dict[str, Graph] = {
-    "turns": turns(9, 301, "f32"),
-    "turns back": turns(7, 128, "f64", reverse=True),
-    "loop of 16-bit floats": turns(5, 33, "bf16"),
-    "loop of numbers": turns(6, 1, "f32"),
-    "no turns": turns(0, 40, "f32"),
+    "loop": pendulum_loop(9, 301, "f32"),
+    "loop backwards": pendulum_loop(7, 128, "f64", reverse=True),
+    "loop of 16-bit floats": pendulum_loop(5, 33, "bf16"),
+    "loop of numbers": pendulum_loop(6, 1, "f32"),
+    "loop of no iterations": pendulum_loop(0, 40, "f32"),
     "random words": bits((9001,), U32, "u32[2]", "u32[4]"),
     "random pairs": bits((83, 7), U64, "u32[3, 1, 2]", "u32[5, 4]"),
     "random streams": bits((3,), U32, "u32[1999, 2]", "u32[4]"),

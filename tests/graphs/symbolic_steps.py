@@ -198,7 +198,7 @@ def f(x: f16[1, B, 64, H, W], w: f16[1, 128, 64, 1, 1]) -> f16[1, B, 128, H, W]:
 """Those that are compiled only."""
 
 LARGE_HINTS = {"B": 4096, "N": 1024, "M": 64, "K": 4096, "L": 4096, "H": 56, "W": 56}
-TURNS = {
+ITERATIONS = {
     "product": 32,
     "product_of_16_bit_floats": 64,
     "product_of_transposed_16_bit_floats": 64,

@@ -118,7 +118,7 @@ def test_a_worker_prepares_a_row_and_takes_turns(folder: Path) -> None:
         np.testing.assert_allclose(
             arrays["arr_0"], workloads.gelu(np, *ROWS["gelu"].arguments(5)), rtol=1e-6, strict=True
         )
-    assert worker.answer({"action": "turn", "calls": 2})["seconds"] > 0
+    assert worker.answer({"action": "time", "calls": 2})["seconds"] > 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells a process its peak of memory")
@@ -152,8 +152,8 @@ def test_a_race_compares_results_and_times_each_contestant(folder: Path) -> None
 
 def test_a_process_that_ends_is_a_problem_and_the_next_request_starts_another(folder: Path) -> None:
     with Contestant("basic", threads=1, folder=folder) as contestant:
-        assert contestant.ask("turn", calls=1) == {"problem": "the process ended: KeyError: 'basic'"}
-        assert contestant.ask("turn", calls=1) == {"problem": "the process ended: KeyError: 'basic'"}
+        assert contestant.ask("time", calls=1) == {"problem": "the process ended: KeyError: 'basic'"}
+        assert contestant.ask("time", calls=1) == {"problem": "the process ended: KeyError: 'basic'"}
 
 
 def test_a_process_that_takes_too_long_is_ended(folder: Path) -> None:

@@ -13,19 +13,19 @@ CALL: Final = "tm_stops("
 
 DECLARATIONS: Final = """\
 // Loops check regularly whether to stop.
-typedef struct tm_turn {
+typedef struct tm_running {
     long spent;  // estimated nanoseconds since the clock was last read
     long asked;  // the clock's milliseconds when signals were last checked
     bool is_stopped;
-    bool (*stops)(struct tm_turn *);
+    bool (*stops)(struct tm_running *);
     void *state;  // of Python's thread, which does not hold the interpreter's lock
-} tm_turn;
+} tm_running;
 
-static _Thread_local tm_turn *tm_now;  // this thread's; null if loops cannot be interrupted
+static _Thread_local tm_running *tm_now;  // this thread's; null if loops cannot be interrupted
 
 static inline bool tm_stops(long work)
 {
-    tm_turn *now = tm_now;
+    tm_running *now = tm_now;
     return now && (now->spent += work) > 100000 && now->stops(now);
 }
 """
@@ -41,7 +41,7 @@ static long tm_clock(void) {
     return time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-static bool tm_ask(tm_turn *now) {
+static bool tm_ask(tm_running *now) {
     if (now->is_stopped) return true;
     const long time = tm_clock();
     now->spent = 0;
@@ -63,12 +63,12 @@ static int tm_run(const tm_function *f, void **data, long threads) {
         f->run(data, threads);
         return 0;
     }
-    tm_turn turn = {.stops = tm_ask, .state = PyEval_SaveThread()}, *before = tm_now;
-    tm_now = &turn;
+    tm_running running = {.stops = tm_ask, .state = PyEval_SaveThread()}, *before = tm_now;
+    tm_now = &running;
     f->run(data, threads);
     tm_now = before;
-    PyEval_RestoreThread(turn.state);
-    return turn.is_stopped;
+    PyEval_RestoreThread(running.state);
+    return running.is_stopped;
 }
 """
 """The same for a text whose loops check, like `interface.RUN` for others."""

@@ -12,7 +12,7 @@ from ...analysis.fusible_ops import is_elementwise
 from ...analysis.memory_plan import CallMemory, Numbers
 from ...analysis.tiling_axes import input_axes
 from ...dtypes import DType
-from ...ir import Call, Constant, Dim, Shape
+from ...ir import Call, Constant, Extent, Shape
 from ...op import is_view, lookup
 from ...symbolic_size import SymbolicSize, is_known, max_expr, typical
 from ..python_text import WIDTH, call_parts, wrapped
@@ -236,10 +236,10 @@ def _write_in_blocks(call: Call, scope: Scope, target: str | None) -> list[str]:
     ]
 
 
-def _rows_of_block(shape: Shape, axis: int) -> Dim:
+def _rows_of_block(shape: Shape, axis: int) -> Extent:
     """This many rows along an axis have about as many elements as a block."""
     row = math.prod(dim for other, dim in enumerate(shape) if other != axis)
-    rows: Dim = max_expr(1, BLOCK // max_expr(1, row))
+    rows: Extent = max_expr(1, BLOCK // max_expr(1, row))
     return rows
 
 

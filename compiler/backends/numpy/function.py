@@ -7,7 +7,7 @@ from functools import partial
 
 from ...analysis.memory_plan import Block, MemoryPlan, plan_memory
 from ...free_sizes import is_symbolic, names_bound_in
-from ...ir import ArrayType, Call, Constant, Dim, Graph, Location, Value
+from ...ir import ArrayType, Call, Constant, Extent, Graph, Location, Value
 from ...op import EXPECTS, has_effect, is_renamed, is_view
 from ...symbolic_size import SymbolicSize, is_one, typical
 from ...text.printer import location_text
@@ -138,7 +138,7 @@ class Function:
     """Values that are computed in that memory directly."""
     buffers: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """The names of the views of the arena, by offset and type."""
-    buffer_types: list[tuple[Dim, ArrayType]] = field(default_factory=list["tuple[Dim, ArrayType]"])
+    buffer_types: list[tuple[Extent, ArrayType]] = field(default_factory=list["tuple[Extent, ArrayType]"])
     """Their offsets and types, in the same order."""
     lines: list[str] = field(default_factory=list[str])
     returned: list[str] = field(default_factory=list[str])
@@ -348,7 +348,7 @@ class Function:
         return sizes_used(sizes, (*self.lines, *self.returned))
 
     @property
-    def arena_bytes(self) -> Dim:
+    def arena_bytes(self) -> Extent:
         """The total size of its buffers."""
         return self.plan.arena_bytes if self.plan else 0
 

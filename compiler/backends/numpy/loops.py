@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ...ir import Call, Dim, Value
+from ...ir import Call, Extent, Value
 from ...ops.control.loop_params import scan_params, while_params
 from ...symbolic_size import SymbolicSize
 from .form import form
@@ -39,8 +39,8 @@ def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
     ]
     results = [scope.names.numbered("result") for _ in stacks]
     counter = scope.names.claim("i") if isinstance(length, SymbolicSize) or length > 1 else ""
-    turns = _turns(counter, length, reverse, unroll, scope)
-    for head, indices in turns:
+    loops = _iterations(counter, length, reverse, unroll, scope)
+    for head, indices in loops:
         indent = 8 if head else 4
         lines += [f"    {head}"] if head else []
         for index in indices:
@@ -50,8 +50,8 @@ def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
     return lines
 
 
-def _turns(
-    counter: str, length: Dim, reverse: bool, unroll: int, scope: Scope
+def _iterations(
+    counter: str, length: Extent, reverse: bool, unroll: int, scope: Scope
 ) -> Iterator[tuple[str, Sequence[str]]]:
     """The loops over `length` steps: the ``for``, or nothing, and the indices of the steps in one iteration."""
     together = unroll if isinstance(length, SymbolicSize) else min(unroll, length)
@@ -65,9 +65,9 @@ def _turns(
             sign = "-" if reverse else "+"
             ends = (length - 1 - first, length - 1 - last) if reverse else (first, last)
             bounds = [*map(scope.size, ends), *([f"-{stride}"] if reverse else [str(stride)] * (stride > 1))]
-            turns = ", ".join(bounds[1:] if bounds[0] == "0" and len(bounds) == 2 else bounds)
+            limits = ", ".join(bounds[1:] if bounds[0] == "0" and len(bounds) == 2 else bounds)
             indices = [counter, *(f"{counter} {sign} {i}" for i in range(1, stride))]
-            yield f"for {counter} in range({turns}):", indices
+            yield f"for {counter} in range({limits}):", indices
 
 
 @form("while_loop")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...dtypes import DType
 from ...free_sizes import names_bound_in, sizes_in_graph
 from ...identifiers import identifier
-from ...ir import ArrayType, Call, Constant, Dim, Graph, Value
+from ...ir import ArrayType, Call, Constant, Extent, Graph, Value
 from ...op import all_ops
 from ..native_library import NativeFunction, NativeLibrary
 from ..python_literals import dtype_text, number_name, number_text
@@ -146,15 +146,15 @@ class Module:
             self.sizes_of[graph] = [self.sizes[name] for name in names]
         return self.sizes_of[graph]
 
-    def size(self, size: Dim) -> str:
+    def size(self, size: Extent) -> str:
         """A size: a number, or an expression of the named sizes."""
         return size_text(size, self.sizes)
 
-    def shape(self, shape: Iterable[Dim]) -> str:
+    def shape(self, shape: Iterable[Extent]) -> str:
         """``(2, B)``."""
         return shape_text(map(self.size, shape))
 
-    def new_memory(self, nbytes: Dim) -> str:
+    def new_memory(self, nbytes: Extent) -> str:
         """A number of bytes. If they may be many, they are aligned to a cache line."""
         if not self.sizes and nbytes < PAGE:
             return f"np.empty({self.size(nbytes)}, np.uint8)"
@@ -204,11 +204,11 @@ class Scope:
         self.module.note_dtype(dtype)
         return dtype_text(dtype)
 
-    def size(self, size: Dim) -> str:
+    def size(self, size: Extent) -> str:
         """A size: a number, or an expression of the named sizes."""
         return self.module.size(size)
 
-    def shape(self, shape: Iterable[Dim]) -> str:
+    def shape(self, shape: Iterable[Extent]) -> str:
         """``(2, B)``."""
         return self.module.shape(shape)
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ...ir import Call, Constant, Dim, Value
+from ...ir import Call, Constant, Extent, Value
 from ...params import int_param, ints_param
 from ...symbolic_size import SymbolicSize, is_known, typical
 from .form import assigned, form
@@ -62,7 +62,7 @@ def _row_sums(call: Call, scope: Scope, name: str, target: str | None, indent: i
     return _reshaped(f"np.dot({rows}, {ones})", output, scope, name, target, indent)
 
 
-def _ones(length: Dim, value: Value, scope: Scope) -> str:
+def _ones(length: Extent, value: Value, scope: Scope) -> str:
     """As many as there are elements in a row, which are at most `LONGEST`."""
     if not isinstance(length, SymbolicSize):
         return scope.module.constant(Constant(np.ones(length, value.dtype)))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...identifiers import identifier
-from ...ir import ArrayType, Call, Dim, Graph, Value
+from ...ir import ArrayType, Call, Extent, Graph, Value
 from ...op import is_view
 from ...params import graph_param, int_param, ints_param, optional_graph_param, optional_ints_param
 from ...symbolic_size import same_shape, typical
@@ -259,7 +259,7 @@ def _memory(name: str, function: Function, sizes: Sequence[str]) -> list[str]:
     return [head, f"    if arena.size < {needed}:", f"        arena = {new_memory}", *lines]
 
 
-def _buffer(type: ArrayType, offset: Dim, function: Function) -> str:
+def _buffer(type: ArrayType, offset: Extent, function: Function) -> str:
     in_planes = function.planes and has_short_rows(type)
     shape = (type.shape[-1], *type.shape[:-1]) if in_planes else type.shape
     module = function.module

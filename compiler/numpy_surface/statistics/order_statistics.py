@@ -108,7 +108,7 @@ def _or_nan(result: Any, ordered: Value, length: Any) -> Any:
     return np.where(np.isnan(last), last, result)
 
 
-def _with_nan_behind(ordered: Value) -> Value:
+def _with_nan_appended(ordered: Value) -> Value:
     """Lines whose length is known only at run time. If it is 0, the first entry is NaN."""
     behind = full((*ordered.shape[:-1], 1), math.nan, ordered.dtype)
     return concatenate([ordered, behind], ordered.ndim - 1)
@@ -122,7 +122,7 @@ def _interpolated(line: Value, q: Any, method: str, weak: bool) -> Any:
     length = line.shape[-1]
     ordered = sorted_lines(line)
     if depends_on_values(length) and is_inexact(line.dtype):
-        ordered = _with_nan_behind(ordered)
+        ordered = _with_nan_appended(ordered)
     place = as_known_or_traced(_PLACES[method](length, q))
     if _is_integer(method, place):
         return _or_nan(_entries(ordered, place), ordered, length)
@@ -321,7 +321,7 @@ def _median_of_found(line: Value) -> Any:
     """The same where the program finds the length out."""
     length = line.shape[-1]
     ordered = sorted_lines(line if is_inexact(line.dtype) else convert(line, FLOAT64))
-    ordered = _with_nan_behind(ordered)
+    ordered = _with_nan_appended(ordered)
     count: Any = wrap(number(length, INT64))
     lower, upper = _entries(ordered, (count - 1) // 2), _entries(ordered, count // 2)
     result = np.where(count % 2 == 1, lower, np.mean(np.stack([lower, upper]), axis=0))

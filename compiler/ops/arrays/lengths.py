@@ -8,7 +8,7 @@ import numpy as np
 from ...builder import current_builder
 from ...dtypes import BOOL, INT64
 from ...errors import ConcretizationError, DataDependentShapeError, DTypeError, ShapeError
-from ...ir import ArrayType, Dim, Location, Value
+from ...ir import ArrayType, Extent, Location, Value
 from ...op import EXPECTS, Op, not_linear, register, zero_derivative
 from ...symbolic_size import SymbolicSize
 
@@ -17,12 +17,12 @@ FAMILY = "lengths"
 RELATIONS: Final = ("==", "!=", ">=")
 
 
-def _length_type(count: ArrayType, *, dim: Dim, most: Dim | None = None) -> ArrayType:
+def _length_type(count: ArrayType, *, dim: Extent, most: Extent | None = None) -> ArrayType:
     if count != ArrayType(INT64, ()):
         raise DTypeError(f"length: a count is an i64[], not {count}")
     if not isinstance(dim, SymbolicSize):
         raise ShapeError(f"length: a size that the count gives a value has a name, unlike {dim!r:.60}")
-    return ArrayType(BOOL, (cast("Dim", dim),))
+    return ArrayType(BOOL, (cast("Extent", dim),))
 
 
 def _length(count: Any, dim: Any, most: Any = None) -> Any:
@@ -142,7 +142,7 @@ def _expect_size(dim: Any, relation: Any) -> Any:
     return ()
 
 
-def _expect_size_type(*, dim: Dim, relation: str) -> tuple[ArrayType, ...]:
+def _expect_size_type(*, dim: Extent, relation: str) -> tuple[ArrayType, ...]:
     if relation not in RELATIONS:
         raise ShapeError(f"expect_size: a relation is one of {', '.join(RELATIONS)}, not {relation!r}")
     return ()

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ...ir import Call, Dim, Graph
+from ...ir import Call, Extent, Graph
 from ...params import flag_param, graph_param, int_param, ints_param
 
 
@@ -10,7 +10,7 @@ class ScanParams(NamedTuple):
     """For ``scan``. Its inputs are constants, the carry, and stacks; its outputs are the carry and stacks."""
 
     graph: Graph
-    length: Dim
+    length: Extent
     consts: int
     carried: int
     reverse: bool
@@ -23,7 +23,7 @@ class WhileParams(NamedTuple):
     cond: Graph
     body: Graph
     consts: int
-    max_steps: Dim | None
+    max_steps: Extent | None
 
 
 def scan_params(call: Call) -> ScanParams:

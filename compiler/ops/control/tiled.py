@@ -21,7 +21,7 @@ import numpy as np
 from ...builder import inline
 from ...errors import ShapeError
 from ...interpreter import evaluate
-from ...ir import ArrayType, Dim, Graph, Shape, Value
+from ...ir import ArrayType, Extent, Graph, Shape, Value
 from ...op import Op, by_decomposition, register
 from ...symbolic_size import is_known
 from ...value_ops import concatenate, slice_axis
@@ -32,16 +32,16 @@ FAMILY = "tiled"
 Cuts = tuple[int | None, ...]
 
 
-def rows_of(graph: Graph, cuts: Cuts) -> Dim:
+def rows_of(graph: Graph, cuts: Cuts) -> Extent:
     """The length of the split axis within one tile."""
     return next(value.shape[cut] for value, cut in zip(graph.inputs, cuts, strict=True) if cut is not None)
 
 
-def _part(length: Dim, shape: Shape, axis: int) -> Shape:
+def _part(length: Extent, shape: Shape, axis: int) -> Shape:
     return (*shape[:axis], length, *shape[axis + 1 :])
 
 
-def _check(inputs: Sequence[ArrayType], graph: Graph, cuts: Cuts, length: Dim, rows: Dim) -> None:
+def _check(inputs: Sequence[ArrayType], graph: Graph, cuts: Cuts, length: Extent, rows: Extent) -> None:
     """Checks that all inputs are those of `graph`, except for the split axis, which has this length."""
     fits = len(inputs) == len(cuts) == len(graph.inputs)
     for given, value, cut in zip(inputs, graph.inputs, cuts, strict=False):
@@ -60,7 +60,7 @@ def _type(
     graph: Graph,
     cuts: Cuts,
     joins: Shape,
-    count: Dim,
+    count: Extent,
     rest: Graph | None = None,
     whole: Graph | None = None,
 ) -> tuple[ArrayType, ...]:
@@ -88,7 +88,7 @@ def _numpy(
     graph: Graph,
     cuts: Cuts,
     joins: Shape,
-    count: Dim,
+    count: Extent,
     rest: Graph | None = None,
     whole: Graph | None = None,
 ) -> tuple[Any, ...]:
@@ -112,7 +112,7 @@ def _decomposed(
     graph: Graph,
     cuts: Cuts,
     joins: Shape,
-    count: Dim,
+    count: Extent,
     rest: Graph | None = None,
     whole: Graph | None = None,
 ) -> tuple[Value, ...]:

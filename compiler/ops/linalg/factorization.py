@@ -177,11 +177,11 @@ def _qr_jvp(
     scaled = divide_by_triangle(slice_axis(dx, 0, size, dx.ndim - 1), corner, lower=False)
     c = matmul(adjoint(q), scaled)
     strict = lower_triangle(c, -1)
-    turn = subtract(strict, adjoint(strict))
+    rotation = subtract(strict, adjoint(strict))
     if c.dtype.kind == "c":
-        turn = with_diagonal(turn, imaginary_part(diagonal(c)))
-    dr = subtract(matmul(adjoint(q), dx), matmul(turn, r))
-    return add(subtract(scaled, matmul(q, c)), matmul(q, turn)), dr
+        rotation = with_diagonal(rotation, imaginary_part(diagonal(c)))
+    dr = subtract(matmul(adjoint(q), dx), matmul(rotation, r))
+    return add(subtract(scaled, matmul(q, c)), matmul(q, rotation)), dr
 
 
 register(

@@ -78,8 +78,8 @@ def _eigh_jvp(
     """With C = Vᴴ dX V: dλ = diag(C), and dV = V K with Kᵢⱼ = Cᵢⱼ / (λⱼ − λᵢ)."""
     (dx,), (values, vectors) = tangents, outputs
     change = matmul(adjoint(vectors), matmul(hermitian(dx, lower=lower), vectors))
-    turn = multiply(convert(_reciprocal_gaps(values), change.dtype), change)
-    return as_real(diagonal(change)), matmul(vectors, turn)
+    rotation = multiply(convert(_reciprocal_gaps(values), change.dtype), change)
+    return as_real(diagonal(change)), matmul(vectors, rotation)
 
 
 register(
@@ -149,8 +149,8 @@ def _eig_jvp(inputs: Any, tangents: tuple[Value], outputs: tuple[Value, Value]) 
     size = where(equal(imag(vectors), 0), absolute(real(vectors)), -1)
     largest = expand_dims(bind("argmax", size, axis=rows), rows)
     entry, entry_moved = (take_along_axis(x, largest, rows, unique=True) for x in (vectors, moved))
-    turn = divide(imag(entry_moved), real(entry))
-    factor = make_complex(as_rows(stretch), turn)
+    rotation = divide(imag(entry_moved), real(entry))
+    factor = make_complex(as_rows(stretch), rotation)
     return diagonal(change), subtract(moved, multiply(vectors, factor))
 
 

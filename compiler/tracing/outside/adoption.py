@@ -122,7 +122,7 @@ def _holds(reach: Reach, array: Array) -> bool:
 
 def _adopt_captured(storage: Storage) -> None:
     """Adopt an array that is written to through ``np.asarray(TABLE)``, like any other."""
-    array = storage.trace.array_behind(storage)
+    array = storage.trace.array_of_storage(storage)
     if array is not None and not storage.trace.outermost().is_open_ended:
         adopt_for_write(array)
 

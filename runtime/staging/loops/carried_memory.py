@@ -10,7 +10,7 @@ from ....compiler.tracing.sharing import all_shared_with, make_unreadable, share
 from ....compiler.tracing.trace import Storage, Trace, require_trace
 from ....compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...branching.references import memory_of
-from ...branching.standing import memory_behind
+from ...branching.standing import possible_arrays
 from ...branching.variables import has_memory, memory
 from ...control_flow.carry import Carry
 from ...eager.nested_function import NestedFunction
@@ -153,7 +153,7 @@ class CarriedMemory:
 
     def _memory_of(self, storage: Storage) -> list[Storage]:
         """The memory that this is, or may be depending on values."""
-        entries = [one for one in memory_behind(storage) if is_traced(one)]
+        entries = [one for one in possible_arrays(storage) if is_traced(one)]
         others = [other for other, _ in all_shared_with(storage)]
         return [storage, *others, *(other for one in entries for other in memory_of(one))]
 

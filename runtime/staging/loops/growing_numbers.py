@@ -140,19 +140,19 @@ class _Growth:
             body, first, count = loop.body, loop.consts, len(call.outputs)
         inner = self._of(body)
         carried = dict(zip(body.inputs[first : first + count], body.outputs, strict=False))
-        behind = _behind(inner, {body.outputs[place]}, carried)
+        sources = _sources_of(inner, {body.outputs[place]}, carried)
         own = body.inputs[first + place] if place < count else None
         cycle = set[Value]() if own is None else _cycle(inner, carried, own)
         if _multiplies(inner, carried, cycle):
             cycle = set()
-        others = dict.fromkeys(behind - cycle, _ANY)
+        others = dict.fromkeys(sources - cycle, _ANY)
         cases = [{**others, one: 1.0} for one in cycle]
         if own is not None and own not in cycle:  # it keeps its initial value if there is no iteration
             cases.append({**others, own: others.get(own, 1.0)})
         return self._with(call.inputs, body, cases or [others])
 
 
-def _behind(growth: _Growth, values: Iterable[Value], carried: Mapping[Value, Value]) -> set[Value]:
+def _sources_of(growth: _Growth, values: Iterable[Value], carried: Mapping[Value, Value]) -> set[Value]:
     """The inputs of an iteration from which values are computed, now or in earlier iterations."""
     found: set[Value] = set()
     stack = [one for value in values for case in growth.cases(value) for one in case]
@@ -169,8 +169,8 @@ def _cycle(growth: _Growth, carried: Mapping[Value, Value], before: Value) -> se
     """The carried numbers that depend on each other, with this one; none if it does not depend on itself."""
     return {
         one
-        for one in _behind(growth, [carried[before]], carried)
-        if one in carried and before in _behind(growth, [carried[one]], carried)
+        for one in _sources_of(growth, [carried[before]], carried)
+        if one in carried and before in _sources_of(growth, [carried[one]], carried)
     }
 
 

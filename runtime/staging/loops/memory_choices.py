@@ -124,7 +124,7 @@ class MemoryChoices:
         if is_numpy_array(x):
             x = self._adopted(x)
         elif trace.is_captured(x._storage):
-            whole = self._adopted(trace.array_behind(x._storage))
+            whole = self._adopted(trace.array_of_storage(x._storage))
             x = whole and array_on(whole._storage, x.type, (*whole._views, *x._views))
         if x is None:
             raise self._refusal(leaf, "an array of NumPy's own")

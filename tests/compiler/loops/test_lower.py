@@ -226,16 +226,16 @@ def test_what_is_slow_is_shared_within_the_loop_that_stores_it() -> None:
     assert "out[20 * i + j] = exp_1" in str(nest)
 
 
-@pytest.mark.parametrize("turns", [4, 16])
-def test_each_of_sums_in_turn_begins_with_the_row_that_the_one_before_left(turns: int) -> None:
+@pytest.mark.parametrize("count", [4, 16])
+def test_each_sum_in_a_row_begins_with_what_the_one_before_left(count: int) -> None:
     def f(x: Value) -> Value:
-        for _ in range(turns):
+        for _ in range(count):
             x = fn.subtract(fn.sin(x), fn.reshape(fn.sum_(x, (1,)), (4, 1)))
         return x
 
     nest = lower(recorded(f, "f64[4, 100]"))
     sines = [s for s in statements(nest.body) if isinstance(s, Let) and s.call and s.call.op == "sin"]
-    assert len(sines) == turns
+    assert len(sines) == count
 
 
 @pytest.mark.sampled(every=6)

@@ -67,9 +67,14 @@ def virtual_machine(got: Outcome, program: Any, memory: Any, max_steps: int) -> 
         assert after == [47, 7, 42, 5]
         assert got.result == 4
         return
-    turns = min(int(np.ceil(np.log2(memory[2]))), -(-max_steps // 3))
-    assert after == [2.0**turns, turns if 3 * turns < max_steps + 2 else turns - 1, memory[2], 1]
-    assert got.result == min(3 * turns + 1, max_steps)
+    doublings = min(int(np.ceil(np.log2(memory[2]))), -(-max_steps // 3))
+    assert after == [
+        2.0**doublings,
+        doublings if 3 * doublings < max_steps + 2 else doublings - 1,
+        memory[2],
+        1,
+    ]
+    assert got.result == min(3 * doublings + 1, max_steps)
 
 
 def parse_numbers(got: Outcome, text: Any) -> None:

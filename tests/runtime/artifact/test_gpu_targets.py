@@ -30,7 +30,7 @@ from tracemill.runtime.bundle.targets import member_of
 from tracemill.runtime.bundle.writing import bundle_bytes
 from tracemill.runtime.gpu import device as devices
 from tracemill.runtime.gpu.device import gpu
-from tracemill.runtime.gpu_programs import build as gpu_build
+from tracemill.runtime.gpu_programs import gpu_strategy
 from tracemill.runtime.gpu_programs.stored_code import build_of_stored
 from tracemill.runtime.machine.ptx import kernel_in
 from tracemill.runtime.programs.built import statistics
@@ -59,7 +59,7 @@ def card(stub_gpu: StubGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path / "cache"))
     with interpreted(stub_gpu):
         monkeypatch.setattr(
-            "tracemill.runtime.gpu_programs.ahead.build_program", vars(gpu_build)["build_program"]
+            "tracemill.runtime.gpu_programs.ahead.build_program", vars(gpu_strategy)["build_program"]
         )
         yield stub_gpu
 
@@ -72,7 +72,7 @@ def without_triton(card: StubGpu) -> Iterator[StubGpu]:
         raise MissingPackageError("compiling for GPUs needs Triton")
 
     with pytest.MonkeyPatch.context() as patch:  # undone before `card` undoes its own
-        patch.setattr("tracemill.runtime.gpu_programs.build.build_program", missing)
+        patch.setattr("tracemill.runtime.gpu_programs.gpu_strategy.build_program", missing)
         yield card
 
 

@@ -62,7 +62,7 @@ def test_without_triton_programs_run_on_the_host_and_it_is_said_once(
 def test_a_kernel_that_triton_rejects_is_reported_for_each_program(
     card: StubGpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracemill.runtime.gpu_programs.build.build_program", refuse)
+    monkeypatch.setattr("tracemill.runtime.gpu_programs.gpu_strategy.build_program", refuse)
     x = tm.device_put(X)
     with pytest.warns(WARNING, match="computes waves on the host.*out of registers"):
         check(tm.compile(waves)(x, shift=2.0), 2.0)
@@ -80,7 +80,7 @@ def test_code_that_the_gpu_refuses_is_reported_too(card: StubGpu) -> None:
 def test_what_the_function_updates_is_updated_on_the_gpu(
     card: StubGpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracemill.runtime.gpu_programs.build.build_program", refuse)
+    monkeypatch.setattr("tracemill.runtime.gpu_programs.gpu_strategy.build_program", refuse)
     w = tm.device_put(np.ones(3))
 
     def update(x: Any, y: Any) -> None:
@@ -96,7 +96,7 @@ def test_what_the_function_updates_is_updated_on_the_gpu(
 
 
 def test_triton_that_is_asked_for_raises(card: StubGpu, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracemill.runtime.gpu_programs.build.build_program", refuse)
+    monkeypatch.setattr("tracemill.runtime.gpu_programs.gpu_strategy.build_program", refuse)
     x = tm.device_put(X)
     with pytest.raises(tm.errors.KernelError, match="out of registers"):
         tm.compile(waves, backend="triton")(x, shift=2.0)

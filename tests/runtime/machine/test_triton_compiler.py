@@ -50,7 +50,7 @@ NAMES = (
     "running log-sum",
     "short rows",
     "rows of doubles",
-    "turns",
+    "loop",
     "loop of 16-bit floats",
     "long rows",
     "largest",
@@ -202,22 +202,22 @@ def test_kernels_for_many_sizes_have_hardly_more_instructions_than_those_for_one
     names = shared_out("cuda:sm_90", ("softmax", "layer_norm", *symbolic_steps.LARGE), more)
     found = compiler.built("cuda:sm_90", *(f"{kind} {name}" for name in names for kind in ("sized", "fixed")))
     for name in names:
-        turns = symbolic_steps.TURNS.get(name)
-        count = "machine instructions" if turns else "instructions"
+        iterations = symbolic_steps.ITERATIONS.get(name)
+        count = "machine instructions" if iterations else "instructions"
         for sized, fixed in zip(found[f"sized {name}"], found[f"fixed {name}"], strict=True):
             assert 0 < sized[count] <= 1.15 * fixed[count], (name, sized, fixed)
             assert sized["loads of 16 bytes"] == fixed["loads of 16 bytes"]
-            assert (fixed["loads of 16 bytes"] > 0) is (turns is None)
-            if turns:
-                assert 0 < run(sized, turns) <= 1.1 * run(fixed, turns), (name, sized, fixed)
+            assert (fixed["loads of 16 bytes"] > 0) is (iterations is None)
+            if iterations:
+                assert 0 < run(sized, iterations) <= 1.1 * run(fixed, iterations), (name, sized, fixed)
 
 
-def run(kernel: dict[str, Any], turns: int) -> int:
+def run(kernel: dict[str, Any], iterations: int) -> int:
     """The instructions that a thread runs if its loop has this many iterations."""
     once: int = kernel["machine instructions"]
     repeated: int = kernel["machine instructions in loops"]
     assert repeated > 0
-    return once + (turns - 1) * repeated
+    return once + (iterations - 1) * repeated
 
 
 @needs_triton

@@ -22,7 +22,7 @@ ABOUT: str = (
 )
 SCALE: float = 1.0
 """The factor by which the sizes of all cases are multiplied."""
-TURNS: Final = 10_000
+STEPS: Final = 10_000
 HERE: Final = __name__.rpartition(".")[0]
 """Where the programs are; this is not a module of the user's."""
 WIDTH: Final = 1000
@@ -76,10 +76,10 @@ def _leaves(result: Any) -> tuple[Any, ...]:
 # ---- a loop over a whole array ---------------------------------------------------------------------------
 
 
-def relaxed(x: Any, target: Any, turns: int) -> Any:
+def relaxed(x: Any, target: Any, steps: int) -> Any:
     """A `while` loop in which every iteration computes a whole array."""
     i = 0
-    while i < turns:
+    while i < steps:
         x = x + 0.001 * (target - x)
         i = i + 1
     return x
@@ -88,10 +88,10 @@ def relaxed(x: Any, target: Any, turns: int) -> Any:
 BY_HAND: Final = """\
 #include <string.h>
 
-void relaxed(const double *restrict x, const double *restrict target, long n, long turns, double *restrict out)
+void relaxed(const double *restrict x, const double *restrict target, long n, long steps, double *restrict out)
 {
     memcpy(out, x, n * sizeof *x);
-    for (long turn = 0; turn < turns; turn++)
+    for (long step = 0; step < steps; step++)
         for (long i = 0; i < n; i++)
             out[i] = out[i] + 0.001 * (target[i] - out[i]);
 }
@@ -100,14 +100,14 @@ void relaxed(const double *restrict x, const double *restrict target, long n, lo
 
 def _beside_plain_loops(rounds: int) -> Iterator[Measurement]:
     rng = np.random.default_rng(0)
-    x, target, turns = rng.normal(size=WIDTH), rng.normal(size=WIDTH), max(1, round(SCALE * TURNS))
+    x, target, steps = rng.normal(size=WIDTH), rng.normal(size=WIDTH), max(1, round(SCALE * STEPS))
     by_hand = _by_hand()
     for backend, name, other in (("c", "C by hand", by_hand), ("numpy", "plain NumPy", relaxed)):
         compiled = compile(relaxed, backend=backend, convert=HERE)
-        np.testing.assert_array_equal(compiled(x, target, turns), other(x, target, turns))
+        np.testing.assert_array_equal(compiled(x, target, steps), other(x, target, steps))
         ratio, seconds = ratio_in_turn(
-            lambda other=other: other(x, target, turns),  # type: ignore[misc]
-            lambda compiled=compiled: compiled(x, target, turns),  # type: ignore[misc]
+            lambda other=other: other(x, target, steps),  # type: ignore[misc]
+            lambda compiled=compiled: compiled(x, target, steps),  # type: ignore[misc]
             rounds=rounds,
             calls=1,
         )
@@ -120,10 +120,10 @@ def _by_hand() -> Callable[[Any, Any, int], Any]:
     loaded = LoadedLibrary(toolchain().compile(BY_HAND), None)
     function = loaded.library.relaxed
 
-    def call(x: Any, target: Any, turns: int) -> Any:
+    def call(x: Any, target: Any, steps: int) -> Any:
         out = np.empty_like(x)
         pointers = [ctypes.c_void_p(array.ctypes.data) for array in (x, target, out)]
-        function(pointers[0], pointers[1], ctypes.c_long(len(x)), ctypes.c_long(turns), pointers[2])
+        function(pointers[0], pointers[1], ctypes.c_long(len(x)), ctypes.c_long(steps), pointers[2])
         return out
 
     call.owner = loaded.owner  # type: ignore[attr-defined]

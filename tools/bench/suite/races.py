@@ -20,7 +20,7 @@ _TOLERANCE = {"f": 1e-3, "d": 1e-8}
 
 
 def race(row: Row, contestants: Iterable[Contestant], *, rounds: int, table: str, size: int = 0) -> Case:
-    """A row: every contestant computes it, results are compared, then turns are timed; every other round runs
+    """A row: every contestant computes it, results are compared, then calls are timed; every other round runs
     backwards."""
     case = Case(table, row.name, row.about, "s", group=row.group.name if table == "rows" else "")
     ready: dict[Contestant, int] = {}
@@ -42,7 +42,7 @@ def race(row: Row, contestants: Iterable[Contestant], *, rounds: int, table: str
     for number in range(rounds):
         order = list(ready)
         for contestant in order if number % 2 else reversed(order):
-            answer = contestant.ask("turn", calls=ready[contestant])
+            answer = contestant.ask("time", calls=ready[contestant])
             _take(case, contestant.name, answer, "seconds")
     return case
 

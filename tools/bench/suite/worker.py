@@ -16,8 +16,8 @@ from ..compilation import chain
 from .frameworks import Framework, Program, framework
 from .rows import CALLS, ROWS, Row
 
-TURN = 0.05
-"""The number of seconds that a turn of calls should take."""
+ROUND_SECONDS = 0.05
+"""The number of seconds that the timed calls of a round should take."""
 
 
 class Worker:
@@ -31,7 +31,7 @@ class Worker:
         """Call the method that the request names; an error becomes an answer, too."""
         actions: dict[str, Callable[..., dict[str, Any]]] = {
             "prepare": self.prepare,
-            "turn": self.turn,
+            "time": self.time,
             "compile": self.compile,
             "memory": self.memory,
         }
@@ -43,7 +43,7 @@ class Worker:
             return {"problem": f"{type(error).__name__}: {lines[0]}"}
 
     def prepare(self, row: str, size: int, file: str) -> dict[str, Any]:
-        """Prepare a row, write its result to a file, and return how many calls make a turn."""
+        """Prepare a row, write its result to a file, and return how many calls to time in a round."""
         self.program = lambda: None  # so that the arrays of the last row are freed first
         wanted = (ROWS | CALLS)[row]
         self.program = self.contestant.program(wanted, wanted.arguments(size))
@@ -51,9 +51,9 @@ class Worker:
         np.savez(file, *result)
         del result
         self.program()
-        return {"calls": max(1, int(TURN / max(_seconds(self.program, 1), 1e-7)))}
+        return {"calls": max(1, int(ROUND_SECONDS / max(_seconds(self.program, 1), 1e-7)))}
 
-    def turn(self, calls: int) -> dict[str, Any]:
+    def time(self, calls: int) -> dict[str, Any]:
         """Seconds of one call: the mean of this many, after one that warms up threads and caches."""
         self.program()
         return {"seconds": _seconds(self.program, calls) / calls}

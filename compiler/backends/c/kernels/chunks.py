@@ -59,7 +59,7 @@ class ChunkWriter(Writer):
         function = f"{self.name}_chunk{number}"
         gathered = list(accumulated(loop.body))
         parts = {a: gathering(a, quotient(a.count, variable.extent) * size) for a in gathered}
-        count, most_chunks, turns = self.counted(variable.extent, size, number)
+        count, most_chunks, per_chunk = self.chunk_counts(variable.extent, size, number)
         uses = used((loop,))
         parameters, arguments = self.outside(uses)
         for accumulator, how in parts.items():
@@ -82,13 +82,13 @@ class ChunkWriter(Writer):
         first = place_text(begin + variable.low)
         if isinstance(size, SymbolicSize):
             low = "" if is_known(variable.low == 0) else f" + {factor_text(variable.low)}"
-            first = f"chunk * {turns}{low}"
+            first = f"chunk * {per_chunk}{low}"
         last = size_text(variable.high + 1)
         end = "end" if is_known(variable.extent % size == 0) else f"end < {last} ? end : {last}"
 
         def all_chunks() -> None:
             with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
-                self.line(f"const long begin = {first}, end = begin + {turns};")
+                self.line(f"const long begin = {first}, end = begin + {per_chunk};")
                 self.line(f"{function}({', '.join([*arguments, 'begin', end])});")
 
         if count.isdigit():
@@ -154,7 +154,7 @@ class ChunkWriter(Writer):
         offset = "" if same(start, 0) else f"{factor_text(start)} + "
         return f"({element_type(row.dtype)} *)(memory + {offset}(threads > 1 ? chunk : 0) * {factor_text(nbytes)})"
 
-    def counted(self, extent: int, size: int, number: str) -> tuple[str, int, str]:
+    def chunk_counts(self, extent: int, size: int, number: str) -> tuple[str, int, str]:
         """The number of chunks, its maximum, and the length of each."""
         if not isinstance(extent, SymbolicSize) and not isinstance(size, SymbolicSize):
             known = -(-extent // size)
@@ -162,10 +162,10 @@ class ChunkWriter(Writer):
         if not isinstance(size, SymbolicSize):
             most_chunks = quotient(extent + (size - 1), size)
             return size_text(most_chunks), most_chunks, str(size)
-        turns = f"per_chunk{number}"
-        self.line(f"const long {turns} = {size_text(size)};")
-        count = f"({size_text(extent)} + {turns} - 1) / {turns}"
-        return count, min_expr(extent, MOST_CHUNKS), turns
+        per_chunk = f"per_chunk{number}"
+        self.line(f"const long {per_chunk} = {size_text(size)};")
+        count = f"({size_text(extent)} + {per_chunk} - 1) / {per_chunk}"
+        return count, min_expr(extent, MOST_CHUNKS), per_chunk
 
     def function(
         self, name: str, loop: Loop, parameters: list[str], parts: dict[Accumulator, Gathering]

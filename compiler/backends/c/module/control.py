@@ -97,16 +97,16 @@ def _scan(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunct
     """The carry alternates between two places, so that the last step writes to the output."""
     graph, length, consts, carried, reverse, unroll = scan_params(call)
     step = graph_function(
-        graph, f"{name}_step", function_of, kept_places(call)["graph"], in_turns=True, any_constants=alone
+        graph, f"{name}_step", function_of, kept_places(call)["graph"], alternates=True, any_constants=alone
     )
     if step is None:
         return None
     frame = _Frame(call, name)
     scratch = frame.part(step.function, len(graph.outputs))
     last = factor_text(length - 1)
-    turn = "0" if is_none(length) else f"({last} - t) & 1"
-    before, after = _carries(frame, call.inputs[consts : consts + carried], consts, step, turn)
-    now, next_ = _now_and_next(frame, range(carried), turn)
+    parity = "0" if is_none(length) else f"({last} - t) & 1"
+    before, after = _carries(frame, call.inputs[consts : consts + carried], consts, step, parity)
+    now, next_ = _now_and_next(frame, range(carried), parity)
     row = f"({last} - t)" if reverse else "t"
     xs = [_row(f"x{i}", graph.inputs[i].type, row) for i in range(consts + carried, len(call.inputs))]
     ys = [_row(f"out{i}", graph.outputs[i].type, row) for i in range(carried, len(call.outputs))]
@@ -154,7 +154,7 @@ def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunc
         f"{name}_step",
         function_of,
         kept_places(call)["body"],
-        in_turns=True,
+        alternates=True,
         any_constants=alone,
     )
     goes_on = graph_function(cond, f"{name}_goes_on", function_of, any_constants=alone)
@@ -231,7 +231,7 @@ def _counted_while(
         f"{name}_step",
         function_of,
         {number: consts + number for number in range(len(others))},
-        in_turns=True,
+        alternates=True,
         any_constants=alone,
     )
     if step is None:
@@ -279,7 +279,7 @@ def _carries(
     carried: Sequence[Value],
     first: int,
     step: GraphFunction,
-    turn: str,
+    parity: str,
     numbers: Sequence[int] | None = None,
 ) -> tuple[list[str], list[str]]:
     """Statements before the loop, and after each step, for the carry: inputs from `first` on.
@@ -296,16 +296,16 @@ def _carries(
             spare = frame.memory(value.type.nbytes, type)
             before += [
                 f"    const {type} *now{k} = x{first + k};",
-                f"    {type} *const turn{k}[2] = {{out{k}, {spare}}};",
+                f"    {type} *const buffers{k}[2] = {{out{k}, {spare}}};",
             ]
-            after.append(f"    now{k} = turn{k}[{turn}];")
+            after.append(f"    now{k} = buffers{k}[{parity}];")
     return before, after
 
 
-def _now_and_next(frame: _Frame, numbers: Sequence[int], turn: str) -> tuple[list[str], list[str]]:
+def _now_and_next(frame: _Frame, numbers: Sequence[int], parity: str) -> tuple[list[str], list[str]]:
     """Where a step reads the values with these places in the carry, and where it writes them."""
     now = [f"out{k}" if k in frame.overwrites else f"now{k}" for k in numbers]
-    next_ = [f"out{k}" if k in frame.overwrites else f"turn{k}[{turn}]" for k in numbers]
+    next_ = [f"out{k}" if k in frame.overwrites else f"buffers{k}[{parity}]" for k in numbers]
     return now, next_
 
 

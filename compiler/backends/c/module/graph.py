@@ -73,12 +73,12 @@ def graph_function(
     function_of: FunctionOf,
     may_overwrite: Mapping[int, int] | None = None,
     *,
-    in_turns: bool = False,
+    alternates: bool = False,
     any_constants: bool = False,
 ) -> GraphFunction | None:
     """The C function called `name` that computes the outputs of a graph; None if a call has none.
 
-    `may_overwrite` says which output may use the memory of which input, if possible; `in_turns` means that one call
+    `may_overwrite` says which output may use the memory of which input, if possible; `alternates` means that one call
     reads what another one writes; `any_constants` means that the text may contain large ones.
     """
     functions: dict[Call, CFunction] = {}
@@ -96,7 +96,7 @@ def graph_function(
     constants.update(v for v in graph.outputs if isinstance(v, Constant))
     if not any_constants and any(value.type.size > MOST_CONSTANTS for value in constants):
         return None
-    return _Writer(graph, name, functions, dict(may_overwrite or {}), in_turns).written()
+    return _Writer(graph, name, functions, dict(may_overwrite or {}), alternates).written()
 
 
 def is_bounded_length(call: Call) -> bool:
@@ -126,7 +126,7 @@ class _Writer:
     function_of: Mapping[Call, CFunction]
     """None for calls that only give memory another name."""
     may_overwrite: dict[int, int]
-    in_turns: bool
+    alternates: bool
     plan: MemoryPlan = field(default_factory=MemoryPlan)
     pointer: dict[Value, str] = field(default_factory=dict[Value, str])
     """The C expression for the memory of each root."""
@@ -278,8 +278,8 @@ class _Writer:
                 inputs,
                 outputs,
                 sizes=sizes,
-                aliased_inputs=range(len(inputs)) if self.in_turns else tuple(in_place.values()),
-                aliased_outputs=range(len(outputs)) if self.in_turns else tuple(in_place),
+                aliased_inputs=range(len(inputs)) if self.alternates else tuple(in_place.values()),
+                aliased_outputs=range(len(outputs)) if self.alternates else tuple(in_place),
                 names=self.inputs,
             ),
             *memory.parameters,
@@ -298,7 +298,7 @@ class _Writer:
             [
                 *dict.fromkeys(function.text + "\n" for function in self.function_of.values()),
                 *self.arrays,
-                f"{'TM_APART ' if self.in_turns else ''}static void {self.name}({', '.join(declared)})\n{{\n",
+                f"{'TM_APART ' if self.alternates else ''}static void {self.name}({', '.join(declared)})\n{{\n",
                 *(line + "\n" for line in lines),
                 "}\n",
             ]

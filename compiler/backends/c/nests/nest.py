@@ -510,8 +510,8 @@ class _Nest:
     @staticmethod
     def _ends_within(start: Known, end: Known, most: Any) -> bool:
         """Whether a limit of steps is never reached."""
-        turns = None if start is None or end is None else highest(end - start)
-        return isinstance(most, int) and turns is not None and turns <= most
+        iterations = None if start is None or end is None else highest(end - start)
+        return isinstance(most, int) and iterations is not None and iterations <= most
 
 
 def _linear(start: str, step: Known, number: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ....ir import Dim
+from ....ir import Extent
 from ....symbolic_size import SymbolicSize
 from ..layout import comment_line, folded_lines
 from ..sizes import size_variable
@@ -56,7 +56,7 @@ are read and overwritten are as they were before the call, and what is written t
 
 def header_text(
     signature: CSignature,
-    workspace: Dim,
+    workspace: Extent,
     about: Sequence[str],
     checks: SizeChecks | None,
     codes: Sequence[tuple[str, int, str]],

@@ -11,7 +11,7 @@ from ....dtypes import INT64
 from ....free_sizes import sizes_in_param
 from ....frontend.program import ArrayOutput, Program
 from ....identifiers import unique_identifiers
-from ....ir import ArrayType, Dim
+from ....ir import ArrayType, Extent
 from ...python_text import Names
 from ..names import function_name, variable_name
 from ..sizes import largest_size
@@ -31,11 +31,11 @@ class Parameter:
     """Its Python expression: ``weights['w']``, ``result[0]``."""
     is_read: bool
     is_written: bool
-    capacity: Dim = 0
+    capacity: Extent = 0
     """How many elements it has at most, if it is as long as the function finds out."""
 
     @property
-    def elements(self) -> Dim:
+    def elements(self) -> Extent:
         """How many elements the caller's array has."""
         return self.capacity if self.is_found else self.type.size
 
@@ -128,7 +128,7 @@ def found_lengths(types: Iterable[ArrayType], most: Mapping[str, Any]) -> list[s
     return [name for name in dict.fromkeys(named) if name in most]
 
 
-def _capacity(type: ArrayType, most: Mapping[str, Any]) -> Dim:
+def _capacity(type: ArrayType, most: Mapping[str, Any]) -> Extent:
     return largest_size(type.size, most) if found_lengths([type], most) else 0
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from ....affine import same
 from ....analysis.memory_plan import ALIGNMENT, aligned
-from ....ir import Dim
+from ....ir import Extent
 from ....symbolic_size import is_known, is_none
 from ..function import CFunction
 from ..module.graph import TOO_LONG, GraphFunction
@@ -73,7 +73,7 @@ class Exported:
         return self.found.function
 
     @property
-    def work_bytes(self) -> Dim:
+    def work_bytes(self) -> Extent:
         """The workspace of the function."""
         return sum(type.nbytes for type in self.function.outputs[self._count :])
 
@@ -93,9 +93,9 @@ class Exported:
         return codes(self.signature.macro, checks, self.errors, may_fail=self.may_fail)
 
     @property
-    def held(self) -> dict[int, Dim]:
+    def held(self) -> dict[int, Extent]:
         """The outputs that are copied to an input afterwards, and their offsets in the workspace until then."""
-        places: dict[int, Dim] = {}
+        places: dict[int, Extent] = {}
         end = aligned(self.work_bytes)
         for _, output in self.overwritten:
             if output not in self.found.in_place:
@@ -104,7 +104,7 @@ class Exported:
         return places
 
     @property
-    def workspace(self) -> Dim:
+    def workspace(self) -> Extent:
         """The bytes of the caller's workspace, including those up to the next cache line."""
         needed = aligned(self.work_bytes) + sum(aligned(self.function.outputs[k].nbytes) for k in self.held)
         return 0 if same(needed, 0) else needed + ALIGNMENT

@@ -10,7 +10,7 @@ from string import Template
 from typing import Final
 
 from ....analysis.memory_plan import aligned
-from ....ir import Dim
+from ....ir import Extent
 from ....symbolic_size import SymbolicSize, max_expr, min_expr
 from ..sizes import factor_text, size_parameters, size_variable
 
@@ -127,13 +127,13 @@ static void $name($parameters, long threads)
 """)
 
 
-def block_rows(rows: Dim) -> Dim:
+def block_rows(rows: Extent) -> Extent:
     """The rows of a block: whole tiles, and several blocks if there are enough rows."""
     tiles = (rows + (HEIGHT * LEAST_BLOCKS - 1)) // (HEIGHT * LEAST_BLOCKS)
     return min_expr(ROWS, HEIGHT * max_expr(1, tiles))  # type: ignore[no-any-return]
 
 
-def memory_bytes(rows: Dim, columns: Dim, length: Dim, itemsize: int) -> tuple[Dim, Dim]:
+def memory_bytes(rows: Extent, columns: Extent, length: Extent, itemsize: int) -> tuple[Extent, Extent]:
     """The parameters of the panels, and the code of panels and tiles."""
     widest = 2 * VECTOR // itemsize
     depth = min_expr(DEPTH, length)
@@ -146,10 +146,10 @@ def memory_bytes(rows: Dim, columns: Dim, length: Dim, itemsize: int) -> tuple[D
 
 def blocked_text(
     texts: Mapping[str, object],
-    rows: Dim,
+    rows: Extent,
     memory: str,
-    behind: Dim,
-    batches: Dim,
+    behind: Extent,
+    batches: Extent,
     itemsize: int,
     sizes: Sequence[str],
 ) -> str:

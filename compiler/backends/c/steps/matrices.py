@@ -11,7 +11,7 @@ from typing import Final
 
 from ....affine import same
 from ....analysis.memory_plan import aligned
-from ....ir import Call, Dim, Value
+from ....ir import Call, Extent, Value
 from ....params import flag_param
 from ....symbolic_size import max_expr, min_expr
 from ..function import CFunction
@@ -234,7 +234,7 @@ def _texts(call: Call, name: str, x: Value) -> dict[str, object]:
 
 
 def _function(
-    call: Call, texts: Mapping[str, object], body: str, before: str = "", memory: Dim = 0
+    call: Call, texts: Mapping[str, object], body: str, before: str = "", memory: Extent = 0
 ) -> CFunction:
     name, rows, width = str(texts["name"]), call.inputs[0].shape[-2], call.inputs[0].shape[-1]
     inputs, outputs = (tuple(value.type for value in values) for values in (call.inputs, call.outputs))

@@ -283,8 +283,8 @@ class Product:
             whole = f"if (i + {self.height} <= {factor_text(rows)}) "
             tiles = [self._tile(self.height, pieces, whole, declared)]
             if isinstance(rest, SymbolicSize):
-                turns = f"else for (long beside = 0; i + beside < {factor_text(rows)}; beside++) "
-                tiles.append(self._tile(1, pieces, turns, declared, beside=True))
+                for_rest = f"else for (long beside = 0; i + beside < {factor_text(rows)}; beside++) "
+                tiles.append(self._tile(1, pieces, for_rest, declared, beside=True))
             else:
                 tiles.append(self._tile(rest, pieces, "else ", declared))
         return self.texts(declared) | {

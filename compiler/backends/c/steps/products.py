@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from string import Template
 
-from ....ir import Call, Dim
+from ....ir import Call, Extent
 from ....params import ints_param
 from ....symbolic_size import SymbolicSize, is_known, is_one
 from ..blas import OF_DTYPE
@@ -125,7 +125,7 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
 
 
 def _by_size(
-    name: str, here: CFunction, blocked: CFunction, left: Side, right: Side, length: Dim
+    name: str, here: CFunction, blocked: CFunction, left: Side, right: Side, length: Extent
 ) -> CFunction:
     """The function of a product that is large for some sizes, and for others small or as thin as a vector."""
     counts = [left.entries, right.entries, length]

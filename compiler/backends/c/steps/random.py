@@ -21,7 +21,7 @@ _ROUNDS = Template("""\
             uint64_t a = (uint32_t)count, b = count >> 32, c = $c, d = $d;
             uint32_t key0 = $key0, key1 = $key1;
 #pragma GCC unroll 10
-            for (int turn = 0; turn < 10; turn++) {
+            for (int cipher_round = 0; cipher_round < 10; cipher_round++) {
                 const uint64_t p = (a & 0xFFFFFFFFu) * 0xD2511F53u, q = (c & 0xFFFFFFFFu) * 0xCD9E8D57u;
                 a = (q >> 32) ^ b ^ key0, b = q & 0xFFFFFFFFu;
                 c = (p >> 32) ^ d ^ key1, d = p & 0xFFFFFFFFu;

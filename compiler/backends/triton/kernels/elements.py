@@ -73,7 +73,7 @@ class Elements:
     """The user's line that was shown last."""
     axes: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """Along which axes of the block a name varies; constant ones are left out."""
-    turns: dict[Variable, Affine] = field(default_factory=dict[Variable, Affine])
+    unflattened: dict[Variable, Affine] = field(default_factory=dict[Variable, Affine])
     """The values of variables that a row represents together."""
     names_of: dict[Variable, str] = field(default_factory=dict[Variable, str])
     masks: dict[Variable, str] = field(default_factory=dict[Variable, str])
@@ -161,10 +161,10 @@ class Elements:
             self.line(f"{program} = {number}")
             number = f"{program} // {shown}"
             self.along(column, f"{self.start(column)}{program} % {shown} * {width}")
-        self.turn(variables, f"{number} * {size}" if size > 1 else number)
+        self.rows_from(variables, f"{number} * {size}" if size > 1 else number)
         return tiles
 
-    def turn(self, variables: Sequence[Variable], number: str) -> None:
+    def rows_from(self, variables: Sequence[Variable], number: str) -> None:
         """The rows starting at one, as the variables of nested loops."""
         count, size = math.prod(v.extent for v in variables), self.rows.count
         if size > 1:
@@ -180,7 +180,7 @@ class Elements:
             row = of(Variable(first, 0, count - 1))
             for variable in variables:
                 inner = math.prod(v.extent for v in variables[variables.index(variable) + 1 :])
-                self.turns[variable] = row // inner % variable.extent + variable.low
+                self.unflattened[variable] = row // inner % variable.extent + variable.low
                 self.names_of[variable] = first
         if not self.is_whole and not is_known(count % size == 0):
             mask = self.row_mask = self.claim(f"{first}_in")
@@ -282,7 +282,7 @@ class Elements:
         """The cache policy: keep data that other rows read again, and evict data that no cache can hold."""
         if self.rows.block or not load.place.variables:
             return ""
-        if self.turns.keys() - load.place.variables:
+        if self.unflattened.keys() - load.place.variables:
             return ', eviction_policy="evict_last"'
         if typical(load.buffer.size) * load.dtype.itemsize > CACHED:
             return ', eviction_policy="evict_first"'
@@ -300,8 +300,8 @@ class Elements:
 
     def place(self, place: Affine) -> str:
         """An index expression; its quotients are of numbers that are not negative."""
-        for variable in place.variables & self.turns.keys():
-            place = place.at(variable, self.turns[variable])
+        for variable in place.variables & self.unflattened.keys():
+            place = place.at(variable, self.unflattened[variable])
         for variable in place.variables:
             name = self.name_of(variable)
             if name != variable.name:

@@ -146,7 +146,7 @@ class _Writer(Writer):
         start = program if size == 1 else f"{program} * {size}"
         end, step = map(self.numbers.text, (count, gathering.programs * size))
         with self.indented(f"for {first} in range({start}, {end}, {step}):"):
-            self.turn(gathering.variables, first)
+            self.rows_from(gathering.variables, first)
             self.statements(gathering.body)
         return program
 

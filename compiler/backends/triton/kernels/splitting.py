@@ -74,7 +74,7 @@ def _split_rows(variables: tuple[Variable, ...], body: Block, memory: list[Buffe
     (loop,) = loops
     accumulators = list(accumulated((loop,)))
     together = rows_of(variables, body).count
-    inside = _turns(loop.body)
+    inside = _iterations(loop.body)
     wanted = PROGRAMS // pieces(typical(rows), together)
     extent = loop.variable.extent
     size = max(PART // (together * inside), pieces(typical(extent), max(1, wanted)))
@@ -168,10 +168,10 @@ def _loops(variables: Sequence[Variable], body: Block) -> Block:
     return body
 
 
-def _turns(body: Block) -> int:
+def _iterations(body: Block) -> int:
     """How often the innermost statements run, for typical lengths of their loops."""
     loops = (statement for statement in body if isinstance(statement, Loop))
-    return max((typical(loop.variable.extent) * _turns(loop.body) for loop in loops), default=1)
+    return max((typical(loop.variable.extent) * _iterations(loop.body) for loop in loops), default=1)
 
 
 def _only_gathers(loop: Loop) -> bool:

@@ -23,9 +23,9 @@ def scan(body, length, reverse, consts, carried, ends, spares, xs, ys, work):
     The carry alternates between two places, so that the last iteration writes to `ends`.
     """
     now = carried
-    for turn in range(length):
-        row = length - 1 - turn if reverse else turn
-        then = (ends, spares)[(length - 1 - turn) & 1]
+    for iteration in range(length):
+        row = length - 1 - iteration if reverse else iteration
+        then = (ends, spares)[(length - 1 - iteration) & 1]
         read = [(x[row * size : (row + 1) * size], place) for x, size, place in xs]
         made = [(y[row * size : (row + 1) * size], place) for y, size, place in ys]
         given = [x if place is None else place.copy_(x) for x, place in read]
@@ -42,14 +42,14 @@ def scan(body, length, reverse, consts, carried, ends, spares, xs, ys, work):
 WHILE: Final = '''\
 def repeat(condition, body, most, consts, carried, ends, spares, goes_on, condition_work, work):
     """Run `body` as long as `condition` is true; each iteration waits for it."""
-    now, turn = carried, 0
-    while turn != most:
+    now, iteration = carried, 0
+    while iteration != most:
         condition(condition_work, *consts, *now, goes_on)
         if not goes_on.item():
             break
-        then = (ends, spares)[turn & 1]
+        then = (ends, spares)[iteration & 1]
         body(work, *consts, *now, *then)
-        now, turn = then, turn + 1
+        now, iteration = then, iteration + 1
     for end, last in zip(ends, now):
         if end is not last:
             end.copy_(last)

@@ -86,7 +86,7 @@ def random_bits(call: Call, name: str) -> TritonKernel:
     else:
         places = {"padded": per_block * per_stream, "size": size, "total": blocks * per_block}
         stored = _IN_STREAMS.substitute({key: sizes.factor(place) for key, place in places.items()})
-    parameters = sizes.behind("key_ptr, counter_ptr, out_ptr")
+    parameters = sizes.parameters("key_ptr, counter_ptr, out_ptr")
     writer.function(_RANDOM_BITS.substitute(texts, stored=stored, parameters=parameters))
     writer.launch(name, pieces(blocks, BLOCKS), 4, (0, 1, writer.output(0)), numbers=sizes.given)
     return writer.kernel()

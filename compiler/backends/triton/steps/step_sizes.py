@@ -38,7 +38,7 @@ class StepSizes:
         """The names of the parameters after the arrays, once the text has been written."""
         return tuple(name for name, _ in self._taken)
 
-    def behind(self, pointers: str) -> str:
+    def parameters(self, pointers: str) -> str:
         """All parameters of the function."""
         return ", ".join([pointers, *self.names])
 

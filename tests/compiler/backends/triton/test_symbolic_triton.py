@@ -30,7 +30,7 @@ from tracemill.runtime.gpu.device import gpu
 from tracemill.runtime.gpu.fixed_plan import fixed_plan
 from tracemill.runtime.gpu.loading import loaded_kernels
 from tracemill.runtime.gpu.program import MOST, GpuProgram
-from tracemill.runtime.gpu_programs import build
+from tracemill.runtime.gpu_programs import gpu_strategy
 from tracemill.runtime.machine.triton_compiler import target_named
 from tracemill.runtime.programs.canonicalize import canonicalize
 from tracemill.runtime.programs.optimize import optimize
@@ -74,7 +74,7 @@ def made(text: str, scope: Observed | Declared) -> tuple[Graph, TritonProgram]:
 
 def loaded(program: TritonProgram) -> GpuProgram:
     device = gpu(0)
-    kernels = vars(build)["build_program"](program, target_named(device.target))
+    kernels = vars(gpu_strategy)["build_program"](program, target_named(device.target))
     return GpuProgram(program.plan, loaded_kernels(device, kernels), device)
 
 

@@ -234,10 +234,10 @@ class Blocks:
         if is_one(math.prod(others)):
             return lines
         place = self.sizes.place(self._number("shared", own) + self._number("sharing", others))
-        turn = [f"matrix = {place}", *lines]
+        body = [f"matrix = {place}", *lines]
         return [
             f"for sharing in range({self.sizes.text(math.prod(others))}):",
-            *(indent(line, "    ") for line in turn),
+            *(indent(line, "    ") for line in body),
         ]
 
     def scores(self, product: str, *, ends: bool, diagonal: bool) -> list[str]:

@@ -98,7 +98,7 @@ def _of_queries(blocks: Blocks, ct: ArrayType) -> tuple[list[str], int]:
         f"query_ct = tl.zeros(({rows}, {blocks.entries}), {blocks.sums})",
     ]
 
-    turn = [
+    body = [
         f"column = start + tl.arange(0, {size})",
         f"key = {blocks.load('key', known.key, 'column', 'entry', checked=blocks.columns_end)}",
         *_weights(blocks),
@@ -113,7 +113,7 @@ def _of_queries(blocks: Blocks, ct: ArrayType) -> tuple[list[str], int]:
     lines = [
         *lines,
         f"for start in range(0, {end}, {size}):",
-        *_indented(turn),
+        *_indented(body),
         blocks.store("query_ct", known.query, "row", "entry", scaled, checked=blocks.rows_end),
     ]
     return lines, known.matrices * blocks.tiles
@@ -125,7 +125,7 @@ def _of_keys(blocks: Blocks, ct: ArrayType) -> tuple[list[str], int]:
     tiles = sizes.factor(blocks.column_tiles)
     narrow = triton_type(known.dtype)
     first = f"first // {rows} * {rows}" if known.causal else "0"
-    turn = [
+    body = [
         f"row = (start + tl.arange(0, {rows})){sizes.wide}",
         f"query = {blocks.load('query', known.query, 'row', 'entry', checked=blocks.rows_end)}",
         f"ct = {blocks.load('ct', ct, 'row', 'part', checked=blocks.rows_end)}",
@@ -137,7 +137,7 @@ def _of_keys(blocks: Blocks, ct: ArrayType) -> tuple[list[str], int]:
         f"change = (weights * (change - moved[:, None])).to({narrow})",
         f"key_ct = {blocks.dot('tl.trans(change), query, key_ct')}",
     ]
-    loop = [f"for start in range({first}, {sizes.text(known.rows)}, {rows}):", *_indented(turn)]
+    loop = [f"for start in range({first}, {sizes.text(known.rows)}, {rows}):", *_indented(body)]
     lines = [
         f"program = tl.program_id(0){sizes.wide}",
         f"shared = program // {tiles}",

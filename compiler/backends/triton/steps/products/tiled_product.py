@@ -403,8 +403,8 @@ def _at(body: Block, place: Affine, size: int) -> Iterator[Statement]:
     for statement in body:
         if isinstance(statement, Loop) and _is_counted(statement.variable.extent, size):
             inner = quotient(size, statement.variable.extent)
-            turn = at_value(statement.body, statement.variable, place // inner)
-            yield from _at(turn, place % inner, inner)
+            iteration = at_value(statement.body, statement.variable, place // inner)
+            yield from _at(iteration, place % inner, inner)
         else:
             yield statement
 

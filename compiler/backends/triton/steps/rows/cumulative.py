@@ -222,7 +222,7 @@ class _Scan:
         }
         continues = not is_one(rows.parts) and not gathers
         if is_known(rows.length <= rows.block):
-            text = _RESIDENT.substitute(texts, parameters=sizes.behind("x_ptr, out_ptr"))
+            text = _RESIDENT.substitute(texts, parameters=sizes.parameters("x_ptr, out_ptr"))
         else:
             texts |= {"blocks": sizes.factor(rows.blocks), "parts": sizes.factor(rows.parts)}
             if gathers or continues:
@@ -231,7 +231,7 @@ class _Scan:
             begin = _TAKE.substitute(texts) if continues else ""
             body = "" if gathers else _SCAN.substitute(texts)
             end = _KEEP.substitute(texts) if gathers else ""
-            parameters = sizes.behind("x_ptr, sums_ptr, out_ptr" if continues else "x_ptr, out_ptr")
+            parameters = sizes.parameters("x_ptr, sums_ptr, out_ptr" if continues else "x_ptr, out_ptr")
             text = _IN_BLOCKS.substitute(texts, parameters=parameters, begin=begin, body=body, end=end)
             text = "\n".join(line for line in text.splitlines() if line.strip()) + "\n"
         writer.function(text)

@@ -99,7 +99,7 @@ def long_rows(
         "order": _order(len(found), sizes.factor(padded)),
         "stored": stored(writer, lines, kept, sizes),
     }
-    parameters = sizes.behind(", ".join([writer.pointers, *_sorted_pointers(found)]))
+    parameters = sizes.parameters(", ".join([writer.pointers, *_sorted_pointers(found)]))
     writer.function(_GATHER.substitute(texts, parameters=parameters))
     buffers = (*writer.buffers, *found)
     writer.launch(f"{name}_gather", lines.count * blocks, 8, buffers, numbers=sizes.given)
@@ -128,7 +128,7 @@ def sorted_records(
             "two_runs": 2 * run,
             "steps": run.bit_length(),
         }
-        parameters = sizes.behind("from_ptr, to_ptr")
+        parameters = sizes.parameters("from_ptr, to_ptr")
         writer.function(_MERGE.substitute(texts, name=f"{name}_merge_{place + 1}", parameters=parameters))
         merging = sizes.given
     records = np.dtype(np.uint64)
@@ -148,7 +148,7 @@ def sorted_records(
             "order": _order(number, sizes.factor(padded)),
             "word": word.of("entry"),
         }
-        parameters = sizes.behind(", ".join(["x_ptr", *_sorted_pointers(own[:number]), "records_ptr"]))
+        parameters = sizes.parameters(", ".join(["x_ptr", *_sorted_pointers(own[:number]), "records_ptr"]))
         text = _without_blanks(_IN_BLOCKS.substitute(texts, parameters=parameters))
         writer.function(up_to(lines.length, rows.most) + text)
         buffers = (word.operand, *own[:number], here)

@@ -89,12 +89,12 @@ class _Text:
     lines: list[str] = field(default_factory=list[str])
     shown: Location | None = None
     names: Names = field(
-        default_factory=lambda: Names(["tl", "triton", "libdevice", "i", "i_in", "row", "turn"])
+        default_factory=lambda: Names(["tl", "triton", "libdevice", "i", "i_in", "row", "iteration"])
     )
 
     def text(self) -> str:
         body, length, consts, carried, reverse, _ = scan_params(self.call)
-        turns, last = self.sizes.text(length), self.sizes.text(length - 1)
+        count, last = self.sizes.text(length), self.sizes.text(length - 1)
         if not is_one(self.size):
             self.lines.append(f"    i = tl.program_id(0) * {BLOCK} + tl.arange(0, {BLOCK})")
             self.lines.append(f"    i_in = i < {self.sizes.text(self.size)}")
@@ -103,9 +103,9 @@ class _Text:
         inputs = [self.names.claim(name) for name in body.input_names]
         for number in range(consts + carried):
             self.load("    ", inputs[number], f"x{number}_ptr", body.inputs[number].type)
-        self.lines.append(f"    for turn in range({turns}):")
-        turn = f"({last} - turn)" if reverse else "turn"
-        self.lines.append(f"        row = {turn}{self.sizes.wide}")
+        self.lines.append(f"    for iteration in range({count}):")
+        iteration = f"({last} - iteration)" if reverse else "iteration"
+        self.lines.append(f"        row = {iteration}{self.sizes.wide}")
         for number in range(consts + carried, len(inputs)):
             self.load("        ", inputs[number], f"x{number}_ptr", body.inputs[number].type, "row")
         results = self.graph(body, inputs)
@@ -117,7 +117,7 @@ class _Text:
             self.lines.append(f"        {', '.join(carries)} = {', '.join(results[:carried])}")
             for number, carry in enumerate(carries):
                 self.store("    ", f"out{number}_ptr", carry, body.outputs[number].type)
-        head = f"def {self.name}({self.sizes.behind(self.pointers)}):"
+        head = f"def {self.name}({self.sizes.parameters(self.pointers)}):"
         return "\n".join(["@triton.jit", head, *self.lines, ""])
 
     def graph(self, graph: Graph, inputs: Sequence[str]) -> list[str]:

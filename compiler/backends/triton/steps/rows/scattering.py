@@ -251,7 +251,7 @@ def _at_once(writer: StepWriter, name: str, form: _Scatter, *, is_atomic: bool) 
     copy = _COPY
     if isinstance(size, SymbolicSize):
         copy, texts["whole_blocks"] = _COPY_OF_MANY, sizes.text(size // POINTWISE)
-    writer.function(copy.substitute(texts, parameters=sizes.behind("x_ptr, out_ptr")))
+    writer.function(copy.substitute(texts, parameters=sizes.parameters("x_ptr, out_ptr")))
     buffers = (0, writer.output(0))
     writer.launch(f"{name}_copy", pieces(size, POINTWISE), 4, buffers, numbers=sizes.given)
     if is_none(count):
@@ -273,7 +273,7 @@ def _at_once(writer: StepWriter, name: str, form: _Scatter, *, is_atomic: bool) 
         "indices": form.loads(number // form.width, sizes),
         "place": sizes.place(form.written(number)),
     }
-    parameters = sizes.behind(writer.pointers)
+    parameters = sizes.parameters(writer.pointers)
     writer.function(_AT_ONCE.substitute(texts, name=name, parameters=parameters, write=write))
     writer.launch(name, pieces(count, POINTWISE), 4, writer.buffers, numbers=sizes.given)
 
@@ -294,7 +294,7 @@ def _by_place(writer: StepWriter, name: str, form: _Scatter) -> None:
         "indices": form.loads(counting_block("number", count), sizes),
         "row": sizes.place(flattened(form.indices, form.table)),
     }
-    parameters = sizes.behind(f"{writer.pointers}, keys_ptr")
+    parameters = sizes.parameters(f"{writer.pointers}, keys_ptr")
     writer.function(_KEYS.substitute(texts, name=f"{name}_keys", parameters=parameters))
     buffers = (*writer.buffers, keys)
     writer.launch(f"{name}_keys", pieces(count, POINTWISE), 4, buffers, numbers=sizes.given)
@@ -309,7 +309,7 @@ def _by_place(writer: StepWriter, name: str, form: _Scatter) -> None:
         "rows": sizes.text(rows),
         "steps": (most if isinstance(count, SymbolicSize) else count).bit_length(),
     }
-    parameters = sizes.behind("records_ptr, begins_ptr")
+    parameters = sizes.parameters("records_ptr, begins_ptr")
     writer.function(_BEGINS.substitute(texts, name=f"{name}_begins", parameters=parameters))
     buffers = (records, begins)
     writer.launch(f"{name}_begins", pieces(rows + 1, POINTWISE), 4, buffers, numbers=sizes.given)
@@ -336,7 +336,7 @@ def _by_place(writer: StepWriter, name: str, form: _Scatter) -> None:
         joined = _LAST.substitute(texts)
     else:
         joined = (_EACH if in_run == 1 else _EACH_RUN).substitute(texts, join=_join(form))
-    parameters = sizes.behind(f"x0_ptr, {pointers}begins_ptr, out0_ptr")
+    parameters = sizes.parameters(f"x0_ptr, {pointers}begins_ptr, out0_ptr")
     writer.function(_BY_PLACE.substitute(texts, name=name, joined=joined, parameters=parameters))
     buffers = (0, *given, begins, writer.output(0))
     writer.launch(name, pieces(x.type.size, POINTWISE), 4, buffers, numbers=sizes.given)
@@ -365,7 +365,7 @@ def _runs(writer: StepWriter, name: str, form: _Scatter, records: int) -> tuple[
         "widened": widened(dtype),
         "join": _join_in_runs(form),
     }
-    parameters = sizes.behind("x1_ptr, records_ptr, runs_ptr")
+    parameters = sizes.parameters("x1_ptr, records_ptr, runs_ptr")
     writer.function(_RUNS.substitute(texts, name=name, parameters=parameters))
     writer.launch(name, pieces(count, updates) * across, 4, (1, records, runs), numbers=sizes.given)
     return runs, updates

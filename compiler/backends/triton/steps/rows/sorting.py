@@ -93,7 +93,7 @@ def _ordered(
         "sorted": "\n".join(_sorted_by(word, texts, is_first=i == 0) for i, word in enumerate(by)),
         "stored": stored(writer, lines, kept, sizes),
     }
-    text = _RESIDENT.substitute(texts, name=name, parameters=sizes.behind(writer.pointers))
+    text = _RESIDENT.substitute(texts, name=name, parameters=sizes.parameters(writer.pointers))
     writer.function(up_to(lines.length, block) + text)
     warps = 4 if rows * block <= ROWS else 8
     writer.launch(name, pieces(lines.count, rows), warps, writer.buffers, numbers=sizes.given)

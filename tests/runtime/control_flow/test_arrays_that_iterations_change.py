@@ -1,4 +1,4 @@
-"""What the body of a loop writes to is not in every turn what it is at first, although that is known while tracing."""
+"""An array that the body of a loop writes to is not constant, even if its contents are known while tracing."""
 
 from collections.abc import Callable
 from typing import Any
