@@ -121,8 +121,6 @@ def test_passes_keep_what_traced_programs_mean_for_all_sizes(program: SymbolicPr
 def test_passes_keep_what_ops_and_their_derivatives_mean_for_all_sizes(sample: Sample) -> None:
     """One of the op and its transforms, through the passes of one backend: both are drawn by the sample."""
     symbolic = sized(sample)
-    if symbolic is None:
-        return
     hints = {**symbolic.hints, **BATCH}
     rng = Random(sample.id)
     graphs = [(symbolic.graph, symbolic.assumptions)]

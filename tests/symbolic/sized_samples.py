@@ -68,8 +68,8 @@ def fixed_sizes(assumptions: Assumptions, hints: Mapping[str, int]) -> dict[str,
     return {name: size for name, size in hints.items() if bounded[name]}
 
 
-def sized(sample: Sample) -> Sized | None:
-    """The sample with dims; None if it has no size of 2 or more that may be another."""
+def sized(sample: Sample) -> Sized:
+    """The sample with dims. `ValueError` if it has no size of 2 or more that may be another."""
     free = {dim for shape in sample.shapes for dim in shape if dim > 1}
     while free:
         hints = {f"N{size}": size for size in sorted(free)}
@@ -80,7 +80,7 @@ def sized(sample: Sample) -> Sized | None:
         if not fixed:
             return Sized(sample, graph, hints, scope.assumptions, scope.guards)
         free -= set(fixed.values())
-    return None
+    raise ValueError(f"{sample.id} has no free size")
 
 
 def _candidates(hints: Mapping[str, int]) -> Iterator[dict[str, int]]:

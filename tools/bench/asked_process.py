@@ -79,8 +79,13 @@ class AskedProcess:
         return self._process
 
     def _last_words(self) -> str:
-        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
-        return "the process ended: " + next((line for line in reversed(lines) if line.strip()), "killed")
+        return "the process ended: " + last_words(self._log.read_text(encoding="utf-8", errors="replace"))
+
+
+def last_words(errors: str) -> str:
+    """The message at the end of what a process wrote to the standard error. Lines that explain it are indented."""
+    lines = [line for line in errors.split("\n") if line[:1].strip()]
+    return lines[-1] if lines else "killed"
 
 
 def _pipes(process: subprocess.Popen[str]) -> tuple[IO[str], IO[str]]:

@@ -11,7 +11,7 @@ from ...builder import bind
 from ...dtypes import complex_dtype, is_complex, real_dtype
 from ...errors import ArgumentTypeError, ArgumentValueError, OutOfBoundsError, ShapeError
 from ...ir import Value
-from ...symbolic_size import SymbolicSize
+from ...symbolic_size import SymbolicSize, has_no_entries
 from ...tracing.array_values import as_size, as_value
 from ...tracing.registry import constructs, implements
 from ...tracing.traced_array import TracedArray
@@ -178,6 +178,8 @@ def _frequencies(name: str, of_size: Callable[[Any, Any], Any]) -> None:
     def frequencies(n: Any, d: Any = 1.0, device: Any = None) -> Any:
         length: Any = as_size(n) if is_traced(n) else n
         if isinstance(length, SymbolicSize):
+            if has_no_entries(length):
+                raise ZeroDivisionError("float division by zero")
             return of_size(length, 1.0 / (length * d))
         return constants_of(original(length, d))
 

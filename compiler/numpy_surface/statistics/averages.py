@@ -8,7 +8,7 @@ from ...arguments.axes import normalize_axes
 from ...dtypes import FLOAT32, FLOAT64, DType, is_complex, is_inexact, real_dtype
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
-from ...symbolic_size import max_expr, same_shape
+from ...symbolic_size import has_no_entries, max_expr, same_shape
 from ...tracing.array_values import as_value
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
@@ -191,6 +191,10 @@ def average(
     keep = keeps_axes(keepdims)
     if weights is None:
         mean_of_x: Any = np.mean(x, axis=axis, keepdims=keep)
+        if any(
+            map(has_no_entries, mean_of_x.shape)
+        ):  # NumPy divides the number of entries by that of the means
+            raise ZeroDivisionError("division by zero")
         return _returned(mean_of_x, count_along(x.shape, some_axes(axis, x.ndim)), returned)
     w = matching_weights(x, as_array(weights), axis)
     dtype = np.result_type(x.dtype, w.dtype, *(["f8"] if x.dtype.kind in "biu" else []))

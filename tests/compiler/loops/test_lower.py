@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphs.loop_interpreter import Run
-from graphs.random_graphs import graphs
+from graphs.random_graphs import is_for_loops, loop_graphs
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from support.recording import assert_same, drawn, recorded
 from tracemill.compiler import value_ops as fn
-from tracemill.compiler.analysis.fusible_ops import is_elementwise, is_loop_call
+from tracemill.compiler.analysis.fusible_ops import is_elementwise
 from tracemill.compiler.builder import Builder, bind, recording
 from tracemill.compiler.dtypes import FLOAT64, INT64, is_inexact
 from tracemill.compiler.interpreter import evaluate
@@ -23,15 +23,7 @@ from tracemill.compiler.loops.lower import lower
 from tracemill.compiler.loops.nest import Block, Let, Loop, Nest, Row, Statement, Store
 from tracemill.compiler.loops.walk import accumulated, statements, used
 
-
-def fits(graph: Graph) -> bool:
-    values = (*graph.inputs, *graph.outputs)
-    return all(map(is_loop_call, graph.calls)) and not any(
-        v.dtype.name in ("float16", "bfloat16") for v in values
-    )
-
-
-MOVING = [s for s in SAMPLES if fits(s.graph()) and not all(map(is_elementwise, s.graph().calls))]
+MOVING = [s for s in SAMPLES if is_for_loops(s.graph()) and not all(map(is_elementwise, s.graph().calls))]
 
 
 def assert_means_the_same(graph: Graph, inputs: list[np.ndarray]) -> None:
@@ -53,10 +45,9 @@ def test_samples_give_what_they_mean(sample: Sample) -> None:
 
 
 @settings(deadline=None)
-@given(graph=graphs(depth=0))
+@given(graph=loop_graphs())
 def test_random_graphs_give_what_they_mean(graph: Graph) -> None:
-    if fits(graph):
-        assert_means_the_same(graph, drawn(graph, "real"))
+    assert_means_the_same(graph, drawn(graph, "real"))
 
 
 # ---- chains of layout and reductions -----------------------------------------------------------------

@@ -228,7 +228,7 @@ def _seen(function: Callable[..., Any], rows: list[Any], x: Any, k: int, *, give
     except TracemillError:
         raise
     except Exception as error:
-        return type(error).__name__
+        return repr(error)
     return repr(_plain((result, rows, own) if given else result))
 
 

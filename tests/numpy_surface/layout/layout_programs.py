@@ -361,8 +361,8 @@ def compared(program: Program, run_function: Callable[..., Any], run: str, order
     with quiet():
         try:
             expected = function(*args)
-        except Exception:  # arguments in another layout: NumPy refuses them
-            return None
+        except Exception as error:  # arguments in another layout: NumPy refuses them
+            return refusal_finding(error, lambda: run_function(*our_args))
         try:
             results = run_function(*our_args)
         except Exception as error:
@@ -383,6 +383,17 @@ def compared(program: Program, run_function: Callable[..., Any], run: str, order
             if any(np.may_share_memory(ours, base) for base in our_bases):
                 return Finding("shared", f"{name} shares memory with an argument")
     return None
+
+
+def refusal_finding(error: Exception, run: Callable[[], Any]) -> Finding | None:
+    """What is wrong with a run that NumPy refuses: it has to raise an error that says so, too."""
+    try:
+        run()
+    except type(error):
+        return None
+    except Exception as found:
+        return Finding("another error", f"{found!r} instead of {error!r}")
+    return Finding("no error", f"NumPy raises {error!r}")
 
 
 def error_finding(program: Program, error: Exception) -> Finding:

@@ -9,6 +9,8 @@ from tracemill.compiler.errors import ParseError
 from tracemill.runtime.machine.ptx import LARGEST, PtxFacts, kernel_in
 
 GOOD = ptx("double", 2)
+FACTS = kernel_in(GOOD)
+HARMLESS = (b"\n", b" ", b"//\n")
 
 
 def test_the_head_of_a_text_says_what_its_kernel_takes() -> None:
@@ -64,19 +66,33 @@ def test_texts_of_another_form_are_refused(old: bytes, new: bytes) -> None:
 
 @pytest.mark.parametrize("place", [b".version", b".visible", b"\t.param", b".reqntid"])
 def test_long_texts_are_read_or_refused_without_going_through_them_again_and_again(place: bytes) -> None:
-    for middle in (b"\n", b" ", b"//\n", b".x 1\n", b"(", b".param .u64 a,\n", b"a", b".entry "):
-        refused_or_read(GOOD.replace(place, middle * (10**5 // len(middle)) + place, 1))
+    for middle in (*HARMLESS, b".x 1\n", b"(", b".param .u64 a,\n", b"a", b".entry "):
+        found = read_or_refused(GOOD.replace(place, middle * (10**5 // len(middle)) + place, 1))
+        if (place, middle) == (b"\t.param", b".param .u64 a,\n"):
+            assert found is not None
+            assert len(found.parameters) == len(FACTS.parameters) + 10**5 // len(middle)
+        else:  # any text may come before the kernel
+            is_read = middle in HARMLESS or (place == b".visible" and middle != b".entry ")
+            assert found == (FACTS if is_read else None), middle
     with pytest.raises(ParseError, match="longer than"):
         kernel_in(b" " * (LARGEST + 1))
 
 
-def refused_or_read(content: bytes) -> None:
+def read_or_refused(content: bytes) -> PtxFacts | None:
     try:
-        kernel_in(content)
+        return kernel_in(content)
     except ParseError:
-        return
+        return None
 
 
 @given(st.binary(max_size=200), st.integers(0, len(GOOD)))
 def test_any_bytes_are_read_or_refused(content: bytes, place: int) -> None:
-    refused_or_read(GOOD[:place] + content + GOOD[place:])
+    whole = GOOD[:place] + content + GOOD[place:]
+    found = read_or_refused(whole)
+    if found is not None:
+        major, minor = found.version
+        for fact in (f".version {major}.{minor}", f"sm_{found.architecture}", f".entry {found.name}("):
+            assert fact.encode() in whole
+        assert len(found.parameters) <= len(FACTS.parameters) + content.count(b".param")
+    if place > GOOD.index(b"\n{") + 1:  # in the body, which is the driver's to read
+        assert found == (FACTS if content.isascii() and b".entry" not in content else None)

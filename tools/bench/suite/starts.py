@@ -4,6 +4,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from ..asked_process import last_words
 from .contestant import environment, on_cores
 from .findings import Case
 from .frameworks import OURS
@@ -73,6 +74,6 @@ def _run(contestant: str, threads: int, folder: Path) -> tuple[float, float] | t
     )
     whole = time.perf_counter() - started
     if ran.returncode:
-        reason = (ran.stderr.strip().splitlines() or ["no message"])[-1]
+        reason = last_words(ran.stderr)
         return reason, reason
     return whole, float(ran.stdout.strip().splitlines()[-1])

@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 
 from c.compiling import Compiled, compiled, when_asked
 from graphs.kernel_graphs import LARGE, LONG, large_function, scaled_sums, stencil
-from graphs.random_graphs import graphs
+from graphs.random_graphs import is_for_loops, loop_graphs
 from samples.grouping import cases_of, in_groups
 from samples.sample import Sample, special_values
 from samples.table import SAMPLES
 from samples.thinning import in_parts
 from support.recording import assert_same, drawn, recorded
 from tracemill.compiler import value_ops as fn
-from tracemill.compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise, is_loop_call
+from tracemill.compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.kernels.kernel import kernel_function
 from tracemill.compiler.builder import bind
@@ -32,13 +32,6 @@ def function_of(graph: Graph, name: str) -> CFunction:
     function = kernel_function(graph, name, COptions(), in_place=True)
     assert function is not None
     return function
-
-
-def fits(graph: Graph) -> bool:
-    values = (*graph.inputs, *graph.outputs)
-    return all(map(is_loop_call, graph.calls)) and not any(
-        v.dtype.name in ("float16", "bfloat16") for v in values
-    )
 
 
 def meaning(graph: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
@@ -63,7 +56,7 @@ def assert_close(actual: Sequence[Array], expected: Sequence[Array], ulps: float
 
 @cache
 def moving() -> list[Sample]:
-    return [s for s in SAMPLES if fits(s.graph()) and not all(map(is_elementwise, s.graph().calls))]
+    return [s for s in SAMPLES if is_for_loops(s.graph()) and not all(map(is_elementwise, s.graph().calls))]
 
 
 @pytest.fixture(scope="module")
@@ -296,12 +289,10 @@ def test_places_of_extrema_are_the_first_in_long_rows(
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(graph=graphs(depth=0))
+@given(graph=loop_graphs())
 def test_random_graphs_give_what_they_mean(
     graph: Graph, c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    if not fits(graph):
-        return
     (run,) = compiled([function_of(graph, "kernel_1")], c_toolchain, tmp_path_factory.mktemp("random"))
     arrays: list[Any] = drawn(graph, "real")
     expected = meaning(graph, arrays)

@@ -17,12 +17,12 @@ from graphs.kernels import as_kernel
 from graphs.matrix_graphs import matrix_graphs
 from samples.grouping import of_each_sample
 from samples.sample import Sample, entries
-from samples.table import SAMPLES
 from samples.thinning import some_of, taken
 from support.comparing import assert_close
 from support.recording import assert_same
 from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SymbolicProgram
 from symbolic.sized_samples import allowed, sized
+from symbolic.test_samples import PLAIN
 from symbolic.test_tracing import traced
 from symbolic.texts import TEXTS, graph_of
 from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
@@ -181,11 +181,9 @@ def test_a_traced_program_is_printed_once_for_all_sizes(name: str) -> None:
 
 
 @pytest.mark.slow
-@of_each_sample(some_of(SAMPLES, share=0.2), quick=taken(SAMPLES), slow=some_of(SAMPLES, share=0.05))
+@of_each_sample(some_of(PLAIN, share=0.2), quick=taken(PLAIN), slow=some_of(PLAIN, share=0.05))
 def test_samples_of_every_op_are_printed_once_for_all_sizes(sample: Sample) -> None:
     symbolic = sized(sample)
-    if symbolic is None:
-        return
     scope = Observed(symbolic.hints, symbolic.assumptions)
     with answering(scope):
         function = loaded(decompose_composites(symbolic.graph))

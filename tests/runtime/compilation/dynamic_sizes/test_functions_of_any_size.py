@@ -105,6 +105,34 @@ def test_indices_that_follow_from_sizes_are_in_range_or_an_error(
                 call(x)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * (x.shape[0] / x.shape[1]),
+        lambda x: x * (1.0 / x.shape[1]),
+        lambda x: x * (1.5 // x.shape[1]),
+        lambda x: x * (x.shape[0] % (x.shape[1] * 1.0)) if x.shape[1] else x * (x.shape[0] % 0.0),
+        lambda x: x * x.shape[1] ** -1,
+        lambda x: x * x.shape[1] ** -0.5,
+        lambda x: np.average(x, axis=0),
+        lambda x: x + np.fft.fftfreq(x.shape[1]),
+    ],
+)
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_a_number_divided_by_the_length_of_an_empty_axis_is_an_error(
+    function: Callable[..., Any], dynamic: bool
+) -> None:
+    f = tm.compile(function, dynamic=dynamic, on_recompile="ignore")
+    for rows, columns in ((3, 4), (5, 7), (6, 0), (7, 0)):
+        x = np.ones((rows, columns))
+        if columns:
+            np.testing.assert_allclose(f(x), function(x), rtol=1e-12)
+            continue
+        for call in (f, function):
+            with pytest.raises(ZeroDivisionError):
+                call(x)
+
+
 def test_sizes_that_are_keys_are_numbers_there() -> None:
     f = tm.compile(lambda x: {x.shape[0]: 1, "a": 2 * x}, backend="numpy")
     g = tm.compile(
