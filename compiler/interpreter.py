@@ -22,7 +22,7 @@ from .free_sizes import bound_size
 from .ir import Call, Constant, Graph, Value
 from .op import EXPECTS, has_effect, lookup
 from .substitution import fixed_call
-from .users_errors import error_at, index_error, told_at_first
+from .users_errors import error_at, index_error, message_values_at_first
 
 Watch: TypeAlias = Callable[[Call, Sequence[Any], tuple[Any, ...]], None]
 """Called for each call that runs by its NumPy definition, with its inputs and outputs."""
@@ -147,8 +147,8 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
             function = str(call.params.get("function", ""))
             raise index_error(function, text_of(error), call.location) from None
         if call.op == "raise_if":
-            told = told_at_first(inputs[0], inputs[1:])
-            raise error_at(text_of(error), call.location, told) from None
+            message_values = message_values_at_first(inputs[0], inputs[1:])
+            raise error_at(text_of(error), call.location, message_values) from None
         if has_effect(call, EXPECTS):
             raise OtherValues(call, text_of(error)) from None
         error.add_note(f"while running {call.op} at {call.location}")

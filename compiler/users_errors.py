@@ -10,11 +10,11 @@ import numpy as np
 
 from .errors import ConcretizationError, OutOfBoundsError, PositionError
 from .ir import Location
-from .told_values import Form, Mark, Told, with_values
+from .message_values import Form, Mark, MessageValues, with_values
 
 _MOST: Final = 4096
 _KEPT = (str, bytes, int, float, complex, bool, type(None), Mark)
-_TOLD: Final = "_tracemill_told"
+_MESSAGE_VALUES: Final = "_tracemill_told"
 """The attribute of an exception with the values that the marks in its text stand for."""
 _OWN_TEXTS: Final = ("strerror", "filename", "msg")
 """Attributes of Python's exceptions that are no entries of their dicts."""
@@ -46,9 +46,9 @@ class _Noted:
 _noted: "OrderedDict[str, _Noted]" = OrderedDict()
 
 
-def tell(error: Exception, told: Told) -> None:
+def attach_values(error: Exception, message_values: MessageValues) -> None:
     """Record what the marks in the text of an exception stand for."""
-    setattr(error, _TOLD, told)
+    setattr(error, _MESSAGE_VALUES, message_values)
 
 
 def complete(error: Exception) -> None:
@@ -57,24 +57,24 @@ def complete(error: Exception) -> None:
     Raises:
         ConcretizationError: only the program knows a value.
     """
-    told: Told | None = vars(error).pop(_TOLD, None)
-    if told is None:
+    message_values: MessageValues | None = vars(error).pop(_MESSAGE_VALUES, None)
+    if message_values is None:
         return
-    error.args = tuple(with_values(one, told.values) for one in error.args)
+    error.args = tuple(with_values(one, message_values.values) for one in error.args)
     own = [name for name in _OWN_TEXTS if isinstance(getattr(error, name, None), str)]
     for name in (*vars(error), *own):
-        setattr(error, name, with_values(getattr(error, name), told.values))
+        setattr(error, name, with_values(getattr(error, name), message_values.values))
 
 
 def told_by(error: Exception) -> list[Any]:
     """The traced values of an exception, in its text, arguments or attributes."""
-    told: Told = getattr(error, _TOLD, None) or Told()
+    message_values: MessageValues = getattr(error, _MESSAGE_VALUES, None) or MessageValues()
     for one in (*error.args, *vars(error).values()):
         if hasattr(one, "_trace"):
-            told.number(one)
-    if told.values:
-        tell(error, told)
-    return told.values
+            message_values.number(one)
+    if message_values.values:
+        attach_values(error, message_values)
+    return message_values.values
 
 
 def noted(error: Exception, location: Location | None) -> tuple[str, list[Any]]:
@@ -85,7 +85,7 @@ def noted(error: Exception, location: Location | None) -> tuple[str, list[Any]]:
     """
     kind, values = type(error), told_by(error)
     args = tuple(_as_mark(one, values) for one in error.args)
-    attributes = {name: _as_mark(one, values) for name, one in vars(error).items() if name != _TOLD}
+    attributes = {name: _as_mark(one, values) for name, one in vars(error).items() if name != _MESSAGE_VALUES}
     is_told = all(_can_be_told(one) for one in values)
     if not is_told or not all(isinstance(one, _KEPT) for one in args):
         raise ConcretizationError(
@@ -136,10 +136,10 @@ def arrays_of_bits(text: str, bits: Sequence[int]) -> list[Any]:
     return found
 
 
-def told_at_first(condition: Any, told: Sequence[Any]) -> list[Any]:
+def message_values_at_first(condition: Any, message_values: Sequence[Any]) -> list[Any]:
     """The values of the first example for which a condition holds."""
     place = np.unravel_index(np.argmax(condition), np.shape(condition)) if np.ndim(condition) else ()
-    return [np.asarray(one)[tuple(place)] for one in told]
+    return [np.asarray(one)[tuple(place)] for one in message_values]
 
 
 def error_at(text: str, location: Location | None, arrays: Sequence[Any] = ()) -> Exception:

@@ -162,7 +162,7 @@ SELDOM = {  # a first call with code on disk would take twice as long with these
     "tracemill.runtime.programs.print_program",
     "tracemill.runtime.random.generator",
     "tracemill.runtime.staging.draws",
-    "tracemill.runtime.staging.listed",
+    "tracemill.runtime.staging.long_comprehensions",
     "tracemill.runtime.staging.loops.recording",
     "tracemill.runtime.staging.texts",
     "tracemill.runtime.staging.vectorized",

@@ -18,7 +18,7 @@ PACKAGE = dirname(dirname(dirname(__file__)))
 OPTREE = join(dirname(dirname(np.__file__)), "optree", "")
 """The folder of optree, which compares and hashes the keys of the user's dicts."""
 _OWN = tuple(join(PACKAGE, layer, "") for layer in ("compiler", "passes", "runtime"))
-_HOOKS = join(PACKAGE, "runtime", "staging", ""), join(PACKAGE, "compiler", "told_values.py")
+_HOOKS = join(PACKAGE, "runtime", "staging", ""), join(PACKAGE, "compiler", "message_values.py")
 """What converted functions call for an operation."""
 _CALLING = join(PACKAGE, "compiler", "frontend", "conversion.py")
 """What calls the user's functions, also those that are not converted."""

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Final
 
 from ..callers.source_text import future_flags
 from ..callers.user_code import CONVERTS, HOOKS, is_users
-from .cells import CELL, cells_of, in_cells
+from .closure_cells import CELL, cells_of, in_closure_cells
 from .operators import OperatorRewriter
-from .reached import note_as_written, note_reached, objects_among
+from .read_names import note_as_written, note_reached, objects_among
 from .rewriting import Rewriter
 from .sites import Block, Region, Unit
 from .source import ITEM, Scope, source_of
@@ -170,7 +170,7 @@ def _code_of(unit: Unit, block: Block) -> CodeType:
         Region.BRANCH: f"return {HOOKS}.fell(locals())",
     }.get(block.region, "pass")
     last = block.statements[-1] if block.statements else scope.node
-    inside = in_cells(body, shared) if shared else body
+    inside = in_closure_cells(body, shared) if shared else body
     around = _function(_FUNCTION, [_VARIABLES], [*_placed(text, scope.node), *inside, *_placed(ending, last)])
     placed(around, block.statements[0] if block.statements else scope.node)
     return _compiled(unit, _located(around), frozenset()).replace(co_name=scope.name, co_qualname=scope.name)

@@ -89,10 +89,10 @@ class ExpressionRewriter(ABC):
                 name in _EXHAUSTING and self._is_of_all(entries)
             ):
                 function = self.expression(node.func)
-                listed = placed(hook("listed", *self._made_of(entries), function), entries)
+                entries_hook = placed(hook("stacked_list", *self._made_of(entries), function), entries)
                 rest = [self.expression(one) for one in rest]
                 return ast.Call(
-                    hook("callee", function), [listed, *rest], [*map(self.rebuilt, node.keywords)]
+                    hook("callee", function), [entries_hook, *rest], [*map(self.rebuilt, node.keywords)]
                 )
             case _:
                 pass
@@ -118,7 +118,7 @@ class ExpressionRewriter(ABC):
 
     def _list(self, node: ast.ListComp) -> ast.expr:
         """``[x for target in items]``: the hook may trace the entry once, for all items."""
-        return hook("listed", *self._made_of(node)) if self._is_of_all(node) else self.rebuilt(node)
+        return hook("stacked_list", *self._made_of(node)) if self._is_of_all(node) else self.rebuilt(node)
 
     def _is_of_all(self, node: "ast.GeneratorExp | ast.ListComp") -> bool:
         """Whether a comprehension has one entry for each item of one iterable."""

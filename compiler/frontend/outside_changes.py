@@ -18,10 +18,10 @@ from ..arguments.leaves import NAMESPACE, with_plain_keys
 from ..callers.function_names import describe
 from ..dtypes import Array
 from ..errors import SideEffectError
-from ..tracing.outside.contents import Outside, Written
+from ..tracing.outside.contents import OutsideArrays, Written
 from ..tracing.outside.reach import Reach
 from ..tracing.trace import Trace, array_type
-from .reached import Reached, ReachedNames, entries_read
+from .read_names import ReadName, ReadNames, entries_read
 
 Path: TypeAlias = tuple[int, ...]
 """Where an object is in ``(args, kwargs)``: the number of the child at each level."""
@@ -224,23 +224,23 @@ def _refusal(function: Callable[..., Any], name: str, x: Any) -> SideEffectError
 class OutsideChanges:
     """Changes of arrays, which the program must make in each call, and of lists, dicts and objects from outside."""
 
-    def __init__(self, lent: tuple[Array, ...]) -> None:
-        self.lent = lent
+    def __init__(self, replaced: tuple[Array, ...]) -> None:
+        self.replaced = replaced
         """The arrays that the function sees as traced arrays from the beginning."""
-        self._outside: Outside | None = None
+        self._outside: OutsideArrays | None = None
         self._roots: tuple[Any, ...] = ()
 
     def watch(self, roots: Iterable[Any]) -> None:
         """Note the arrays that the function can reach before it runs."""
         self._roots = tuple(roots)
-        self._outside = Outside(self._roots)
+        self._outside = OutsideArrays(self._roots)
 
     @property
     def reach(self) -> Reach | None:
         """The objects that the function could reach before it ran."""
         return None if self._outside is None else self._outside.reach
 
-    def names_read(self, found: ReachedNames) -> Iterator[Reached]:
+    def names_read(self, found: ReadNames) -> Iterator[ReadName]:
         """The names, entries and attributes that the function has read."""
         yield from found.names.values()
         if self.reach is not None:
@@ -258,7 +258,7 @@ class OutsideChanges:
     @contextmanager
     def undone(self) -> Generator[None]:
         """Undo what the block changes outside."""
-        before = Outside(self._roots)
+        before = OutsideArrays(self._roots)
         try:
             yield
         finally:
@@ -280,7 +280,7 @@ class OutsideChanges:
             return False
         by_numpy = outside.written(seen)
         new = [x for x in adopted if outside.holds(x)] + [one.array for one in by_numpy]
-        new = [x for x in new if not any(np.may_share_memory(x, known) for known in self.lent)]
+        new = [x for x in new if not any(np.may_share_memory(x, known) for known in self.replaced)]
         for one in by_numpy:
             if not (one.can_be_restored and any(x is one.array for x in new)):
                 raise _written_by_numpy(one, function)
@@ -289,7 +289,7 @@ class OutsideChanges:
             one.restore()
         if new:
             outside.restore()
-            self.lent = (*self.lent, *new)
+            self.replaced = (*self.replaced, *new)
         return bool(new)
 
 

@@ -20,7 +20,7 @@ from ..tracing.traced_array import TracedArray
 from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..value_ops import inverse_permutation, transpose
 from .conversion import Conversion
-from .reached import Reached, ReadArray
+from .read_names import ReadArray, ReadName
 
 PythonType: TypeAlias = type[Any]
 
@@ -87,9 +87,9 @@ class Program:
     """For each array of the result, the order of its axes in memory, as in NumPy; empty if that does not matter."""
     in_c_order: frozenset[int] = frozenset()
     """Arguments of a function with writes for which C order decided whether something is a view or a copy."""
-    lent: tuple[Array, ...] = ()
+    replaced: tuple[Array, ...] = ()
     """The arrays from outside that the function writes to, if it had to be traced again for them."""
-    reached: tuple[Reached, ...] = ()
+    reached: tuple[ReadName, ...] = ()
     """The names outside the function that it, or a function that it calls, reads."""
     read: tuple[ReadArray, ...] = ()
     """Arrays from outside that NumPy may have read without the trace. The program is valid while they are unchanged."""

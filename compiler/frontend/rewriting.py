@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from ..callers.user_code import HOOKS
-from .cells import cells_of
+from .closure_cells import cells_of
 from .expressions import ExpressionRewriter, assign, delayed, hook, named, stored
 from .names import Facts
 from .sites import Block, Region, Site, Unit

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ..callers.source_text import tree_around
 from ..callers.user_code import HOOKS
-from .cells import shared_variables
+from .closure_cells import shared_variables
 from .desugaring import desugared, unset_in
 from .liveness import Liveness
 from .names import FUNCTIONS, FactsByNode, Names, parameters

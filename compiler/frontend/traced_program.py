@@ -34,21 +34,21 @@ from ..nesting import refuse_deep
 from ..op import RAISES, has_effect
 from ..symbolic_size import SymbolicFact, SymbolicSize, same_shape
 from ..tracing.array_values import as_value
-from ..tracing.at_hand import ARGUMENTS
 from ..tracing.foreign_memory import ForeignMemory
-from ..tracing.outside.adoption import begins_trace, lend
+from ..tracing.outside.adoption import begins_trace, replace_outside
 from ..tracing.sharing import TELLS_APART
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
 from ..tracing.traced_array import TracedArray, array_on
 from ..tracing.traced_memory import is_numpy_array, is_traced
+from ..tracing.values_in_call import ARGUMENTS
 from ..users_errors import noted, told_by
 from ..value_ops import constant
 from .conversion import MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
 from .outside_changes import ArgumentContainers, OutsideChanges
 from .program import Argument, ArrayOutput, Program, Static, orders_of, relied_on
-from .reached import (
+from .read_names import (
     REACHED,
-    ReachedNames,
+    ReadNames,
     arrays_read,
     asks_identity,
     changed_by_itself,
@@ -149,7 +149,7 @@ def _traced(
     repeats: bool = False,
     is_block: bool = False,
     varying: frozenset[int] = frozenset(),
-    lent: tuple[Array, ...] = (),
+    replaced: tuple[Array, ...] = (),
     is_ahead: bool = False,
     made: Callable[..., Trace] = Trace,
     changes: Changes = "refused",
@@ -161,17 +161,17 @@ def _traced(
     that are not kept check. A branch or the body of a loop `may_not_run`. A body `repeats`: an array from outside that
     it writes to has other values in later iterations. It `is_block` if it is statements of a function. `varying` are
     the ids of memory that is known to change so. The function sees traced arrays instead of the NumPy arrays that are
-    `lent`.
+    `replaced`.
     `changes` of lists and dicts among the arguments may be returned, as `WithChanges`.
     The trace is `made` by a class of traces. A program that is made ahead of its calls, `is_ahead`, finds out the
     lengths that Python numbers among the arguments give.
     """
     conversions = dict[Conversion, None]()
     meeting = MET.set(conversions) if MET.get() is None else None
-    reached = ReachedNames()
+    reached = ReadNames()
     reaching = REACHED.set(reached) if REACHED.get() is None else None
     roots = (function, *(leaf.value for leaf in leaves if isinstance(leaf, Static)))
-    writes, is_again = OutsideChanges(lent), False
+    writes, is_again = OutsideChanges(replaced), False
     try:
         while True:
             record = made(
@@ -184,12 +184,15 @@ def _traced(
                 repeats=repeats and is_block,
             )
             outermost = record.outermost()
-            before, borrowed = frozenset(outermost.adopted), len(outermost.borrowed)
+            before, replacements = frozenset(outermost.adopted), len(outermost.replacements)
             if (is_kept and record is outermost) or (may_not_run and not outermost.is_kept):
                 writes.watch(roots)
             seen_before, outermost.written_by_numpy = outermost.written_by_numpy, set()
             try:
-                program, error = _recorded(record, function, tree, leaves, roots, writes.lent, changes), None
+                program, error = (
+                    _recorded(record, function, tree, leaves, roots, writes.replaced, changes),
+                    None,
+                )
             except Exception as failure:  # it may be caused by values that were taken as known
                 program, error = None, failure
             finally:
@@ -199,7 +202,7 @@ def _traced(
                 outermost.written_by_numpy = seen | seen_before
                 record.close()
             # Before the body wrote to those arrays, it read them without the trace.
-            is_late = repeats and record is not outermost and len(outermost.borrowed) > borrowed
+            is_late = repeats and record is not outermost and len(outermost.replacements) > replacements
             if not (writes.found(adopted, seen, function) or misjudged or (is_late and not is_again)):
                 break
             varying |= misjudged
@@ -208,7 +211,7 @@ def _traced(
         if own and writes.can_be_undone:
             record = Trace(function_name(function), is_kept=is_kept, check_bounds=check_bounds)
             with writes.undone():
-                is_alike = _is_alike(program, record, function, tree, leaves, roots, writes.lent, changes)
+                is_alike = _is_alike(program, record, function, tree, leaves, roots, writes.replaced, changes)
             own = "" if is_alike else own
     finally:
         if meeting is not None:
@@ -220,7 +223,7 @@ def _traced(
             _refuse_own_lengths(program, function)
         return replace(
             program,
-            lent=writes.lent,
+            replaced=writes.replaced,
             conversions=tuple(conversions),
             reached=(
                 *unchanged(writes.names_read(reached) if is_kept else reached.names.values()),
@@ -230,7 +233,7 @@ def _traced(
             asks_identity=is_kept and (record.writes_to_copies or asks_identity(writes.reach, reached)),
             read=(
                 arrays_read(
-                    function, reached, writes.reach, program.captured, writes.lent, by_numpy, writes.holds
+                    function, reached, writes.reach, program.captured, writes.replaced, by_numpy, writes.holds
                 )
                 if is_kept
                 else ()
@@ -249,12 +252,12 @@ def _is_alike(
     tree: Any,
     leaves: Sequence["Argument | Static"],
     roots: Sequence[Any],
-    lent: Sequence[Array],
+    replaced: Sequence[Array],
     changes: "Changes",
 ) -> bool:
     """Whether a function, traced once more, gives the same program."""
     try:
-        again = _recorded(record, function, tree, leaves, roots, lent, changes)
+        again = _recorded(record, function, tree, leaves, roots, replaced, changes)
     except EscapedTracerError:  # it has kept traced arrays outside, and no other trace can read these
         return True
     except Exception:  # it depends on what it changed
@@ -289,10 +292,10 @@ def _recorded(
     tree: Any,
     leaves: Sequence["Argument | Static"],
     roots: Sequence[Any],
-    lent: Sequence[Array],
+    replaced: Sequence[Array],
     changes: "Changes",
 ) -> Program:
-    """Run a function once, with traced arrays lent to it from the beginning, and return its program."""
+    """Run a function once, with traced arrays instead of these from the beginning, and return its program."""
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
     # Before anything is recorded, so that what a signal handler computes does not become an input before the arguments.
     filled = _fill(record, leaves, partial(users_name, function))
@@ -300,7 +303,7 @@ def _recorded(
     try:
         with recording(record):
             args, kwargs = optree.tree_unflatten(tree, filled)
-            lend(lent, *roots)
+            replace_outside(replaced, *roots)
             containers = ArgumentContainers(args, kwargs)
             if changes == "returned":
                 containers.note_in(record)
@@ -356,8 +359,8 @@ def raises_later(record: Trace, error: Exception) -> bool:
         return False
     if record.parent is not None and not RAISES_ON_VALUES.get():
         return True
-    (text, told), record.location = noted(error, line), line
-    bind_all("raise_if", constant(True, BOOL), *map(as_value, told), error=text)
+    (text, message_values), record.location = noted(error, line), line
+    bind_all("raise_if", constant(True, BOOL), *map(as_value, message_values), error=text)
     return True
 
 
@@ -375,7 +378,7 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
             storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known, leaf.layout)
             storage.argument = leaf.flags
             if hand is not None:
-                record.arguments_at_hand[storage.value] = hand[number]
+                record.argument_values[storage.value] = hand[number]
             if leaf.weak is not None and not record.is_ahead:
                 record.numbers[storage.value] = number
             array = array_on(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak)

@@ -101,7 +101,7 @@ class _Lowering(Loops):
         waiting = [(value, index)]
         while waiting:
             source, place = self.source(*waiting[-1])
-            if (direct := self.direct(source, place) or self.at_hand(source, place)) is not None:
+            if (direct := self.direct(source, place) or self.computed_element(source, place)) is not None:
                 waiting.pop()
                 if not waiting:
                     self.uses(direct)
@@ -158,7 +158,7 @@ class _Lowering(Loops):
             self.places.append(place)
         return Load(self.memory(value), place)
 
-    def at_hand(self, value: Value, index: Index) -> Expression | None:
+    def computed_element(self, value: Value, index: Index) -> Expression | None:
         """An element that has been computed."""
         return self.recall(value, index) or self.stored(value, index)
 
@@ -203,7 +203,7 @@ class _Lowering(Loops):
         for operand in call.inputs:
             source, place = self.source(operand, aligned(index, operand.shape))
             maker = self.makers.get(source)
-            if maker is not None and is_elementwise(maker) and self.at_hand(source, place) is None:
+            if maker is not None and is_elementwise(maker) and self.computed_element(source, place) is None:
                 found.append((source, place))
         return found
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ..dtypes import Array
 from ..ir import Shape
 from ..symbolic_size import SymbolicSize, guarded_is_one, is_known, typical
-from .strides import Order, Strides, contiguous_strides, dense_strides, element_strides, follows
+from .strides import Order, Strides, contiguous_strides, continues_axis, dense_strides, element_strides
 
 
 class LayoutQuestion:
@@ -112,7 +112,7 @@ class Layout:
         for dim, stride in reversed(pairs) if order == "C" else pairs:
             if is_known(dim == 0):
                 return True
-            if not (is_known(dim == 1) or follows(stride, step) or guarded_is_one(dim)):
+            if not (is_known(dim == 1) or continues_axis(stride, step) or guarded_is_one(dim)):
                 return any(is_known(d == 0) for d in self.shape)
             step *= dim
         return True
@@ -146,7 +146,7 @@ class Layout:
             return self.is_row_major
         whole = dense_strides(self.shape, elementwise_order(len(self.shape), [self]))
         pairs = zip(self.shape, self.strides, whole, strict=True)
-        return all(is_known(dim == 1) or follows(stride, wanted) for dim, stride, wanted in pairs)
+        return all(is_known(dim == 1) or continues_axis(stride, wanted) for dim, stride, wanted in pairs)
 
 
 def row_major(shape: Shape, questions: frozenset[LayoutQuestion] = NOTHING_ASKED) -> Layout:

@@ -94,7 +94,7 @@ def _regrouped(
                 group_new.append(pending.pop(0))
         if order == "F":
             group_old.reverse()
-        if not all(follows(outer[1], inner[1] * inner[0]) for outer, inner in pairwise(group_old)):
+        if not all(continues_axis(outer[1], inner[1] * inner[0]) for outer, inner in pairwise(group_old)):
             return None
         if group_old:
             fastest = group_old[-1][1]
@@ -110,7 +110,7 @@ def _regrouped(
     return tuple(result)
 
 
-def follows(stride: int, extent: int) -> bool:
+def continues_axis(stride: int, extent: int) -> bool:
     """Whether an axis continues where the next one ends. With a gap of known width, that may need a guard.
 
     So it does for neighbours whose distance is 1 only at some sizes, as along the columns of a part with one row.

@@ -84,7 +84,7 @@ def plain_storages(storage: Storage) -> Iterator[Storage]:
 
 
 @contextmanager
-def undone_if_it_fails() -> Generator[None]:
+def rollback_on_error() -> Generator[None]:
     """If the block raises an error, what it has recorded has no effect: its writes, errors and prints, what follows
     from them, and its notes about shared memory, are undone. What else it relies on is still checked."""
     before, trace = _undo.get(), current_trace()

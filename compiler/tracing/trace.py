@@ -179,7 +179,7 @@ class Trace(Builder):
         """The bounds of memory that NumPy was seen to write to, even if it holds the same values as before."""
         self.read_by_numpy: dict[tuple[int, int], bool] = {}
         """The bounds of memory that NumPy was seen to read, and whether it was writeable."""
-        self.borrowed: list[Callable[[], None]] = []
+        self.replacements: list[Callable[[], None]] = []
         """Put arrays back that were replaced by traced ones, wherever the function can reach them."""
         self.lengths: dict[Hashable, Value] = {}
         """The arrays whose length is a number of the program, by the expression of that number."""
@@ -187,9 +187,9 @@ class Trace(Builder):
         """Those of them that have length 0 if the number is negative."""
         self.length_count = 0
         """The number of these in the function and in everything that is traced inside it."""
-        self.at_hand: dict[Value, Array] = {}
+        self.values_in_call: dict[Value, Array] = {}
         """The values in the call that is being traced, as far as they were needed."""
-        self.arguments_at_hand: dict[Value, Any] = {}
+        self.argument_values: dict[Value, Any] = {}
         """The arguments of the call that is being traced, which may be on a GPU."""
         self.expected: set[Value] = set()
         """The values that the program expects to be the same as in the call that is being traced."""
@@ -264,15 +264,15 @@ class Trace(Builder):
         self.at_return.clear()
         self.lengths.clear()
         self.clipped_lengths.clear()
-        self.at_hand.clear()
-        self.arguments_at_hand.clear()
+        self.values_in_call.clear()
+        self.argument_values.clear()
         self.adopted.clear()
         self.frozen.clear()
 
     def give_back(self) -> None:
         """Restore the function's globals and other variables."""
-        while self.borrowed:
-            self.borrowed.pop()()
+        while self.replacements:
+            self.replacements.pop()()
 
     def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
         """New memory that holds `value`. It is row-major, unless another layout is given."""

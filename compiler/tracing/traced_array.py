@@ -31,9 +31,9 @@ from ..ir import ArrayType, Shape, Value
 from ..memory_layout.array_flags import Flags
 from ..memory_layout.layout import Layout
 from ..memory_layout.result_layouts import elementwise_layout
+from ..message_values import MESSAGE_VALUES
 from ..nesting import named, refuse_deep
 from ..symbolic_size import SymbolicSize, is_known
-from ..told_values import TELLING
 from ..value_ops import broadcast_to, convert, full, reshape
 from .array_values import (
     fits_64_bits,
@@ -43,13 +43,13 @@ from .array_values import (
     size_value,
     written_value,
 )
-from .at_hand import guarded_value
 from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
 from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .size_values import ratio_of_value, rounded_quotient
 from .trace import Storage, current_trace, require_trace
 from .traced_memory import TracedMemory
+from .values_in_call import guarded_value
 from .views import Bits, ImaginaryPart, ReadOnly, RealPart, Transpose, View, is_flagged_read_only
 
 
@@ -214,9 +214,9 @@ class TracedArray(TracedMemory):
 
     def _text(self, form: str, shown: Callable[[Any], str], asker: FrameType) -> str:
         """In a message that the program completes, a mark; in a traced function, the value's text; else the type."""
-        told = TELLING.get()
-        if told is not None and self._known_here() is None:
-            return told.mark(self, form)
+        message_values = MESSAGE_VALUES.get()
+        if message_values is not None and self._known_here() is None:
+            return message_values.mark(self, form)
         if not asked_by_traced_code(asker):
             known = self._trace.at_these_sizes(self.value) if self.is_scalar else None
             return f"TracedArray({self.type})" if known is None else shown(known[()])

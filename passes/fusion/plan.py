@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 from ...compiler.ir import Call, Graph, Value
 from ...compiler.op import is_view
-from .computed_once import computed_once
 from .cost import Costs, is_number, operations
 from .group import Fit, Group
 from .reasons import Reason, Refusal
+from .values_computed_once import values_computed_once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +91,7 @@ class _Planner:
         """The time of the call that is being placed."""
         self.next_step: float = inf
         """When the next call runs that is in no kernel and is not a view."""
-        self.once = computed_once(graph, costs)
+        self.once = values_computed_once(graph, costs)
         """Values of which there must not be two copies."""
         self.again: dict[Value, float] = {}
         """For values that several kernels compute: the operations per element of the value and of the result it is

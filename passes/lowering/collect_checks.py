@@ -126,8 +126,8 @@ def _with_records(graph: Graph, *, is_guarded: bool = False) -> tuple[Graph, tup
                 record = _RECORDS[call.op](inputs[0], **given)
                 fresh.append(record)
                 site = Site.of(call)
-                told = _records_of_told(inputs[0], inputs[1:])
-                parts = {replace(site, part=part): value for part, value in enumerate(told, 1)}
+                message_values = _records_of_message_values(inputs[0], inputs[1:])
+                parts = {replace(site, part=part): value for part, value in enumerate(message_values, 1)}
                 _merge(records, {site: record} | parts)
                 if call.op == "raise_if":
                     fine, fresh = _and(fine, _is_right(fresh)), []
@@ -204,16 +204,16 @@ def _record_of_error(condition: Value, error: str) -> Value:
     return where(holds, constant(1, INT64), constant(NOTHING, INT64))
 
 
-def _records_of_told(condition: Value, told: Sequence[Value]) -> list[Value]:
+def _records_of_message_values(condition: Value, message_values: Sequence[Value]) -> list[Value]:
     """The 64 bits of each number in the text of an exception, if it is raised, for the first example that raises it."""
-    numbers = [_count(value.shape[condition.ndim :]) for value in told]
-    if not told or 0 in condition.shape:
+    numbers = [_count(value.shape[condition.ndim :]) for value in message_values]
+    if not message_values or 0 in condition.shape:
         return [constant(NOTHING, INT64) for _ in range(sum(numbers))]
     found: list[Value] = []
     every = tuple(range(condition.ndim))
     holds = bind("any", condition, axes=every) if every else condition
     examples = _count(condition.shape)
-    for value, count in zip(told, numbers, strict=True):
+    for value, count in zip(message_values, numbers, strict=True):
         bits = _as_bits(value)
         if every:
             first = bind("argmax", convert(reshape(condition, (examples,)), INT64), axis=0)

@@ -113,8 +113,8 @@ def _check_index(lengths: PaddedLengths, call: Call, inputs: Inputs) -> tuple[Va
 
 
 def _raise_if(lengths: PaddedLengths, call: Call, inputs: Inputs) -> tuple[Value, ...]:
-    condition, *told = call.inputs
-    if any(lengths.is_padded(size) for one in told for size in one.shape):
+    condition, *message_values = call.inputs
+    if any(lengths.is_padded(size) for one in message_values for size in one.shape):
         raise CannotPadError()
     return bind_all("raise_if", lengths.filled(inputs[0], condition.shape, False), *inputs[1:], **call.params)
 

@@ -8,7 +8,7 @@ from ...compiler.free_sizes import sizes_in_param
 from ...compiler.ir import Call, Constant, Shape, Value
 from ...compiler.shapes.largest import largest
 from ...compiler.symbolic_size import SymbolicSize, is_known, max_expr
-from ...compiler.tracing.lengths_at_hand import computed_size
+from ...compiler.tracing.lengths_in_call import computed_size
 from ...compiler.value_ops import (
     broadcast_to,
     iota,

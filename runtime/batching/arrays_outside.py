@@ -7,7 +7,7 @@ from typing import Any
 from ...compiler.dtypes import Array
 from ...compiler.errors import TransformArgumentError
 from ...compiler.tracing.foreign_memory import ForeignMemory
-from ...compiler.tracing.outside.contents import Outside
+from ...compiler.tracing.outside.contents import OutsideArrays
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import TracedArray
 
@@ -22,7 +22,7 @@ class ArraysOutside:
     def __init__(self, roots: Iterable[Any]) -> None:
         around = current_trace()
         self._roots = () if around is not None and around.outermost().is_kept else tuple(roots)
-        self._before = Outside(self._roots)
+        self._before = OutsideArrays(self._roots)
 
     @contextmanager
     def callback(self) -> Generator[None]:
@@ -30,7 +30,7 @@ class ArraysOutside:
         is_unwritten = not self._before.written()
         yield
         if is_unwritten:
-            self._before = Outside(self._roots)
+            self._before = OutsideArrays(self._roots)
 
     def refuse_writes(self, where: str) -> None:
         """Undo and refuse what the function has written.

@@ -22,9 +22,9 @@ from ...compiler.free_sizes import is_symbolic
 from ...compiler.interpreter import evaluate, is_watched
 from ...compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called, exact, graphs_in
 from ...compiler.memory_layout.layout import Layout
+from ...compiler.message_values import MESSAGE_VALUES
 from ...compiler.op import has_effect
 from ...compiler.ops.collective_calls import mapped_values
-from ...compiler.told_values import TELLING
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import LARGEST_CONTENT, ExampleIndex, Known, Storage, Trace
@@ -58,7 +58,7 @@ class BatchedArray(TracedArray):
         trace: Any = self._storage.trace
         is_for_reading = self.ndim or not asked_by_traced_code(asker)
         values: str | None = (
-            trace.shown(self) if TELLING.get() is None and form in {"!r", "!s", ":"} else None
+            trace.shown(self) if MESSAGE_VALUES.get() is None and form in {"!r", "!s", ":"} else None
         )
         if values is not None and (is_for_reading or not trace.is_mapped(self.value)):
             return values

@@ -4,7 +4,7 @@ from typing import Any
 
 from ...compiler.shapes.dim import ANSWERS, Comparison, Dim, of_terms
 from ...compiler.symbolic_size import SymbolicFact, SymbolicSize
-from ...compiler.tracing.lengths_at_hand import LengthsAtHand
+from ...compiler.tracing.lengths_in_call import LengthsInCall
 from ...compiler.tracing.value_lengths import depends_on_values
 from .python_numbers import is_unknown
 
@@ -21,7 +21,7 @@ def answered(test: Any) -> Any:
         return test
     size: Any = of_terms(asked.terms)
     own = [str(one) for one in size.sizes if depends_on_values(one)]
-    return asked.as_traced() if own and LengthsAtHand().lengths(own) is None else test
+    return asked.as_traced() if own and LengthsInCall().lengths(own) is None else test
 
 
 def is_staged(test: Any) -> bool:

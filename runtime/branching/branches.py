@@ -24,7 +24,15 @@ from .merging import Merge, Place, filled
 from .one_of import is_one_of
 from .outcomes import RETURNED, UNSET, Outcome
 from .slots import Slot
-from .standing import CONTAINERS, CopiedContainer, contents_of, note_copies, sources_of, stand_for, standing
+from .stand_ins import (
+    CONTAINERS,
+    CopiedContainer,
+    contents_of,
+    note_copies,
+    note_stand_in,
+    sources_of,
+    stand_in_of,
+)
 from .watching import Watch, reached_by, watching
 
 
@@ -62,7 +70,7 @@ def choose(
             return OnlyBranch(blocks[1 - place][1])
         branches.insert(0, branch)
     slots = dict.fromkeys(slot for branch in branches for slot in branch.slots)
-    for slot in filter(_is_tail, slots):
+    for slot in filter(_is_appended, slots):
         if len({len(branch.slots.get(slot, ())) for branch in branches}) > 1:
             raise watch.refusal(f"`{slot.path.rpartition('[')[0]}`, a list")
     for place, block in enumerate(blocks):
@@ -99,7 +107,7 @@ def _relate(found: Outcome, branches: Sequence[Branch], test: Any) -> None:
     own: dict[tuple[int, int], Any] = {}
     for one, objects in places:
         are_new = [
-            standing(x) is None and branch.makes(x) for branch, x in zip(branches, objects, strict=True)
+            stand_in_of(x) is None and branch.makes(x) for branch, x in zip(branches, objects, strict=True)
         ]
         if is_one_of(one):
             note_copies(one, [x for x, is_new in zip(objects, are_new, strict=True) if not is_new])
@@ -109,11 +117,11 @@ def _relate(found: Outcome, branches: Sequence[Branch], test: Any) -> None:
         for n, is_new in enumerate(are_new):
             if is_new:
                 objects[n] = own.setdefault((n, id(objects[n])), copy(one))
-        stand_for(one, objects, np.where(test, 1, 0))
+        note_stand_in(one, objects, np.where(test, 1, 0))
     if all(count == 1 for count in uses.values()):  # each branch leaves another one in each place
         group = object()
         for one, _ in places:
-            if (note := standing(one)) is not None:
+            if (note := stand_in_of(one)) is not None:
                 note.group = group
     _relate_new(places, branches)
 
@@ -129,7 +137,7 @@ def _relate_new(places: "Sequence[tuple[Any, list[Any]]]", branches: Sequence[Br
             for depth, ((mine, _), (theirs, _)) in enumerate(
                 zip(contents_of(one), contents_of(x), strict=False)
             ):
-                if branch.makes(theirs) and standing(theirs) is None:
+                if branch.makes(theirs) and stand_in_of(theirs) is None:
                     found.setdefault((n, id(theirs)), []).append(mine)
                     inner |= {id(mine)} if depth else set()
     for same in found.values():
@@ -192,10 +200,10 @@ def bind_raise(condition: Any, error: Exception, line: "Location | None") -> Non
     trace = require_trace()
     if raise_if_handled(condition, error):
         return
-    text, told = noted(error, line)
+    text, message_values = noted(error, line)
     before, trace.location = trace.location, line
     try:
-        bind_all("raise_if", nonzero_mask(as_value(condition)), *map(as_value, told), error=text)
+        bind_all("raise_if", nonzero_mask(as_value(condition)), *map(as_value, message_values), error=text)
     finally:
         trace.location = before
 
@@ -204,5 +212,5 @@ def _nothing() -> list[Any]:
     return []
 
 
-def _is_tail(slot: Slot) -> bool:
+def _is_appended(slot: Slot) -> bool:
     return slot.is_tail

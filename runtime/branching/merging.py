@@ -21,7 +21,7 @@ from .one_of import OneOf, is_one_of
 from .outcomes import UNSET
 from .references import Key, are_alike, chosen, key_of, memory_of
 from .slots import CONTAINERS, Slot
-from .standing import possible_arrays
+from .stand_ins import possible_arrays
 from .variables import Held, has_memory, joined
 
 

@@ -10,14 +10,14 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.callers.user_code import HOOKS, is_users
-from ...compiler.frontend.cells import CELL
+from ...compiler.frontend.closure_cells import CELL
 from ...compiler.nesting import shown
-from ...compiler.tracing.outside.adoption import as_adopted
+from ...compiler.tracing.outside.adoption import traced_replacement
 from ...compiler.tracing.outside.reach import is_users_class
 from ...compiler.tracing.trace import LARGEST_CONTENT
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from .one_of import entries_of, is_one_of
-from .slots import CONTAINERS, Stream, attributes, content_of
+from .slots import CONTAINERS, GeneratorState, attributes, content_of
 
 _DEEPEST: Final = 24
 _DEEPEST_IN_LIBRARIES: Final = 4
@@ -92,7 +92,7 @@ def reached(names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _can_change(x: Any, depth: int) -> bool:
     if is_traced(x) or isinstance(x, MethodType):
         return False
-    if isinstance(x, (*CONTAINERS, tuple, np.ndarray, Stream, CellType, GlobalVariable, partial)):
+    if isinstance(x, (*CONTAINERS, tuple, np.ndarray, GeneratorState, CellType, GlobalVariable, partial)):
         return True
     if isinstance(x, FunctionType):
         return is_users(x.__code__.co_filename)
@@ -200,7 +200,7 @@ def _changed_names(x: Any, state: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_adopted(before: Any, now: Any) -> bool:
-    return is_numpy_array(before) and is_traced(now) and as_adopted(before)._storage is now._storage
+    return is_numpy_array(before) and is_traced(now) and traced_replacement(before)._storage is now._storage
 
 
 def _is_equal(x: Any, y: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from .slots import Slot
 from .slots_outside import note_set
-from .standing import contents_of, note_again, settle
+from .stand_ins import contents_of, renew_notes, update_stand_ins
 
 
 class Unset:
@@ -43,7 +43,7 @@ class Outcome:
         for slot, value in self.slots.items():
             note_set(slot)
             slot.set(value)
-        note_again(slot.holder for slot in self.slots)
-        note_again(one for one, _ in contents_of((self.value, *self.names.values(), *self.slots.values())))
-        settle()
+        renew_notes(slot.holder for slot in self.slots)
+        renew_notes(one for one, _ in contents_of((self.value, *self.names.values(), *self.slots.values())))
+        update_stand_ins()
         return self

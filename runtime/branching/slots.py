@@ -12,7 +12,7 @@ CONTAINERS: Final = (list, dict, set, deque)
 
 
 @dataclass(frozen=True)
-class Tail:
+class AppendedItems:
     """The key of the items that were appended to a list."""
 
     start: int
@@ -32,7 +32,7 @@ class Slot:
     def of(cls, path: str, holder: Any, key: Any) -> "Slot":
         if isinstance(holder, CellType):
             return cls((id(holder), key), path, holder)
-        place = f"{key.start}:" if isinstance(key, Tail) else shown(key, 20)
+        place = f"{key.start}:" if isinstance(key, AppendedItems) else shown(key, 20)
         name = f"{path}[{place}]" if isinstance(holder, CONTAINERS) else f"{path}.{key}"
         return cls((id(holder), key), name, holder)
 
@@ -40,17 +40,17 @@ class Slot:
     def value(self) -> Any:
         """The current value."""
         key = self.place[1]
-        return self.holder[key.start :] if isinstance(key, Tail) else contents(self.holder)[key]
+        return self.holder[key.start :] if isinstance(key, AppendedItems) else contents(self.holder)[key]
 
     @property
     def is_tail(self) -> bool:
         """Whether it stands for the items that were appended to a list."""
-        return isinstance(self.place[1], Tail)
+        return isinstance(self.place[1], AppendedItems)
 
     def set(self, value: Any) -> None:
         """Replace the value."""
         holder, key = self.holder, self.place[1]
-        if isinstance(key, Tail):
+        if isinstance(key, AppendedItems):
             holder[key.start :] = value
         elif isinstance(holder, (list, dict, deque)):
             holder[key] = value
@@ -61,7 +61,7 @@ class Slot:
         return self.path
 
 
-class Stream:
+class GeneratorState:
     """The state of a random generator that the function has seeded. Branches and loops treat it like a variable."""
 
     def __init__(self, state: Any) -> None:
@@ -104,7 +104,7 @@ def changed_slots(path: str, x: Any, state: Any, *, may_grow: bool) -> "list[Slo
     """
     if may_grow and isinstance(x, list) and len(x) > len(state):
         changed = [Slot.of(path, x, place) for place, one in enumerate(state) if x[place] is not one]
-        return [*changed, Slot.of(path, x, Tail(len(state)))]
+        return [*changed, Slot.of(path, x, AppendedItems(len(state)))]
     if isinstance(x, set) or not isinstance(state, (list, dict, deque)):
         return None
     before = contents(state)

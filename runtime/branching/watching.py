@@ -15,20 +15,20 @@ from typing import Any, TypeVar
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import SideEffectError
-from ...compiler.frontend.cells import CELL
+from ...compiler.frontend.closure_cells import CELL
 from ...compiler.ir import Location
-from ...compiler.tracing.sharing import undone_if_it_fails
+from ...compiler.tracing.sharing import rollback_on_error
 from .object_states import described, globals_set, identity, is_state, reached, restore, state_of
-from .slots import Slot, Stream, changed_slots
-from .standing import (
+from .slots import GeneratorState, Slot, changed_slots
+from .stand_ins import (
     CONTAINERS,
     check_arrays,
     forget_finished,
-    forgotten_if_it_fails,
-    note_again,
-    settle,
+    forget_on_error,
+    renew_notes,
+    restoring_stand_ins,
     sources_of,
-    undone,
+    update_stand_ins,
 )
 from .variables import Held, held
 
@@ -130,13 +130,13 @@ class Watch:
         self, block: Callable[[], T], slots: Mapping[Slot, Any], *, may_grow: bool = False
     ) -> tuple[T, dict[Slot, Any]]:
         """Run a block with values in slots. Returns its result and the new values of slots, and undoes all changes."""
-        with undone():
+        with restoring_stand_ins():
             try:
                 for slot, value in slots.items():
                     slot.set(value)
-                note_again(slot.holder for slot in slots)
+                renew_notes(slot.holder for slot in slots)
                 found = block()
-                settle()
+                update_stand_ins()
                 check_arrays()
             except BaseException:
                 self.restore()
@@ -212,7 +212,7 @@ def reached_by(function: Any) -> dict[str, Any]:
     return found
 
 
-def watch_stream(name: str, stream: Stream) -> None:
+def watch_stream(name: str, stream: GeneratorState) -> None:
     """Watch the state of a generator that is about to be drawn from, if anything is watched."""
     watch = _watch.get()
     if watch is not None:
@@ -235,7 +235,7 @@ def watching(where: str, names: Mapping[str, Any], line: "Location | None") -> G
     outer, watch = _watch.get(), Watch(where, names, line)
     token = _watch.set(watch)
     try:
-        with undone_if_it_fails(), forgotten_if_it_fails():
+        with rollback_on_error(), forget_on_error():
             yield watch
     except BaseException:
         watch.restore()

@@ -21,9 +21,9 @@ from ...compiler.frontend.traced_program import is_interrupted, trace
 from ...compiler.interpreter import OtherValues, is_idle
 from ...compiler.locks import reentrant_lock
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.tracing.at_hand import at_hand
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
+from ...compiler.tracing.values_in_call import in_call
 from ..eager.run import as_argument, inputs_of, overwrite, require_function, run
 from ..environment import checking, usual_check_bounds
 from ..gpu.arguments import entered
@@ -40,8 +40,8 @@ from ..variants.static_arguments import static_arguments
 from ..variants.symbolic_call import SymbolicCall
 from ..variants.variant import Variant
 from .options import NEVER, Options
-from .reaction import Reaction
 from .recompilation import Recompilation, of_values, recompilation
+from .recompile_policy import RecompilePolicy
 from .variant_table import MOST_FIXED, Variants
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class CompiledFunction:
         self._variants = Variants()
         self._last: Recompilation | None = None
         """Why the newest variant was compiled."""
-        self._reaction = Reaction(options.on_recompile)
+        self._reaction = RecompilePolicy(options.on_recompile)
         self._by_value: dict[Any, frozenset[int]] = {}
         """By the structure of the arguments: the leaves that are Python numbers whose values tracing has needed. They
         are sizes, or part of the signature."""
@@ -296,7 +296,7 @@ class CompiledFunction:
                 of_values(describe(self._function), others[-1]), self._options.max_variants
             )
             return None
-        with self._lock, at_hand(leaves):
+        with self._lock, in_call(leaves):
             variant = self._variants.find(called, len(others))
             if variant is None or variant.is_stale:
                 variant = self._compiled(called, variant, others)
@@ -492,7 +492,7 @@ class CompiledFunction:
         variant = self._variants.find(called)
         if variant is None:
             try:
-                with at_hand(leaves):
+                with in_call(leaves):
                     return self._lowered(called, self._symbolic(called))
             except ConcretizationError as error:
                 if not self._takes_by_value(tree, error.numbers):

@@ -22,7 +22,7 @@ from ..batching.batched_trace import BatchedTrace, NotAtOnceError
 from ..evaluation.evaluated_array import EvaluatedArray, made
 from ..evaluation.evaluated_call import EvaluatedCall, Result
 from ..evaluation.evaluating import Evaluated, Evaluating, Node, elements
-from ..evaluation.kinds import kind_of
+from ..evaluation.operand_types import operand_type
 from ..evaluation.recorded_sweep import Between, Copied
 from ..evaluation.shared_arguments import SharedArguments
 from .argnums import Chosen
@@ -156,4 +156,4 @@ def in_home(batch: BatchedTrace, home: Evaluating, value: Value) -> EvaluatedArr
         with recording(home):
             found = broadcast_to(found, (batch.batch.size, *value.shape))
     array, node = elements(found), getattr(found, "node", None)
-    return made(home, array if array.ndim else array[()], kind_of(array), node)
+    return made(home, array if array.ndim else array[()], operand_type(array), node)

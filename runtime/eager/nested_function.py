@@ -90,7 +90,7 @@ class NestedFunction:
                 is_block=is_block,
                 changes="unwatched" if is_block else "refused",
                 varying=_written_by(beside),
-                lent=beside.program.lent if beside else (),
+                replaced=beside.program.replaced if beside else (),
             )
         self.tree = self.program.out_tree
         self.arguments = len(self.program.arguments)

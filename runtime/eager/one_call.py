@@ -10,7 +10,7 @@ from ...compiler.builder import current_builder
 from ...compiler.callers.user_code import OPTREE, PACKAGE, is_library
 from ...compiler.shapes.dim import answering
 from ...compiler.shapes.scope import Observed
-from ...compiler.tracing.lengths_at_hand import LengthsAtHand
+from ...compiler.tracing.lengths_in_call import LengthsInCall
 
 REMEMBERED: Final = 4096
 """Names of files that are known to be the user's or not."""
@@ -18,10 +18,10 @@ REMEMBERED: Final = 4096
 
 def answering_for_one_call() -> AbstractContextManager[None]:
     """Within the block, the sizes that have names are those alone that the program finds out when it runs."""
-    return answering(Observed({}, None, line_at_work, is_for_user, lengths=LengthsAtHand()))
+    return answering(Observed({}, None, line_at_work, is_for_user, lengths=LengthsInCall()))
 
 
-_ON_BEHALF: Final = join(PACKAGE, "runtime", "staging", "on_behalf.py")
+_USER_CALL: Final = join(PACKAGE, "runtime", "staging", "user_call.py")
 """The frames through which the user's code makes its calls."""
 
 
@@ -35,7 +35,7 @@ def is_for_user(code: CodeType) -> bool:
 @lru_cache(REMEMBERED)
 def _is_users(file: str) -> bool:
     """Cached, because each comparison and each lookup of a size needs it."""
-    return file.startswith((OPTREE, _ON_BEHALF)) or not is_library(file)
+    return file.startswith((OPTREE, _USER_CALL)) or not is_library(file)
 
 
 def line_at_work() -> Any:

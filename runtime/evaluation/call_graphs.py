@@ -9,7 +9,7 @@ from ...compiler.ir import Graph, Value
 from ...compiler.memory_layout.layout import Layout
 from ...compiler.tracing.trace import Trace
 from ...compiler.tracing.traced_array import TracedArray
-from .kinds import Kind
+from .operand_types import OperandType
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def graph_of_call(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
     options: Mapping[str, Any],
-    kinds: Sequence[Kind],
+    kinds: Sequence[OperandType],
     layouts: Sequence[Layout | None] = (),
 ) -> tuple[Graph, Any]:
     """The graph of ``function(*arguments, **options)``, and the views from its first operand to the result; None if

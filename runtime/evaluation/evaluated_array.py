@@ -20,7 +20,7 @@ from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import TracedArray
 from ...compiler.tracing.views import Slice, View
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating
-from .kinds import Kind, kind_of
+from .operand_types import OperandType, operand_type
 
 
 class _Unwritten:
@@ -48,7 +48,7 @@ class EvaluatedArray(TracedArray):
     """The trace."""
     _index: "PartOf | None"
     """How this is a part of another array, if indexing has made it."""
-    _kind: Kind | None
+    _kind: OperandType | None
     """The kind; None if the elements have not been read yet."""
     _node: Any
     _seen: int
@@ -103,7 +103,7 @@ class EvaluatedArray(TracedArray):
         if current_builder() is not self._home or self._storage.unreadable or self.weak is not None:
             return False
         value: Any = self.value
-        self._array, self._node, self._kind = value.array, value.node, kind_of(value.array)
+        self._array, self._node, self._kind = value.array, value.node, operand_type(value.array)
         self._seen = self._clock.version
         return True
 
@@ -215,12 +215,12 @@ _MADE_WHEN_ASKED: Final[dict[str, Callable[[EvaluatedArray], Any]]] = {
     "_unknown_owner": lambda array: "",
     "_is_reshaped": lambda array: False,
 }
-_FLOAT: Final = kind_of(np.float64(0))
+_FLOAT: Final = operand_type(np.float64(0))
 Evaluating.array_class = EvaluatedArray
 _new: Final = EvaluatedArray.__new__
 
 
-def made(home: Any, out: Any, kind: Kind, node: Any) -> EvaluatedArray:
+def made(home: Any, out: Any, kind: OperandType, node: Any) -> EvaluatedArray:
     """A new array with the result of a NumPy function: an array, or a scalar."""
     new = _new(EvaluatedArray)
     if type(out) is not np.ndarray:

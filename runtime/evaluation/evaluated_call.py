@@ -28,7 +28,7 @@ from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from . import functions, indexing, ufuncs
 from .evaluated_array import EvaluatedArray, made, made_number
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node, elements
-from .kinds import kind_of
+from .operand_types import operand_type
 from .shared_arguments import SharedArguments
 
 __all__ = [
@@ -182,7 +182,7 @@ class EvaluatedCall:
             and leaf.flags.owndata
             and leaf.flags.writeable
         ):
-            return made(self.trace, leaf.copy(), kind_of(leaf), node)
+            return made(self.trace, leaf.copy(), operand_type(leaf), node)
         if type(leaf) is float:
             return made_number(self.trace, leaf, node)
         return self._entering_with_layout(leaf, node)

@@ -20,8 +20,8 @@ from ...compiler.memory_layout.layout import Layout, layout_of
 from ...compiler.op import lookup
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import LARGEST_CONTENT, Known, Storage, Trace, array_type, content_of
-from .kinds import Kind, kind_of
-from .plans import PLANS, Plan, keep
+from .operand_types import OperandType, operand_type
+from .plans import PLANS, Plan, remember
 
 
 class Node:
@@ -177,7 +177,7 @@ class Evaluating(Trace):
         nodes: Sequence[Any],
     ) -> None:
         """Refuse a call without a derivative before it has an effect."""
-        kinds = [Kind(value.type) for value in inputs]
+        kinds = [OperandType(value.type) for value in inputs]
         wrt = _differentiated(nodes, kinds)
         if any(wrt) and any(is_inexact(type.dtype) for type in types):
             Plan(graph_of_op(op, params, types, [value.type for value in inputs]), wrt, kinds, None)
@@ -193,9 +193,9 @@ class Evaluating(Trace):
         arrays: Sequence[Array],
     ) -> None:
         """Note what the derivative of a call needs."""
-        kinds = tuple(map(kind_of, arrays))
+        kinds = tuple(map(operand_type, arrays))
         wrt = _differentiated(nodes, kinds)
-        outs = [kind_of(out.array) for out in found]
+        outs = [operand_type(out.array) for out in found]
         if not any(wrt) or not any(out.is_inexact for out in outs):
             return
         settings = tuple((name, exact(params[name])) for name in sorted(params))
@@ -203,7 +203,7 @@ class Evaluating(Trace):
         plan = PLANS.get(key)
         if plan is None:
             graph = graph_of_op(op, params, types, [value.type for value in inputs])
-            plan = keep(key, Plan(graph, wrt, kinds, outs[0] if len(outs) == 1 else None))
+            plan = remember(key, Plan(graph, wrt, kinds, outs[0] if len(outs) == 1 else None))
         made = NodeOfWhere if op == "where" else NodeOfSeveral if len(plan.types) > 1 else Node
         outputs = tuple(out.array for out in found)
         node = made(self.next_number(), plan, plan.parents(tuple(nodes)), plan.saved((*arrays, *outputs)))
@@ -221,7 +221,7 @@ class Evaluating(Trace):
         arrays: Sequence[Array],
     ) -> tuple[Evaluated, ...]:
         """The outputs of a call that holds graphs, such as a loop. What its derivative needs is computed with them."""
-        kinds = tuple(map(kind_of, arrays))
+        kinds = tuple(map(operand_type, arrays))
         wrt = _differentiated(nodes, kinds)
         graph = graph_of_op(op, params, types, [value.type for value in inputs])
         if not any(wrt) or not any(is_inexact(type.dtype) for type in types):
@@ -350,7 +350,7 @@ def elements(value: Value) -> Array:
     raise InternalError(f"a value {value.type} of another trace")
 
 
-def _differentiated(nodes: Sequence[Any], kinds: Sequence[Kind]) -> tuple[bool, ...]:
+def _differentiated(nodes: Sequence[Any], kinds: Sequence[OperandType]) -> tuple[bool, ...]:
     """Which operands of a call are differentiated."""
     return tuple(node is not None and kind.is_inexact for node, kind in zip(nodes, kinds, strict=True))
 

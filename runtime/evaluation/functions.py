@@ -16,9 +16,9 @@ from ...compiler.tracing.traced_array import TracedArray, located
 from .call_graphs import Place
 from .evaluated_array import EvaluatedArray, made
 from .evaluating import Evaluating, Node, NodeOfWhere
-from .kinds import NUMBER, kind_of
-from .parts import Sorted
-from .plans import MOST_PLANS, PLANS, Plan, Unrecorded, keep
+from .operand_types import NUMBER, operand_type
+from .parts import SortPlan
+from .plans import MOST_PLANS, PLANS, Plan, PlanWithoutDerivative, remember
 from .ufuncs import FAST_OPERANDS, evaluate_binary, evaluate_unary, is_plain_scalar, plan_of
 
 _COPIES: Final[frozenset[Any]] = frozenset(
@@ -94,9 +94,9 @@ class _Arguments:
             return tuple(found) if type_ is tuple else found
         if type_ is np.ndarray:
             found_array = self.home.captured_array(x).value.array
-            return self.add(key, kind_of(found_array), found_array, None, found_array)
+            return self.add(key, operand_type(found_array), found_array, None, found_array)
         if is_plain_scalar(x):
-            return self.add(key, kind_of(x), x, None, x)
+            return self.add(key, operand_type(x), x, None, x)
         raise NotPlainError
 
     def template(self, x: Any, places: list[Place]) -> Any:
@@ -118,7 +118,7 @@ def evaluate_function(function: Any, args: tuple[Any, ...], options: dict[str, A
 
 def _evaluated(
     function: Any, args: tuple[Any, ...], options: dict[str, Any]
-) -> "tuple[Any, Plan | Unrecorded | None]":
+) -> "tuple[Any, Plan | PlanWithoutDerivative | None]":
     """The same, and the plan with which it was recorded; None if it went through the NumPy surface."""
     home: Any = _current.builder
     read = _Arguments(home, function)
@@ -140,14 +140,14 @@ def _evaluated(
     elif _is_shared(out, read.arrays):
         return _by_surface(function, args, options), None
     elif not any(nodes):
-        return made(home, out, kind_of(out), None), None
+        return made(home, out, operand_type(out), None), None
     wrt = tuple([node is not None for node in nodes])
     read.key.append(wrt)
     key = tuple(read.key)
     try:
         plan = PLANS[key]
     except KeyError:
-        plan = keep(key, _plan(function, args, options, read, wrt, out, layouts))
+        plan = remember(key, _plan(function, args, options, read, wrt, out, layouts))
     if plan is None or (
         function in _VIEWS and _is_view(plan) is not np.may_share_memory(out, read.arrays[0])
     ):
@@ -187,7 +187,7 @@ def _called(function: Any, args: tuple[Any, ...], options: dict[str, Any], read:
     return function(*given, **named)
 
 
-def _is_view(plan: "Plan | Unrecorded") -> bool:
+def _is_view(plan: "Plan | PlanWithoutDerivative") -> bool:
     return plan.views is not None
 
 
@@ -281,7 +281,7 @@ def _of_one(function: Any, x: Any, options: dict[str, Any]) -> Any:
         return made(home, out, plan.out, None)
     if function is np.sort and not options and array.ndim == 1:
         return made(
-            home, out, plan.out, Node(next(x._home.numbers_of_nodes), Sorted, (node,), (x._kind, array))
+            home, out, plan.out, Node(next(x._home.numbers_of_nodes), SortPlan, (node,), (x._kind, array))
         )
     new = made(home, out, plan.out, Node(next(x._home.numbers_of_nodes), plan, (node,)))
     new._node.saved = plan.saved((array, new._array))
@@ -292,7 +292,7 @@ _PLANS_OF_ONE: Final[dict[Any, Any]] = {}
 """Plans by function, kind of the operand, whether it is differentiated, and options."""
 
 
-def _note_plan(key: Any, plan: "Plan | Unrecorded | None") -> None:
+def _note_plan(key: Any, plan: "Plan | PlanWithoutDerivative | None") -> None:
     """Remember the plan of a call."""
     is_plain = all(type(x) in _SETTINGS or type(x) is tuple for _, x in key[3:])
     if plan is None or not is_plain:

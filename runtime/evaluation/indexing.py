@@ -15,8 +15,8 @@ from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import TracedArray
 from .evaluated_array import UNWRITTEN, EvaluatedArray, PartOf, made
 from .evaluating import Evaluated, Node, laid_out
-from .kinds import kind_of
-from .parts import Entries, Part, Written
+from .operand_types import operand_type
+from .parts import GatherPlan, SetItemPlan, SlicePlan
 from .ufuncs import FAST_OPERANDS, OPERATORS, evaluate_binary, operand
 
 
@@ -34,8 +34,8 @@ def get(self: Any, index: Any) -> Any:
         return TracedArray.__getitem__(self, index)
     if node is not None:
         node = Node(next(self._home.numbers_of_nodes), plan, (node,), (self._kind, index))
-    new = made(home, out, kind_of(out), node)
-    if plan is Part and not new.is_scalar:
+    new = made(home, out, operand_type(out), node)
+    if plan is SlicePlan and not new.is_scalar:
         if self.is_scalar:
             return TracedArray.__getitem__(self, index)
         storage = self._storage
@@ -56,7 +56,7 @@ def _written(self: Any, index: Any, new: Any) -> bool:
     if self.is_scalar or not self.is_readable_in(current_builder()) or not _is_whole(self):
         return False
     index, plan = plain_index(index, home)
-    if plan is not Part:
+    if plan is not SlicePlan:
         return False
     if type(new) is EvaluatedArray and new._clock is self._clock and _is_own_part(self, new, index):
         return True  # ``x[index] += y`` has written to the part, which is now written to where it is
@@ -107,7 +107,7 @@ def in_place(self: Any, ufunc: Any, other: Any) -> bool:
     whole = before.array.copy(order="K")
     whole[part.index] = result._array
     kind: Any = self._kind
-    node = written_node(home, kind_of(whole), before.node, part.index, kind, result._node)
+    node = written_node(home, operand_type(whole), before.node, part.index, kind, result._node)
     if storage.shared_with:
         invalidate_shared(storage, user_location())
     storage.write(Evaluated(whole, node))
@@ -164,24 +164,24 @@ def written_node(home: Any, whole: Any, node: Any, index: Any, kind: Any, node_o
     if not parents:
         return None
     saved = index, whole, kind, node is not None, node_of_new is not None
-    return Node(next(home.numbers_of_nodes), Written, parents, saved)
+    return Node(next(home.numbers_of_nodes), SetItemPlan, parents, saved)
 
 
 def plain_index(index: Any, home: Any) -> tuple[Any, Any]:
     """An index for NumPy, and the plan of reading by it; no plan if the surface must take it."""
     type_ = type(index)
     if type_ is int:
-        return index, Part
+        return index, SlicePlan
     if type_ is slice:
-        return (index, Part) if _has_plain_ends(index) else (index, None)
+        return (index, SlicePlan) if _has_plain_ends(index) else (index, None)
     if type_ is tuple:
-        plan: Any = Part
+        plan: Any = SlicePlan
         items = []
         for one in index:
             item, own = _plain_item(one, home)
             if own is None:
                 return index, None
-            plan = Entries if own is Entries else plan
+            plan = GatherPlan if own is GatherPlan else plan
             items.append(item)
         return tuple(items), plan
     return _plain_item(index, home)
@@ -190,17 +190,17 @@ def plain_index(index: Any, home: Any) -> tuple[Any, Any]:
 def _plain_item(item: Any, home: Any) -> tuple[Any, Any]:
     type_ = type(item)
     if type_ is int or item is None or item is Ellipsis:
-        return item, Part
+        return item, SlicePlan
     if type_ is slice:
-        return item, Part if _has_plain_ends(item) else None
+        return item, SlicePlan if _has_plain_ends(item) else None
     if type_ is EvaluatedArray:
         if item._home is not home or item.dtype.kind not in "iub" or item.ndim == 0:
             return item, None
-        return (item._array, Entries) if item.is_up_to_date() else (item, None)
+        return (item._array, GatherPlan) if item.is_up_to_date() else (item, None)
     if type_ is np.ndarray and item.ndim and item.dtype.kind in "iub":
-        return item.copy(), Entries
+        return item.copy(), GatherPlan
     if type_ is list and item and all(type(one) is int for one in item):
-        return np.array(item), Entries
+        return np.array(item), GatherPlan
     return item, None
 
 

@@ -14,7 +14,7 @@ from ...compiler.tracing.trace import Trace
 from ...compiler.value_ops import add, zeros_like
 from ...passes.simplification.remove_dead_code import remove_dead_code
 from .evaluating import Evaluated, Node, NodeOfGraphs, NodeOfSeveral
-from .kinds import Kind
+from .operand_types import OperandType
 from .plans import Plan
 from .squared_lengths import Squared, SquaredLengths
 from .sweep import reached
@@ -130,7 +130,7 @@ def origins(node: Node) -> list[Any]:
     parents = iter(node.parents)
     operands = [next(parents) if is_wanted else None for is_wanted in plan.wrt]
 
-    def origin(kind: Kind, place: int) -> Any:
+    def origin(kind: OperandType, place: int) -> Any:
         if place < len(operands):
             return operands[place]
         if isinstance(node, NodeOfSeveral):

@@ -7,7 +7,7 @@ from ...compiler.tracing.traced_memory import is_traced
 from .evaluated_array import EvaluatedArray, made, made_number
 from .evaluated_call import EvaluatedCall
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node
-from .kinds import kind_of
+from .operand_types import operand_type
 from .recorded_sweep import Copied
 from .shared_arguments import SharedArguments
 
@@ -41,7 +41,7 @@ class NestedCall(EvaluatedCall):
             self.leaves.append(node)
         argument = None if leaf.is_unshared() or leaf._views else leaf._storage.argument
         if argument is None and leaf.weak is None:
-            new = made(self.trace, array, kind_of(array), node)
+            new = made(self.trace, array, operand_type(array), node)
             new.is_scalar = leaf.is_scalar
             return new
         if leaf.weak is float:

@@ -17,10 +17,10 @@ from ...compiler.tracing.traced_array import wrap
 from ...compiler.value_ops import constant, gather, zeros_like
 from .call_graphs import Place, graph_of_call
 from .evaluating import Node
-from .kinds import Kind
+from .operand_types import OperandType
 
 
-class Part:
+class SlicePlan:
     """The plan of ``x[index]`` with slices and integers. It saves the kind of `x`, and the index."""
 
     @staticmethod
@@ -48,7 +48,7 @@ def _constants(index: Any) -> Any:
     return wrap(constant(index)) if isinstance(index, np.ndarray) else index
 
 
-class Entries(Part):
+class GatherPlan(SlicePlan):
     """The plan of ``x[index]`` with arrays of integers, which may name an entry several times."""
 
     @staticmethod
@@ -57,7 +57,7 @@ class Entries(Part):
         cotangents.add_entries(whole, kind, index, cotangent)
 
 
-class Sorted:
+class SortPlan:
     """The plan of ``np.sort(x)`` of a vector. It saves the kind of `x`, and `x`."""
 
     @staticmethod
@@ -78,7 +78,7 @@ class Sorted:
             tangents[node] = gather(tangents[whole], [order], (0,), unique=True)
 
 
-class Collected:
+class CollectedPlan:
     """The plan of an array that is 0 except at parts, whose sums it holds.
 
     It is the cotangent of an array of which parts were read. It saves the kind of the array, and for each part its
@@ -120,7 +120,7 @@ class Collected:
         (tangents[node],) = inline(graph, [tangent for tangent, _ in moving])
 
 
-class Written:
+class SetItemPlan:
     """The plan of an array after ``x[index] = new``.
 
     It saves the index, the kinds of both, and whether each is differentiated.
@@ -164,7 +164,7 @@ class Written:
         (tangents[node],) = inline(graph, full)
 
 
-def _summed(cotangent: Any, kind: Kind) -> Any:
+def _summed(cotangent: Any, kind: OperandType) -> Any:
     """The sum over the axes along which an array of this kind was repeated, in its dtype."""
     shape, found = kind.type.shape, cotangent.astype(kind.type.dtype)
     if found.shape == shape:

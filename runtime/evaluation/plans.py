@@ -23,7 +23,7 @@ from ...passes.transforms.vjp import conjugated
 from ..environment import checking
 from ..programs.canonicalize import CANONICAL, inline_user_rules
 from ..programs.load_module import load_module
-from .kinds import Kind, kind_of_type
+from .operand_types import OperandType, from_array_type
 
 Kept = TypeVar("Kept")
 Pick = Callable[[tuple[Any, ...]], tuple[Any, ...]]
@@ -31,7 +31,7 @@ Pick = Callable[[tuple[Any, ...]], tuple[Any, ...]]
 MOST_PLANS: Final = 1 << 12
 
 
-class Unrecorded:
+class PlanWithoutDerivative:
     """The plan of a call without a derivative."""
 
     __slots__ = ("out", "views")
@@ -42,12 +42,12 @@ class Unrecorded:
         self.out, self.views = out, views
 
 
-class Prepared:
+class LazyFunction:
     """A graph as a function that is made when it is first called."""
 
     __slots__ = ("_again", "_function", "graph", "kinds")
 
-    def __init__(self, graph: Graph, kinds: Sequence[Kind]) -> None:
+    def __init__(self, graph: Graph, kinds: Sequence[OperandType]) -> None:
         self.graph = graph
         self.kinds = kinds
         """Those of the inputs."""
@@ -61,19 +61,19 @@ class Prepared:
             found = self._function = _runnable(self.graph, list(map(_scalar_type, self.kinds)))
         return found
 
-    def again(self, place: int, wrt: tuple[bool, ...]) -> "Plan | Unrecorded":
+    def again(self, place: int, wrt: tuple[bool, ...]) -> "Plan | PlanWithoutDerivative":
         """The plan of one output, given which inputs are differentiated."""
         key = place, wrt
         found = self._again.get(key)
         if found is None:
             found = self._again[key] = self._made_again(place, wrt)
-        return cast("Plan | Unrecorded", found)
+        return cast("Plan | PlanWithoutDerivative", found)
 
-    def _made_again(self, place: int, wrt: tuple[bool, ...]) -> "Plan | Unrecorded":
+    def _made_again(self, place: int, wrt: tuple[bool, ...]) -> "Plan | PlanWithoutDerivative":
         graph = remove_dead_code(replace(self.graph, outputs=(self.graph.outputs[place],)))
-        out = kind_of_type(graph.outputs[0].type)
+        out = from_array_type(graph.outputs[0].type)
         wanted = [is_wanted and kind.is_inexact for is_wanted, kind in zip(wrt, self.kinds, strict=True)]
-        return Plan(graph, wanted, self.kinds, out) if any(wanted) else Unrecorded(out, None)
+        return Plan(graph, wanted, self.kinds, out) if any(wanted) else PlanWithoutDerivative(out, None)
 
 
 class Plan:
@@ -105,7 +105,7 @@ class Plan:
         self,
         graph: Graph,
         wrt: Sequence[bool],
-        kinds: Sequence[Kind],
+        kinds: Sequence[OperandType],
         out: Any,
         views: Any = None,
         *,
@@ -134,7 +134,7 @@ class Plan:
         self.is_recorded = any(self.moving)
 
     def _prepare(
-        self, graph: Graph, wrt: Sequence[bool], kinds: Sequence[Kind], *, keeps_residuals: bool
+        self, graph: Graph, wrt: Sequence[bool], kinds: Sequence[OperandType], *, keeps_residuals: bool
     ) -> None:
         forward, linear = apply(partial(linearize, wrt=wrt), graph, check=checking())
         count = sum(wrt)
@@ -171,13 +171,13 @@ class Plan:
         inputs = (*(whole.inputs[i] for i in self.places), *whole.inputs[given:])
         graph = replace(whole, inputs=inputs, input_names=(*(names[i] for i in self.places), *names[given:]))
         self.kinds = [
-            kinds[place] if place < len(kinds) else kind_of_type(whole.inputs[place].type)
+            kinds[place] if place < len(kinds) else from_array_type(whole.inputs[place].type)
             for place in self.places
         ]
         """The kinds of what is saved."""
-        self.pulling = Prepared(graph, [*self.kinds, *(kind_of_type(v.type) for v in cotangents)])
+        self.pulling = LazyFunction(graph, [*self.kinds, *(from_array_type(v.type) for v in cotangents)])
         """From what is saved and the cotangents to the cotangents of the differentiated operands."""
-        self._pushing: dict[tuple[bool, ...], Prepared] = {}
+        self._pushing: dict[tuple[bool, ...], LazyFunction] = {}
 
     def pushed(self) -> Graph:
         """The tangents of the floating-point outputs, given what is saved and the tangents of the operands."""
@@ -208,7 +208,7 @@ class Plan:
         """``backward(*saved, *cotangents)``: the cotangents of the differentiated operands."""
         return self.pulling.function
 
-    def pushing(self, moving: tuple[bool, ...]) -> Prepared:
+    def pushing(self, moving: tuple[bool, ...]) -> LazyFunction:
         """``push(*saved, *tangents)``: the tangents of the outputs, given those of the operands that are `moving`."""
         found = self._pushing.get(moving)
         if found is None:
@@ -220,8 +220,8 @@ class Plan:
                 results = inline(graph, (*graph.inputs[:known], *full))
             inputs = [*graph.inputs[:known], *(v for v, moves in zip(own, moving, strict=True) if moves)]
             graph = Graph(f"{graph.name}_forward", tuple(inputs), tuple(builder.calls), results)
-            kinds = [*self.kinds, *(kind_of_type(v.type) for v in inputs[known:])]
-            found = self._pushing[moving] = Prepared(remove_dead_code(graph), kinds)
+            kinds = [*self.kinds, *(from_array_type(v.type) for v in inputs[known:])]
+            found = self._pushing[moving] = LazyFunction(remove_dead_code(graph), kinds)
         return found
 
 
@@ -241,7 +241,7 @@ def _runnable(graph: Graph, numbers: Sequence[str]) -> Callable[..., tuple[Any, 
     return function
 
 
-def _scalar_type(kind: Kind) -> str:
+def _scalar_type(kind: OperandType) -> str:
     """What NumPy calls the type of a Python number; empty for an array."""
     return "" if kind.weak is None else kind.type.dtype.name
 
@@ -316,7 +316,7 @@ PLANS: dict[Hashable, Any] = {}
 by op."""
 
 
-def keep(key: Hashable, plan: Kept) -> Kept:
+def remember(key: Hashable, plan: Kept) -> Kept:
     """Remember a plan. The oldest ones are forgotten if there are too many."""
     if len(PLANS) >= MOST_PLANS:
         for old in list(PLANS)[: MOST_PLANS // 4]:

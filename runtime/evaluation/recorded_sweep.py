@@ -13,10 +13,10 @@ from ...compiler.builder import inline
 from ...compiler.ir import Graph
 from .evaluated_array import EvaluatedArray, made
 from .evaluating import Evaluating, Node, NodeOfGraphs, NodeOfWhere, elements
-from .kinds import Kind, kind_of
 from .linear_graph import origins, saved_values
-from .parts import Collected
-from .plans import Plan, Prepared
+from .operand_types import OperandType, operand_type
+from .parts import CollectedPlan
+from .plans import LazyFunction, Plan
 from .squared_lengths import Squared, SquaredLengths
 from .sweep import pulled, reached
 
@@ -82,7 +82,7 @@ class Between:
         if is_recorded or any(cotangent.evaluated()[1] is not None for _, cotangent in outputs):
             return _RecordedPull(home, self).pulled(outputs)
         found = pulled([(node, one.evaluated()[0]) for node, one in outputs], self.leaves, self.nodes)
-        return [None if one is None else made(home, one, kind_of(one), None) for one in found]
+        return [None if one is None else made(home, one, operand_type(one), None) for one in found]
 
     def moved(self, home: Evaluating, given: Sequence[EvaluatedArray]) -> dict[Node, Any]:
         """The tangents of all nodes that move, given those of the arguments."""
@@ -99,7 +99,7 @@ class _Recorded:
     def results(
         self,
         node: Node,
-        prepared: Prepared,
+        prepared: LazyFunction,
         saved: tuple[Any, ...],
         known: Sequence[Any],
         given: Sequence[EvaluatedArray],
@@ -147,7 +147,7 @@ class _Recorded:
         return [_made(self.home, elements(one), getattr(one, "node", None)) for one in results]
 
     def by_squares(
-        self, node: Node, squared: Squared, prepared: Prepared, given: Sequence[EvaluatedArray]
+        self, node: Node, squared: Squared, prepared: LazyFunction, given: Sequence[EvaluatedArray]
     ) -> list[EvaluatedArray | None]:
         own = origins(node)
         saved = tuple([node.saved[place] for place in squared.places])
@@ -276,13 +276,13 @@ class _Moved(dict[Node, Any]):
         super().__init__()
         self.home = home
 
-    def zeros(self, kind: Kind) -> EvaluatedArray:
+    def zeros(self, kind: OperandType) -> EvaluatedArray:
         return _made(self.home, np.zeros(kind.type.shape, kind.type.dtype), None)
 
     def copied(self, tangent: EvaluatedArray) -> EvaluatedArray:
         return _copied(self.home, tangent)
 
-    def collected(self, parts: Sequence[tuple[Kind, Any, EvaluatedArray]]) -> EvaluatedArray:
+    def collected(self, parts: Sequence[tuple[OperandType, Any, EvaluatedArray]]) -> EvaluatedArray:
         return _collected(self.home, parts)
 
 
@@ -292,14 +292,14 @@ class _Arrived:
     def __init__(self, home: Evaluating, moving: set[Node]) -> None:
         self.home, self.moving = home, moving
         self.arrived: dict[Node, Any] = {}
-        self.parts: dict[Node, list[tuple[Kind, Any, EvaluatedArray]]] = {}
+        self.parts: dict[Node, list[tuple[OperandType, Any, EvaluatedArray]]] = {}
         """For an array of which parts were read, its kind, the indices, and the cotangents of the parts."""
 
     def add(self, node: Node, cotangent: EvaluatedArray) -> None:
         before = self.arrived.get(node)
         self.arrived[node] = cotangent if before is None else before + cotangent
 
-    def add_part(self, node: Node, kind: Kind, index: Any, cotangent: EvaluatedArray) -> None:
+    def add_part(self, node: Node, kind: OperandType, index: Any, cotangent: EvaluatedArray) -> None:
         if node in self.moving:
             self.parts.setdefault(node, []).append((kind, index, cotangent))
 
@@ -322,16 +322,16 @@ class _Arrived:
 
 
 def _made(home: Evaluating, result: Any, node: Node | None) -> EvaluatedArray:
-    return made(home, result, kind_of(result), node)
+    return made(home, result, operand_type(result), node)
 
 
 def _copied(home: Evaluating, array: EvaluatedArray) -> EvaluatedArray:
     """An array that may be written to."""
     elements, node = array.evaluated()
-    return made(home, elements.copy(), kind_of(elements), node)
+    return made(home, elements.copy(), operand_type(elements), node)
 
 
-def _collected(home: Evaluating, parts: Sequence[tuple[Kind, Any, EvaluatedArray]]) -> EvaluatedArray:
+def _collected(home: Evaluating, parts: Sequence[tuple[OperandType, Any, EvaluatedArray]]) -> EvaluatedArray:
     """The sum of arrays that are 0 except for a part, each given by its kind, the index, and the part."""
     whole = parts[0][0]
     total = np.zeros(whole.type.shape, whole.type.dtype)
@@ -340,10 +340,10 @@ def _collected(home: Evaluating, parts: Sequence[tuple[Kind, Any, EvaluatedArray
         array, node = part.evaluated()
         np.add.at(total, index, array)
         if node is not None:
-            moving.append((node, index, kind_of(array)))
+            moving.append((node, index, operand_type(array)))
     if not moving:
         return _made(home, total, None)
     saved = whole, tuple((index, kind) for _, index, kind in moving)
     return _made(
-        home, total, Node(home.next_number(), Collected, tuple(node for node, _, _ in moving), saved)
+        home, total, Node(home.next_number(), CollectedPlan, tuple(node for node, _, _ in moving), saved)
     )

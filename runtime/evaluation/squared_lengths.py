@@ -14,11 +14,11 @@ from ...compiler.ir import Graph, Value
 from ...compiler.value_ops import square
 from ...passes.transforms.squared_lengths import squares_length
 from .evaluating import Node, NodeOfGraphs
-from .kinds import kind_of_type
-from .parts import Entries, Part, Sorted
+from .operand_types import from_array_type
+from .parts import GatherPlan, SlicePlan, SortPlan
 from .plans import Plan
 
-_MOVERS: Final = frozenset({Part, Entries, Sorted})
+_MOVERS: Final = frozenset({SlicePlan, GatherPlan, SortPlan})
 """Plans of calls that only move entries."""
 
 _Groups = tuple[int, ...]
@@ -140,9 +140,9 @@ def _plan(plan: Plan, groups: _Groups, *, squares: bool) -> "tuple[Plan, tuple[i
         return None
     saved = dict(zip(plan.places, plan.kinds, strict=True))
     kinds = [
-        saved.get(place) or kind_of_type(value.type) for place, value in zip(origins, inputs, strict=True)
+        saved.get(place) or from_array_type(value.type) for place, value in zip(origins, inputs, strict=True)
     ]
-    made = Plan(graph, wrt, kinds, kind_of_type(outputs[0].type))
+    made = Plan(graph, wrt, kinds, from_array_type(outputs[0].type))
     if squares and any(place >= len(origins) for place in made.places):
         return None  # the square of the length was not computed
     needed = [origins[place] if place < len(origins) else len(plan.primal.inputs) for place in made.places]

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from .evaluating import Node
-from .kinds import Kind
+from .operand_types import OperandType
 
 _by_number: Final = attrgetter("number")
 
@@ -26,11 +26,11 @@ class Cotangents:
         before = self.arrived.get(node)
         self.arrived[node] = cotangent if before is None else before + cotangent
 
-    def add_part(self, node: Node, kind: Kind, index: Any, cotangent: Any) -> None:
+    def add_part(self, node: Node, kind: OperandType, index: Any, cotangent: Any) -> None:
         """Add the cotangent of ``x[index]``, with slices and integers, to that of `x`, which has this kind."""
         self._total(node, kind)[index] += cotangent
 
-    def add_entries(self, node: Node, kind: Kind, index: Any, cotangent: Any) -> None:
+    def add_entries(self, node: Node, kind: OperandType, index: Any, cotangent: Any) -> None:
         """The same for arrays of integers, which may name an entry several times."""
         np.add.at(self._total(node, kind), index, cotangent)
 
@@ -46,7 +46,7 @@ class Cotangents:
         found[order] = cotangent
         return found
 
-    def _total(self, node: Node, kind: Kind) -> Any:
+    def _total(self, node: Node, kind: OperandType) -> Any:
         total = self.parts.get(node)
         if total is None:
             total = self.parts[node] = np.zeros(kind.type.shape, kind.type.dtype)
@@ -92,7 +92,7 @@ class Tangents(dict[Node, Any]):
     """The tangents of nodes."""
 
     @staticmethod
-    def zeros(kind: Kind) -> Any:
+    def zeros(kind: OperandType) -> Any:
         return np.zeros(kind.type.shape, kind.type.dtype)
 
     @staticmethod
@@ -100,7 +100,7 @@ class Tangents(dict[Node, Any]):
         """An array that may be written to."""
         return np.array(tangent)
 
-    def collected(self, parts: Sequence[tuple[Kind, Any, Any]]) -> Any:
+    def collected(self, parts: Sequence[tuple[OperandType, Any, Any]]) -> Any:
         """The sum of arrays that are 0 except for a part, each given by its kind, the index, and the part."""
         total = self.zeros(parts[0][0])
         for _, index, part in parts:

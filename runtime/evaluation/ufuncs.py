@@ -13,8 +13,8 @@ from ...compiler.tracing.traced_array import TracedArray
 from .call_graphs import Place, graph_of_call
 from .evaluated_array import EvaluatedArray, made
 from .evaluating import Node
-from .kinds import COMPLEX, NUMBER, kind_of
-from .plans import PLANS, Plan, Unrecorded, keep
+from .operand_types import COMPLEX, NUMBER, operand_type
+from .plans import PLANS, Plan, PlanWithoutDerivative, remember
 
 _REFUSED: Final[tuple[Any, Any, Any]] = (None, None, None)
 
@@ -32,7 +32,7 @@ def evaluate_binary(ufunc: Any, x: Any, y: Any) -> Any:
         return _by_surface(ufunc, x, y)
     if node_x is None:
         if node_y is None:
-            return made(home, out, kind_of(out), None)
+            return made(home, out, operand_type(out), None)
         key = ufunc, kind_x, kind_y, 2
     else:
         key = ufunc, kind_x, kind_y, 1 if node_y is None else 3
@@ -92,8 +92,8 @@ def operand(home: Any, x: Any, other: Any) -> tuple[Any, Any, Any]:
             x = home.captured_array(x).value.array
         except TracemillError:
             return _REFUSED
-        return kind_of(x), x, None
-    return (kind_of(x), x, None) if is_plain_scalar(x) else _REFUSED
+        return operand_type(x), x, None
+    return (operand_type(x), x, None) if is_plain_scalar(x) else _REFUSED
 
 
 def is_plain_scalar(x: Any) -> bool:
@@ -128,16 +128,18 @@ _UNKNOWN: Final[Any] = object()
 
 def _plan_of_binary(key: Any, out: Any) -> Any:
     ufunc, kind_x, kind_y, which = key
-    return keep(key, _plan_of_ufunc(ufunc, (kind_x, kind_y), [bool(which & 1), bool(which & 2)], out))
+    return remember(key, _plan_of_ufunc(ufunc, (kind_x, kind_y), [bool(which & 1), bool(which & 2)], out))
 
 
 def _plan_of_unary(key: Any, out: Any) -> Any:
     ufunc, kind, is_differentiated = key
     found = _plan_of_ufunc(ufunc, (kind,), [is_differentiated], out) if ufunc.nout == 1 else None
-    return keep(key, found)
+    return remember(key, found)
 
 
-def _plan_of_ufunc(ufunc: Any, kinds: Any, wrt: list[bool], out: Any) -> "Plan | Unrecorded | None":
+def _plan_of_ufunc(
+    ufunc: Any, kinds: Any, wrt: list[bool], out: Any
+) -> "Plan | PlanWithoutDerivative | None":
     def called(*given: Any) -> Any:
         return UFUNCS["call"](ufunc, "__call__", given, {})
 
@@ -154,9 +156,9 @@ def plan_of(
     wrt: Any,
     out: Any,
     layouts: tuple[Any, ...] = (),
-) -> "Plan | Unrecorded | None":
+) -> "Plan | PlanWithoutDerivative | None":
     """The plan for a call whose result is `out`; None if only the NumPy surface can record it."""
-    kind = kind_of(out)
+    kind = operand_type(out)
     try:
         graph, views = graph_of_call(name, function, arguments, options, kinds, layouts)
     except (TracemillError, ValueError, TypeError, NotImplementedError):
@@ -166,7 +168,7 @@ def plan_of(
         return None
     wanted = [is_wanted and one.is_inexact for is_wanted, one in zip(wrt, kinds, strict=True)]
     if not kind.is_inexact or not any(wanted):
-        return Unrecorded(kind, views)
+        return PlanWithoutDerivative(kind, views)
     return Plan(graph, wanted, kinds, kind, views)
 
 

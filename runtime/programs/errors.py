@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from ...compiler.ir import Graph
-from ...compiler.told_values import class_and_message
+from ...compiler.message_values import class_and_message
 from ...passes.lowering.collect_checks import check_sites, has_checks
-from ...passes.lowering.forget_told_values import forget_told_values
+from ...passes.lowering.drop_message_values import drop_message_values
 from ...passes.lowering.inline_rules import inline_rules
 
 
@@ -26,7 +26,7 @@ def with_plain_errors(graph: Graph) -> tuple[Graph, tuple[FileError, ...]]:
     """The graph without values in the texts of exceptions, and the exceptions in the order of their records."""
     if not has_checks(graph):
         return graph, ()
-    graph = forget_told_values(graph)
+    graph = drop_message_values(graph)
     errors: list[FileError] = []
     for site in check_sites(inline_rules(graph)):
         where = site.location

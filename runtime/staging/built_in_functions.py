@@ -14,8 +14,8 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ClockError, UnsupportedFunctionError
+from ...compiler.message_values import MESSAGE_VALUES
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.told_values import TELLING
 from ...compiler.tracing.registry import CONSTRUCTORS
 from ...compiler.tracing.rows import stack_of
 from ...compiler.tracing.trace import require_trace
@@ -24,7 +24,7 @@ from ...compiler.tracing.traced_memory import contains_traced, is_traced
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_python_number, is_unknown, selected
 from ..branching.watching import watching
-from .entries import either
+from .entries import select
 from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
 from .mathematics import is_computed
 from .operators import attribute, compared, iterated, operate, users_method, with_texts
@@ -235,7 +235,7 @@ def _first_of(entries: Sequence[Any], keys: Sequence[Any], better: Callable[[Any
     for one, other in zip(entries[1:], keys[1:], strict=True):
         is_better = better(other, key)
         if is_unknown(is_better):
-            found, key = either(is_better, one, found), either(is_better, other, key)
+            found, key = select(is_better, one, found), select(is_better, other, key)
         elif is_better:
             found, key = one, other
     return found
@@ -350,7 +350,7 @@ def _sum(entries: Any, /, start: Any = 0) -> Any:
 
 def shown(x: Any) -> Any:
     """What an f-string shows: the number, for a Python int or a size that is known while tracing."""
-    if TELLING.get() is not None and is_unknown(x):
+    if MESSAGE_VALUES.get() is not None and is_unknown(x):
         return x
     is_number = isinstance(x, SymbolicSize) or (is_unknown(x) and x.weak is int)
     return operator.index(x) if is_number else with_texts(x)
@@ -375,7 +375,7 @@ def _text(own: Any) -> Callable[..., Any]:
         if not given:
             return own(**more)
         x, *rest = given
-        is_size = TELLING.get() is None and isinstance(x, SymbolicSize)
+        is_size = MESSAGE_VALUES.get() is None and isinstance(x, SymbolicSize)
         return own(operator.index(x) if is_size else with_texts(x), *rest, **more)
 
     return text

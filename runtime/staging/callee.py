@@ -14,11 +14,11 @@ import numpy as np
 
 from ...compiler.callers.user_code import is_users, user_location
 from ...compiler.frontend.conversion import OPERATORS, call_converted, converted
-from ...compiler.frontend.reached import reads_attributes
+from ...compiler.frontend.read_names import reads_attributes
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_traced
 from ..branching.one_of import OneOf, is_one_of
-from ..branching.standing import settle
+from ..branching.stand_ins import update_stand_ins
 from ..branching.watching import watch_called, watching
 from ..eager.environment import reader
 from ..eager.impure_calls import is_impure
@@ -29,8 +29,8 @@ from .library_functions import library_meanings
 from .mathematics import MATHEMATICS
 from .methods import array_method, method_on_values
 from .numpy_functions import numpy_meaning
-from .on_behalf import call
 from .operators import iterated, maker
+from .user_call import call
 
 _Cached: Final = type(functools.lru_cache(str))
 _ITERATING: Final = (
@@ -73,13 +73,13 @@ def callee(function: Any) -> Any:
 def _callee(function: Any, kind: type) -> Any:
     """The same in a trace."""
     found = _called_instead(function, kind)
-    return partial(_called_and_settled, found) if settle() else found
+    return partial(_called_and_settled, found) if update_stand_ins() else found
 
 
 def _called_and_settled(function: Any, *given: Any, **more: Any) -> Any:
     """Call a function, which may change containers that others stand for."""
     result = function(*given, **more)
-    settle()
+    update_stand_ins()
     return result
 
 

@@ -17,7 +17,7 @@ from ...compiler.tracing.traced_memory import is_traced
 from ..branching.branches import raise_where, value_of
 from ..branching.python_numbers import is_unknown
 from ..branching.watching import watching
-from .entries import either
+from .entries import select
 from .orderings import chosen_key, is_better
 
 Pairs = Iterable[tuple[Any, Callable[[], Any]]]
@@ -150,12 +150,12 @@ def _extreme(name: str, better: Callable[[Any, Any], Any]) -> Callable[..., Any]
             is_new = np.logical_not(has)
             if best is not None:
                 is_new = np.logical_and(test, np.logical_or(is_new, is_better(one_key, best_key, better)))
-                one, one_key = either(is_new, one, best), chosen_key(is_new, one_key, best_key)
+                one, one_key = select(is_new, one, best), chosen_key(is_new, one_key, best_key)
             best, best_key, has = one, one_key, np.logical_or(has, test)
         if default is _NOTHING:
             _raise_unless(has, ValueError(f"{name}() iterable argument is empty"))
             return best
-        return default if best is None else either(has, best, default)
+        return default if best is None else select(has, best, default)
 
     return extreme
 

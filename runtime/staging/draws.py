@@ -23,7 +23,7 @@ from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import contains_traced, is_traced
 from ..branching.python_numbers import as_python_number
-from ..branching.slots import Stream
+from ..branching.slots import GeneratorState
 from ..branching.slots_outside import NoteAtReturn
 from ..branching.watching import is_watched, watch_stream
 from ..eager.generator_states import Draw, kind_of, numbers_of
@@ -52,12 +52,12 @@ class _Seeded(NoteAtReturn):
         self.generator = generator
         self.known = numbers_of(generator)
         """The state of the generator when the program begins to draw."""
-        self.held = (Stream(self.known),)
+        self.held = (GeneratorState(self.known),)
 
     @property
-    def stream(self) -> Stream:
+    def stream(self) -> GeneratorState:
         """The current state, which may be traced."""
-        stream: Stream = self.held[0]
+        stream: GeneratorState = self.held[0]
         return stream
 
     def look(self) -> None:

@@ -27,16 +27,16 @@ from ..branching.branches import raise_where, value_of
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.python_numbers import as_python_number, number_of_argument, selected
 from ..branching.references import are_alike, chosen
-from ..branching.standing import (
+from ..branching.stand_ins import (
+    ArrayStandIn,
     ChosenArray,
+    ContainerStandIn,
     CopiedContainer,
-    Standing,
-    StandingArray,
-    StandingContainer,
+    StandIn,
     note_copies,
-    settle,
-    stand_for,
-    standing,
+    note_stand_in,
+    stand_in_of,
+    update_stand_ins,
 )
 from ..branching.variables import has_dict, has_memory, is_same, key_orders
 
@@ -58,7 +58,7 @@ def entry(entries: Sequence[Any], place: Any) -> Any:
         return entries[known]
 
 
-def entry_counted(entries: Iterable[Any], place: Any) -> Any:
+def entry_at_index(entries: Iterable[Any], place: Any) -> Any:
     """The entry at a traced place, which may be counted from the end. Without checks of bounds, the nearest entry."""
     held = list(entries)
     place = from_start(place, len(held))
@@ -108,7 +108,7 @@ def _array(entries: Sequence[Any], place: Any) -> Any:
         return as_python_number(found, weak)
     if found.ndim:
         found = wrap(found.value)  # with memory of its own, as the entry has
-        StandingArray(found, entries, place)
+        ArrayStandIn(found, entries, place)
     return found
 
 
@@ -128,7 +128,7 @@ def _told_apart(entries: Sequence[Any], place: Any) -> Any:
 def _container(entries: Sequence[Any], place: Any) -> Any:
     found = _chosen_container(entries, place)
     if not is_one_of(found):
-        stand_for(found, entries, place)
+        note_stand_in(found, entries, place)
     return found
 
 
@@ -160,7 +160,7 @@ def entries_at(entries: Sequence[Any], places: Any, count: int) -> list[Any]:
         found = wrap(as_value(list(entries)))[places]
         if found.ndim > 1:
             found = wrap(found.value)
-            StandingArray(found, entries, places)
+            ArrayStandIn(found, entries, places)
         return rows_of(found[:count], is_scalar=found.ndim == 1, weak=_weak(entries))
     return [entry(entries, places[number]) for number in range(count)]
 
@@ -183,16 +183,16 @@ def set_entry(
             "an array, np.asarray(table)[i] = …",
             user_location(),
         )
-    own = standing(value)
+    own = stand_in_of(value)
     if own is not None and own.was_read(table, index):
         if not own.is_unchanged():
             _write_back(own)  # `rows[i] += v`
         return
     for key, test in places.items():
-        table[key] = either(test, value, table[key], is_temporary=is_temporary)
+        table[key] = select(test, value, table[key], is_temporary=is_temporary)
 
 
-def _write_back(own: Standing) -> None:
+def _write_back(own: StandIn) -> None:
     """Copy the stand-in, which was written to in place, to the chosen entry."""
     new = wrap(as_value(own.found))  # a copy, which the writes below do not change
     for test, one in own.chosen():
@@ -200,7 +200,7 @@ def _write_back(own: Standing) -> None:
     own.refresh()
 
 
-def either(test: Any, new: Any, old: Any, *, is_temporary: bool = False) -> Any:
+def select(test: Any, new: Any, old: Any, *, is_temporary: bool = False) -> Any:
     """``new if test else old`` for numbers, arrays, and containers of them that have the same structure. Nothing else
     refers to a temporary new value."""
     if is_array_like(new) and is_array_like(old) and np.shape(new) == np.shape(old):
@@ -232,8 +232,8 @@ def write_through(
     store: Callable[[Any, Any, Any], None],
 ) -> bool:
     """If `holder` stands for one of several entries, write to the chosen one. Returns whether it does."""
-    settle()
-    own = standing(holder)
+    update_stand_ins()
+    own = stand_in_of(holder)
     if own is None:
         return False
     if isinstance(own, CopiedContainer):
@@ -287,11 +287,11 @@ def _as_pythons(error: Exception) -> Exception:
 
 def _set_attribute(chosen: OneOf, name: str, value: Any) -> None:
     for number, one in enumerate(entries_of(chosen)):
-        setattr(one, name, either(np.equal(place_of(chosen), number), value, getattr(one, name)))
+        setattr(one, name, select(np.equal(place_of(chosen), number), value, getattr(one, name)))
 
 
 OneOf.asked, OneOf.set_attribute = staticmethod(_asked), staticmethod(_set_attribute)
-StandingContainer.choose = staticmethod(entry)
+ContainerStandIn.choose = staticmethod(entry)
 
 
 def call_one(

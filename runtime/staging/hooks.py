@@ -26,15 +26,15 @@ from ...compiler.frontend.source import ITEM
 from ...compiler.ir import Location
 from ...compiler.numpy_surface.ufuncs.value_checks import handling
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.tracing.at_hand import guarded_value
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
+from ...compiler.tracing.values_in_call import guarded_value
 from ..branching.asked_lengths import answered, is_staged
 from ..branching.branches import branch_on
 from ..branching.one_of import entries_of, is_one_of, place_of
 from ..branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
 from ..branching.python_numbers import is_unknown
-from ..branching.standing import settle
+from ..branching.stand_ins import update_stand_ins
 from ..branching.watching import Watch, is_watched, watching
 from .built_in_functions import shown
 from .callee import callee
@@ -60,7 +60,7 @@ from .operators import (
     unary,
     update,
 )
-from .tables import looked_up, most_iterations, note_range, range_of_known, stored, with_adopted
+from .tables import get_item, max_iterations, note_range, range_of_known, set_item, with_adopted
 
 
 class Hooks:
@@ -70,10 +70,10 @@ class Hooks:
     slice = slice
     callee = staticmethod(callee)
     is_kept = staticmethod(is_kept)
-    item = staticmethod(looked_up)
+    item = staticmethod(get_item)
     shown = staticmethod(shown)
-    store = staticmethod(stored)
-    settled = staticmethod(settle)
+    store = staticmethod(set_item)
+    settled = staticmethod(update_stand_ins)
     iterations = staticmethod(lambda iterated: with_adopted(plainly(iterated)))
     iterator = staticmethod(lambda iterated: iter(with_adopted(plainly(iterated))))
     is_staged = staticmethod(is_staged)
@@ -118,11 +118,11 @@ class Hooks:
         caught(error)
 
     @staticmethod
-    def listed(make: Callable[[Any], Any], items: Any, function: Any = list) -> Any:
+    def stacked_list(make: Callable[[Any], Any], items: Any, function: Any = list) -> Any:
         """``[entry for target in items]``, or that as a generator for `function`."""
-        from .listed import listed
+        from .long_comprehensions import stacked_list
 
-        return listed(make, items, function)
+        return stacked_list(make, items, function)
 
     @staticmethod
     def printed(*given: Any) -> Any:
@@ -407,7 +407,7 @@ class Hooks:
         """A ``for`` as one loop of the program."""
         where, body = self._where(site, "for"), site.blocks[0]
         ranges = [range_of_known(array) for array in iterations.rows]
-        most = most_iterations(iterations.length)
+        most = max_iterations(iterations.length)
 
         def iteration(given: Mapping[str, Any]) -> Outcome:
             at = given[NUMBER]

@@ -17,9 +17,9 @@ from ..branching.python_numbers import (
     selected,
 )
 from .dictionaries import DICT_METHODS, is_unknown_key
-from .entries import either, entry_counted, from_start
-from .on_behalf import call
+from .entries import entry_at_index, from_start, select
 from .orderings import in_order
+from .user_call import call
 
 
 def method_on_values(
@@ -97,10 +97,10 @@ def _count(entries: "Sequence[Any]", x: Any) -> Any:
 def _pop(entries: list[Any], place: Any = -1) -> Any:
     if not is_unknown_integer(place) or not entries:
         return entries.pop(place)
-    found = entry_counted(entries, place)
+    found = entry_at_index(entries, place)
     place = from_start(place, len(entries))
     for number in range(len(entries) - 1):
-        entries[number] = either(place <= number, entries[number + 1], entries[number])
+        entries[number] = select(place <= number, entries[number + 1], entries[number])
     del entries[-1]
     return found
 
@@ -111,9 +111,9 @@ def insert_at(entries: list[Any], place: Any, x: Any) -> None:
     place = np.clip(np.where(place < 0, place + length, place), 0, length)
     entries.append(x)
     for number in range(length, 0, -1):
-        after = either(place == number, x, entries[number - 1])
-        entries[number] = either(place > number, entries[number], after) if number < length else after
-    entries[0] = either(place == 0, x, entries[0])
+        after = select(place == number, x, entries[number - 1])
+        entries[number] = select(place > number, entries[number], after) if number < length else after
+    entries[0] = select(place == 0, x, entries[0])
 
 
 def _remove(entries: list[Any], x: Any) -> None:

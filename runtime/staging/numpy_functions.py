@@ -24,7 +24,7 @@ from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_numpy_array, is_traced
 from ..branching.watching import watch_called
-from .on_behalf import call
+from .user_call import call
 
 _WRITERS: Final = frozenset(
     {np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis, operator.setitem}

@@ -16,13 +16,13 @@ from ...compiler.callers.user_code import is_users, user_location
 from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.conversion import call_converted
 from ...compiler.frontend.expressions import comparison
-from ...compiler.frontend.reached import note_made
-from ...compiler.told_values import percent as filled_in
+from ...compiler.frontend.read_names import note_made
+from ...compiler.message_values import percent as filled_in
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.python_numbers import is_unknown
-from ..branching.standing import CONTAINERS, is_same_object
+from ..branching.stand_ins import CONTAINERS, is_same_object
 from ..branching.watching import watch_called
 
 _REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
@@ -227,22 +227,22 @@ class _Shown:
 
     def __repr__(self) -> str:
         own = users_method(self._x, "__repr__")
-        return repr(self._x) if own is None else _at_hand(own())
+        return repr(self._x) if own is None else _text_in_call(own())
 
     def __str__(self) -> str:
         if (own := users_method(self._x, "__str__")) is not None:
-            return _at_hand(own())
+            return _text_in_call(own())
         kind: Any = type(self._x)
         return repr(self) if kind.__str__ is object.__str__ else str(self._x)
 
     def __format__(self, spec: str) -> str:
         if (own := users_method(self._x, "__format__")) is not None:
-            return _at_hand(own(spec))
+            return _text_in_call(own(spec))
         kind: Any = type(self._x)
         return str(self) if kind.__format__ is object.__format__ and not spec else format(self._x, spec)
 
 
-def _at_hand(text: Any) -> str:
+def _text_in_call(text: Any) -> str:
     """One of several texts in the call that is being traced. The program is then for calls that choose it as well."""
     known: str = entries_of(text)[operator.index(place_of(text))] if is_one_of(text) else text
     return known

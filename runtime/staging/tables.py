@@ -14,17 +14,17 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError
 from ...compiler.symbolic_size import is_known
 from ...compiler.tracing.array_values import as_value
-from ...compiler.tracing.outside.adoption import adopt_for_write, as_adopted
+from ...compiler.tracing.outside.adoption import adopt_for_write, traced_replacement
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..branching.one_of import OneOf, is_one_of, refusal_of
 from ..branching.python_numbers import is_unknown_integer
-from ..branching.standing import read, settle, standing
+from ..branching.stand_ins import read, stand_in_of, update_stand_ins
 from ..branching.watching import is_watched
 from ..eager.environment import variable
 from .dictionaries import is_unknown_key, set_value, value_at
-from .entries import entry_counted, from_start, set_entry, write_through
+from .entries import entry_at_index, from_start, set_entry, write_through
 from .loops.iterations import StagedRange, plainly, range_of
 from .numpy_functions import indexable
 from .operators import iterated, users_method
@@ -36,28 +36,28 @@ _OF_TEMPORARY: Final = 2
 _SEQUENCES: Final = (list, tuple, deque, str)
 
 
-def looked_up(table: Any, index: Any) -> Any:
+def get_item(table: Any, index: Any) -> Any:
     """``table[index]``"""
     trace = current_trace()
     if trace is None or (trace.is_evaluating and type(table) is trace.array_class):
         return table[index]
-    settle()
+    update_stand_ins()
     if is_one_of(table) or is_one_of(index) or users_method(table, "__getitem__") is not None:
-        return _looked_up_by_each(table, index)
-    return _looked_up(table, index)
+        return _get_item_of_each(table, index)
+    return _get_item(table, index)
 
 
-def _looked_up_by_each(table: Any, index: Any) -> Any:
+def _get_item_of_each(table: Any, index: Any) -> Any:
     """``table[index]`` where either is a `OneOf`, or where the table has a class of the user's."""
     if is_one_of(table):
-        return OneOf.asked(table, lambda one: looked_up(one, index))
+        return OneOf.asked(table, lambda one: get_item(one, index))
     if is_one_of(index):
-        return OneOf.asked(index, lambda one: looked_up(table, one))
+        return OneOf.asked(index, lambda one: get_item(table, one))
     own = users_method(table, "__getitem__")
-    return looked_up(table, index) if own is None else own(index)
+    return get_item(table, index) if own is None else own(index)
 
 
-def _looked_up(table: Any, index: Any) -> Any:
+def _get_item(table: Any, index: Any) -> Any:
     if (found := indexable(table)) is not None:
         return located(found.__getitem__, index)
     if isinstance(table, dict):
@@ -72,7 +72,7 @@ def _looked_up(table: Any, index: Any) -> Any:
         numbers = table if isinstance(table, range) else table.plain()
         return numbers.start + from_start(index, len(numbers)) * numbers.step
     if isinstance(table, _SEQUENCES) and is_unknown_integer(index) and len(table):
-        return read(entry_counted(table, index), table, index)
+        return read(entry_at_index(table, index), table, index)
     with _at_work("slice" if _has_slice(index) else "entry"):
         return (wrap(as_value(table)) if is_numpy_array(table) else table)[index]
 
@@ -87,7 +87,7 @@ def _of_numpys_array(table: Any, index: Any) -> Any:
     return found
 
 
-def stored(value: Any, table: Any, index: Any) -> None:
+def set_item(value: Any, table: Any, index: Any) -> None:
     """``table[index] = value``"""
     is_temporary = _COUNTS_TEMPORARIES and sys.getrefcount(value) <= _OF_TEMPORARY and _has_own_memory(value)
     trace = current_trace()
@@ -99,7 +99,7 @@ def stored(value: Any, table: Any, index: Any) -> None:
         return
     if is_one_of(table):
         raise refusal_of("written to", table)
-    if write_through(table, index, value, looked_up, stored):
+    if write_through(table, index, value, get_item, set_item):
         return
     if isinstance(table, dict) and is_unknown_key(index):
         set_value(table, index, value)
@@ -110,13 +110,15 @@ def stored(value: Any, table: Any, index: Any) -> None:
         set_entry(table, index, places, value, is_temporary=is_temporary)
     else:
         _store(value, table, index)
-    settle()
+    update_stand_ins()
 
 
 def _has_own_memory(x: Any) -> bool:
     """Whether no other array has the memory of this one, as far as only this one refers to it."""
     return (
-        is_traced(x) and not (x._views or x._storage.shared_with or x._storage.is_chosen) and not standing(x)
+        is_traced(x)
+        and not (x._views or x._storage.shared_with or x._storage.is_chosen)
+        and not stand_in_of(x)
     )
 
 
@@ -143,12 +145,12 @@ def with_adopted(over: Any) -> Any:
     """What Python iterates over. NumPy arrays that the program has written to are replaced by their traced arrays."""
     if current_trace() is None or type(over) is range or is_traced(over):
         return over
-    settle()
+    update_stand_ins()
     return map(_adopted, iterated(over))
 
 
 def _adopted(item: Any) -> Any:
-    return tuple(map(_adopted, item)) if type(item) is tuple else as_adopted(item)
+    return tuple(map(_adopted, item)) if type(item) is tuple else traced_replacement(item)
 
 
 def _may_change() -> bool:
@@ -178,7 +180,7 @@ def range_of_known(array: Any) -> Any:
     return range_of(array) or (-np.inf, np.inf)
 
 
-def most_iterations(length: Any) -> Any:
+def max_iterations(length: Any) -> Any:
     """The greatest possible number of iterations, as an int or a size; None if it is not known."""
     if not is_traced(length):
         return length

@@ -10,12 +10,12 @@ import numpy as np
 
 from ...compiler.callers.user_code import is_library, user_location, users_frame
 from ...compiler.errors import ConcretizationError
-from ...compiler.frontend.reached import note_read
+from ...compiler.frontend.read_names import note_read
+from ...compiler.message_values import MARK, MESSAGE_VALUES, MessageValues
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.told_values import MARK, TELLING, Told
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
-from ...compiler.users_errors import complete, tell
+from ...compiler.users_errors import attach_values, complete
 from ..eager.debug_print import say
 from ..eager.run import is_array
 from .callee import callee
@@ -30,14 +30,14 @@ def raised(make: Callable[[], Any]) -> Any:
     """An exception that is about to be raised. The program fills in the values in its message."""
     if current_trace() is None:
         return make()
-    told = Told()
-    token = TELLING.set(told)
+    message_values = MessageValues()
+    token = MESSAGE_VALUES.set(message_values)
     try:
         error = make()
     finally:
-        TELLING.reset(token)
-    if told.values and isinstance(error, Exception):
-        tell(error, told)
+        MESSAGE_VALUES.reset(token)
+    if message_values.values and isinstance(error, Exception):
+        attach_values(error, message_values)
     return error
 
 
@@ -59,13 +59,13 @@ def printed(function: Any, given: Callable[[], Given]) -> Any:
     if current_trace() is None or not (say := _SAYING.get(_name_of(function))):
         args, options = given()
         return callee(function)(*args, **options)
-    told = Told()
-    token = TELLING.set(told)
+    message_values = MessageValues()
+    token = MESSAGE_VALUES.set(message_values)
     try:
         args, options = given()
-        return say(function, told, args, options)
+        return say(function, message_values, args, options)
     finally:
-        TELLING.reset(token)
+        MESSAGE_VALUES.reset(token)
 
 
 def _name_of(function: Any) -> str:
@@ -79,7 +79,9 @@ def _name_of(function: Any) -> str:
     return "log" if name in {*_LEVELS, "log"} and function is getattr(logging, name, None) else ""
 
 
-def _print(function: Any, told: Told, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+def _print(
+    function: Any, message_values: MessageValues, args: Sequence[Any], options: Mapping[str, Any]
+) -> None:
     if (
         not options.keys() <= _LINE_OPTIONS
         or options.get("end") not in (None, "\n")
@@ -91,12 +93,14 @@ def _print(function: Any, told: Told, args: Sequence[Any], options: Mapping[str,
             user_location(),
         )
     values: list[Any] = []
-    fields = [_field(one, told, values) for one in args]
+    fields = [_field(one, message_values, values) for one in args]
     sep = options.get("sep")
     say(_literal(" " if sep is None else sep).join(fields), tuple(values), {})
 
 
-def _log(function: Any, told: Told, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+def _log(
+    function: Any, message_values: MessageValues, args: Sequence[Any], options: Mapping[str, Any]
+) -> None:
     """A record of a logger with the user's line. Where the logger is not enabled, the program has none.
 
     Whether it is enabled is compared before each call.
@@ -123,7 +127,7 @@ def _log(function: Any, told: Told, args: Sequence[Any], options: Mapping[str, A
         return
     message, *given = rest
     values: list[Any] = []
-    text = _field(percent(str(message), _as_given(given)) if given else message, told, values)
+    text = _field(percent(str(message), _as_given(given)) if given else message, message_values, values)
     file, line, function_name, _ = _line_of(options.get("stacklevel", 1))
     target = "" if logger is logging.root else logger.name
     say(text, tuple(values), {}, to=("log", target, int(level), file, line, function_name))
@@ -139,7 +143,9 @@ def _as_given(given: Sequence[Any]) -> Any:
     return given[0] if len(given) == 1 and isinstance(given[0], Mapping) else tuple(given)
 
 
-def _warn(function: Any, told: Told, args: Sequence[Any], options: Mapping[str, Any]) -> None:
+def _warn(
+    function: Any, message_values: MessageValues, args: Sequence[Any], options: Mapping[str, Any]
+) -> None:
     """A warning with the user's line, at each call."""
     names = ("message", "category", "stacklevel", "source")
     found = dict(zip(names, args, strict=False)) | dict(options)
@@ -155,7 +161,7 @@ def _warn(function: Any, told: Told, args: Sequence[Any], options: Mapping[str, 
             user_location(),
         )
     values: list[Any] = []
-    text = _field(message, told, values)
+    text = _field(message, message_values, values)
     kind = f"{category.__module__}.{category.__qualname__}"
     say(text, tuple(values), {}, to=("warn", kind, file, line, module))
 
@@ -183,21 +189,21 @@ _LEVELS: Final = {
     "warn": logging.WARNING,
     "warning": logging.WARNING,
 }
-_SAYING: Final[Mapping[str, Callable[[Any, Told, Sequence[Any], Mapping[str, Any]], None]]] = {
+_SAYING: Final[Mapping[str, Callable[[Any, MessageValues, Sequence[Any], Mapping[str, Any]], None]]] = {
     "log": _log,
     "print": _print,
     "warn": _warn,
 }
 
 
-def _field(one: Any, told: Told, values: list[Any]) -> str:
+def _field(one: Any, message_values: MessageValues, values: list[Any]) -> str:
     """A part of the line as a format. The values that it shows are added to `values`."""
     if is_array(one) or isinstance(one, (np.ndarray, np.generic, SymbolicSize)):
         values.append(one)
         return f"{{{len(values) - 1}}}"
     shown, text, end = one if isinstance(one, str) else str(with_texts(one)), "", 0
     for match in MARK.finditer(shown):
-        values.append(told.values[int(match[1])])
+        values.append(message_values.values[int(match[1])])
         text += f"{_literal(shown[end : match.start()])}{{{len(values) - 1}{_spec(match)}}}"
         end = match.end()
     return text + _literal(shown[end:])

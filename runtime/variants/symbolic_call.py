@@ -8,7 +8,7 @@ from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import answering
 from ...compiler.shapes.guards import Guards
 from ...compiler.shapes.scope import Observed
-from ...compiler.tracing.lengths_at_hand import LengthsAtHand
+from ...compiler.tracing.lengths_in_call import LengthsInCall
 from ..eager.one_call import is_for_user, line_at_work
 from .signature import Signature
 
@@ -25,7 +25,7 @@ class SymbolicCall:
     ) -> None:
         self.called = called
         declared = Assumptions(guard.comparison for guard in called.guards.guards)
-        self.scope = Observed(hints, declared, line_at_work, is_for_user, ahead, LengthsAtHand())
+        self.scope = Observed(hints, declared, line_at_work, is_for_user, ahead, LengthsInCall())
 
     def answering(self) -> AbstractContextManager[None]:
         """Inside the block, this call decides comparisons of sizes."""

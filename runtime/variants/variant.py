@@ -12,7 +12,7 @@ from ...compiler.error_state import is_strict
 from ...compiler.errors import ArgumentValueError
 from ...compiler.frontend.outside_changes import WithChanges, are_containers_repeated
 from ...compiler.frontend.program import ArrayOutput, Program, Static, in_memory_order
-from ...compiler.frontend.reached import Reached, ReadArray, have_changed
+from ...compiler.frontend.read_names import ReadArray, ReadName, have_changed
 from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import OtherValues
 from ...compiler.ir import Graph, Shape
@@ -302,7 +302,7 @@ def _unless_repeated(entry: Callable[..., Any], outside: Sequence[Any]) -> Calla
 
 
 def _while_unchanged(
-    entry: Callable[..., Any], names: tuple[Reached, ...], arrays: tuple[ReadArray, ...]
+    entry: Callable[..., Any], names: tuple[ReadName, ...], arrays: tuple[ReadArray, ...]
 ) -> Callable[..., Any]:
     """The entry as long as all names have the same values, and the arrays the same entries."""
     reads = tuple((one.read, one.place, one.value) for one in names)

@@ -192,7 +192,7 @@ def test_an_axis_of_any_length_is_cut_into_tiles_and_a_remainder(rows: int) -> N
     assert_same(tiled, graph, {"B": rows}, [x, w])
 
 
-def test_an_axis_of_any_length_is_cut_only_if_it_is_long_for_the_call_at_hand() -> None:
+def test_an_axis_of_any_length_is_cut_only_if_it_is_long_in_the_call() -> None:
     with answering(Observed({"B": 20})):
         graph = as_kernel(tm.parse(TILED))
         assert not any(call.op == "tiled" for call in tile(graph, tile_bytes=960, smallest=0).calls)

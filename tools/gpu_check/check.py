@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any, Final
 
 from ...compiler.errors import GpuError
-from ..bench.asked_process import AskedProcess
+from ..bench.json_worker import JsonWorker
 from .card import Card, Ceilings
 from .examples import EXAMPLES
 from .findings import Findings, RowFinding
@@ -27,7 +27,7 @@ CEILINGS: Final = "what the card reaches at best"
 """Listed with the examples if the card cannot be measured."""
 
 
-class Contestant(AskedProcess):
+class Contestant(JsonWorker):
     """A process that computes rows on the GPU with one library, until a deadline."""
 
     def __init__(self, name: str, folder: Path, until: float) -> None:

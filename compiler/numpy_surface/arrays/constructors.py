@@ -15,7 +15,7 @@ from ...memory_layout.result_layouts import copied_order, order_of, stride_order
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_symbolic_shape, max_expr
 from ...tracing.array_values import as_size, as_value, check_fits, is_computed
-from ...tracing.outside.adoption import as_adopted, captured_array
+from ...tracing.outside.adoption import captured_array, traced_replacement
 from ...tracing.registry import FUNCTIONS, constructs, implements, method, place_in_numpy
 from ...tracing.size_values import size_of_value
 from ...tracing.trace import array_type, require_trace
@@ -184,7 +184,7 @@ def _fits(array: TracedArray, dtype: Any, order: str) -> bool:
 
 def _traced_memory(x: Any) -> Any:
     """The traced array that stands for one of NumPy's, through which its memory is shared; all else as it is."""
-    x = as_adopted(x)
+    x = traced_replacement(x)
     return captured_array(require_trace(), x) if is_numpy_array(x) else x
 
 

@@ -165,7 +165,7 @@ def _refuse_infinite(which: str, low: Any, high: Any) -> None:
     if np.iscomplexobj(low):  # which cannot be told from inside a program
         refuse_values(infinite, f"{which} range is not finite")
     else:
-        refuse_values(infinite, f"{which} range of [{{}}, {{}}] is not finite", told=(low, high))
+        refuse_values(infinite, f"{which} range of [{{}}, {{}}] is not finite", shown_values=(low, high))
 
 
 def _places(x: Any, edges: Any) -> tuple[Value, Value]:

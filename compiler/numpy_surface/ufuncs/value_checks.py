@@ -9,12 +9,12 @@ import numpy as np
 
 from ...builder import bind_all
 from ...errors import ArgumentValueError
-from ...told_values import Told
+from ...message_values import MessageValues
 from ...tracing.array_values import as_value
-from ...tracing.at_hand import guarded_truth
 from ...tracing.trace import require_trace
 from ...tracing.traced_memory import is_traced
-from ...users_errors import noted, tell
+from ...tracing.values_in_call import guarded_truth
+from ...users_errors import attach_values, noted
 
 _GUARD: ContextVar[Any] = ContextVar("guard", default=None)
 """Where it is true, Python would run the current code. Elsewhere the code is only computed, and raises nothing."""
@@ -90,21 +90,21 @@ def _handles(classes: Callable[[], Any], error: Exception) -> bool:
 
 
 def refuse_values(
-    condition: Any, message: str, error: type[Exception] = ValueError, *, told: Sequence[Any] = ()
+    condition: Any, message: str, error: type[Exception] = ValueError, *, shown_values: Sequence[Any] = ()
 ) -> None:
-    """Raise NumPy's error if the condition holds anywhere; the message shows the numbers `told` in its braces."""
+    """Raise NumPy's error if the condition holds anywhere; the message shows `shown_values` in its braces."""
     condition = if_run(condition)
     known = condition.concrete() if is_traced(condition) else condition
     if known is None:
-        marks = Told()
-        shown = [marks.mark(one, ":") if is_traced(one) else one for one in told]
-        raised = error(message.format(*shown) if told else message)
+        marks = MessageValues()
+        shown = [marks.mark(one, ":") if is_traced(one) else one for one in shown_values]
+        raised = error(message.format(*shown) if shown_values else message)
         if raise_if_handled(condition, raised):
             return
-        tell(raised, marks)
+        attach_values(raised, marks)
         text, values = noted(raised, None)
         bind_all("raise_if", as_value(condition), *map(as_value, values), error=text)
     elif known.any():
-        numbers = [one.concrete() if is_traced(one) else one for one in told]
-        text = message.format(*numbers) if told else message
+        numbers = [one.concrete() if is_traced(one) else one for one in shown_values]
+        text = message.format(*numbers) if shown_values else message
         raise ArgumentValueError(text) if error is ValueError else error(text)

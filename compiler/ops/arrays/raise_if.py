@@ -15,13 +15,13 @@ from ..batch_axes import all_leading
 FAMILY = "raise_if"
 
 
-def _type(condition: ArrayType, *told: ArrayType, error: str) -> tuple[ArrayType, ...]:
+def _type(condition: ArrayType, *message_values: ArrayType, error: str) -> tuple[ArrayType, ...]:
     if condition.dtype != BOOL:
         raise DTypeError(f"raise_if: a condition must be of dtype bool, not {condition} (for {error})")
     return ()
 
 
-def _raise(condition: Any, *told: Any, error: Any) -> Any:
+def _raise(condition: Any, *message_values: Any, error: Any) -> Any:
     """`RuntimeError` with the name of the error; the interpreter raises that error instead."""
     if np.any(condition):
         raise RuntimeError(error)

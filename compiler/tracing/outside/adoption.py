@@ -56,7 +56,7 @@ def adopt(array: Array) -> TracedArray:
         base = _owner(array)
         if base is not array and not _is_seen_elsewhere(frames, array, base):
             base = array  # no other array shares the memory, so there is no need to look at all of it
-    _lend(outermost, frames, base)
+    _replace_outside(outermost, frames, base)
     return _seen(outermost, base, array)
 
 
@@ -74,15 +74,17 @@ def adopt_for_write(array: Array) -> TracedArray:
     return adopt(array)
 
 
-def lend(arrays: Iterable[Array], *roots: Any) -> None:
+def replace_outside(arrays: Iterable[Array], *roots: Any) -> None:
     """Begin with traced arrays instead of the arrays that the function with these `roots` was found to write to."""
     trace = require_trace()
     for array in arrays:
         base = _adopted_base(trace.outermost(), array)
-        _lend(trace.outermost(), list(_users_frames(trace)), _owner(array) if base is None else base, roots)
+        _replace_outside(
+            trace.outermost(), list(_users_frames(trace)), _owner(array) if base is None else base, roots
+        )
 
 
-def as_adopted(x: Any) -> Any:
+def traced_replacement(x: Any) -> Any:
     """The traced array that replaces a NumPy array, if it was adopted; anything else unchanged."""
     if is_numpy_array(x):
         seen = require_trace().outermost().adopted_view(x)
@@ -130,10 +132,12 @@ def _adopt_captured(storage: Storage) -> None:
 Trace.first_write = staticmethod(_adopt_captured)
 
 
-# ---- lending -----------------------------------------------------------------------------------------
+# ---- replacing -----------------------------------------------------------------------------------------
 
 
-def _lend(outermost: Trace, frames: Iterable[FrameType], base: Array, roots: Iterable[Any] = ()) -> None:
+def _replace_outside(
+    outermost: Trace, frames: Iterable[FrameType], base: Array, roots: Iterable[Any] = ()
+) -> None:
     """Put traced arrays wherever functions can reach a NumPy array, until the trace is over."""
     low, high = byte_bounds(base)
     outermost.adopted[id(base)] = low, high, partial(_seen_later, outermost, id(base))
@@ -152,7 +156,7 @@ def _lend(outermost: Trace, frames: Iterable[FrameType], base: Array, roots: Ite
             user_location(),
         )
     for place, x in reach.places:
-        outermost.borrowed.append(partial(_put_back, place, x))
+        outermost.replacements.append(partial(_put_back, place, x))
         place.set(x)
     for frame, names in bindings:
         _rebind(frame, names)
@@ -217,11 +221,11 @@ def _cells(code: CodeType) -> list[CellType]:
     return list({id(cell): cell for function in functions for cell in function.__closure__ or ()}.values())
 
 
-def _put_back(place: Place, lent: Any) -> None:
+def _put_back(place: Place, replacement: Any) -> None:
     """Restore the old value, unless the function has replaced it."""
     with suppress(LookupError, AttributeError, ValueError):
         now = place.now()
-        if now is lent or is_traced(now):
+        if now is replacement or is_traced(now):
             place.set(place.value)
 
 

@@ -1,4 +1,4 @@
-"""`Outside`: the arrays from outside that a function can reach, with their contents, to find writes by NumPy.
+"""`OutsideArrays`: the arrays from outside that a function can reach, with their contents, to find writes by NumPy.
 
 ``COUNT += 1`` without traced operands runs when the function is traced, but not when its program runs. Such writes are
 found by comparison and undone. Then the function is traced again with traced arrays, so that the program writes.
@@ -27,7 +27,7 @@ _LONGEST: Final = 100_000
 """Lists and dicts of up to this many entries are restored."""
 
 
-class Outside:
+class OutsideArrays:
     """The contents of arrays, lists, dicts and objects from outside a function, before it was traced."""
 
     def __init__(self, roots: Iterable[Any]) -> None:

@@ -10,7 +10,7 @@ from ....compiler.tracing.sharing import all_shared_with, make_unreadable, share
 from ....compiler.tracing.trace import Storage, Trace, require_trace
 from ....compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...branching.references import memory_of
-from ...branching.standing import possible_arrays
+from ...branching.stand_ins import possible_arrays
 from ...branching.variables import has_memory, memory
 from ...control_flow.carry import Carry
 from ...eager.nested_function import NestedFunction

@@ -19,14 +19,14 @@ from ....compiler.tracing.outside.reach import is_users_class
 from ....compiler.tracing.traced_memory import is_traced
 from ...branching.object_states import reached
 from ...branching.one_of import entries_of, is_one_of
-from ...branching.standing import (
+from ...branching.stand_ins import (
     CONTAINERS,
     CopiedContainer,
     contents_of,
     has_contents,
     note_entered,
     sources_of,
-    standing,
+    stand_in_of,
 )
 from ...branching.variables import held
 from ...branching.watching import Watch
@@ -95,7 +95,7 @@ class Exchange:
             known = (one for key in keys for one in (*self._given[key], *self._entered[key]))
             is_written = not all(starmap(has_contents, known)) or any(map(self._watch.has_changed, outside))
             is_permutation = len(found) == len(these) and all(uses[id(base)] == 1 for base in found)
-            notes = map(standing, these)
+            notes = map(stand_in_of, these)
             groups = {None if note is None else note.group for note in notes}
             is_permutation = is_permutation or (len(groups) == 1 and None not in groups)
             self._groups.append(_Group(keys, outside, is_permutation, is_written))

@@ -9,7 +9,7 @@ import numpy as np
 from ....compiler.callers.user_code import HOOKS
 from ....compiler.symbolic_size import is_known
 from ....compiler.tracing.index_progressions import value_range_of
-from ....compiler.tracing.outside.adoption import adopt, as_adopted
+from ....compiler.tracing.outside.adoption import adopt, traced_replacement
 from ....compiler.tracing.rows import columns_of, stack_of
 from ....compiler.tracing.traced_array import array_on
 from ....compiler.tracing.traced_memory import is_traced
@@ -198,5 +198,5 @@ def plainly(iterated: Any) -> Any:
 
 
 def _row(rows: Any, number: Any) -> Any:
-    array = adopt(rows) if rows.ndim > 1 and not is_traced(rows) else as_adopted(rows)
+    array = adopt(rows) if rows.ndim > 1 and not is_traced(rows) else traced_replacement(rows)
     return array[number] if is_traced(array) else np.take(array, number)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....compiler.errors import SharedMemoryError
 from ....compiler.ir import Location
-from ....compiler.tracing.outside.adoption import adopt, as_adopted
+from ....compiler.tracing.outside.adoption import adopt, traced_replacement
 from ....compiler.tracing.trace import Storage, Trace
 from ....compiler.tracing.traced_array import array_on
 from ....compiler.tracing.traced_memory import is_numpy_array, is_traced
@@ -151,7 +151,7 @@ class MemoryChoices:
 
     def _adopted(self, array: Any) -> Any:
         """A NumPy array from before the loop as a traced one; None for one that an iteration has made."""
-        found = as_adopted(array)
+        found = traced_replacement(array)
         if is_traced(found) or not any(array is x for x in self.before.values()):
             return found if is_traced(found) else None
         return adopt(array)

@@ -16,7 +16,7 @@ from ....compiler.frontend.program import Argument
 from ....compiler.frontend.sites import Site
 from ....compiler.ir import ArrayType, Call, Constant, Value
 from ....compiler.symbolic_size import same_shape
-from ....compiler.tracing.outside.adoption import as_adopted
+from ....compiler.tracing.outside.adoption import traced_replacement
 from ....compiler.tracing.sharing import TELLS_APART
 from ....compiler.tracing.trace import require_trace
 from ....compiler.tracing.traced_memory import is_traced
@@ -24,7 +24,7 @@ from ...branching.alternatives import alternatives, as_one_of, distinct, index_o
 from ...branching.asked_lengths import answered
 from ...branching.outcomes import FELL, UNSET, Outcome
 from ...branching.slots import Slot
-from ...branching.standing import settle
+from ...branching.stand_ins import update_stand_ins
 from ...branching.variables import Held, has_memory, held
 from ...branching.watching import Watch
 from ...control_flow.carry import Carry
@@ -142,7 +142,7 @@ class StagedLoop:
 
         def block() -> Outcome:
             outcome = iteration(given)
-            settle()
+            update_stand_ins()
             flattened.update({name: held(x) for name, x in outcome.names.items()})
             if _VALUE in self.held:
                 flattened[_VALUE] = held(given[_VALUE] if outcome.value is UNSET else outcome.value)
@@ -252,7 +252,7 @@ class StagedLoop:
             except _MoreFormsError as more:
                 self._carry_one_of(more.name, more.forms)
                 continue
-            names = {name: as_adopted(x) for name, x in self.names.items()}
+            names = {name: traced_replacement(x) for name, x in self.names.items()}
             if any(names[name] is not x for name, x in self.names.items()):
                 self.names = names  # trace again: before the first write, the NumPy array itself was read
             elif not self._grown() and not self._promoted(step.results):

@@ -16,7 +16,7 @@ from tracemill.compiler.errors import (
     DerivativeMemoryError,
     ShapeError,
 )
-from tracemill.runtime.evaluation.plans import MOST_PLANS, PLANS, keep
+from tracemill.runtime.evaluation.plans import MOST_PLANS, PLANS, remember
 
 X = np.array([0.5, -1.5, 2.0])
 POSITIVE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
@@ -412,7 +412,7 @@ def test_a_derivative_that_needs_too_much_memory_advises_checkpoint() -> None:
 def test_the_number_of_plans_is_bounded() -> None:
     before = dict(PLANS)
     for number in range(MOST_PLANS + 10):
-        keep(("test", number), None)
+        remember(("test", number), None)
     assert len(PLANS) <= MOST_PLANS
     PLANS.clear()
     PLANS.update(before)

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from ..asked_process import AskedProcess
+from ..json_worker import JsonWorker
 
 PATIENCE: float = 600.0
 """A contestant that does not answer within this many seconds is killed."""
@@ -13,7 +13,7 @@ _POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR
 _WORKER = f"{__package__}.worker"
 
 
-class Contestant(AskedProcess):
+class Contestant(JsonWorker):
     """A process that computes rows with one library."""
 
     def __init__(self, name: str, *, threads: int, folder: Path, patience: float = PATIENCE) -> None:

@@ -21,7 +21,7 @@ from ..names import variable_name
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call, size_text, size_variable
 from ..types import c_type, element_type
-from .bounds import Known, Sum, Unknown, either, highest
+from .bounds import Known, LinearForm, Variable, union, upper_bound
 from .checks import Checks, Step, Work, typical_work
 from .flat import flattened
 from .numbers import Item, Memory, NotOfNumbersError, Numbers, array_item, is_number
@@ -29,7 +29,7 @@ from .progress import (
     bound_by_comparison,
     bound_by_growth,
     bound_by_test,
-    carried_unknowns,
+    carried_variables,
     counting_test,
     fresh_integers,
     growth,
@@ -124,7 +124,7 @@ class _Nest:
             if is_number(value):
                 name = self._claim(f"given{i}")
                 self.lines.define(c_type(value.dtype), name, f"*x{i}")
-                self.numbers.items[value] = Item(name, Sum(0, {Unknown(): 1}))
+                self.numbers.items[value] = Item(name, LinearForm(0, {Variable(): 1}))
             elif value not in self.numbers.items:
                 self.numbers.items[value] = array_item(Memory(f"x{i}"))
         given = [
@@ -240,7 +240,7 @@ class _Nest:
                     raise NotOfNumbersError("a choice between arrays")
                 self.numbers.items[output] = array_item(first.memory)
                 continue
-            known = either(*(item.known for item in found))
+            known = union(*(item.known for item in found))
             if all(item.text == first.text for item in found):
                 self.numbers.items[output] = Item(first.text, known)
                 continue
@@ -351,12 +351,12 @@ class _Nest:
         flat = flattened(graph)
         steps: int | None = None if isinstance(length, SymbolicSize) else length
         carried, _ = self._carry(call, flat, given[: consts + count], consts, steps)
-        number = Unknown()
-        number.add_low(Sum(0))
+        number = Variable()
+        number.add_low(LinearForm(0))
         if steps is not None:
-            number.add_high(Sum(steps - 1))
+            number.add_high(LinearForm(steps - 1))
         counter = self._claim("t")
-        carried = [self._as_counter(one, counter, Sum(0, {number: 1})) for one in carried]
+        carried = [self._as_counter(one, counter, LinearForm(0, {number: 1})) for one in carried]
         self._start(carried)
         end = size_text(length)
         row = f"({factor_text(length - 1)} - {counter})" if reverse else counter
@@ -388,7 +388,7 @@ class _Nest:
                 self.numbers.items[one.value] = Item(name, known)
         return whole
 
-    def _as_counter(self, one: _Carried, counter: str, number: Sum) -> _Carried:
+    def _as_counter(self, one: _Carried, counter: str, number: LinearForm) -> _Carried:
         """A value that grows by the same number in each step is computed from the step's number."""
         if one.variable is None or one.step is None or one.step.terms or not one.step.constant:
             return one
@@ -420,7 +420,7 @@ class _Nest:
         limit = most if isinstance(most, int) else None
         carried, integers = self._carry(call, flat, given, consts, limit)
         for low, high in tests_in(test, given[:consts], integers):
-            bound_by_comparison(low, high, carried_unknowns(integers))
+            bound_by_comparison(low, high, carried_variables(integers))
         for one in carried:
             bound_by_test(one.item.known, one.start.known, one.step)
         if (found := self._counted_while(call, given, carried, flat, test)) is not None:
@@ -468,7 +468,7 @@ class _Nest:
         if compared is None:
             return None
         place = test.inputs.index(compared[0]) - consts
-        if place < 0 or carried[place].step != Sum(1):
+        if place < 0 or carried[place].step != LinearForm(1):
             return None
         mine, bound = carried[place], compared[1]
         if bound in test.inputs and test.inputs.index(bound) >= consts:
@@ -510,7 +510,7 @@ class _Nest:
     @staticmethod
     def _ends_within(start: Known, end: Known, most: Any) -> bool:
         """Whether a limit of steps is never reached."""
-        iterations = None if start is None or end is None else highest(end - start)
+        iterations = None if start is None or end is None else upper_bound(end - start)
         return isinstance(most, int) and iterations is not None and iterations <= most
 
 

@@ -20,7 +20,18 @@ from ..sizes import factor_text, size_text
 from ..steps.offsets import strides_of
 from ..steps.scattering import joined
 from ..types import c_type, element_type
-from .bounds import Known, Sum, either, ends, highest, is_exact, lies_between, lowest, product, spanning
+from .bounds import (
+    Known,
+    LinearForm,
+    interval_of,
+    is_exact,
+    lies_between,
+    lower_bound,
+    product,
+    union,
+    upper_bound,
+    within,
+)
 from .statements import Statements
 
 
@@ -95,7 +106,7 @@ class Numbers:
     def _constant(self, value: Constant) -> Item:
         if is_number(value):
             number = value.array.reshape(())
-            known = Sum(int(number)) if number.dtype.name == "int64" else None
+            known = LinearForm(int(number)) if number.dtype.name == "int64" else None
             return Item(c_literal(number), known, truth=bool(number) if number.dtype.kind == "b" else None)
         if value not in self.items:
             if not value.array.size or (value.array.size > MOST_CONSTANTS and not self.any_constants):
@@ -294,41 +305,43 @@ def _is_narrower(dtype: DType, other: DType) -> bool:
 def known_result(op: str, operands: Sequence[Known]) -> Known:
     """The known bounds of the integer that a call computes from integers."""
     match op, operands:
-        case "add", [Sum() as x, Sum() as y]:
+        case "add", [LinearForm() as x, LinearForm() as y]:
             known: Known = x + y
-        case "subtract", [Sum() as x, Sum() as y]:
+        case "subtract", [LinearForm() as x, LinearForm() as y]:
             known = x - y
-        case "negative", [Sum() as x]:
+        case "negative", [LinearForm() as x]:
             known = x.times(-1)
         case "multiply", [x, y]:
             known = product(x, y)
         case "square", [x]:
             known = product(x, x)
         case "where", [_, x, y]:
-            known = either(x, y)
+            known = union(x, y)
         case "minimum" | "maximum", [x, y]:
             known = _extreme(op, x, y)
-        case "remainder" | "floor_divide", [Sum() as x, Sum() as y] if not y.terms and y.constant > 0:
+        case "remainder" | "floor_divide", [LinearForm() as x, LinearForm() as y] if (
+            not y.terms and y.constant > 0
+        ):
             known = _divided(op, x, y.constant)
         case _:
             known = None
     return known
 
 
-def _divided(op: str, x: Sum, divisor: int) -> Known:
+def _divided(op: str, x: LinearForm, divisor: int) -> Known:
     """The remainder or the quotient, rounded down, of a division by a positive number."""
     if op == "remainder":
-        return x if lies_between(x, 0, divisor - 1) else spanning(0, divisor - 1)
-    found = ends(x)
-    return None if found is None else spanning(found[0] // divisor, found[1] // divisor)
+        return x if lies_between(x, 0, divisor - 1) else within(0, divisor - 1)
+    found = interval_of(x)
+    return None if found is None else within(found[0] // divisor, found[1] // divisor)
 
 
 def _extreme(op: str, x: Known, y: Known) -> Known:
-    mine, theirs = ends(x), ends(y)
+    mine, theirs = interval_of(x), interval_of(y)
     if mine is None or theirs is None:
         return None
     pick = min if op == "minimum" else max
-    return spanning(pick(mine[0], theirs[0]), pick(mine[1], theirs[1]))
+    return within(pick(mine[0], theirs[0]), pick(mine[1], theirs[1]))
 
 
 def known_truth(op: str, operands: Sequence[Known]) -> bool | None:
@@ -342,11 +355,11 @@ def known_truth(op: str, operands: Sequence[Known]) -> bool | None:
     return found if found is None or op in ("less", "greater") else not found
 
 
-def _is_less(x: Sum, y: Sum) -> bool | None:
+def _is_less(x: LinearForm, y: LinearForm) -> bool | None:
     """Decided where neither side wraps around."""
     if not (is_exact(x) and is_exact(y)):
         return None
-    low, high = lowest(x - y), highest(x - y)
+    low, high = lower_bound(x - y), upper_bound(x - y)
     if high is not None and high < 0:
         return True
     return False if low is not None and low >= 0 else None

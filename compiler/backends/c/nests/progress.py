@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ....ir import Call, Constant, Graph, Value
-from .bounds import Known, Sum, Unknown, ends, highest, is_exact, lowest, spanning
+from .bounds import Known, LinearForm, Variable, interval_of, is_exact, lower_bound, upper_bound, within
 from .numbers import Item, is_number, known_result
 
 
 def fresh_integers(values: Sequence[Value]) -> list[Known]:
     """Unknowns for carried integers; None for what is none."""
     return [
-        Sum(0, {Unknown(): 1}) if value.dtype.name == "int64" and is_number(value) else None
+        LinearForm(0, {Variable(): 1}) if value.dtype.name == "int64" and is_number(value) else None
         for value in values
     ]
 
@@ -27,7 +27,7 @@ def sums_in(graph: Graph, given: Sequence[Known]) -> dict[Value, Known]:
 def _sum_of(value: Value, found: Mapping[Value, Known]) -> Known:
     if not isinstance(value, Constant):
         return found.get(value)
-    return Sum(int(value.array)) if value.dtype.name == "int64" and value.array.size == 1 else None
+    return LinearForm(int(value.array)) if value.dtype.name == "int64" and value.array.size == 1 else None
 
 
 def growth(graph: Graph, consts: Sequence[Item], carried: Sequence[Known]) -> list[Known]:
@@ -37,16 +37,18 @@ def growth(graph: Graph, consts: Sequence[Item], carried: Sequence[Known]) -> li
     for before, value in zip(carried, graph.outputs, strict=False):
         after = _sum_of(value, found)
         step = None if before is None or after is None else after - before
-        is_free = step is not None and not any(one in carried_unknowns(carried) for one in step.terms)
+        is_free = step is not None and not any(one in carried_variables(carried) for one in step.terms)
         grown.append(step if is_free else None)
     return grown
 
 
-def carried_unknowns(carried: Sequence[Known]) -> set[Unknown]:
+def carried_variables(carried: Sequence[Known]) -> set[Variable]:
     return {one for known in carried if known is not None for one in known.terms}
 
 
-def tests_in(graph: Graph, consts: Sequence[Item], carried: Sequence[Known]) -> Iterator[tuple[Sum, Sum]]:
+def tests_in(
+    graph: Graph, consts: Sequence[Item], carried: Sequence[Known]
+) -> Iterator[tuple[LinearForm, LinearForm]]:
     """Pairs of integers for which the test of a loop says that the first is less than the second."""
     found = sums_in(graph, [*(item.known for item in consts), *carried])
     makers = {output: call for call in graph.calls for output in call.outputs}
@@ -63,7 +65,7 @@ def tests_in(graph: Graph, consts: Sequence[Item], carried: Sequence[Known]) -> 
         x, y = (_sum_of(value, found) for value in call.inputs)
         if x is None or y is None:
             continue
-        more = Sum(1 if "equal" in call.op else 0)
+        more = LinearForm(1 if "equal" in call.op else 0)
         yield (x, y + more) if call.op.startswith("less") else (y, x + more)
 
 
@@ -90,12 +92,12 @@ def _is_given(value: Value, graph: Graph, call: Call) -> bool:
 # ---- the bounds of carried integers --------------------------------------------------------------------
 
 
-def bound_by_growth(known: Sum, start: Known, step: Known, steps: int) -> None:
+def bound_by_growth(known: LinearForm, start: Known, step: Known, steps: int) -> None:
     """Set the bounds of a carried integer at the start of each step, after at most `steps` others."""
-    grown = ends(step)
+    grown = interval_of(step)
     if start is None or grown is None:
         return
-    low, high = start + Sum(min(0, grown[0] * steps)), start + Sum(max(0, grown[1] * steps))
+    low, high = start + LinearForm(min(0, grown[0] * steps)), start + LinearForm(max(0, grown[1] * steps))
     if is_exact(low) and is_exact(high):  # or it may wrap around
         (one,) = known.terms
         one.add_low(low)
@@ -104,30 +106,30 @@ def bound_by_growth(known: Sum, start: Known, step: Known, steps: int) -> None:
 
 def bound_by_test(known: Known, start: Known, step: Known) -> None:
     """A carried integer that only grows until the test ends the loop is never less than its initial value."""
-    grown = ends(step)
+    grown = interval_of(step)
     if known is None or start is None or grown is None:
         return
     (one,) = known.terms
-    low, high = lowest(known), highest(known)
-    if grown[0] >= 0 and high is not None and is_exact(Sum(high + grown[1])):
+    low, high = lower_bound(known), upper_bound(known)
+    if grown[0] >= 0 and high is not None and is_exact(LinearForm(high + grown[1])):
         one.add_low(start)
-    if grown[1] <= 0 and low is not None and is_exact(Sum(low + grown[0])):
+    if grown[1] <= 0 and low is not None and is_exact(LinearForm(low + grown[0])):
         one.add_high(start)
 
 
 def value_after(start: Known, step: Known, steps: int) -> Known:
     """A carried integer after at most `steps` steps."""
-    first, grown = ends(start), ends(step)
+    first, grown = interval_of(start), interval_of(step)
     if first is None or grown is None:
         return None
-    return spanning(first[0] + min(0, grown[0] * steps), first[1] + max(0, grown[1] * steps))
+    return within(first[0] + min(0, grown[0] * steps), first[1] + max(0, grown[1] * steps))
 
 
-def bound_by_comparison(low: Sum, high: Sum, carried: set[Unknown]) -> None:
+def bound_by_comparison(low: LinearForm, high: LinearForm, carried: set[Variable]) -> None:
     """If one integer is less than another, this bounds a carried one on which the other side does not depend."""
     for one, factor in low.terms.items():
         if one in carried and factor == 1 and not any(other in carried for other in high.terms):
-            one.add_high(high - (low - Sum(0, {one: 1})) - Sum(1))
+            one.add_high(high - (low - LinearForm(0, {one: 1})) - LinearForm(1))
     for one, factor in high.terms.items():
         if one in carried and factor == 1 and not any(other in carried for other in low.terms):
-            one.add_low(low - (high - Sum(0, {one: 1})) + Sum(1))
+            one.add_low(low - (high - LinearForm(0, {one: 1})) + LinearForm(1))

@@ -26,7 +26,7 @@ from ..printer import (
 from ..self_check import self_check, self_check_names
 from .checks import CHECKS
 from .constants import NAMES, Constants, constants_of
-from .face import Face
+from .exported_function import ExportedFunction
 from .traced_function import TracedFunction
 from .unused_names import with_unused_marked
 
@@ -68,30 +68,30 @@ def python_files(
     known = list(module.known)
     tile_functions = tiles.tile_functions(module)
     constants = constants_of(module, known)
-    face = Face(function.program, function.parameters, module, errors=errors)
+    exported = ExportedFunction(function.program, function.parameters, module, errors=errors)
     main_functions = entry_functions(graph, arrays, main, effects)
     if not effects:
         bodies += self_check(graph, arrays, module, ["    load()"] * bool(constants.load))
     *bodies, run = bodies if not effects else [[]]
     functions = [
-        face.text(name, arrays, function.doc, constants.flag),
+        exported.text(name, arrays, function.doc, constants.flag),
         *main_functions,
         *nested,
         *tile_functions,
         *helper_functions(module),
-        *(CHECKS[check].splitlines() for check in face.checks),
+        *(CHECKS[check].splitlines() for check in exported.checks),
         *(lines for lines in (constants.load, constants.unpacked) if lines),
         *bodies,
     ]
-    imports = _imports(name, module, constants, {*face.imports, *_standard(main, module, effects)})
+    imports = _imports(name, module, constants, {*exported.imports, *_standard(main, module, effects)})
     statements = [
         *constants.statements,
         *module.known[len(known) :],
-        *face.tuple_statements,
+        *exported.tuple_statements,
         *([IDLE] if has_workspace(main) else []),
     ]
     head = [_header(name, module, constants, effects), imports, statements]
-    tail = [[*constants.texts, *face.alias_statements], run]
+    tail = [[*constants.texts, *exported.alias_statements], run]
     texts = ["\n\n".join("\n".join(lines) for lines in head if lines)]
     texts += [with_unused_marked("\n".join(lines)) for lines in functions]
     texts += ["\n".join(lines) for lines in tail if lines]

@@ -219,12 +219,12 @@ def _either(test: str) -> Callable[[Pair], Value]:
 def _before(last: Callable[[Value, Value], Value]) -> Callable[[Pair, Pair], Value]:
     """In lexicographic order; nothing is before or after a number with a NaN."""
 
-    def told(x: Pair, y: Pair) -> Value:
+    def is_before(x: Pair, y: Pair) -> Value:
         (a, b), (c, d) = x, y
         known = logical_and(equal(b, b), equal(d, d))
         return logical_or(logical_and(less(a, c), known), logical_and(equal(a, c), last(b, d)))
 
-    return told
+    return is_before
 
 
 def _after(last: Callable[[Value, Value], Value]) -> Callable[[Pair, Pair], Value]:

@@ -13,7 +13,7 @@ from ....ir import Constant
 from ...numpy.module import RESERVED, Module, shape_text
 from ...numpy.standalone.checks import CHECKS as NUMPY_CHECKS
 from ...numpy.standalone.constants import EMBEDDED, beside_file
-from ...numpy.standalone.face import Face, Library
+from ...numpy.standalone.exported_function import ExportedFunction, Library
 from ...numpy.standalone.traced_function import TracedFunction
 from ...numpy.standalone.unused_names import with_unused_marked
 from ...python_text import WIDTH, Names, bare_tuple, tuple_text, wrapped
@@ -59,26 +59,26 @@ def triton_files(function: TracedFunction, *, fast_math: bool = False) -> dict[s
     module = Module(fixed_names=[*taken, *functions])
     for own in module.fixed_names:
         module.names.claim(own)
-    face = Face(function.program, function.parameters, module, TORCH)
-    user_function = face.text(name, tensors, function.doc, None)
+    exported = ExportedFunction(function.program, function.parameters, module, TORCH)
+    user_function = exported.text(name, tensors, function.doc, None)
     constants, beside = _constants(list(texts.known.values()))
     helpers = [LAUNCHER[helper] for helper in ("flat", "device_of", *sorted(texts.used))]
-    checks = [CHECKS.get(check) or NUMPY_CHECKS[check] for check in face.checks]
+    checks = [CHECKS.get(check) or NUMPY_CHECKS[check] for check in exported.checks]
     blocks = [
         user_function,
-        _entry(tensors, steps, kernels.plan, face.inputs),
+        _entry(tensors, steps, kernels.plan, exported.inputs),
         *texts.functions,
         *([constants] if constants else []),
         *(text.splitlines() for text in (*checks, *helpers)),
     ]
     launching = "\n\n\n".join(with_unused_marked("\n".join(lines)) for lines in blocks)
     needs_numpy = "np." in launching
-    imports = sorted({*face.imports, *(["functools"] if constants else []), *(["os"] if beside else [])})
+    imports = sorted({*exported.imports, *(["functools"] if constants else []), *(["os"] if beside else [])})
     head = [_header(name, beside is not None), "\n".join(f"import {found}" for found in imports)]
     head.append("\n".join([*(["import numpy as np"] * needs_numpy), "import torch"]))
     text = with_unused_marked(_without_head(kernels.text))
-    parts = ["\n\n".join(filter(None, head)) + "\n" + text, "\n".join(face.tuple_statements)]
-    parts += [launching, "\n".join(face.alias_statements)]
+    parts = ["\n\n".join(filter(None, head)) + "\n" + text, "\n".join(exported.tuple_statements)]
+    parts += [launching, "\n".join(exported.alias_statements)]
     files: dict[str, str | bytes] = {f"{name}_triton.py": "\n\n\n".join(filter(None, parts)) + "\n"}
     if beside is not None:
         files[f"{name}_triton.npz"] = beside

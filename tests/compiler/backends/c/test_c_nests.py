@@ -17,7 +17,7 @@ from tracemill.compiler.backends.c.nests.bounds import (
     is_exact,
     lies_between,
     lowest,
-    unknown_between,
+    variable_between,
 )
 from tracemill.compiler.backends.c.nests.bounds import product as product_of
 from tracemill.compiler.backends.c.nests.numbers import known_result, known_truth
@@ -283,7 +283,7 @@ def test_a_choice_between_branches_that_write_takes_the_one_that_is_named(index:
 
 
 def test_the_bound_of_an_inner_counter_cancels_the_outer_one() -> None:
-    outer = unknown_between(0, 9)
+    outer = variable_between(0, 9)
     inner = Unknown()
     inner.add_low(Sum(0))
     inner.add_high(Sum(8) - outer)
@@ -294,7 +294,7 @@ def test_the_bound_of_an_inner_counter_cancels_the_outer_one() -> None:
 
 
 def test_a_bound_that_may_overflow_is_none() -> None:
-    large = unknown_between(0, 2**62)
+    large = variable_between(0, 2**62)
     assert not is_exact(large.times(3))
     inner = Unknown()
     inner.add_high(large.times(3))
@@ -302,7 +302,7 @@ def test_a_bound_that_may_overflow_is_none() -> None:
 
 
 def test_an_integer_that_may_wrap_around_has_no_bounds() -> None:
-    large = unknown_between(0, 2**62)
+    large = variable_between(0, 2**62)
     for op in ("minimum", "maximum"):
         assert highest(known_result(op, [large.times(4), Sum(5)])) is None
     assert either(large.times(4), Sum(0)) is None
@@ -326,7 +326,7 @@ def test_what_is_known_of_results_holds_for_every_operand() -> None:
     }
     ranges = [(-3, -1), (-2, 2), (0, 0), (1, 4)]
     for (a, b), (c, d) in product(ranges, ranges):
-        x, y = unknown_between(a, b), unknown_between(c, d)
+        x, y = variable_between(a, b), variable_between(c, d)
         pairs = list(product(range(a, b + 1), range(c, d + 1)))
         for op, function in ops.items():
             known = known_result(op, [x, y])

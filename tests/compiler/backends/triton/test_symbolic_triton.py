@@ -217,7 +217,7 @@ def test_sizes_are_arguments_behind_the_arrays(card: StubGpu) -> None:
         ("f32", 1001, "N % 4 != 0", 1),
     ],
 )
-def test_products_load_16_bytes_at_once_where_the_rows_at_hand_begin_so(
+def test_products_load_16_bytes_at_once_if_the_rows_of_the_call_begin_so(
     dtype: str, size: int, guards: str, multiple: int
 ) -> None:
     text = symbolic_steps.LARGE["product"].replace("f32", dtype)

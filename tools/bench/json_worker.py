@@ -1,4 +1,4 @@
-"""`AskedProcess`: a child process that answers lines of JSON, and is killed if it takes too long."""
+"""`JsonWorker`: a child process that answers lines of JSON, and is killed if it takes too long."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 
-class AskedProcess:
+class JsonWorker:
     """Starts a command on the first request, and handles one request at a time.
 
     Args:

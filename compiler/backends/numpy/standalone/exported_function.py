@@ -46,7 +46,7 @@ NUMPY: Final = Library(_numpy_dtype, "asarray")
 
 
 @dataclass(slots=True)
-class Face:
+class ExportedFunction:
     """Writes ``def model(params, x, *, scale=2.0):``, which checks its arguments and calls a function of arrays.
 
     The user's names of parameters do not change; a global with the same name is used under another.

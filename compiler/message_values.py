@@ -21,11 +21,11 @@ _INTEGERS: Final = "oxXc"
 LONGEST: Final = 400
 """The most characters of a message in a file."""
 
-TELLING: "ContextVar[Told | None]" = ContextVar("telling", default=None)
+MESSAGE_VALUES: "ContextVar[MessageValues | None]" = ContextVar("message_values", default=None)
 """The values in the exception that is being created."""
 
 
-class Told:
+class MessageValues:
     """The traced values that the text of an exception shows, in order of their numbers."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ def percent(text: Any, given: Any) -> Any:
     entries = given if isinstance(given, tuple) else (given,)
     if type(text) is not str or not any(hasattr(one, "_trace") for one in entries):
         return text % given
-    told = TELLING.get()
+    message_values = MESSAGE_VALUES.get()
     following = iter(entries)
 
     def shown(match: re.Match[str]) -> str:
@@ -90,9 +90,9 @@ def percent(text: Any, given: Any) -> Any:
         one = next(following)
         if not hasattr(one, "_trace"):
             return f"%{form}" % (one,)
-        if told is not None:
+        if message_values is not None:
             is_cut = form[-1] in "di" and one.dtype.kind == "f"
-            return told.mark(np.trunc(one) if is_cut else one, f"%{form}")
+            return message_values.mark(np.trunc(one) if is_cut else one, f"%{form}")
         if form[-1] in "di":
             one = int(one)
         return f"%{form}" % (operator.index(one) if form[-1] in _INTEGERS else one,)

@@ -1,4 +1,4 @@
-"""`LengthsAtHand`: the computed lengths of a program in the call that is being traced, and these lengths as values."""
+"""`LengthsInCall`: the computed lengths of a program in the call that is being traced, and these lengths as values."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
@@ -11,19 +11,19 @@ from ..ir import Value
 from ..shapes.dim import Comparison, Dim, of_size, of_terms, terms_of
 from ..shapes.terms import Atom, Size, Terms
 from ..value_ops import add, constant, elementwise, maximum, minimum, multiply
-from .at_hand import binding, expect, record_in, size_at_hand, sizes_of_arguments
 from .trace import current_trace, require_trace
+from .values_in_call import binding, expect, record_in, size_in_call, sizes_of_arguments
 
 _OPS: Final = {"==": "equal", "!=": "not_equal", ">=": "greater_equal"}
 
 
-class LengthsAtHand:
+class LengthsInCall:
     """Answers questions about computed lengths from the call that is being traced."""
 
     def lengths(self, names: Iterable[str]) -> dict[str, int] | None:
         """The sizes of these names; None if one is not known."""
         trace, known = current_trace(), sizes_of_arguments()
-        found = {} if trace is None else {name: size_at_hand(trace, name, known) for name in names}
+        found = {} if trace is None else {name: size_in_call(trace, name, known) for name in names}
         complete = {name: size for name, size in found.items() if size is not None}
         return complete if found and len(complete) == len(found) else None
 

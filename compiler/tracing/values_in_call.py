@@ -26,7 +26,7 @@ ARGUMENTS: ContextVar[Sequence[Any] | None] = ContextVar("arguments", default=No
 
 
 @contextmanager
-def at_hand(leaves: Sequence[Any] | None) -> Generator[None]:
+def in_call(leaves: Sequence[Any] | None) -> Generator[None]:
     """Within the block, these are the arguments of the call that is being traced; None if they are not known."""
     token = ARGUMENTS.set(leaves)
     try:
@@ -35,7 +35,7 @@ def at_hand(leaves: Sequence[Any] | None) -> Generator[None]:
         ARGUMENTS.reset(token)
 
 
-def value_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array | None:
+def value_in_call(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array | None:
     """A value in the call that is being traced, given the named sizes of its arguments; None if it is not known.
 
     It is not known for a value of one example of a batch, of an iteration of a loop, or of a branch that may not run.
@@ -43,24 +43,24 @@ def value_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array
     found = trace.concrete(value)
     if found is not None:
         return found
-    if value in trace.at_hand:
-        return trace.at_hand[value]
+    if value in trace.values_in_call:
+        return trace.values_in_call[value]
     producer = trace.producer(value)
     if producer is None:
-        found = _input_at_hand(trace, value, sizes)
+        found = _input_in_call(trace, value, sizes)
     else:
         found = _computed(trace, value, dict(sizes))
     if found is not None:
-        trace.at_hand[value] = found
+        trace.values_in_call[value] = found
     return found
 
 
-def size_at_hand(trace: Trace, name: str, sizes: Mapping[str, int]) -> int | None:
+def size_in_call(trace: Trace, name: str, sizes: Mapping[str, int]) -> int | None:
     """The size of this name in the call that is being traced."""
     while True:
         call = binding(trace, name)
         if call is not None:
-            count = value_at_hand(trace, call.inputs[0], sizes)
+            count = value_in_call(trace, call.inputs[0], sizes)
             return None if count is None else int(count)
         if trace.parent is None:
             return None
@@ -72,12 +72,12 @@ def binding(trace: Trace, name: str) -> Call | None:
     return next((call for call in trace.calls if str(bound_size(call)) == name), None)
 
 
-def _input_at_hand(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array | None:
-    if value in trace.arguments_at_hand:
-        return np.asarray(trace.arguments_at_hand[value], value.dtype)
+def _input_in_call(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array | None:
+    if value in trace.argument_values:
+        return np.asarray(trace.argument_values[value], value.dtype)
     outside = trace.value_outside(value)
     if outside is not None:
-        return value_at_hand(*outside, sizes)
+        return value_in_call(*outside, sizes)
     behind = trace.captured_object(value) if value in trace.inputs else None
     return behind if isinstance(behind, np.ndarray) and not trace.may_not_run else None
 
@@ -90,12 +90,12 @@ def _computed(trace: Trace, value: Value, sizes: dict[str, int]) -> Array | None
         for one in call.inputs:
             known = found.get(one)
             if known is None:
-                known = value_at_hand(trace, one, sizes)
+                known = value_in_call(trace, one, sizes)
             if known is None:
                 return None
             inputs.append(known)
         for name in size_names(call) - sizes.keys() - {str(bound_size(call))}:
-            length = size_at_hand(trace, name, sizes)
+            length = size_in_call(trace, name, sizes)
             if length is None:
                 return None
             sizes[name] = length
@@ -174,7 +174,7 @@ def guarded_truth(trace: Trace, value: Value, what: str) -> bool | None:
 
 
 def _expected(trace: Trace, value: Value, what: str) -> Array | None:
-    found = value_at_hand(trace, value, sizes_of_arguments())
+    found = value_in_call(trace, value, sizes_of_arguments())
     if found is not None and value not in trace.expected:
         trace.expected.add(value)
         expect(trace, value, found, what)

@@ -46,7 +46,7 @@ def cells_of(names: Iterable[str]) -> str:
     return "\n".join(f"{CELL}{name} = (lambda: {name}).__closure__[0]" for name in sorted(names))
 
 
-class InCells(ast.NodeTransformer):
+class InClosureCells(ast.NodeTransformer):
     """Reads and sets variables in their cells."""
 
     def __init__(self, names: Names) -> None:
@@ -77,7 +77,7 @@ class InCells(ast.NodeTransformer):
             self._names = before
 
 
-def in_cells(statements: Iterable[ast.stmt], names: Names) -> Iterator[ast.stmt]:
+def in_closure_cells(statements: Iterable[ast.stmt], names: Names) -> Iterator[ast.stmt]:
     """Statements that read and set variables in their cells."""
-    transformer = InCells(names)
+    transformer = InClosureCells(names)
     return (transformer.visit(one) for one in statements)

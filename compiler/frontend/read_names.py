@@ -1,4 +1,4 @@
-"""`Reached`: a name outside the traced function that it reads, and the value of the name while tracing.
+"""`ReadName`: a name outside the traced function that it reads, and the value of the name while tracing.
 
 It is a global, a variable of an enclosing function, or an attribute of ``self``. A program is valid as long as each
 name still has this value.
@@ -25,7 +25,7 @@ from ..nesting import shown
 from ..tracing.outside.reach import Place, Reach
 from ..tracing.trace import content_of
 from ..tracing.traced_memory import is_traced
-from .mentioned import Mentioned
+from .code_names import CodeNames
 
 _ABSENT: Final = object()
 _CHANGING: Final = object()
@@ -37,12 +37,12 @@ _VALUES: Final = (bool, int, float, complex, str, bytes, np.generic)
 """Types that are compared by value. Other objects are compared by identity."""
 _content = attrgetter("cell_contents")
 
-REACHED: "ContextVar[ReachedNames | None]" = ContextVar("reached", default=None)
+REACHED: "ContextVar[ReadNames | None]" = ContextVar("reached", default=None)
 """The names that the functions of the outermost trace have read so far."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReadName:
     """A name, and its value while tracing."""
 
     text: str
@@ -77,11 +77,11 @@ class Reached:
         )
 
 
-class ReachedNames:
+class ReadNames:
     """The names that the functions of a trace have read so far."""
 
     def __init__(self) -> None:
-        self.names: dict[tuple[int, str], Reached] = {}
+        self.names: dict[tuple[int, str], ReadName] = {}
         self.defaults: dict[int, Array] = {}
         """The arrays among the defaults of parameters, by id."""
         self.codes: set[CodeType] = set()
@@ -113,7 +113,7 @@ def note_as_written(function: Any) -> None:
         found.runs_as_written = True
 
 
-def have_changed(names: Iterable[Reached]) -> bool:
+def have_changed(names: Iterable[ReadName]) -> bool:
     """Whether a name has another value than it had."""
     return any(one.now() is not one.value and not _is_same(one.value, one.now()) for one in names)
 
@@ -142,7 +142,7 @@ def note_read(text: str, read: Callable[..., Any], *given: Any) -> Any:
     value = read(*given)
     if (found := REACHED.get()) is not None:
         text = f"{text}({', '.join(map(repr, given))})"
-        found.names.setdefault((0, text), Reached(text, lambda place: read(*place), given, value))
+        found.names.setdefault((0, text), ReadName(text, lambda place: read(*place), given, value))
     return value
 
 
@@ -166,14 +166,14 @@ def objects_among(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any])
             yield name, value
 
 
-def unchanged(names: Iterable[Reached]) -> tuple[Reached, ...]:
+def unchanged(names: Iterable[ReadName]) -> tuple[ReadName, ...]:
     """The names that the function itself has not set while it was traced."""
     return tuple(one for one in names if not one.change)
 
 
-def changed_by_itself(what: str) -> Reached:
+def changed_by_itself(what: str) -> ReadName:
     """What a function changes outside whenever it runs, and computes with: each call traces it again."""
-    return Reached(what, lambda _: None, None, _CHANGING)
+    return ReadName(what, lambda _: None, None, _CHANGING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class ReadArray:
         return self.content is not None and array is not None and content_of(array) != self.content
 
 
-def entries_read(reach: Reach, found: ReachedNames) -> Iterator[Reached]:
+def entries_read(reach: Reach, found: ReadNames) -> Iterator[ReadName]:
     """Entries of lists and dicts and attributes of objects that the functions of a trace may have read, and lengths."""
     mentioned = _mentioned(reach, found)
     logs = set[int]()
@@ -198,23 +198,23 @@ def entries_read(reach: Reach, found: ReachedNames) -> Iterator[Reached]:
         if mentioned.only_appends(path):
             logs.add(id(x))
         elif not isinstance(x, np.ndarray) and mentioned.leads(way):
-            yield Reached(f"len({path})", len, x, length)
+            yield ReadName(f"len({path})", len, x, length)
     places = (place for place in reach.slots if _is_compared(place, found) and mentioned.leads(place.way))
     for place in islice((place for place in places if id(place.holder) not in logs), _MOST_ENTRIES):
-        yield Reached(place.path, *_reader(place), place.value)
+        yield ReadName(place.path, *_reader(place), place.value)
 
 
-def asks_identity(reach: Reach | None, found: ReachedNames) -> bool:
+def asks_identity(reach: Reach | None, found: ReadNames) -> bool:
     """Whether the functions of a trace ask if two objects are the same."""
     return reach is not None and _mentioned(reach, found).asks_identity
 
 
-def _mentioned(reach: Reach, found: ReachedNames) -> Mentioned:
+def _mentioned(reach: Reach, found: ReadNames) -> CodeNames:
     """What the functions of a trace mention; all that they could reach if some may have run unnoticed."""
-    return Mentioned(found.codes | reach.implicit | (reach.codes if found.runs_as_written else set()))
+    return CodeNames(found.codes | reach.implicit | (reach.codes if found.runs_as_written else set()))
 
 
-def _is_compared(place: Place, found: ReachedNames) -> bool:
+def _is_compared(place: Place, found: ReadNames) -> bool:
     """Whether a place is not compared as a name already, and may be rebound between calls."""
     if isinstance(place.holder, type) and hasattr(type(place.value), "__get__"):
         return False  # a method
@@ -235,17 +235,17 @@ def _reader(place: Place) -> tuple[Callable[[Any], Any], Any]:
 
 def arrays_read(
     function: Any,
-    found: ReachedNames,
+    found: ReadNames,
     reach: Reach | None,
     captured: Iterable[Any],
-    lent: Iterable[Array],
+    replaced: Iterable[Array],
     seen: Mapping[tuple[int, int], bool],
     is_from_outside: Callable[[int, int], bool],
 ) -> tuple[ReadArray, ...]:
     """The NumPy arrays among the values of names, in containers there, and among defaults and bound arguments.
 
     The contents of an array are compared if the program has not captured it, if NumPy was `seen` to read it, or if
-    NumPy may have computed a captured array from it. NumPy reads no array that was `lent` as a traced one.
+    NumPy may have computed a captured array from it. NumPy reads no array that was `replaced` as a traced one.
     """
     met = {id(x): x for one in found.names.values() for x in _arrays_in(one.value)} | found.defaults
     if reach is not None:
@@ -261,7 +261,7 @@ def arrays_read(
         for span, is_writeable in (inputs | dict(seen)).items()
         if is_writeable and not _meets(span, bounds.values()) and not is_from_outside(*span)
     ]
-    traced = set(map(byte_bounds, lent))
+    traced = set(map(byte_bounds, replaced))
 
     def counts(span: tuple[int, int]) -> bool:
         return not _meets(span, traced) and bool(made or _meets(span, seen) or not _meets(span, inputs))
@@ -284,7 +284,7 @@ def _arrays_in(x: Any, depth: int = 0) -> Iterator[Array]:
             yield from _arrays_in(one, depth + 1)
 
 
-def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[Reached]:
+def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[ReadName]:
     code, module = function.__code__, function.__globals__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     first = code.co_varnames[0] if code.co_argcount else ""
@@ -292,14 +292,14 @@ def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[Reached]
         if root in cells and code.co_qualname.startswith(HOOKS):
             continue  # it is defined in a converted function, which was noted
         if root in cells and root not in (HOOKS, "__class__"):
-            one = Reached(root, _content, cells[root], _content_of(cells[root]))
+            one = ReadName(root, _content, cells[root], _content_of(cells[root]))
         elif root in code.co_varnames:
             held = objects.get(root, objects.get("", _ABSENT) if root == first else _ABSENT)
             if held is not _ABSENT:
                 yield from _attributes(root, held, attributes)
             continue
         elif root in module:
-            one = Reached(root, module.__getitem__, root, module[root])
+            one = ReadName(root, module.__getitem__, root, module[root])
         else:
             continue
         if one.value is not _ABSENT:
@@ -308,7 +308,7 @@ def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[Reached]
             yield from _attributes(root, one.value, attributes)
 
 
-def _attributes(text: str, held: Any, names: Iterable[str]) -> Iterator[Reached]:
+def _attributes(text: str, held: Any, names: Iterable[str]) -> Iterator[ReadName]:
     """``self.layer.rate`` as far as these are plain attributes, which can be read without running the user's code."""
     for name in names:
         made = REACHED.get()
@@ -317,12 +317,12 @@ def _attributes(text: str, held: Any, names: Iterable[str]) -> Iterator[Reached]
             return
         read, value = found
         text = f"{text}.{name}"
-        yield Reached(text, read, name, value)
+        yield ReadName(text, read, name, value)
         own: Any = getattr(held, "__dict__", None)
         if (
             isinstance(own, dict) and name not in own
         ):  # it is the attribute of the class, unless the object gets its own
-            yield Reached(f"{text} of the object", own.get, name, None)
+            yield ReadName(f"{text} of the object", own.get, name, None)
         held = value
 
 

@@ -2,8 +2,8 @@
 
 After ``row = a if c else b``, `row` is a container of its own, with the entries of the chosen one. What is written to
 it by ``row[i] = …`` becomes a write to the chosen one, and what is written to one of the several shows in `row`:
-`settle` looks for that when converted code writes to a container or has called a function. Any other change is refused
-where the program would miss it.
+`update_stand_ins` sees to that when converted code writes to a container or has called a function. Any other change is
+refused where the program would miss it.
 """
 
 import gc
@@ -37,11 +37,11 @@ _OWN_REFERENCES: Final = 2
 """To a stand-in that only its note refers to: of the note, and of the call that counts."""
 
 
-class StandIns(NoteAtReturn):
+class StandInRegistry(NoteAtReturn):
     """All stand-ins of the outermost trace."""
 
     def __init__(self) -> None:
-        self.notes: dict[int, Standing] = {}
+        self.notes: dict[int, StandIn] = {}
         """By the id of the stand-in."""
         self.entered: dict[int, int] = {}
         """The ids of containers and arrays that an iteration of a staged loop gets, and of its trace. Some may be the
@@ -57,7 +57,7 @@ class StandIns(NoteAtReturn):
             if not (note.is_unchanged() and note.is_up_to_date()):
                 raise note.refusal()
 
-    def is_shared(self, note: "Standing") -> bool:
+    def is_shared(self, note: "StandIn") -> bool:
         """Whether a stand-in, and one of its entries, can still be read."""
         slots = (one.holder for one in require_trace().outermost().at_return if isinstance(one, Slot))
         known = Counter(map(id, (*self.held, *slots)))
@@ -73,7 +73,7 @@ class StandIns(NoteAtReturn):
         )
 
 
-class Standing(NoteAtReturn):
+class StandIn(NoteAtReturn):
     """An array or a container that stands for one of several entries."""
 
     def __init__(self, found: Any, entries: Sequence[Any], place: Any) -> None:
@@ -119,7 +119,7 @@ class Standing(NoteAtReturn):
         known = set(map(id, contents(table).values()))
         return all(id(one) in known for one in self.entries)
 
-    def settle(self) -> bool:
+    def update(self) -> bool:
         """Update the stand-in if an entry was written to. Returns whether that was so.
 
         Raises:
@@ -153,7 +153,7 @@ class Standing(NoteAtReturn):
         )
 
 
-class StandingArray(Standing):
+class ArrayStandIn(StandIn):
     """An array that stands for one of several."""
 
     def note(self) -> None:
@@ -163,7 +163,7 @@ class StandingArray(Standing):
             if is_traced(one):
                 share_one_way(one._storage, storage, f"the entry at {self.line}")
 
-    def settle(self) -> bool:
+    def update(self) -> bool:
         return False  # `rows[i] += v` writes to it, and then copies it to the entry
 
     def refusal(self) -> TracemillError:
@@ -189,13 +189,13 @@ class StandingArray(Standing):
         self.note()
 
 
-class ChosenArray(Standing):
+class ChosenArray(StandIn):
     """An array that reads and writes one of several itself."""
 
     def note(self) -> None:
         """Nothing can be missed."""
 
-    def settle(self) -> bool:
+    def update(self) -> bool:
         return False
 
     def is_unchanged(self) -> bool:
@@ -208,7 +208,7 @@ class ChosenArray(Standing):
         """It is always up to date."""
 
 
-class StandingContainer(Standing):
+class ContainerStandIn(StandIn):
     """A container that stands for one of several with the same keys. Containers in it have stand-ins of their own."""
 
     choose: ClassVar[Callable[[Sequence[Any], Any], Any]]
@@ -233,7 +233,7 @@ class StandingContainer(Standing):
     def is_up_to_date(self) -> bool:
         return all(map(has_contents, self.entries, self.states))
 
-    def settle(self) -> bool:
+    def update(self) -> bool:
         if not self.is_unchanged():
             self.release()
         elif sys.getrefcount(self.found) == _OWN_REFERENCES:
@@ -249,7 +249,7 @@ class StandingContainer(Standing):
             raise self.refusal()
         own = contents(self.found)
         changed = {
-            key: StandingContainer.choose([one[key] for one in now], self.place)
+            key: ContainerStandIn.choose([one[key] for one in now], self.place)
             for key in now[0]
             if key not in own
             or any(one[key] is not state.get(key) for one, state in zip(now, self.states, strict=True))
@@ -259,7 +259,7 @@ class StandingContainer(Standing):
         self.note()
 
 
-class CopiedContainer(Standing):
+class CopiedContainer(StandIn):
     """A container with the values of one of several. As it is a copy, neither it nor these can be written to."""
 
     def __init__(self, found: Any, sources: Sequence[Any]) -> None:
@@ -281,7 +281,7 @@ class CopiedContainer(Standing):
     def is_up_to_date(self) -> bool:
         return all(has_contents(one, state) for one, state in self.states)
 
-    def settle(self) -> bool:
+    def update(self) -> bool:
         if self.is_unchanged() and sys.getrefcount(self.found) == _OWN_REFERENCES + 1:  # of the state
             del _stand_ins().notes[id(self.found)]
             return False
@@ -341,28 +341,28 @@ def _fill(x: Any, new: Mapping[Any, Any]) -> None:
         x.extend(new.values())
 
 
-def _stand_ins() -> StandIns:
+def _stand_ins() -> StandInRegistry:
     """The stand-ins of the outermost trace, which are from now on checked when the function returns."""
     known = _known_stand_ins()
     if known is None:
-        known = require_trace().outermost().at_return[_KEY] = StandIns()
+        known = require_trace().outermost().at_return[_KEY] = StandInRegistry()
     return known
 
 
-def _known_stand_ins() -> StandIns | None:
+def _known_stand_ins() -> StandInRegistry | None:
     """The same; None if there have been none so far."""
     trace = current_trace()
     found = None if trace is None else trace.outermost().at_return.get(_KEY)
-    return found if isinstance(found, StandIns) else None
+    return found if isinstance(found, StandInRegistry) else None
 
 
-def _notes() -> dict[int, Standing]:
+def _notes() -> dict[int, StandIn]:
     """The notes of all stand-ins. Nothing is added to them by way of this dict."""
     known = _known_stand_ins()
     return {} if known is None else known.notes
 
 
-def settle() -> bool:
+def update_stand_ins() -> bool:
     """Bring all stand-ins up to date with what was written to the containers that they stand for.
 
     Returns whether there are any.
@@ -376,7 +376,7 @@ def settle() -> bool:
         has_changed = False
         for key in list(notes):
             if key in notes and _is_running(notes[key].trace):
-                has_changed = notes[key].settle() or has_changed
+                has_changed = notes[key].update() or has_changed
     return bool(notes)
 
 
@@ -390,7 +390,7 @@ def _is_running(trace: Trace) -> bool:
 # ---- stand-ins for what exists before -----------------------------------------------------------------
 
 
-def standing(x: Any) -> Standing | None:
+def stand_in_of(x: Any) -> StandIn | None:
     """The note of a stand-in; None for anything else."""
     own = _notes().get(id(x))
     return own if own is not None and own.found is x else None
@@ -398,22 +398,22 @@ def standing(x: Any) -> Standing | None:
 
 def read(found: Any, table: Any, index: Any) -> Any:
     """Note that a value is ``table[index]``."""
-    if (own := standing(found)) is not None:
+    if (own := stand_in_of(found)) is not None:
         own.read = id(table), index
     return found
 
 
 def sources_of(x: Any) -> tuple[Any, ...]:
     """The containers that a container stands for; itself if it is no stand-in."""
-    own = standing(x)
+    own = stand_in_of(x)
     return (x,) if own is None else own.entries
 
 
-def stand_for(found: Any, entries: Sequence[Any], place: Any) -> None:
+def note_stand_in(found: Any, entries: Sequence[Any], place: Any) -> None:
     """Let a new container stand for one of several that have the same structure, with the containers in it."""
     if isinstance(found, tuple):
         for number, one in enumerate(found):
-            stand_for(one, [entry[number] for entry in entries], place)
+            note_stand_in(one, [entry[number] for entry in entries], place)
     if not isinstance(found, CONTAINERS) or any(one is found for one in entries):
         return
     settled = _flat(entries, place)
@@ -421,9 +421,9 @@ def stand_for(found: Any, entries: Sequence[Any], place: Any) -> None:
         CopiedContainer(found, [one for entry in entries for one in sources_of(entry)])
         return
     entries, place = settled
-    StandingContainer(found, entries, place)
+    ContainerStandIn(found, entries, place)
     for key, one in contents(found).items():
-        stand_for(one, [entry[key] for entry in entries], place)
+        note_stand_in(one, [entry[key] for entry in entries], place)
 
 
 def note_copies(found: OneOf, objects: Sequence[Any]) -> OneOf:
@@ -445,8 +445,8 @@ def _flat(entries: Sequence[Any], place: Any) -> tuple[list[Any], Any] | None:
     flat: list[Any] = []
     at: Any = 0
     for number, entry in enumerate(entries):
-        own = standing(entry)
-        if own is not None and not (isinstance(own, StandingContainer) and _is_running(own.trace)):
+        own = stand_in_of(entry)
+        if own is not None and not (isinstance(own, ContainerStandIn) and _is_running(own.trace)):
             return None
         those, inner = ((entry,), 0) if own is None else (own.entries, own.place)
         numbers = [_index_in(flat, one) for one in those]
@@ -467,7 +467,7 @@ def _index_in(flat: list[Any], x: Any) -> int:
 def possible_arrays(storage: Storage) -> Iterator[Any]:
     """The entries that an array with this memory stands for."""
     for note in _notes().values():
-        if isinstance(note, StandingArray) and note.found._storage is storage:
+        if isinstance(note, ArrayStandIn) and note.found._storage is storage:
             yield from note.entries
 
 
@@ -477,11 +477,11 @@ def is_same_object(x: Any, y: Any) -> Any:
     Raises:
         SideEffectError: the program cannot tell.
     """
-    settle()
+    update_stand_ins()
     found: Any = x is y
     if found:
         return found
-    notes = [standing(one) for one in (x, y)]
+    notes = [stand_in_of(one) for one in (x, y)]
     for own in notes:
         if isinstance(own, CopiedContainer):
             raise own.refusal()
@@ -535,9 +535,9 @@ def _may_share(x: Any, y: Any) -> bool:
 
 
 @contextmanager
-def undone() -> Generator[None]:
+def restoring_stand_ins() -> Generator[None]:
     """Give all stand-ins the contents again that they have before a block, with what is noted of them."""
-    settle()
+    update_stand_ins()
     notes = _notes()
     before = [(note, vars(note).copy()) for note in notes.values()]
     try:
@@ -562,7 +562,7 @@ def check_arrays() -> None:
 
 
 @contextmanager
-def forgotten_if_it_fails() -> Generator[None]:
+def forget_on_error() -> Generator[None]:
     """Forget the stand-ins that the block has made if it raises an error."""
     before = set(_notes())
     try:
@@ -582,8 +582,8 @@ def forget_finished() -> None:
             del notes[key]
 
 
-def note_again(holders: Iterable[Any]) -> None:
+def renew_notes(holders: Iterable[Any]) -> None:
     """Note the state of the stand-ins among some objects, which have got new contents together with their entries."""
     for holder in holders if _notes() else ():
-        if (own := standing(holder)) is not None:
+        if (own := stand_in_of(holder)) is not None:
             own.note()

@@ -40,7 +40,7 @@ class Make(Protocol):
     def __call__(self, items: Iterable[Any], /) -> list[Any]: ...
 
 
-def listed(make: Make, items: Any, function: Any = list) -> Iterable[Any]:
+def stacked_list(make: Make, items: Any, function: Any = list) -> Iterable[Any]:
     """``[entry for target in items]``, where ``make(items)`` is that comprehension for any items.
 
     With many items, also together with those of comprehensions around this one, the entries are rows of an array that
@@ -85,7 +85,7 @@ _NEST: ContextVar[_Nest | None] = ContextVar("nest", default=None)
 @lru_cache(4096)
 def _holds_comprehension(code: CodeType) -> bool:
     """Whether entries may be made of entries of other comprehensions."""
-    return "listed" in code.co_names or any(
+    return "stacked_list" in code.co_names or any(
         _holds_comprehension(one) for one in code.co_consts if isinstance(one, CodeType)
     )
 

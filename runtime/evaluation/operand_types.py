@@ -1,4 +1,4 @@
-"""`Kind`: the type of an operand of an evaluated call. There is one object per type, which makes it a fast key."""
+"""`OperandType`: the type of an operand of an evaluated call. One object per type makes it a fast key."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from ...compiler.ir import ArrayType, Shape
 _MOST: Final = 1 << 16
 
 
-class Kind:
+class OperandType:
     """The type of an array, or of a Python number."""
 
     __slots__ = ("is_inexact", "type", "weak")
@@ -25,28 +25,28 @@ class Kind:
         return str(self.type) if self.weak is None else self.weak.__name__
 
 
-_kinds: dict[tuple[int, Shape], Kind] = {}
+_kinds: dict[tuple[int, Shape], OperandType] = {}
 
 
-def kind_of(array: Any) -> Kind:
+def operand_type(array: Any) -> OperandType:
     """The kind of a NumPy array or scalar in native byte order."""
     found = _kinds.get((array.dtype.num, array.shape))
-    return kind_of_type(ArrayType(array.dtype, array.shape)) if found is None else found
+    return from_array_type(ArrayType(array.dtype, array.shape)) if found is None else found
 
 
-def kind_of_type(type: ArrayType) -> Kind:
+def from_array_type(type: ArrayType) -> OperandType:
     """The kind of an array of this type."""
     key = type.dtype.num, type.shape
     found = _kinds.get(key)
     if found is None:
         if len(_kinds) > _MOST:
             _kinds.clear()
-        found = _kinds[key] = Kind(type)
+        found = _kinds[key] = OperandType(type)
     return found
 
 
-COMPLEX: Final = Kind(ArrayType(np.dtype(complex), ()), complex)
+COMPLEX: Final = OperandType(ArrayType(np.dtype(complex), ()), complex)
 """A complex Python number."""
 
-NUMBER: Final = Kind(ArrayType(np.dtype(float), ()), float)
+NUMBER: Final = OperandType(ArrayType(np.dtype(float), ()), float)
 """A real Python number beside a floating-point array."""

@@ -15,7 +15,7 @@ _CHOOSING: Final = frozenset({"argmax", "argmin", "max", "min"})
 _COMPARING: Final = frozenset({"equal", "greater", "greater_equal", "less", "less_equal", "not_equal"})
 
 
-def computed_once(graph: Graph, costs: Costs) -> frozenset[Value]:
+def values_computed_once(graph: Graph, costs: Costs) -> frozenset[Value]:
     """The values with bits that loops may round differently, and that are chosen from or compared with each other.
 
     What is computed from them by ops that every loop rounds alike may be computed again.

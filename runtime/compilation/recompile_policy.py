@@ -1,4 +1,4 @@
-"""`Reaction`: what happens when a function is compiled again, as the option `on_recompile` says."""
+"""`RecompilePolicy`: what happens when a function is compiled again, as the option `on_recompile` says."""
 
 import warnings
 
@@ -9,8 +9,8 @@ from .recompilation import Recompilation
 from .variant_table import Family
 
 
-class Reaction:
-    """The reaction of one compiled function, which warns once."""
+class RecompilePolicy:
+    """What one compiled function does; it warns only once."""
 
     def __init__(self, wanted: OnRecompile) -> None:
         self._wanted = wanted

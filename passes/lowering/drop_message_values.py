@@ -8,7 +8,7 @@ from ...compiler.ir import Graph, Value
 from ..rewrite import Rewriter
 
 
-def forget_told_values(graph: Graph) -> Graph:
+def drop_message_values(graph: Graph) -> Graph:
     """The graph whose errors are raised under the same conditions, without values in their texts.
 
     Before ``raise_if(less_1, sum_1, error="ValueError('⟦0:.2f⟧')")``, after::

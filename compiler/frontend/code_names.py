@@ -1,4 +1,4 @@
-"""`Mentioned`: the attributes and the variables that code mentions, and so may read."""
+"""`CodeNames`: the attributes and the variables that code mentions, and so may read."""
 
 import dis
 from collections.abc import Set
@@ -15,7 +15,7 @@ _ANY_ATTRIBUTE: Final = frozenset(
 """What reads attributes that code does not mention."""
 
 
-class Mentioned:
+class CodeNames:
     """What the code of some functions mentions."""
 
     def __init__(self, codes: Set[CodeType]) -> None:
