@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from .affine import Index
+from .affine import Affine, Index
 from .errors import InternalError
 from .ir import ArrayType, Call, Graph, Value, called
+from .symbolic_size import is_known
 
 # The rules. `params` are the parameters of the call, passed by keyword. A rule of an op with one output may return it
 # without a tuple.
@@ -32,10 +33,56 @@ BatchRule: TypeAlias = Callable[..., Any]
 whether input i has that axis in front; at least one does. An output that is the same for all examples may be returned
 without the axis, as `compiler.ops.batch_axes.Unmapped`."""
 
-
 IndexMap: TypeAlias = Callable[..., Index]
 """``index_map(index, source, result, **params)``: the index in the first input, of shape `source`, of the element at
 `index` in the output, of shape `result`."""
+
+
+@dataclass(frozen=True)
+class Between:
+    """``low <= place < high``."""
+
+    place: Affine
+    low: int
+    high: int
+
+    @property
+    def truth(self) -> bool | None:
+        """True if it holds for all values of its variables, False if for none, None if that is not known."""
+        place = self.place
+        if is_known(self.low <= place.low) and is_known(place.high < self.high):
+            return True
+        return False if is_known(place.high < self.low) or is_known(place.low >= self.high) else None
+
+
+@dataclass(frozen=True)
+class Multiple:
+    """`step` divides ``place``."""
+
+    place: Affine
+    step: int
+
+    @property
+    def truth(self) -> bool | None:
+        """Like that of `Between`."""
+        rest = self.place % self.step
+        if rest.terms:
+            return None
+        return True if is_known(rest.constant == 0) else False if is_known(rest.constant != 0) else None
+
+
+Condition: TypeAlias = Between | Multiple
+
+ElementCase: TypeAlias = tuple[Sequence[Condition], tuple[int, Index]]
+"""Conditions under which an element of the result is the element of an input: its number, and the index in it."""
+
+ReadIndex: TypeAlias = Callable[[int, Index, int], Affine]
+"""``read(k, index, last)``: the element of input k at an index, an integer, clipped to [0, last]."""
+
+CasesRule: TypeAlias = Callable[..., Sequence[ElementCase]]
+"""``cases(index, shapes, read, **params)``: the elements of the inputs, of these shapes, among which the op chooses
+the element at `index` of the result. The first case whose conditions hold counts; the last one has none. If there are
+more than two, they are parts of one axis in ascending order: each but the last has one `Between`."""
 
 
 class Aliasing(IntEnum):
@@ -123,7 +170,15 @@ class Op:
     moves: int = 0
     """The number of first inputs whose elements, found by index, make up the result. 0 for an op that computes."""
     index_map: IndexMap | None = None
-    """Which element of the first input is at an index of the result, if that does not depend on values."""
+    """Which element of the first input is at an index of the result, if there is one for all values and indices."""
+    cases: CasesRule | None = None
+    """Instead of `index_map`, for an op that moves elements of several inputs, or whose indices are values."""
+    keeps_order: bool = False
+    """Whether the result has elements of the first input, each at most once, in the same row-major order."""
+    updates: bool = False
+    """Whether the result is the first input with some elements replaced: it may be written in the same memory."""
+    shape_param: str | None = None
+    """The parameter with the lengths of the axes of the result, or where they end in the first input."""
 
 
 PRINTS: Final = "prints"
@@ -179,9 +234,20 @@ def is_renamed(call: Call) -> bool:
     return lookup(call.op).aliasing == Aliasing.SAME
 
 
+def is_reshaped(call: Call) -> bool:
+    """Whether the result has all elements of the first input in the same row-major order, in another shape."""
+    op = lookup(call.op)
+    return op.aliasing == Aliasing.SAME and op.moves == 1
+
+
 def is_move(call: Call) -> bool:
     """Whether a call only moves elements and computes none."""
     return lookup(call.op).moves > 0
+
+
+def moved_inputs(call: Call) -> Sequence[Value]:
+    """The inputs whose elements make up the result; none if the call computes."""
+    return call.inputs[: lookup(call.op).moves]
 
 
 def all_ops() -> Mapping[str, Op]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .dtypes import INT64, Array, is_integer
 from .ir import Call, Constant, Value
+from .op import is_move, moved_inputs
 from .params import int_param, ints_param
 from .symbolic_size import SymbolicSize, is_known, lower_bound, max_expr, min_expr, quotient, upper_bound
 
@@ -23,21 +24,17 @@ _DEEPEST: Final = 100
 _DEEPEST_END: Final = 3
 """Deeper nesting gives little information, and takes long."""
 
-_MOVES: Final = frozenset(
-    ("broadcast_to", "expand_dims", "flip", "gather", "max", "min", "reshape", "slice", "transpose")
-)
-"""They take entries of their first input."""
 _ROUNDS: Final = frozenset({"ceil", "convert", "floor", "rint", "trunc"})
 """They keep entries within the same integer bounds."""
 _TAKING: Final = frozenset({"set", "maximum", "minimum"})
 """A scatter in these modes gives entries of its operands."""
 _JOINS: Final[Mapping[str, Callable[[Call], Sequence[Value]]]] = {
-    "concatenate": lambda call: call.inputs,
+    "max": lambda call: call.inputs,
+    "min": lambda call: call.inputs,
     "scatter": lambda call: call.inputs[:2] if call.params["mode"] in _TAKING else (),
-    "update_slice": lambda call: call.inputs,
     "where": lambda call: call.inputs[1:],
 }
-"""They take entries of these inputs."""
+"""They take entries of these inputs, as do ops that move elements."""
 
 
 class ValueRanges:
@@ -119,9 +116,9 @@ class ValueRanges:
             return self._total(call)
         if op == "sort":
             return self.of(call.inputs[call.outputs.index(value)])
-        if op in _JOINS:
-            return hull(*map(self.of, _JOINS[op](call)))
-        if op in _MOVES or op in _ROUNDS:
+        if op in _JOINS or is_move(call):
+            return hull(*map(self.of, _JOINS[op](call) if op in _JOINS else moved_inputs(call)))
+        if op in _ROUNDS:
             return self.of(call.inputs[0])
         if op not in _ARITHMETIC or not is_integer(value.dtype):
             return None

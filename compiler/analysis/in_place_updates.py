@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 from ..ir import Call, Graph, Value
-from ..op import has_effect, is_renamed
+from ..op import has_effect, is_move, is_renamed, lookup
 from ..ops.control.loop_params import scan_params, while_params
 from ..params import graph_param, graphs_param
 from ..symbolic_size import typical
-
-_PLACING = frozenset({"dynamic_update_slice", "update_slice"})
 
 
 def kept_places(call: Call) -> Mapping[str, Mapping[int, int]]:
@@ -40,10 +38,11 @@ def kept_places(call: Call) -> Mapping[str, Mapping[int, int]]:
 
 def updated(call: Call, output: Value) -> Value | None:
     """The operand that a call changes in a few places to compute an output, whose memory the output can use."""
-    if is_renamed(call) or call.op == "scatter":
+    if is_renamed(call):
         return call.inputs[0]
-    if call.op in _PLACING and 2 * typical(call.inputs[1].type.size) <= typical(output.type.size):
-        return call.inputs[0]
+    if lookup(call.op).updates:
+        is_few = 2 * typical(call.inputs[1].type.size) <= typical(output.type.size)
+        return call.inputs[0] if is_few or not is_move(call) else None
     k = call.outputs.index(output)
     for name, places in kept_places(call).items():
         if k not in places:

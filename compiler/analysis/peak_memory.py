@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ..interpreter import last_uses
 from ..ir import Call, Extent, Graph, Value, called
-from ..op import is_renamed, is_view
+from ..op import is_renamed, is_reshaped, is_view
 from ..ops.composite import COMPOSITES, definition
 from ..symbolic_size import typical
 
@@ -58,7 +58,7 @@ def _owners(graph: Graph) -> dict[Value, Value]:
     scattered: set[Value] = set()  # views that skip, repeat or permute entries: reshaping them makes a copy
     for call in graph.calls:
         for output in call.outputs:
-            if not is_view(call) or (call.op == "reshape" and call.inputs[0] in scattered):
+            if not is_view(call) or (is_reshaped(call) and call.inputs[0] in scattered):
                 owner[output] = output
                 continue
             source = call.inputs[0]

@@ -1,17 +1,17 @@
 """The axis along which a graph can be split into tiles, so that one part after another is computed in the cache."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..ir import Call, Extent, Graph, Param, Shape, Value
-from ..op import is_view
+from ..op import is_view, lookup
 from ..ops.arrays.indexing import other_axes
-from ..params import int_param, ints_param
+from ..params import ints_param
 from ..symbolic_size import is_known, typical
 from .fusible_ops import REDUCTIONS, is_elementwise, reduced_axes
-from .source_axes import source_axes
+from .source_axes import axes_in_operands
 
 Axes: TypeAlias = tuple[int | None, ...]
 """For each input of a call, the axis that is split together with the output's; None for an input that every tile
@@ -203,7 +203,9 @@ def input_axes(call: Call, axis: int) -> Axes | None:
         return None
     if is_elementwise(call):
         return _aligned(call, axis)
-    return _RULES.get(call.op, _moved)(call, axis)
+    if call.op in REDUCTIONS:
+        return (other_axes(call.inputs[0].ndim, reduced_axes(call))[axis],)
+    return axes_in_operands(call, axis)
 
 
 def _aligned(call: Call, axis: int) -> Axes:
@@ -217,68 +219,7 @@ def _aligned(call: Call, axis: int) -> Axes:
     return tuple(map(aligned, call.inputs))
 
 
-def _moved(call: Call, axis: int) -> Axes | None:
-    """By the index map of the op: the axis is one unchanged axis of the operand, or none."""
-    sources = source_axes(call)
-    if sources is None:
-        return None
-    using = [at for at, source in enumerate(sources) if axis in source.uses]
-    if not using:
-        return (None,)
-    return (using[0],) if len(using) == 1 and sources[using[0]].same == axis else None
-
-
-def _same_length(call: Call, axis: int) -> Axes | None:
-    """The windows that are read or written span the axis. They begin at the same place for all tiles."""
-    length = call.outputs[0].shape[axis]
-    window = [value for value in call.inputs if value.ndim]
-    if not all(is_known(value.shape[axis] == length) for value in window):
-        return None
-    return tuple(axis if value.ndim else None for value in call.inputs)
-
-
-def _concatenate(call: Call, axis: int) -> Axes | None:
-    return None if axis == int_param(call, "axis") else (axis,) * len(call.inputs)
-
-
-def _gather(call: Call, axis: int) -> Axes:
-    """The axes of the indices come first, then the axes of the array that are not indexed."""
-    x, *indices = call.inputs
-    ndim = max(index.ndim for index in indices)
-    if axis >= ndim:
-        return (other_axes(x.ndim, ints_param(call, "axes"))[axis - ndim], *(None for _ in indices))
-    length = call.outputs[0].shape[axis]
-    at = [axis - (ndim - index.ndim) for index in indices]
-    return None, *(
-        a if a >= 0 and is_known(i.shape[a] == length) else None for a, i in zip(at, indices, strict=True)
-    )
-
-
-def _reduction(call: Call, axis: int) -> Axes:
-    return (other_axes(call.inputs[0].ndim, reduced_axes(call))[axis],)
-
-
-_RULES: Mapping[str, Callable[[Call, int], Axes | None]] = {
-    "concatenate": _concatenate,
-    "dynamic_slice": _same_length,
-    "dynamic_update_slice": _same_length,
-    "gather": _gather,
-    "pad": _same_length,
-    "update_slice": _same_length,
-    **dict.fromkeys(REDUCTIONS, _reduction),
-}
-
-
 # ---- calls on a part of the axis -------------------------------------------------------------------
-
-_SHAPES = {
-    "broadcast_to": "shape",
-    "dynamic_slice": "sizes",
-    "reshape": "shape",
-    "slice": "stop",
-    "update_slice": "stop",
-}
-"""The parameter that holds lengths of axes of the result."""
 
 
 def with_rows(shape: Shape, axis: int, rows: Extent) -> Shape:
@@ -288,7 +229,7 @@ def with_rows(shape: Shape, axis: int, rows: Extent) -> Shape:
 
 def params_of_part(call: Call, axis: int, rows: Extent) -> Mapping[str, Param]:
     """The parameters with which a call computes `rows` of the axis of its result."""
-    name = _SHAPES.get(call.op)
+    name = lookup(call.op).shape_param
     if name is None:
         return call.params
     return {**call.params, name: with_rows(ints_param(call, name), axis, rows)}

@@ -10,20 +10,9 @@ from ..dtypes import DType
 from ..errors import InternalError
 from ..identifiers import identifier
 from ..ir import Call, Value
+from ..op import Between, Condition
 from ..symbolic_size import SymbolicSize, is_known, is_one, typical
-from .nest import (
-    Between,
-    Buffer,
-    Condition,
-    Expression,
-    Let,
-    Load,
-    Local,
-    Position,
-    Result,
-    Statement,
-    operands,
-)
+from .nest import Buffer, Expression, Let, Load, Local, Position, Result, Statement, operands
 from .scope import Branch, Scope
 
 LONG: Final = 64

@@ -18,12 +18,12 @@ from ..analysis.op_costs import element_cost
 from ..dtypes import INT64, DType
 from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
-from ..op import is_move
-from ..params import int_param, ints_param
+from ..op import Condition, is_move, is_reshaped
+from ..params import int_param
 from ..symbolic_size import SymbolicSize, is_known, is_none, is_one, lower_bound, max_expr, min_expr
 from ..text.naming import Naming
 from .building import MOST_COLUMNS, Loops, TooWideError, run_across
-from .moves import Case, Element, cases, halves, holds, moved
+from .moves import Case, Element, cases, halves, moved
 from .nest import (
     Accumulate,
     Accumulator,
@@ -32,7 +32,6 @@ from .nest import (
     Buffer,
     Choose,
     Clamped,
-    Condition,
     Expression,
     Fold,
     Literal,
@@ -124,7 +123,7 @@ class _Lowering(Loops):
     def source(self, value: Value, index: Index) -> Element:
         """Where an element comes from if it is only moved."""
         while (call := self.makers.get(value)) is not None:
-            if call.op == "reshape" and self.is_stored(call.inputs[0]):
+            if is_reshaped(call) and self.is_stored(call.inputs[0]):
                 return value, index
             found = moved(call, index)
             if found is None:
@@ -134,14 +133,14 @@ class _Lowering(Loops):
 
     def is_stored(self, value: Value) -> bool:
         """Whether a value is contiguous in memory: then only the position in row-major order counts."""
-        while (call := self.makers.get(value)) is not None and call.op == "reshape":
+        while (call := self.makers.get(value)) is not None and is_reshaped(call):
             value = call.inputs[0]
         return value not in self.makers
 
     def direct(self, value: Value, index: Index) -> Expression | None:
         """An element that need not be computed."""
         shape = value.shape
-        while (call := self.makers.get(value)) is not None and call.op == "reshape":
+        while (call := self.makers.get(value)) is not None and is_reshaped(call):
             value = call.inputs[0]
         if isinstance(value, Constant) and value.array.size == 1:
             return Literal(Constant(value.array.reshape(())))
@@ -213,17 +212,9 @@ class _Lowering(Loops):
             return self.computed(call, index)
         if call.op in REDUCTIONS:
             return self.reduced(call, index)
-        if call.op == "gather":
-            return self.gathered(call, index)
-        if call.op == "dynamic_slice":
-            x, *starts = call.inputs
-            places = self.starts(call, starts, x.shape, call.outputs[0].shape)
-            return self.element(x, tuple(place + start for place, start in zip(index, places, strict=True)))
-        places = []
-        if call.op == "dynamic_update_slice":
-            x, y, *starts = call.inputs
-            places = self.starts(call, starts, x.shape, y.shape)
-        found = cases(call, index, places)
+        found = cases(
+            call, index, lambda k, at, last: self.clamped(call, self.element(call.inputs[k], at), last)
+        )
         if found is None:
             raise InternalError(f"a kernel cannot contain {call.op}")
         return self.chosen(call, found)
@@ -282,37 +273,19 @@ class _Lowering(Loops):
         self.homes[local.name][0].bound.add(variable)
         return of(variable)
 
-    def starts(self, call: Call, starts: Sequence[Value], shape: Shape, sizes: Sequence[int]) -> list[Affine]:
-        """Where a window begins, moved so that it fits."""
-        return [
-            self.clamped(call, self.element(start, ()), dim - size)
-            for start, dim, size in zip(starts, shape, sizes, strict=True)
-        ]
-
-    def gathered(self, call: Call, index: Index) -> Expression:
-        x, *indices = call.inputs
-        axes = ints_param(call, "axes")
-        count = max(i.ndim for i in indices)
-        places = {
-            axis: self.clamped(call, self.element(i, aligned(index[:count], i.shape)), x.shape[axis] - 1)
-            for i, axis in zip(indices, axes, strict=True)
-        }
-        rest = iter(index[count:])
-        return self.element(x, tuple(places[a] if a in places else next(rest) for a in range(x.ndim)))
-
     # ---- choices ---------------------------------------------------------------------------------------
 
     def chosen(self, call: Call, found: Sequence[Case]) -> Expression:
         """The element of the first case whose conditions hold."""
         if len(found) == 1 and not found[0][0]:
             return self.element(*found[0][1])
-        if call.op == "concatenate" and len(found) > FEW_PARTS:
+        if len(found) > FEW_PARTS:
             conditions, first, others = halves(found)
         else:
             conditions, first, others = found[0][0], [((), found[0][1])], found[1:]
         open_: list[Condition] = []
         for condition in conditions:
-            truth = holds(condition)
+            truth = condition.truth
             if truth is False:
                 return self.chosen(call, others)
             if truth is None:

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 from ..affine import Affine, Variable
 from ..dtypes import DType, dtype_name
 from ..ir import Call, Constant
+from ..op import Condition, Multiple
 
 INDENT: Final = "    "
 
@@ -133,29 +134,6 @@ class Result:
 
 
 Expression: TypeAlias = Local | Literal | Position | Load | Apply | Clamped | Fold | Result
-
-
-# ---- conditions --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Between:
-    """``low <= place < high``."""
-
-    place: Affine
-    low: int
-    high: int
-
-
-@dataclass(frozen=True)
-class Multiple:
-    """`step` divides ``place``."""
-
-    place: Affine
-    step: int
-
-
-Condition: TypeAlias = Between | Multiple
 
 
 # ---- statements --------------------------------------------------------------------------------------

@@ -4,19 +4,17 @@
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
+from ..affine import Variable, is_unit, of, same
 from ..dtypes import INT64
 from ..ir import Call, Value
-from ..params import int_param, ints_param
-from ..symbolic_size import is_known
+from ..op import is_reshaped, lookup
+from ..params import int_param
+from ..symbolic_size import is_known, is_none, is_one
 from ..value_ranges import Interval, ValueRanges
 from .size_values import size_of_value
 from .trace import Trace
-
-_SAME_ENTRIES: Final = frozenset({"broadcast_to", "transpose"})
-"""Ops that may repeat or reorder entries."""
-_SAME_ORDER: Final = frozenset({"expand_dims", "reshape"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +54,7 @@ def progression_of(trace: Trace, value: Value) -> Progression | None:
     if call.op in ("add", "subtract", "multiply"):
         return _computed(trace, call)
     found = progression_of(trace, call.inputs[0]) if call.inputs else None
-    if found is None or call.op in _SAME_ORDER:
-        return found
-    if call.op in _SAME_ENTRIES:
-        return replace(found, is_in_order=False)
-    return _part(call, found) if value.ndim == 1 and found.is_in_order else None
+    return found if found is None or is_reshaped(call) else _moved(call, found)
 
 
 def _computed(trace: Trace, call: Call) -> Progression | None:
@@ -77,14 +71,24 @@ def _computed(trace: Trace, call: Call) -> Progression | None:
     return found.times(number) if call.op == "multiply" else found.plus(number)
 
 
-def _part(call: Call, of: Progression) -> Progression | None:
-    """A slice of a range, or a reversed range."""
-    if call.op == "flip":
-        return replace(of, first=of.first + of.step * (of.count - 1), step=of.step * -1)
-    if call.op != "slice":
+def _moved(call: Call, of_source: Progression) -> Progression | None:
+    """A part of a range, such as every second entry from the last on; or all entries, repeated or reordered."""
+    index_map, source, shape = lookup(call.op).index_map, call.inputs[0].shape, call.outputs[0].shape
+    if index_map is None:
         return None
-    (start,), (stop,), (step,) = ints_param(call, "start"), ints_param(call, "stop"), ints_param(call, "step")
-    return Progression(of.first + of.step * start, of.step * step, (stop - start + step - 1) // step)
+    variables = [Variable(f"i{axis}", 0, dim - 1) for axis, dim in enumerate(shape)]
+    index = index_map(tuple(map(of, variables)), source, shape, **call.params)
+    if len(source) == len(shape) == 1 and of_source.is_in_order:
+        (place,), (variable,) = index, variables
+        step = 1 if is_one(shape[0]) else place.factor(variable)
+        if step is not None and not is_none(step):
+            first = of_source.first + of_source.step * place.constant
+            return Progression(first, of_source.step * step, shape[0])
+    is_complete = all(
+        is_one(dim) or any(is_unit(place.factor(one)) and same(one.extent, dim) for one in variables)
+        for place, dim in zip(index, source, strict=True)
+    )
+    return replace(of_source, is_in_order=False) if is_complete else None
 
 
 def value_range_of(trace: Trace, value: Value) -> tuple[Interval, tuple[Any, ...]] | None:

@@ -7,7 +7,7 @@ from typing import Final
 from ...compiler.analysis.fusible_ops import is_loop_call
 from ...compiler.analysis.op_costs import OPERATION, element_cost
 from ...compiler.ir import Call, Constant, Graph, Value
-from ...compiler.op import is_view
+from ...compiler.op import is_view, moved_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Costs:
 
     def is_fusible(self, call: Call) -> bool:
         """Whether the call may be part of a kernel."""
-        if call.op == "concatenate" and len(call.inputs) > PARTS:
+        if len(moved_inputs(call)) > PARTS:
             return False
         if call.op == "power" and call.inputs[0].dtype.kind == "i" and not is_number(call.inputs[1]):
             return False  # only the kernel itself knows that no exponent is negative

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ...compiler.analysis.fusible_ops import is_elementwise
 from ...compiler.ir import Call, Value
-from ...compiler.op import is_view
+from ...compiler.op import is_view, moved_inputs
 from .cost import LARGEST, MOST_PARTS, SHARED_STAGES, STAGES, Costs, is_number, operations
 from .reasons import Reason, Refusal
 from .shared_axes import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
@@ -128,7 +128,7 @@ class Group:
         result. With `once`, no element of its result is computed twice."""
         if len(self.calls) >= LARGEST:
             return Refusal(Reason.TOO_LARGE, len(self.calls) + 1)
-        if call.op in _PARTWISE and sum(one.op in _PARTWISE for one in self.calls) >= MOST_PARTS:
+        if _joins(call) and sum(map(_joins, self.calls)) >= MOST_PARTS:
             return Refusal(Reason.TOO_LARGE, len(self.calls) + 1)
         (output,) = call.outputs
         costs = self.costs
@@ -283,19 +283,20 @@ def _times(call: Call, operand: Value, times: int) -> int:
         return -(-times // shape[-1])
     if _is_written_out(call):
         return max(times, -(-times * operand.type.size // size))
-    if is_reduction(call) or not 0 < operand.type.size < size or call.op not in _PARTWISE:
+    if is_reduction(call) or not 0 < operand.type.size < size or not _joins(call):
         return times
     return -(-times * operand.type.size // size)
+
+
+def _joins(call: Call) -> bool:
+    """Whether it puts operands together: it reads each of their elements once, although the result has more."""
+    return len(moved_inputs(call)) > 1
 
 
 def _is_written_out(call: Call) -> bool:
     """Whether a reduction has so few elements that it needs no loop."""
     size = call.outputs[0].type.size
     return is_reduction(call) and size > 0 and call.inputs[0].type.size <= WRITTEN_OUT * size
-
-
-_PARTWISE = frozenset({"concatenate", "dynamic_update_slice", "pad", "update_slice"})
-"""Moves that read each element of an operand once, although their result has more elements."""
 
 
 def _meeting(nests: Sequence[Nest]) -> tuple[Nest, int]:

@@ -11,7 +11,7 @@ from math import floor, inf
 from typing import TypeAlias
 
 from ...compiler.ir import Call, Graph, Value
-from ...compiler.op import is_view
+from ...compiler.op import is_view, lookup
 from .cost import Costs, is_number, operations
 from .group import Fit, Group
 from .reasons import Reason, Refusal
@@ -115,7 +115,7 @@ class _Planner:
         refused = [user for user in users if not (isinstance(user, Group) and self._try(call, user))]
         if users and not refused and value not in self.outputs:
             return
-        if call.op in _COPYING and self._is_computed(call.inputs[0]):
+        if lookup(call.op).keeps_order and self._is_computed(call.inputs[0]):
             self._begin(time, call)
         else:
             self._leave(time, call)
@@ -245,15 +245,12 @@ class _Planner:
         return list(self.plan.users.get(value, ()))
 
     def _is_computed(self, value: Value) -> bool:
-        """Whether a kernel computes a value, so that it can also compute a view of it."""
+        """Whether a kernel computes a value, so that it can also compute a view of it: it writes no more than before,
+        in the same order."""
         call = self.producer.get(value)
-        while call is not None and call.op in _COPYING:
+        while call is not None and lookup(call.op).keeps_order:
             call = self.producer.get(call.inputs[0])
         return call is not None and self.costs.is_fusible(call) and not is_view(call)
-
-
-_COPYING = frozenset({"reshape", "slice"})
-"""Views that a kernel computes in place of their arrays: it writes no more than before, in the same order."""
 
 
 def _bytes_to_read(call: Call, group: Group) -> int:

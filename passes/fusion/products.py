@@ -6,6 +6,7 @@ from dataclasses import replace
 from ...compiler.analysis.fusible_ops import PRODUCTS, REDUCTIONS, is_elementwise
 from ...compiler.dtypes import FLOAT32, kind
 from ...compiler.ir import Call, Graph, Value, called
+from ...compiler.op import is_reshaped
 from ...compiler.symbolic_size import is_known, typical
 from ..simplification.remove_dead_code import remove_dead_code
 from .kernels import kernel_call, names_of
@@ -89,7 +90,7 @@ def refusal(value: Value, reader: Call) -> Refusal | None:
         if not made.isdisjoint(call.inputs):
             made.add(result)
             is_as_large = is_known(result.type.size == value.type.size)
-            if not (is_elementwise(call) or call.op == "reshape") or not is_as_large:
+            if not (is_elementwise(call) or is_reshaped(call)) or not is_as_large:
                 return Refusal(Reason.NOT_BY_TILES, typical(result.type.size))
     return None
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...compiler.builder import bind, bind_all
 from ...compiler.dtypes import FLOAT32, FLOAT64, DType
 from ...compiler.ir import ArrayType, Graph, Param, Shape, Value, graphs_in
-from ...compiler.op import lookup
+from ...compiler.op import Aliasing, lookup
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.symbolic_size import is_known, is_one, typical
 from ...compiler.value_ops import (
@@ -78,7 +78,7 @@ class _Rewriter(Rewriter):
         if op == "iota" and is_half(params["dtype"]):
             return (narrowed(iota(params["length"], FLOAT32), params["dtype"]),)
         dtype = next((value.dtype for value in inputs if is_half(value.dtype)), None)
-        if dtype is None or op in UNCHANGED or op in OF_BITS or op == "reshape":
+        if dtype is None or op in UNCHANGED or op in OF_BITS or lookup(op).aliasing == Aliasing.SAME:
             return None
         if any(True for param in params.values() for _ in graphs_in(param)):
             return None

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from ...compiler.ir import Graph, Value
+from ...compiler.op import lookup
 from .loop import Loop, Numbering
 from .operand import Carried, Made, Rows, Same
 
@@ -41,7 +42,7 @@ def viewed_from_outside(value: Value, loop: Loop, numbering: Numbering) -> Value
     """The outside array of which `value` is a part in another shape; None if there is none."""
     while not numbering.is_before(value, loop.place.start):
         call = numbering.call_that_makes(value)
-        if call is None or call.op not in ("reshape", "slice"):
+        if call is None or not lookup(call.op).keeps_order:
             return None
         value = call.inputs[0]
     return value

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise, reduced_axes
+from ...compiler.analysis.tiling_axes import params_of_part
 from ...compiler.builder import bind, bind_all
 from ...compiler.dtypes import DType, is_inexact
 from ...compiler.free_sizes import bound_size
@@ -129,9 +130,7 @@ class _Masker(Rewriter):
                     self._sheltered(value, mask, call.outputs[0].ndim) if enters else value
                     for value, enters in zip(inputs, entering, strict=True)
                 ]
-            params = dict(call.params)
-            if call.op in ("broadcast_to", "reshape"):
-                params["shape"] = (mask.value.type.size, *call.outputs[0].shape[1:])
+            params = params_of_part(call, 0, mask.value.type.size)
             (made,) = bind_all(call.op, *inputs, **params)
         return self._sheltered(made, mask, made.ndim) if call.op in ("broadcast_to", "gather") else made
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import Call, Constant, Graph, Value
-from ...compiler.op import lookup, not_linear
+from ...compiler.op import lookup, moved_inputs, not_linear
 from ..lowering.decompose import decompose_without
 from ..simplification.fold_constants import fold_constants
 
@@ -16,8 +16,8 @@ PRODUCTS = frozenset({"multiply", "dot", "conv"})
 SUMS = frozenset({"add", "subtract"})
 """Ops that are linear in all operands together, if none of them is a nonzero constant."""
 
-SPREADING = frozenset({"broadcast_to", "convert", "negative", "reshape", "transpose"})
-"""Ops that turn zeros into zeros."""
+OF_ZEROS = frozenset({"convert", "negative"})
+"""Ops that turn zeros into zeros, in addition to those that move elements."""
 
 
 def nonlinear_call(graph: Graph, *, linear: Sequence[bool]) -> Call | None:
@@ -52,6 +52,7 @@ def _zeros(graph: Graph) -> set[Value]:
     values = [*graph.outputs, *(value for call in graph.calls for value in call.inputs)]
     zeros: set[Value] = {v for v in values if isinstance(v, Constant) and not np.any(v.array)}
     for call in graph.calls:
-        if call.op in SPREADING and zeros.issuperset(call.inputs):
+        sources = call.inputs if call.op in OF_ZEROS else moved_inputs(call)
+        if sources and zeros.issuperset(sources):
             zeros.update(call.outputs)
     return zeros

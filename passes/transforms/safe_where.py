@@ -4,17 +4,16 @@ from collections.abc import Sequence
 
 from ...compiler.builder import Builder, bind, bind_all, recording
 from ...compiler.interpreter import depends_on
-from ...compiler.ir import Call, Graph, Param, Shape, Value
+from ...compiler.ir import ArrayType, Call, Graph, Param, Shape, Value
+from ...compiler.op import Aliasing, Linear, lookup
 from ...compiler.symbolic_size import is_known, same_shape
 from ...compiler.value_ops import (
     broadcast_to,
     expand_dims,
-    inverse_permutation,
     logical_and,
     logical_not,
     logical_or,
     reshape,
-    transpose,
     where,
 )
 from ..lowering.decompose import decompose_composites
@@ -130,11 +129,13 @@ def _before(call: Call, value: Value, mask: Value) -> Value | None:
     """Where an operand of a call matters, if its result matters where `mask` is true."""
     if call.op in ELEMENTWISE or call.op == "broadcast_to":
         return _narrowed(mask, value.shape)
-    if call.op == "reshape":
-        return reshape(mask, value.shape)
+    op = lookup(call.op)
+    if (
+        op.moves == 1 and op.aliasing >= Aliasing.WHOLE
+    ):  # it only permutes elements: its transpose permutes them back
+        before: Value = op.transpose((mask,), (Linear(ArrayType(mask.dtype, value.shape)),), **call.params)
+        return before
     axes = call.params.get("axes")
-    if call.op == "transpose" and isinstance(axes, tuple):
-        return transpose(mask, inverse_permutation(axes))
     if call.op == "sum" and isinstance(axes, tuple):
         for axis in sorted(axes):
             mask = expand_dims(mask, axis)

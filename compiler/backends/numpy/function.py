@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ...analysis.memory_plan import Block, MemoryPlan, plan_memory
+from ...analysis.source_axes import is_reversed
 from ...free_sizes import is_symbolic, names_bound_in
 from ...ir import ArrayType, Call, Constant, Extent, Graph, Location, Value
-from ...op import EXPECTS, has_effect, is_renamed, is_view
+from ...op import EXPECTS, has_effect, is_renamed, is_view, lookup
 from ...symbolic_size import SymbolicSize, is_one, typical
 from ...text.printer import location_text
 from ..native_library import NativeFunction
@@ -162,7 +163,7 @@ class Function:
             if any(output in self.known for output in call.outputs):
                 self._at_load(call, scope)
                 if (
-                    call.op == "broadcast_to"
+                    lookup(call.op).index_map is not None
                     and isinstance(call.inputs[0], Constant)
                     and is_one(call.inputs[0].type.size)
                 ):
@@ -374,7 +375,7 @@ class Function:
 def _is_reversed(value: Value, makers: Mapping[Value, Call]) -> bool:
     """Whether a vector is a view of memory in reverse order."""
     while value in makers and is_view(makers[value]):
-        if makers[value].op == "flip":
+        if is_reversed(makers[value]):
             return True
         value = makers[value].inputs[0]
     return False

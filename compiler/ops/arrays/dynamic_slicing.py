@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ...affine import Affine, Index
 from ...builder import bind
 from ...dtypes import INT64, is_integer
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
-from ...op import Aliasing, Linear, Op, register
+from ...op import Aliasing, ElementCase, Linear, Op, ReadIndex, register
 from ...symbolic_size import is_known
 from ...value_ops import (
     add,
@@ -28,6 +29,7 @@ from ...value_ops import (
 )
 from ..batch_axes import all_leading, leading, shifted
 from .indexing import batch_index, clamped, other_axes
+from .layout import in_window
 
 FAMILY = "dynamic_slicing"
 
@@ -106,6 +108,20 @@ def _dynamic_slice_batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size
     return transpose(found, inverse_permutation(order))
 
 
+def _starts(shapes: Sequence[Shape], read: ReadIndex, first: int, sizes: Shape) -> list[Affine]:
+    """Where a window of the first input begins, which is moved so that it fits. `first` is the input with the start
+    along the first axis."""
+    lasts = [dim - size for dim, size in zip(shapes[0], sizes, strict=True)]
+    return [read(k, (), last) for k, last in enumerate(lasts, first)]
+
+
+def _dynamic_slice_cases(
+    index: Index, shapes: Sequence[Shape], read: ReadIndex, sizes: Shape
+) -> list[ElementCase]:
+    starts = _starts(shapes, read, 1, sizes)
+    return [((), (0, tuple(place + start for place, start in zip(index, starts, strict=True))))]
+
+
 register(
     Op(
         "dynamic_slice",
@@ -120,6 +136,8 @@ register(
         doc="The part of x of shape `sizes` that begins at `starts`, one per axis, moved so that it fits.",
         aliasing=Aliasing.PART,
         moves=1,
+        cases=_dynamic_slice_cases,
+        shape_param="sizes",
     )
 )
 
@@ -167,6 +185,11 @@ def _dynamic_update_batch(inputs: tuple[Value, ...], mapped: Sequence[bool], siz
     return scatter(x, updates, [numbers, *indices], (0, *shifted(axes)), "set", unique=True)
 
 
+def _dynamic_update_cases(index: Index, shapes: Sequence[Shape], read: ReadIndex) -> list[ElementCase]:
+    starts = _starts(shapes, read, 2, shapes[1])
+    return [in_window(1, index, starts, shapes[1], (1,) * len(index)), ((), (0, index))]
+
+
 register(
     Op(
         "dynamic_update_slice",
@@ -180,5 +203,7 @@ register(
         effect=None,
         doc="x with the part that begins at `starts` replaced by y; the part is moved so that it fits.",
         moves=2,
+        cases=_dynamic_update_cases,
+        updates=True,
     )
 )

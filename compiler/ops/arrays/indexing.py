@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ...affine import Index, aligned
 from ...builder import bind, bind_all
 from ...dtypes import BOOL, INT64, is_integer, kind
 from ...errors import DTypeError, InternalError, OutOfBoundsError, ShapeError
 from ...ir import ArrayType, Constant, Shape, Value
-from ...op import Linear, Op, register
+from ...op import ElementCase, Linear, Op, ReadIndex, register
 from ...symbolic_size import SymbolicSize, has_no_entries, is_empty, is_known
 from ...value_ops import (
     add,
@@ -193,6 +194,20 @@ def _gather_batch(
     return gather(x, [batch_index(size, _index_ndim(indices)), *indices], (0, *shifted(axes)), unique=unique)
 
 
+def _gather_cases(
+    index: Index, shapes: Sequence[Shape], read: ReadIndex, axes: Shape, unique: bool = False
+) -> list[ElementCase]:
+    source, *places = shapes
+    count = max(map(len, places))
+    along = {
+        axis: read(k, aligned(index[:count], shape), source[axis] - 1)
+        for k, (shape, axis) in enumerate(zip(places, axes, strict=True), 1)
+    }
+    rest = iter(index[count:])
+    element = tuple(along[axis] if axis in along else next(rest) for axis in range(len(source)))
+    return [((), (0, element))]
+
+
 register(
     Op(
         "gather",
@@ -207,6 +222,7 @@ register(
         doc="The entries of x at integer indices along `axes`; the index axes come first. An index outside "
         "[0, length) reads the nearest entry.",
         moves=1,
+        cases=_gather_cases,
     )
 )
 
@@ -455,5 +471,6 @@ register(
         effect=None,
         doc="x with updates set, added, … at integer indices along `axes`; the index axes of the updates "
         "come first. Writes outside are dropped; of several set at one place the last one stays.",
+        updates=True,
     )
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...affine import Index, aligned, flattened, unflattened
+from ...affine import Affine, Index, aligned, flattened, unflattened
 from ...builder import bind
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
@@ -14,16 +14,21 @@ from ...op import (
     EVERY_INPUT,
     Aliasing,
     BatchRule,
+    Between,
+    Condition,
+    ElementCase,
     IndexMap,
     JvpRule,
     Linear,
     Meaning,
+    Multiple,
     Op,
+    ReadIndex,
     TransposeRule,
     TypeRule,
     register,
 )
-from ...symbolic_size import broadcasts, is_known
+from ...symbolic_size import broadcasts, is_known, max_expr, min_expr
 from ...value_ops import (
     broadcast_to,
     flip,
@@ -57,13 +62,29 @@ def _move(
     doc: str,
     aliasing: Aliasing,
     index_map: IndexMap,
+    *,
+    keeps_order: bool = False,
+    shape_param: str | None = None,
 ) -> None:
     register(
         Op(
             name, FAMILY, type, numpy, _jvp(name), transpose, batch, spelling=None, effect=None, doc=doc,
-            aliasing=aliasing, moves=1, index_map=index_map,
+            aliasing=aliasing, moves=1, index_map=index_map, keeps_order=keeps_order, shape_param=shape_param,
         )
     )  # fmt: skip
+
+
+def in_window(
+    k: int, index: Index, starts: Sequence[Affine | int], sizes: Sequence[int], steps: Sequence[int]
+) -> ElementCase:
+    """The element of input k, whose elements are at every `step`-th position of a window of the result."""
+    conditions: list[Condition] = []
+    within: list[Affine] = []
+    for place, start, size, step in zip(index, starts, sizes, steps, strict=True):
+        along = place - start if isinstance(start, Affine) else place + -start
+        conditions += [Between(along, 0, size), *([Multiple(along, step)] if step > 1 else [])]
+        within.append(along // step)
+    return conditions, (k, tuple(within))
 
 
 # ---- broadcast_to ----------------------------------------------------------------------------------
@@ -91,6 +112,7 @@ _move(
     "The array repeated along new leading axes and axes of length 1.",
     Aliasing.PART,
     lambda index, source, result, shape: aligned(index, source),
+    shape_param="shape",
 )
 
 
@@ -114,6 +136,8 @@ _move(
     "The same elements in row-major order, in another shape.",
     Aliasing.SAME,
     lambda index, source, result, shape: unflattened(flattened(index, result), source),
+    keeps_order=True,
+    shape_param="shape",
 )
 
 
@@ -174,7 +198,7 @@ def _slice_index(index: Index, source: Shape, result: Shape, start: Shape, stop:
 
 _move(
     "slice", _slice_type, _slice_numpy, _slice_transpose, _slice_batch, "x[start:stop:step] along every axis.",
-    Aliasing.PART, _slice_index,
+    Aliasing.PART, _slice_index, keeps_order=True, shape_param="stop",
 )  # fmt: skip
 
 
@@ -208,10 +232,18 @@ def _update_batch(inputs: Any, mapped: Any, size: int, start: Shape, stop: Shape
     return bind("update_slice", x, y, start=(0, *start), stop=(size, *stop), step=(1, *step))
 
 
+def _update_cases(
+    index: Index, shapes: Sequence[Shape], read: ReadIndex, start: Shape, stop: Shape, step: Shape
+) -> list[ElementCase]:
+    sizes = [last - first for first, last in zip(start, stop, strict=True)]
+    return [in_window(1, index, start, sizes, step), ((), (0, index))]
+
+
 register(
     Op(
         "update_slice", FAMILY, _update_type, _update_numpy, _update_jvp, _update_transpose, _update_batch,
         spelling=None, effect=None, doc="A copy of x with x[start:stop:step] = y along every axis.", moves=2,
+        cases=_update_cases, updates=True, shape_param="stop",
     )
 )  # fmt: skip
 
@@ -301,10 +333,18 @@ def _pad_batch(inputs: Any, mapped: Any, size: int, low: Shape, high: Shape, int
     )
 
 
+def _pad_cases(
+    index: Index, shapes: Sequence[Shape], read: ReadIndex, low: Shape, high: Shape, interior: Shape
+) -> list[ElementCase]:
+    inner = [n + max_expr(n - 1, 0) * gap for n, gap in zip(shapes[0], interior, strict=True)]
+    return [in_window(0, index, low, inner, [gap + 1 for gap in interior]), ((), (1, ()))]
+
+
 register(
     Op(
         "pad", FAMILY, _pad_type, _pad_numpy, _pad_jvp, _pad_transpose, _pad_batch, spelling=None, effect=None,
         doc="x with entries of `fill` around each axis (low, high) and between its entries (interior).", moves=2,
+        cases=_pad_cases,
     )
 )  # fmt: skip
 
@@ -350,6 +390,20 @@ def _concatenate_transpose(cotangents: Any, inputs: Any, axis: int) -> tuple[Val
     return tuple(parts)
 
 
+def _concatenate_cases(
+    index: Index, shapes: Sequence[Shape], read: ReadIndex, axis: int
+) -> list[ElementCase]:
+    cases: list[ElementCase] = []
+    place = index[axis]
+    for k, shape in enumerate(shapes):
+        element = k, (*index[:axis], place, *index[axis + 1 :])
+        if k == len(shapes) - 1:
+            return [*cases, ((), element)]
+        cases.append(((Between(place, min_expr(place.low, 0), shape[axis]),), element))
+        place = place - shape[axis]
+    raise AssertionError("at least one part")
+
+
 register(
     Op(
         "concatenate",
@@ -365,5 +419,6 @@ register(
         effect=None,
         doc="The arrays one after another along an axis.",
         moves=EVERY_INPUT,
+        cases=_concatenate_cases,
     )
 )

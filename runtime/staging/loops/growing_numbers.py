@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Final
 
 from ....compiler.ir import Call, Constant, Graph, Value
+from ....compiler.op import moved_inputs
 from ....compiler.ops.control.loop_params import scan_params, while_params
 from ....compiler.params import graphs_param
 
@@ -93,7 +94,7 @@ class _Growth:
     def _computed(self, call: Call, value: Value) -> list[_Terms]:
         if call.op in _BOUNDED or value.dtype.kind == "b":
             return [{}]
-        if call.op in _SAME:
+        if call.op in _SAME or len(moved_inputs(call)) == 1:
             return self.cases(call.inputs[0])
         if call.op in _CHOICES:
             return [case for one in call.inputs[_CHOICES[call.op] :] for case in self.cases(one)]
@@ -206,7 +207,7 @@ def _capped(cases: Sequence[_Terms]) -> list[_Terms]:
 
 
 _BOUNDED: Final = frozenset({"bitwise_and", "fmod", "remainder", "sign"})
-_SAME: Final = frozenset({"absolute", "broadcast_to", "convert", "negative", "positive", "reshape"})
+_SAME: Final = frozenset({"absolute", "convert", "negative", "positive"})
 _CHOICES: Final = {"maximum": 0, "minimum": 0, "where": 1}
 """They give one of their inputs from this one on."""
 _SCALES: Final[dict[str, Callable[[float], float]]] = {

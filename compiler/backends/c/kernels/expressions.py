@@ -10,9 +10,7 @@ from ....ir import Call, Location
 from ....loops.nest import (
     Accumulator,
     Apply,
-    Between,
     Clamped,
-    Condition,
     Expression,
     Fold,
     Literal,
@@ -21,6 +19,7 @@ from ....loops.nest import (
     Position,
     Result,
 )
+from ....op import Between, Condition
 from ....symbolic_size import SymbolicSize, is_known
 from ....text.printer import location_text
 from ..expression import expression as elementwise

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ....affine import ZERO
 from ....analysis.fusible_ops import is_elementwise, is_loop_call
 from ....analysis.op_costs import element_cost
 from ....dtypes import DType, is_inexact, kind, real_dtype
 from ....ir import Call, Constant, Shape, Value
-from ....op import is_renamed
+from ....op import is_renamed, lookup
 from ....params import ints_param, text_param
 from ....symbolic_size import SymbolicSize, is_one
 from ...python_text import Names
@@ -133,8 +134,6 @@ class Numbers:
         match call.op:
             case "gather":
                 self._gather(call)
-            case "slice":
-                self._slice(call)
             case "dynamic_slice":
                 self._dynamic_slice(call)
             case "scatter":
@@ -143,8 +142,8 @@ class Numbers:
                 self._update(call)
             case _ if is_renamed(call):
                 self.items[call.outputs[0]] = self.item(call.inputs[0])
-            case "reshape" | "broadcast_to" | "transpose" if is_number(call.outputs[0]):
-                self.items[call.outputs[0]] = self.item(call.inputs[0])
+            case _ if lookup(call.op).index_map is not None:
+                self._moved(call)
             case _:
                 self._compute(call)
                 return 0.2 * element_cost(call)
@@ -213,8 +212,14 @@ class Numbers:
             places[axis] = self.place(call, index, source.shape[axis])
         self._read(call, places)
 
-    def _slice(self, call: Call) -> None:
-        self._read(call, [factor_text(start) for start in ints_param(call, "start")])
+    def _moved(self, call: Call) -> None:
+        source, (output,) = call.inputs[0], call.outputs
+        if not is_number(output):
+            raise NotOfNumbersError(f"{call.op} of more than an element")
+        index_map = lookup(call.op).index_map
+        assert index_map is not None
+        index = index_map((ZERO,) * output.ndim, source.shape, output.shape, **call.params)
+        self._read(call, [factor_text(place.constant) for place in index])
 
     def _dynamic_slice(self, call: Call) -> None:
         source, *starts = call.inputs

@@ -11,10 +11,8 @@ from ....ir import Call, Location
 from ....loops.nest import (
     Accumulator,
     Apply,
-    Between,
     Buffer,
     Clamped,
-    Condition,
     Expression,
     Fold,
     Literal,
@@ -23,6 +21,7 @@ from ....loops.nest import (
     Position,
     Result,
 )
+from ....op import Between, Condition
 from ....symbolic_size import is_known, typical
 from ....text.printer import location_text
 from ..literals import bare_literal, triton_literal

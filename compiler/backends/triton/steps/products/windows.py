@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from .....affine import Affine, flattened, same, unflattened
 from .....ir import Call, Shape
-from .....loops.nest import Between, Buffer, Condition, Load, Multiple
+from .....loops.nest import Buffer, Load
+from .....op import Between, Condition, Multiple
 from .....ops.nn.convolution import LEAD, dilated
 from .....params import ints_param, pairs_param
 from .....symbolic_size import SymbolicSize, is_one
