@@ -4,7 +4,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from ..asked_process import last_words
+from ..json_worker import last_words
 from .contestant import environment, on_cores
 from .findings import Case
 from .frameworks import OURS
