@@ -162,7 +162,7 @@ class Op:
     of the op ``name`` in C: ``tm_name_2_{t}`` with the params 2.
 
     Triton's are the same, with ``triton_f64`` first: then ``triton_int``, ``triton_real_bool``, and so on. Its
-    functions ``tm_name`` are in backends/triton/functions; ``{type}`` and ``{result}`` are its own types."""
+    functions ``tm_name`` are in backends/triton/kernels/functions; ``{type}`` and ``{result}`` are its own types."""
     effect: str | None
     """None for a pure op; otherwise its side effect ("calls Python")."""
     doc: str

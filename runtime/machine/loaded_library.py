@@ -41,7 +41,7 @@ class LoadedLibrary:
         """Load `content`, from `file` if that contains exactly these bytes, so that processes share its memory.
 
         Raises:
-            OSError: the system does not load it, such as for want of memory or on a disk that lets nobody run code.
+            OSError: the system does not load it, for want of memory, or on a disk mounted with noexec.
         """
         self.library = _loaded(content, file)
         self.owner = np.empty(0, np.int8)

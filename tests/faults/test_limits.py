@@ -116,13 +116,13 @@ def test_the_disk_of_temporary_files_is_full(place: Place) -> None:
     assert all(f": {RIGHT}" in name or name == "c: CompilerError" for name in found)
 
 
-def test_the_disk_of_temporary_files_lets_nobody_run_code(place: Place) -> None:
+def test_the_disk_of_temporary_files_is_mounted_with_noexec(place: Place) -> None:
     with mounted(place.root / "temporary", "size=64m,noexec"):
         found = place.run(first_calls, 3, TRACEMILL_CACHE="0")
     assert all(f": {RIGHT}" in name for name in found)
 
 
-def test_the_disk_of_the_cache_lets_nobody_run_code(place: Place) -> None:
+def test_the_disk_of_the_cache_is_mounted_with_noexec(place: Place) -> None:
     with mounted(place.root / "cache", "size=64m,noexec"):
         found = place.run(first_calls, 3)
     assert all(f": {RIGHT}" in name for name in found)
