@@ -25,7 +25,6 @@ from .terms import (
     scale,
     sizes_in,
 )
-from .trials import Trials, Verdict, trials_of
 
 NOTHING = "nothing"
 """Assumptions without any facts."""
@@ -63,7 +62,6 @@ class Assumptions:
         """Expressions that are never 0."""
         self._ranges: dict[Size, Interval] = {}
         self._decided: dict[Comparison, bool | None] = {}
-        self._trials: dict[Size, Trials] = {}
         for relation in sorted(self.relations, key=lambda one: one.relation != "=="):
             self._learn(relation)
         self._facts = list(dict.fromkeys(map(self._reduced, self._facts)))
@@ -117,9 +115,6 @@ class Assumptions:
             return reduced
         if reduced.relation != ">=" and {reduced.terms, scale(reduced.terms, -1)} & self._other:
             return reduced.relation == "!="
-        tried = self._tried(reduced)
-        if tried != "open":
-            return tried
         found = decided(reduced, self._facts, self._ranges)
         if found is None:
             found = self._by_cases(reduced)
@@ -137,15 +132,6 @@ class Assumptions:
     def _stated(self) -> dict[Comparison, bool]:
         stated = dict.fromkeys(self.relations, True)
         return {**{one.negated: False for one in self.relations}, **stated}
-
-    def _tried(self, comparison: Comparison) -> Verdict:
-        """By trying the values of a size, if it is about a size that has few."""
-        size, *others = dict.fromkeys(sizes_in(comparison.terms))
-        if others:
-            return "open"
-        if size not in self._trials:
-            self._trials[size] = trials_of(size, self.relations, self._ranges)
-        return self._trials[size].verdict(comparison)
 
     def _by_cases(self, comparison: Comparison) -> bool | None:
         """By the remainders of sizes, if it contains quotients of them and all possible cases agree."""

@@ -47,7 +47,7 @@ def remainder(left: Terms, right: Terms) -> Terms:
         return _by_terms(left, right)[1]
     if divisor < 0:
         return scale(remainder(scale(left, -1), number(-divisor)), -1)
-    _, rest = _split(_without_remainders(left, divisor), divisor)
+    _, rest = _split(left, divisor)
     common = gcd(content(rest), divisor)
     part, offset = _divided(rest, common), constant_part(rest) % common
     return add(scale(_proper_remainder(part, divisor // common), common), number(offset))
@@ -144,18 +144,6 @@ def _proper_remainder(rest: Terms, divisor: int) -> Terms:
 def _lies_below(terms: Terms, most: Terms) -> bool:
     """Whether the sum is always at least 0 and below `most`."""
     return own_lowest(terms) >= 0 and own_lowest(add(add(most, terms, -1), number(-1))) >= 0
-
-
-def _without_remainders(terms: Terms, divisor: int) -> Terms:
-    """A sum with the same remainder: ``N % 12`` has the same remainder by 4 as ``N``."""
-    same: dict[Atom, Terms] = {}
-    for monomial, _ in terms:
-        for found in monomial:
-            if isinstance(found, Operation) and found.op == "%":
-                inner = constant_of(found.args[1])
-                if inner is not None and inner % divisor == 0:
-                    same[found] = found.args[0]
-    return substituted(terms, same)
 
 
 # ---- division by what is not a number -------------------------------------------------------------------

@@ -8,7 +8,7 @@ from .bounds import Bound, Ranges, Remembered, interval, lowest
 from .dim import Comparison, Relation
 from .terms import Operation, Terms, add, atom, atoms_in, constant_of, multiply, number, scale
 
-DEEPEST = 3
+DEEPEST = 2
 MOST_STEPS = 200
 MOST_FACTS = 64
 
