@@ -172,10 +172,12 @@ def strongest_type(kinds: "Iterable[type[Any] | None]") -> "type[Any]":
 
 
 def with_plain_keys(tree: Any) -> Any:
-    """New containers, in which symbolic sizes that are keys of dicts are replaced by the numbers that the user put
-    there, and the keys of an OrderedDict are inserted in its order."""
+    """New containers, in which symbolic sizes and traced numbers that are keys of dicts or members of sets are replaced
+    by the numbers that the user put there, and the keys of an OrderedDict are inserted in its order."""
     if type(tree) in (dict, OrderedDict):
-        return type(tree)((_plain(key), with_plain_keys(item)) for key, item in tree.items())
+        return type(tree)((plain_key(key), with_plain_keys(item)) for key, item in tree.items())
+    if type(tree) in (set, frozenset):
+        return type(tree)(map(plain_key, tree))
     if type(tree) in (tuple, list):
         return type(tree)(map(with_plain_keys, tree))
     if tree is None or optree.tree_is_leaf(tree, namespace=NAMESPACE):
@@ -184,5 +186,10 @@ def with_plain_keys(tree: Any) -> Any:
     return unflatten(metadata, [with_plain_keys(child) for child in children])
 
 
-def _plain(key: Any) -> Any:
+def plain_key(key: Any) -> Any:
+    """A key of a dict, or a member of a set, with plain numbers for symbolic sizes and traced numbers in it."""
+    if type(key) is tuple:
+        return tuple(map(plain_key, key))
+    if is_traced(key) and key.is_scalar and key.dtype.kind in "biu":
+        return key.as_key()
     return operator.index(key) if isinstance(key, SymbolicSize) else key

@@ -110,6 +110,8 @@ def location_at(file: str, line: int) -> Location:
 
 CONVERTS: ContextVar[bool | tuple[str, ...]] = ContextVar("converts", default=True)
 """Whether functions are converted when they are traced; names of libraries whose functions are, too."""
+OPERATORS: ContextVar[bool] = ContextVar("operators", default=False)
+"""Whether operators and attributes get hooks, too. Methods of the user's classes that depend on values need them."""
 
 
 def line_of_raise(error: BaseException) -> Location | None:

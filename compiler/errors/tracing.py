@@ -206,8 +206,9 @@ class RandomnessError(TracemillError, RuntimeError):
 class SharedMemoryError(TracemillError, ValueError):
     """A function writes to an array that may or may not share its memory with another array, depending on values.
 
-    This happens after a branch or a loop on values has assigned one variable's array to another variable, if the
-    program cannot tell the arrays apart: they differ in dtype or strides, or a loop computes where a view begins.
+    This happens in a batch after a branch or a loop on values has assigned one variable's array to another variable, if
+    the program cannot tell the arrays apart: they differ in dtype or strides, or a loop computes where a view begins.
+    Without a batch, a compiled function is then compiled for the values of the call.
 
     >>> import numpy as np, tracemill as tm
     >>> def f(x):
@@ -216,7 +217,7 @@ class SharedMemoryError(TracemillError, ValueError):
     ...         y = x[::2]
     ...     y += 1  # NumPy writes to x here, or not
     ...     return y
-    >>> tm.compile(f)(np.ones(4))
+    >>> tm.compile(tm.vmap(f))(np.ones((2, 4)))
     Traceback (most recent call last):
     tracemill.compiler.errors.tracing.SharedMemoryError: an array is written to that may be an argument...
 
@@ -246,7 +247,7 @@ class SideEffectError(ConcretizationError):
     tracemill.compiler.errors.tracing.SideEffectError: one trace of `while` at ...
 
     Fix: write to an array that the function makes (``np.zeros(…)``), or assign to a variable. A compiled function that
-    appends to a list of its own in a ``while`` is compiled for the values of the call.
+    changes its own lists, dicts and objects so, or those among its arguments, is compiled for the values of the call.
     """
 
     code = "E0214"

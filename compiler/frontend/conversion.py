@@ -14,7 +14,7 @@ from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
 from ..callers.source_text import future_flags
-from ..callers.user_code import CONVERTS, HOOKS, is_users
+from ..callers.user_code import CONVERTS, HOOKS, OPERATORS, is_users
 from .closure_cells import CELL, cells_of, in_closure_cells
 from .operators import OperatorRewriter
 from .read_names import note_as_written, note_reached, objects_among
@@ -29,9 +29,6 @@ _PYTHONS: Final = ("heapq",)
 _VARIABLES: Final = f"{HOOKS}_names"
 _FUNCTION: Final = f"{HOOKS}_function"
 """The name under which a new function is compiled, so that its own name keeps its meaning inside."""
-
-OPERATORS: ContextVar[bool] = ContextVar("operators", default=False)
-"""Whether operators and attributes get hooks, too. Methods of the user's classes that depend on values need them."""
 
 
 class OperatorsNeededError(Exception):

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import optree
 
-from ..arguments.leaves import NAMESPACE, with_plain_keys
+from ..arguments.leaves import NAMESPACE, plain_key, with_plain_keys
 from ..callers.function_names import describe
 from ..dtypes import Array
 from ..errors import SideEffectError
@@ -172,7 +172,9 @@ class ArgumentContainers:
             if not isinstance(x, _WRITABLE):
                 raise _refusal(function, name, x)
             entries = tuple(map(placed, x.values() if isinstance(x, dict) else x))
-            contents.append(NewContents(path, tuple(_keys(x)) if isinstance(x, dict) else None, entries))
+            contents.append(
+                NewContents(path, tuple(map(plain_key, _keys(x))) if isinstance(x, dict) else None, entries)
+            )
         return WithChanges([with_plain_keys(x) for _, x in new.values()], returned, tuple(contents))
 
     def _is_callers(self, x: Any) -> bool:
@@ -255,6 +257,11 @@ class OutsideChanges:
         """Whether what the function changes outside can be restored: not what it took from an iterator."""
         return self._outside is not None and not self._outside.used_up
 
+    def undo(self) -> None:
+        """Restore the lists, dicts and objects that the function has changed outside."""
+        if self._outside is not None:
+            self._outside.restore()
+
     @contextmanager
     def undone(self) -> Generator[None]:
         """Undo what the block changes outside."""
@@ -291,6 +298,14 @@ class OutsideChanges:
             outside.restore()
             self.replaced = (*self.replaced, *new)
         return bool(new)
+
+
+def changed_outside(what: str, function: Callable[..., Any]) -> SideEffectError:
+    """The error for a change that would happen only while the function is traced."""
+    return SideEffectError(
+        f"{describe(function)} changes {what}, which is outside of it, and a program for the values at hand would not "
+        "change it in each call: return what is new, and change it after the call"
+    )
 
 
 def _written_by_numpy(one: Written, function: Callable[..., Any]) -> SideEffectError:

@@ -97,6 +97,8 @@ class Program:
     """The arguments that have another shape afterwards, by number, because the function has assigned to ``x.shape``."""
     changes_itself: bool = False
     """Whether the function, when it is traced, changes what it computes with the next time, as a counter."""
+    follows: bool = False
+    """Whether the program is for calls that go the way of the call for which it was made."""
     asks_identity: bool = False
     """Whether the function asks if two objects are the same. In a trace, two arguments never are."""
     conversions: tuple[Conversion, ...] = ()

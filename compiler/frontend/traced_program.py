@@ -2,14 +2,11 @@
 
 import gc
 import operator
-import re
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from types import CodeType, ModuleType
-from typing import Any, Final, Literal, TypeAlias
+from types import ModuleType
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import optree
@@ -18,7 +15,7 @@ from ..arguments.leaves import NAMESPACE, flattened, remedy_for, users_name, wea
 from ..builder import bind_all, recording
 from ..callers.function_names import describe, function_name
 from ..callers.signal_handlers import in_signal_handler
-from ..callers.user_code import CONVERTS, is_users, line_of_raise, location_at, users_line_of
+from ..callers.user_code import CONVERTS, line_of_raise, location_at
 from ..dtypes import BOOL, Array
 from ..errors import (
     ArgumentTypeError,
@@ -27,6 +24,7 @@ from ..errors import (
     DataDependentShapeError,
     EscapedTracerError,
     SharedMemoryError,
+    TracemillError,
 )
 from ..free_sizes import names_bound_in, sizes_in_param
 from ..ir import Graph, Value
@@ -36,15 +34,15 @@ from ..symbolic_size import SymbolicFact, SymbolicSize, same_shape
 from ..tracing.array_values import as_value
 from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.outside.adoption import begins_trace, replace_outside
-from ..tracing.sharing import TELLS_APART
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
 from ..tracing.traced_array import TracedArray, array_on
 from ..tracing.traced_memory import is_numpy_array, is_traced
-from ..tracing.values_in_call import ARGUMENTS
+from ..tracing.tracing_again import mode_for, needs_value, recursive_code, wants_pythons_number
+from ..tracing.values_in_call import ARGUMENTS, FOLLOWS
 from ..users_errors import noted, told_by
 from ..value_ops import constant
-from .conversion import MET, OPERATORS, Conversion, OperatorsNeededError, call_converted
-from .outside_changes import ArgumentContainers, OutsideChanges
+from .conversion import MET, Conversion, OperatorsNeededError, call_converted
+from .outside_changes import ArgumentContainers, OutsideChanges, changed_outside
 from .program import Argument, ArrayOutput, Program, Static, orders_of, relied_on
 from .read_names import (
     REACHED,
@@ -54,15 +52,6 @@ from .read_names import (
     changed_by_itself,
     unchanged,
 )
-
-_MANY_CALLS: Final = 10
-"""A function that occurs this often in a traceback calls itself."""
-_VALUE_NEEDED: Final = re.compile(
-    r"(?:not|from|object of type) '?TracedArray\b|'TracedArray' object cannot be |a Rational instance|be Rational",
-    re.IGNORECASE,
-)
-"""What Python says where it takes only its own numbers."""
-
 
 Changes: TypeAlias = Literal["returned", "refused", "unwatched"]
 """What becomes of changes of lists and dicts among the arguments."""
@@ -76,10 +65,12 @@ def trace(
     *,
     convert: "bool | tuple[str, ...] | None" = None,
     checks: bool = True,
+    replaced: tuple[Array, ...] = (),
     **options: Any,
 ) -> Program:
     """Record a function as `_traced` does. If it turns out to need hooks for operators, or arrays that share memory
-    depending on values to be told apart, trace it again with these.
+    depending on values to be told apart, trace it again with these. If no program can hold it, make one for calls that
+    go the way of the call at hand.
 
     With `convert`, the function and the user's functions that it calls are converted first. The default is the setting
     of the enclosing trace.
@@ -87,10 +78,11 @@ def trace(
     chosen = CONVERTS.get() if convert is None else convert
     is_nested = REACHED.get() is not None
     converting, checking = CONVERTS.set(chosen), RAISES_ON_VALUES.set(checks and RAISES_ON_VALUES.get())
+    writes = OutsideChanges(replaced)
     try:
-        return _traced(function, tree, leaves, **options)
+        return _traced(function, tree, leaves, writes=writes, **options)
     except RecursionError as error:
-        if is_nested or (code := _recursive_code(error)) is None:
+        if is_nested or (code := recursive_code(error)) is None:
             raise
         raise ConcretizationError(
             f"`{code.co_name}` calls itself while it is traced, and no number that tracing knows ends that. Write a "
@@ -98,44 +90,23 @@ def trace(
             location_at(code.co_filename, code.co_firstlineno),
         ) from None
     except (ConcretizationError, OperatorsNeededError, SharedMemoryError) as error:
-        mode = None if is_nested or not chosen else _mode_for(error)
+        mode = None if is_nested or not chosen else mode_for(error, can_follow=writes.can_be_undone)
         if mode is None:
             raise
+        failure = error
+        writes.undo()
     finally:
         CONVERTS.reset(converting)
         RAISES_ON_VALUES.reset(checking)
     before = mode.set(True)
     try:
-        return trace(function, tree, leaves, convert=convert, checks=checks, **options)
+        return trace(function, tree, leaves, convert=convert, checks=checks, replaced=replaced, **options)
+    except TracemillError:
+        if mode is FOLLOWS:
+            raise failure from None
+        raise
     finally:
         mode.reset(before)
-
-
-def _recursive_code(error: RecursionError) -> CodeType | None:
-    """The user's function that an endless recursion calls most often."""
-    codes: Counter[CodeType] = Counter()
-    frame = error.__traceback__
-    while frame is not None:
-        codes[frame.tb_frame.f_code] += is_users(frame.tb_frame.f_code.co_filename)
-        frame = frame.tb_next
-    code, calls = codes.most_common(1)[0] if codes else (None, 0)
-    return code if calls > _MANY_CALLS else None
-
-
-def _mode_for(error: Exception) -> "ContextVar[bool] | None":
-    """What to trace a function with that failed without; None if nothing may help."""
-    if isinstance(error, SharedMemoryError):
-        return None if TELLS_APART.get() else TELLS_APART
-    return None if OPERATORS.get() or not may_need_operators(error) else OPERATORS
-
-
-def may_need_operators(error: Exception) -> bool:
-    """Whether hooks for operators may help. They do not if the program needs the size of an argument."""
-    if isinstance(error, ConcretizationError):
-        return type(error) is ConcretizationError and (
-            not error.numbers or (error.message.startswith("bool(x)") and not error.wants_values)
-        )
-    return True
 
 
 def _traced(
@@ -149,7 +120,7 @@ def _traced(
     repeats: bool = False,
     is_block: bool = False,
     varying: frozenset[int] = frozenset(),
-    replaced: tuple[Array, ...] = (),
+    writes: OutsideChanges,
     is_ahead: bool = False,
     made: Callable[..., Trace] = Trace,
     changes: Changes = "refused",
@@ -160,8 +131,8 @@ def _traced(
     checks the user's indices when it runs. The default is the setting of the enclosing trace; without a trace, programs
     that are not kept check. A branch or the body of a loop `may_not_run`. A body `repeats`: an array from outside that
     it writes to has other values in later iterations. It `is_block` if it is statements of a function. `varying` are
-    the ids of memory that is known to change so. The function sees traced arrays instead of the NumPy arrays that are
-    `replaced`.
+    the ids of memory that is known to change so. The function sees traced arrays instead of the NumPy arrays that
+    `writes` replaces.
     `changes` of lists and dicts among the arguments may be returned, as `WithChanges`.
     The trace is `made` by a class of traces. A program that is made ahead of its calls, `is_ahead`, finds out the
     lengths that Python numbers among the arguments give.
@@ -171,7 +142,7 @@ def _traced(
     reached = ReadNames()
     reaching = REACHED.set(reached) if REACHED.get() is None else None
     roots = (function, *(leaf.value for leaf in leaves if isinstance(leaf, Static)))
-    writes, is_again = OutsideChanges(replaced), False
+    is_again = False
     try:
         while True:
             record = made(
@@ -207,12 +178,9 @@ def _traced(
                 break
             varying |= misjudged
             is_again = is_late or is_again
-        own = writes.changed() if program is not None and is_kept and record is outermost else ""
-        if own and writes.can_be_undone:
-            record = Trace(function_name(function), is_kept=is_kept, check_bounds=check_bounds)
-            with writes.undone():
-                is_alike = _is_alike(program, record, function, tree, leaves, roots, writes.replaced, changes)
-            own = "" if is_alike else own
+        own = ""
+        if program is not None and is_kept and record is outermost:
+            own = _changes_outside(writes, program, check_bounds, function, tree, leaves, roots, changes)
     finally:
         if meeting is not None:
             MET.reset(meeting)
@@ -230,6 +198,7 @@ def _traced(
                 *([changed_by_itself(own)] if own else []),
             ),
             changes_itself=bool(own),
+            follows=FOLLOWS.get(),
             asks_identity=is_kept and (record.writes_to_copies or asks_identity(writes.reach, reached)),
             read=(
                 arrays_read(
@@ -245,8 +214,35 @@ def _traced(
     raise error
 
 
+def _changes_outside(
+    writes: OutsideChanges,
+    program: Program,
+    check_bounds: bool | None,
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: Sequence["Argument | Static"],
+    roots: Sequence[Any],
+    changes: "Changes",
+) -> str:
+    """What a function has changed outside that makes a difference when it is traced again; empty if nothing does.
+
+    Raises:
+        SideEffectError: it has changed something on the way of the call at hand.
+    """
+    own = writes.changed()
+    if own and FOLLOWS.get():
+        writes.undo()
+        raise changed_outside(own, function)
+    if not (own and writes.can_be_undone):
+        return own
+    record = Trace(function_name(function), is_kept=True, check_bounds=check_bounds)
+    with writes.undone():
+        is_alike = _is_alike(program, record, function, tree, leaves, roots, writes.replaced, changes)
+    return "" if is_alike else own
+
+
 def _is_alike(
-    program: Program | None,
+    program: Program,
     record: Trace,
     function: Callable[..., Any],
     tree: Any,
@@ -265,8 +261,7 @@ def _is_alike(
     finally:
         record.close()
     return (
-        program is not None
-        and str(again.graph) == str(program.graph)
+        str(again.graph) == str(program.graph)
         and repr(again.out_leaves) == repr(program.out_leaves)
         and all(map(operator.is_, again.captured, program.captured))
     )
@@ -310,8 +305,8 @@ def _recorded(
             try:
                 result = call_converted(function, *args, **kwargs)
             except Exception as error:
-                if _VALUE_NEEDED.search(str(error)) and type(error) is TypeError:
-                    raise _needs_value(record, error) from None
+                if wants_pythons_number(record, error):
+                    raise needs_value(record, error) from None
                 if not raises_later(record, error):
                     raise
                 result = None
@@ -333,18 +328,6 @@ def _recorded(
             return replace(program, orders=orders, in_c_order=relied_on(program))
     finally:
         CHECKS_BOUNDS.reset(checking)
-
-
-def _needs_value(record: Trace, error: TypeError) -> ConcretizationError:
-    """The error for code that takes only Python's own numbers, such as ``json.dumps``, and got a traced one."""
-    outermost = record.outermost()
-    found = ConcretizationError(
-        f"{str(error).replace('TracedArray', 'a traced number or array')}. Its value is not known while tracing: do "
-        "this outside the function, with its result",
-        users_line_of(error),
-    )
-    found.numbers = frozenset(outermost.numbers.values()) if outermost.is_kept else frozenset()
-    return found
 
 
 def is_interrupted() -> bool:

@@ -17,7 +17,7 @@ from ..callers.subscripts import (
     current_subscript,
 )
 from ..callers.user_code import asked_by_traced_code, user_location, why_not_converted
-from ..dtypes import DType, is_inexact
+from ..dtypes import BOOL, DType, is_inexact
 from ..errors import (
     ArgumentTypeError,
     ConcretizationError,
@@ -49,7 +49,7 @@ from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .size_values import ratio_of_value, rounded_quotient
 from .trace import Storage, current_trace, require_trace
 from .traced_memory import TracedMemory
-from .values_in_call import guarded_value
+from .values_in_call import FOLLOWS, guarded_value, is_followed
 from .views import Bits, ImaginaryPart, ReadOnly, RealPart, Transpose, View, is_flagged_read_only
 
 
@@ -344,6 +344,8 @@ class TracedArray(TracedMemory):
         return known
 
     def __bool__(self) -> bool:
+        if self.is_scalar and self.dtype != BOOL and is_followed(self._trace, self.value):
+            return bool(np.not_equal(self, 0))
         return bool(self._need("bool(x), as in `if` or `while`,"))
 
     def __int__(self) -> int:
@@ -409,6 +411,8 @@ class TracedArray(TracedMemory):
         place: str | None = current_subscript()
         if place is None or place not in fixes or self._known_here() is not None:
             return
+        if self.dtype.kind in "biu" and is_followed(self._trace, self.value):
+            return
         if place == "entry" and "mask" in fixes:
             if self.dtype.kind not in "iub":
                 raise index_type_error(str(self.type))
@@ -442,9 +446,15 @@ class TracedArray(TracedMemory):
             "a traced array cannot be pickled: return it from the function instead", user_location()
         )
 
+    def as_key(self) -> Any:
+        """The number for which the program is made, because it is a key of a dict or a member of a set."""
+        known = self._need(_KEY)
+        return known[()] if self.weak is None else known.item()
+
     def __hash__(self) -> int:
-        if self.is_scalar and self.dtype.kind in "biu" and asked_by_traced_code(sys._getframe(1)):
-            return hash(self._need("a key of a dict, or a member of a set,")[()])
+        is_number = self.is_scalar and self.dtype.kind in "biu"
+        if is_number and (FOLLOWS.get() or asked_by_traced_code(sys._getframe(1))):
+            return hash(self._need(_KEY)[()])
         self._check_place(BY_UNKNOWN_KEYS)
         raise ArgumentTypeError(
             f"a traced {self.type} cannot be hashed, as NumPy's arrays cannot: keep it in a list or as a value of a "
@@ -523,6 +533,7 @@ def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., An
     return method
 
 
+_KEY = "a key of a dict, or a member of a set,"
 _IN_A_LIST = (
     ". Ufuncs and their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
     "np.logical_and.reduce([x, y])"

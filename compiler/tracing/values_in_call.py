@@ -21,8 +21,14 @@ from .trace import Trace
 MOST_ENTRIES: Final = 1024
 """The most entries of one array that a program is made for."""
 
+_MOST_FOLLOWED: Final = 1000
+"""The most values that a program is made for which goes the way of the call at hand."""
+
 ARGUMENTS: ContextVar[Sequence[Any] | None] = ContextVar("arguments", default=None)
 """The leaves of the arguments of the call that is being traced; None if no call is known."""
+
+FOLLOWS: ContextVar[bool] = ContextVar("follows", default=False)
+"""Whether the program is for calls that go the way of the call at hand: its tests, places and keys are known."""
 
 
 @contextmanager
@@ -33,6 +39,16 @@ def in_call(leaves: Sequence[Any] | None) -> Generator[None]:
         yield
     finally:
         ARGUMENTS.reset(token)
+
+
+@contextmanager
+def following() -> Generator[None]:
+    """Within the block, programs are made for calls that go the way of the call at hand."""
+    token = FOLLOWS.set(True)
+    try:
+        yield
+    finally:
+        FOLLOWS.reset(token)
 
 
 def value_in_call(trace: Trace, value: Value, sizes: Mapping[str, int]) -> Array | None:
@@ -152,13 +168,14 @@ def _needed_calls(trace: Trace, value: Value, sizes: Mapping[str, int]) -> list[
 def guarded_value(trace: Trace, value: Value, what: str) -> Array | None:
     """A value in the call that is being traced, for which the program is then made; None if it is not known.
 
-    Values that depend only on Python numbers among the arguments are left to the signature, which can hold these.
-    Without conversion, values stay unknown.
+    Values that depend only on Python numbers among the arguments are left to the signature, which can hold these,
+    unless the call at hand is followed. Without conversion, values stay unknown.
     """
     if (
         not (trace.outermost().is_kept and CONVERTS.get())
         or value.type.size > MOST_ENTRIES
-        or trace.numbers_used_by(value)
+        or (FOLLOWS.get() and len(trace.outermost().expected) >= _MOST_FOLLOWED)
+        or (not FOLLOWS.get() and trace.numbers_used_by(value))
     ):
         return None
     return _expected(trace, value, what)
@@ -179,6 +196,15 @@ def _expected(trace: Trace, value: Value, what: str) -> Array | None:
         trace.expected.add(value)
         expect(trace, value, found, what)
     return found
+
+
+def is_followed(trace: Trace, value: Value) -> bool:
+    """Whether the program can be made for this value, or for its truth, because it follows the call at hand."""
+    return (
+        FOLLOWS.get()
+        and trace.outermost().is_kept
+        and value_in_call(trace, value, sizes_of_arguments()) is not None
+    )
 
 
 def sizes_of_arguments() -> Mapping[str, int]:

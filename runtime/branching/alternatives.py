@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ...compiler.arguments.leaves import leaf_type, weak_type
-from ...compiler.callers.user_code import user_location
+from ...compiler.callers.user_code import OPERATORS, user_location
 from ...compiler.errors import ConcretizationError
-from ...compiler.frontend.conversion import OPERATORS, OperatorsNeededError
+from ...compiler.frontend.conversion import OperatorsNeededError
 from ..eager.run import zeros
 from .one_of import OneOf, entries_of, is_one_of, place_of
 from .python_numbers import selected

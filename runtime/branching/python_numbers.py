@@ -10,6 +10,7 @@ from ...compiler.numpy_surface.ufuncs.python_exceptions import refuse_no_integer
 from ...compiler.symbolic_size import is_one
 from ...compiler.tracing.traced_array import array_on
 from ...compiler.tracing.traced_memory import is_traced
+from ...compiler.tracing.values_in_call import is_followed
 
 PYTHON_KINDS: Final[dict[str, "type[Any]"]] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 """Python's type of numbers for each kind of dtype."""
@@ -18,6 +19,16 @@ PYTHON_KINDS: Final[dict[str, "type[Any]"]] = {"b": bool, "i": int, "u": int, "f
 def is_unknown(x: Any) -> bool:
     """Whether it is a traced number whose value is not known while tracing."""
     return is_traced(x) and is_one(x.size) and not x._trace.can_be_known(x.value)
+
+
+def is_open(test: Any) -> bool:
+    """Whether the program decides a test. If it follows the call at hand, it is made for the answer there."""
+    return is_unknown(test) and not is_followed(test._trace, test.value)
+
+
+def is_unknown_place(x: Any) -> bool:
+    """Whether the program finds the entry or the key that a traced number says."""
+    return is_unknown(x) and not (x.dtype.kind in "biu" and is_followed(x._trace, x.value))
 
 
 def is_differentiable(x: Any) -> bool:
@@ -29,7 +40,7 @@ def is_differentiable(x: Any) -> bool:
 
 def is_unknown_integer(x: Any) -> bool:
     """Whether it is a traced integer whose value is not known while tracing."""
-    return is_unknown(x) and x.dtype.kind in "iu"
+    return is_unknown_place(x) and x.dtype.kind in "iu"
 
 
 def number_of_argument(x: Any) -> "int | None":

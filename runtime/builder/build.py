@@ -37,7 +37,7 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Obse
     """
     sites = check_sites(inline_rules(graph)) if has_checks(graph) else ()
     built = _build(canonicalize(graph, target.backend), target, donated, scope)
-    return replace(built, function=raising(built.function, sites)) if sites else built
+    return replace(built, function=raising(built.function, sites, graph, donated)) if sites else built
 
 
 def _build(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:

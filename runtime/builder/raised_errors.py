@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.errors import TracemillError
+from ...compiler.interpreter import evaluate
+from ...compiler.ir import Graph
+from ...compiler.op import PRINTS, has_effect
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.users_errors import arrays_of_bits, error_at, index_error
 from ...passes.lowering.collect_checks import NOTHING, Site
@@ -14,12 +18,22 @@ from ..gpu.device_array import DeviceArray
 Function = Callable[..., tuple[Any, ...]]
 
 
-def raising(function: Function, sites: Sequence[Site]) -> Function:
-    """The program without its last output, the results of its checks. It raises the error of the first that failed."""
+def raising(function: Function, sites: Sequence[Site], graph: Graph, donated: Sequence[int]) -> Function:
+    """The program without its last output, the results of its checks. It raises the error of the first that failed.
+
+    An operation may raise an error that a check before it in the `graph` rules out, such as NumPy's for the inverse of
+    a singular matrix. The check's error is raised then.
+    """
+    is_repeatable = not (donated or any(has_effect(call, PRINTS) for call in graph.calls))
     nothing = np.full(len(sites), NOTHING).tobytes()  # a comparison of bytes costs a tenth of one of arrays
 
     def run(*inputs: Any) -> tuple[Any, ...]:
-        results = function(*inputs)
+        try:
+            results = function(*inputs)
+        except (np.linalg.LinAlgError, ValueError, IndexError) as error:
+            if is_repeatable and not isinstance(error, TracemillError):
+                _raise_in_order(graph, inputs)
+            raise
         last = results[-1]
         found = last.numpy() if isinstance(last, DeviceArray) else last
         records = found.tobytes()
@@ -28,6 +42,12 @@ def raising(function: Function, sites: Sequence[Site]) -> Function:
         return results[:-1]
 
     return run
+
+
+def _raise_in_order(graph: Graph, inputs: Sequence[Any]) -> None:
+    """Raise the first error of a program, in the order of its operations."""
+    if not any(isinstance(x, DeviceArray) for x in inputs):
+        evaluate(graph, *inputs)
 
 
 def _error(sites: Sequence[Site], found: Any) -> Exception:

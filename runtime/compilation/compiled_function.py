@@ -14,7 +14,7 @@ from ...compiler.builder import current_builder, not_recording
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import line_of_missing, line_of_raise
 from ...compiler.error_state import DEFAULT, error_state, is_strict
-from ...compiler.errors import ConcretizationError, TransformTypeError
+from ...compiler.errors import ConcretizationError, TracemillError, TransformTypeError
 from ...compiler.frontend.outside_changes import ArgumentContainers, WithChanges
 from ...compiler.frontend.program import Program
 from ...compiler.frontend.traced_program import is_interrupted, trace
@@ -23,7 +23,7 @@ from ...compiler.locks import reentrant_lock
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
-from ...compiler.tracing.values_in_call import in_call
+from ...compiler.tracing.values_in_call import following, in_call
 from ..eager.run import as_argument, inputs_of, overwrite, require_function, run
 from ..environment import checking, usual_check_bounds
 from ..gpu.arguments import entered
@@ -383,6 +383,13 @@ class CompiledFunction:
         return self._watched(called, None), why.for_one_size(*self._fixed(variant))
 
     def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
+        """A new variant. If the others had to follow the calls for which they were made, it is made so at once."""
+        if len(self._variants) and all(one.program.follows for one in self._variants):
+            with suppress(TracemillError), following():
+                return self._observed(called, symbolic)
+        return self._observed(called, symbolic)
+
+    def _observed(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
         if not is_observed():
             return Variant(self._function, called, self._spec, symbolic)
         from ..inspection.observed_compilation import observed
@@ -516,4 +523,6 @@ def _unwrapped(x: Any) -> Any:
 
 def _sizes_among(leaves: Sequence[Any], numbers: Iterable[int]) -> frozenset[int]:
     """Which of the leaves whose values tracing needs can be sizes."""
-    return frozenset(place for place in numbers if type(leaves[place]) is int and leaves[place] >= 0)
+    return frozenset(
+        place for place in numbers if type(leaves[place]) is int and 0 <= leaves[place] <= sys.maxsize
+    )

@@ -11,20 +11,21 @@ from numpy.lib.array_utils import byte_bounds
 from ...compiler.arguments.leaves import NAMESPACE, flattened, weak_type, with_plain_keys
 from ...compiler.builder import recording
 from ...compiler.callers.function_names import function_name
-from ...compiler.callers.user_code import CONVERTS, user_location
+from ...compiler.callers.user_code import CONVERTS, OPERATORS, user_location
 from ...compiler.dtypes import Array
 from ...compiler.error_state import quiet_unless_strict
 from ...compiler.errors import ConcretizationError, DerivativeMemoryError, TracemillError
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.conversion import OPERATORS, OperatorsNeededError, call_converted
+from ...compiler.frontend.conversion import OperatorsNeededError, call_converted
 from ...compiler.frontend.outside_changes import ArgumentContainers
 from ...compiler.frontend.program import Static
-from ...compiler.frontend.traced_program import may_need_operators, refuse_hidden_arrays
+from ...compiler.frontend.traced_program import refuse_hidden_arrays
 from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
 from ...compiler.nesting import refuse_deep
 from ...compiler.tracing.outside.adoption import begins_trace
 from ...compiler.tracing.trace import array_type
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
+from ...compiler.tracing.tracing_again import may_need_operators
 from . import functions, indexing, ufuncs
 from .evaluated_array import EvaluatedArray, made, made_number
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node, elements

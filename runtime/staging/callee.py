@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.callers.user_code import is_users, user_location
-from ...compiler.frontend.conversion import OPERATORS, call_converted, converted
+from ...compiler.callers.user_code import OPERATORS, is_users, user_location
+from ...compiler.frontend.conversion import call_converted, converted
 from ...compiler.frontend.read_names import reads_attributes
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_traced

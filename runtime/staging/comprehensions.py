@@ -15,7 +15,7 @@ from ...compiler.errors import ConcretizationError
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.branches import raise_where, value_of
-from ..branching.python_numbers import is_unknown
+from ..branching.python_numbers import is_open, is_unknown
 from ..branching.watching import watching
 from .entries import select
 from .orderings import chosen_key, is_better
@@ -47,7 +47,7 @@ def _decides(test: Any) -> bool:
 
     If it only depends on numbers that are arguments, the program is traced again for those numbers.
     """
-    return is_unknown(test) and not test._trace.numbers_used_by(test.value)
+    return is_open(test) and not test._trace.numbers_used_by(test.value)
 
 
 def is_kept(test: Any) -> Any:

@@ -3,32 +3,30 @@
 The dictionary has the keys that it has while tracing. For a missing key, the program raises Python's error.
 """
 
-import operator
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.arguments.leaves import is_array_like
+from ...compiler.arguments.leaves import is_array_like, plain_key
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, SideEffectError
-from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.branches import raise_where
-from ..branching.python_numbers import is_unknown, number_of_argument
+from ..branching.python_numbers import is_unknown, is_unknown_place, number_of_argument
 from .entries import entry, set_entry
 
 
 def is_unknown_key(key: Any) -> bool:
     """Whether a key is, or is a tuple that holds, a traced number whose value is not known while tracing."""
-    return any(map(is_unknown_key, key)) if type(key) is tuple else is_unknown(key)
+    return any(map(is_unknown_key, key)) if type(key) is tuple else is_unknown_place(key)
 
 
 def value_at(table: "dict[Any, Any]", key: Any) -> Any:
     """``table[key]``"""
     if not is_unknown_key(key):
-        return table[_known_key(key)]
+        return table[plain_key(key)]
     if isinstance(table, Counter):
         return get(table, key, 0)
     found = _Found(table, key)
@@ -44,7 +42,7 @@ def value_at(table: "dict[Any, Any]", key: Any) -> Any:
 def get(table: "dict[Any, Any]", key: Any, default: Any = None) -> Any:
     """``table.get(key, default)``"""
     if not is_unknown_key(key):
-        return table.get(_known_key(key), default)
+        return table.get(plain_key(key), default)
     found = _Found(table, key)
     if not found.keys:
         return default
@@ -123,14 +121,7 @@ def _can_be(one: Any, key: Any) -> bool:
         return is_alike and all(map(_can_be, one, key))
     if is_unknown(key):
         return isinstance(one, int | float | complex | np.generic)
-    return bool(one == _known_key(key))
-
-
-def _known_key(key: Any) -> Any:
-    """A key that is known while tracing; for a symbolic size, its number."""
-    if type(key) is tuple:
-        return tuple(map(_known_key, key))
-    return operator.index(key) if isinstance(key, SymbolicSize) else key
+    return bool(one == plain_key(key))
 
 
 def _shown(key: Any) -> str:

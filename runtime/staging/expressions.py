@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.callers.user_code import line_of_raise, user_location
+from ...compiler.callers.user_code import line_of_missing, line_of_raise, user_location
 from ...compiler.frontend.expressions import comparison
 from ...compiler.numpy_surface.ufuncs.value_checks import guarded
 from ...compiler.symbolic_size import SymbolicSize
@@ -16,7 +16,7 @@ from ...compiler.tracing.traced_memory import is_traced
 from ..branching.asked_lengths import answered
 from ..branching.branches import value_of
 from ..branching.one_of import OneOf, is_one_of
-from ..branching.python_numbers import is_unknown
+from ..branching.python_numbers import is_open, is_unknown
 from ..branching.variables import has_memory
 from ..branching.watching import reached_by, watching
 from .callee import callee
@@ -29,7 +29,7 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
     """``first and …``"""
     for other in others:
         first = answered(first)
-        if is_unknown(first):
+        if is_open(first):
             first = _joined(np.logical_and, first, other, first_if=False)
         elif not first:
             return first
@@ -42,7 +42,7 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
     """``first or …``"""
     for other in others:
         first = answered(first)
-        if is_unknown(first):
+        if is_open(first):
             first = _joined(np.logical_or, first, other, first_if=True)
         elif first:
             return first
@@ -66,9 +66,9 @@ def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) 
         ):
             second, changed = other(), watch.take()
     except Exception as error:
-        if line_of_raise(error) is None:
+        if (line_of_raise(error) or line_of_missing(error)) is None:
             raise
-        return either(other)
+        return either(other)  # the branch raises it
     if changed:
         return either(other)
     own = np.dtype(bool) if type(second) is bool else None
@@ -78,13 +78,13 @@ def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) 
 def not_(x: Any) -> Any:
     """``not x``"""
     x = answered(x)
-    return np.logical_not(x) if is_unknown(x) else not x
+    return np.logical_not(x) if is_open(x) else not x
 
 
 def choose(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
     """``body if test else orelse``"""
     test = answered(test)
-    if not is_unknown(test):
+    if not is_open(test):
         return body() if test else orelse()
     return value_of("if … else", test, body, orelse)
 
@@ -102,9 +102,9 @@ def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> An
             right = other()
             found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
         found = answered(found)
-        if is_unknown(result):
+        if is_open(result):
             result = np.logical_and(result, found)
-        elif number == len(names) or not (is_unknown(found) or found):
+        elif number == len(names) or not (is_open(found) or found):
             return found
         else:
             result = found
@@ -115,7 +115,7 @@ def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> An
 @contextmanager
 def _running_if(test: Any) -> Generator[None]:
     """Within the block is code that Python might not run: it may only compute."""
-    if not is_unknown(test):
+    if not is_open(test):
         yield
         return
     with watching("a chain of comparisons", {}, user_location()), guarded(test):

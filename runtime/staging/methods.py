@@ -49,8 +49,10 @@ def array_method(function: MethodType) -> Callable[..., Any]:
     """The function to call for a method of a traced array that returns Python numbers; None for other methods."""
     array: Any = function.__self__
     meaning = _ARRAY_METHODS.get(function.__name__)
-    if meaning is None or array._trace.can_be_known(array.value) or array._trace.numbers_used_by(array.value):
+    if meaning is None or array._trace.can_be_known(array.value):
         return function
+    if array.dtype.kind not in "fc" and array._trace.numbers_used_by(array.value):
+        return function  # the program is for these numbers
     return partial(meaning, array)
 
 

@@ -73,6 +73,8 @@ def numpy_meaning(function: Any) -> Callable[..., Any] | None:
     if function is operator.setitem:
         return partial(_noting_writes, function)
     owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return partial(_method_of_lists, function)
     if is_numpy_array(owner) and (function.__name__ in _WRITE or not function.__name__.startswith("__")):
         return partial(_of_array, function)
     if "numpy.random" in sys.modules and (name := _draws().get(function)) is not None:
@@ -136,13 +138,18 @@ def _looking_everywhere(function: Any, *given: Any, **more: Any) -> Any:
 
 def _of_lists(ufunc: np.ufunc, *given: Any, **more: Any) -> Any:
     """``np.add([x, y], 1)``"""
-    return _noting_writes(
-        ufunc, *[CONSTRUCTORS["array"](x) if _is_list_of_traced(x) else x for x in given], **more
-    )
+    return _noting_writes(ufunc, *map(_array_of_list, given), **more)
 
 
-def _is_list_of_traced(x: Any) -> bool:
-    return isinstance(x, (list, tuple)) and contains_traced(x)
+def _method_of_lists(method: Any, *given: Any, **more: Any) -> Any:
+    """``np.add.reduce([x, y])``"""
+    return call(method, *map(_array_of_list, given), **more)
+
+
+def _array_of_list(x: Any) -> Any:
+    """The array of a list of traced numbers or sizes, of which NumPy would make an array of objects; else `x`."""
+    holds_numbers = isinstance(x, (list, tuple)) and (contains_traced(x) or contains_size(x))
+    return CONSTRUCTORS["array"](x) if holds_numbers else x
 
 
 def _of_array(method: Any, *given: Any, **more: Any) -> Any:

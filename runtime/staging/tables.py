@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...compiler.arguments.leaves import plain_key
 from ...compiler.callers.subscripts import CURRENT_SUBSCRIPT, Subscript
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError
@@ -101,8 +102,11 @@ def set_item(value: Any, table: Any, index: Any) -> None:
         raise refusal_of("written to", table)
     if write_through(table, index, value, get_item, set_item):
         return
-    if isinstance(table, dict) and is_unknown_key(index):
-        set_value(table, index, value)
+    if isinstance(table, dict):
+        if is_unknown_key(index):
+            set_value(table, index, value)
+        else:
+            table[plain_key(index)] = value
     elif isinstance(table, list | deque) and is_unknown_integer(index):
         _check_counted(table, index)
         place = from_start(index, len(table))

@@ -1,8 +1,10 @@
 """Functions of Python's library take traced numbers: `heapq`, `bisect`, `statistics`, caches, generators."""
 
 import bisect
+import decimal
 import heapq
 import statistics
+import struct
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -95,3 +97,30 @@ def test_library_functions_batch_and_differentiate(program: Callable[..., Any]) 
 def test_statistics_raises_pythons_errors() -> None:
     with pytest.raises(statistics.StatisticsError, match="two data points"):
         tm.compile(lambda v: statistics.stdev([v[0]]))(X)
+
+
+def packed(x: float) -> Any:
+    return struct.unpack(">i", struct.pack(">f", x))[0] + x
+
+
+def digits_of_root(count: int, n: int) -> str:
+    with decimal.localcontext(prec=count):
+        return str(decimal.Decimal(n).sqrt())
+
+
+def listed(entries: list[float]) -> Any:
+    return (np.array(entries) * 2).tolist(), np.array(entries).sum().item()
+
+
+@pytest.mark.parametrize(
+    ("function", "calls"),
+    [
+        (packed, [(1.0,), (0.375,), (2,)]),
+        (digits_of_root, [(5, 2), (9, 2), (9, 3)]),
+        (listed, [([1.0, 2.5],), ([3.0, -1.0],)]),
+    ],
+)
+def test_code_in_c_gets_pythons_numbers(function: Callable[..., Any], calls: Any) -> None:
+    compiled: Any = tm.compile(function, on_recompile="ignore")
+    for call in calls:
+        assert repr(compiled(*call)) == repr(function(*call))

@@ -392,3 +392,28 @@ def test_a_call_that_gets_another_program_writes_once() -> None:
         x = np.ones(2)
         compiled(x, np.array([sign]))
         np.testing.assert_array_equal(x, [2.0, 2.0])
+
+
+def inverse(a: Any) -> Any:
+    if np.linalg.det(a) == 0:
+        raise NoRootError("singular")
+    return np.linalg.inv(a)
+
+
+def factor(a: Any) -> Any:
+    assert a[0, 0] > 0, "not positive"
+    return np.linalg.cholesky(a)
+
+
+@BACKENDS
+@pytest.mark.parametrize(("function", "error"), [(inverse, NoRootError), (factor, AssertionError)])
+def test_a_check_rules_out_numpys_error_after_it(function: Any, error: type[Exception], backend: str) -> None:
+    compiled: Any = tm.compile(function, backend=backend)
+    np.testing.assert_allclose(compiled(np.eye(2) * 2), function(np.eye(2) * 2))
+    with pytest.raises(error, match=r"singular|not positive"):
+        compiled(np.zeros((2, 2)))
+
+
+def test_numpys_error_stays_where_the_check_holds() -> None:
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        tm.compile(factor)(np.array([[1.0, 3.0], [3.0, 1.0]]))

@@ -4,6 +4,7 @@ import bisect
 import functools
 import itertools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -133,12 +134,15 @@ def test_an_entry_of_a_generator_counts_only_if_its_test_holds() -> None:
         lambda x: list(itertools.takewhile(lambda one: one > 2, x)),
     ],
 )
-def test_a_list_whose_length_depends_on_values_is_refused_with_a_fix(function: Any) -> None:
-    compiled: Any = tm.compile(function)
+def test_a_list_whose_length_depends_on_values_is_for_the_call_at_hand(function: Any) -> None:
+    compiled: Any = tm.compile(function, on_recompile="ignore")
+    for x in (X, -X, X + 2):
+        assert compiled(x) == function(x)
+    batched: Any = tm.compile(tm.vmap(function))
     with pytest.raises(
         ConcretizationError, match=r"as many entries as values decide.*np.where\(test, x, 0\)"
     ):
-        compiled(X)
+        batched(np.stack([X, X]))
 
 
 # ---- functions that call functions -----------------------------------------------------------------------
@@ -267,3 +271,43 @@ def test_grids_have_ends_that_are_arguments(backend: str) -> None:
         check(lambda *given: function(*given)[:-1], (3.0, 5.0, 3), backend=backend)
     assert tm.compile(function)(3.0, 5.0, 3)[-1].shape == (3,)
     np.testing.assert_array_equal(tm.compile(lambda a: np.mgrid[a : a + 2])(3.0), np.mgrid[3.0:5.0])
+
+
+# ---- what loops return -----------------------------------------------------------------------------------
+
+
+def first_beyond(rows: list[Any], limit: Any) -> Any:
+    place = 0
+    while place < len(rows) and rows[place] < limit:
+        if rows[place] * 2 == limit:
+            return [place, rows[place]]
+        place += 1
+    return [-1, limit]
+
+
+def of_a_list_made_before(rows: list[Any], limit: Any) -> Any:
+    found, place = [0, 0], 0
+    while place < len(rows) and rows[place] < limit:
+        found[0] = place
+        if rows[place] * 2 == limit:
+            return {"found": found}
+        place += 1
+    return {"found": [9, 9]}
+
+
+@pytest.mark.parametrize("function", [first_beyond, of_a_list_made_before])
+def test_a_loop_returns_a_list(function: Callable[..., Any]) -> None:
+    compiled: Any = tm.compile(function)
+    for limit in (2, 34, 8, 3, 4):
+        assert compiled([1, 4, 7], limit) == function([1, 4, 7], limit)
+    assert len(compiled.signatures()) == 1
+
+
+def test_an_entry_that_is_missing_counts_only_if_its_test_holds() -> None:
+    def asked(x: Any, entries: list[Any]) -> Any:
+        return 1 if x > 0 and entries[7] > 2 else 0
+
+    compiled = tm.compile(asked)
+    assert compiled(-1.0, [1.0]) == 0
+    with pytest.raises(IndexError, match="list index out of range"):
+        compiled(1.0, [1.0])

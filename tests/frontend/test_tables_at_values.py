@@ -102,17 +102,19 @@ def test_a_missing_key_is_not_added() -> None:
         counts[places[0]] += 1
         return counts[0]
 
+    check(made, (PLACES,), (PLACES[::-1],), programs=2)
     with pytest.raises(ConcretizationError, match=r"begin with all keys, dict.fromkeys"):
-        tm.compile(made)(PLACES)
+        tm.compile(tm.vmap(made))(np.stack([PLACES, PLACES]))
 
 
 def test_a_counter_gives_zero_where_a_key_is_missing() -> None:
     check(lambda p: Counter({0: 4, 1: 2})[p[0]], (np.array([1]),), (np.array([2]),))
 
 
-def test_get_without_a_default_is_refused_with_a_fix() -> None:
+def test_get_without_a_default_is_for_the_keys_of_the_call() -> None:
+    check(lambda p: PRICES.get(p[0]) is None, (PLACES,), (np.array([77]),), programs=2)
     with pytest.raises(ConcretizationError, match=r"give a number, table.get\(k, 0.0\)"):
-        tm.compile(lambda p: PRICES.get(p[0]))(PLACES)
+        tm.compile(tm.vmap(lambda p: PRICES.get(p[0])))(np.stack([PLACES, PLACES]))
 
 
 # ---- lists and what is alike -----------------------------------------------------------------------------
@@ -267,15 +269,22 @@ def test_functions_at_places_have_derivatives_and_batches() -> None:
 # ---- what a program cannot choose ------------------------------------------------------------------------
 
 
-def test_a_choice_that_a_program_cannot_make_is_refused_with_a_fix() -> None:
+def test_a_choice_that_no_program_can_make_is_for_the_call_at_hand() -> None:
+    compiled = tm.compile(lambda p: f"{['a', 'b'][p[0]]}!", on_recompile="ignore")
+    assert [compiled(np.array([place])) for place in (0, 1, 0)] == ["a!", "b!", "a!"]
+    check(lambda p: [np.ones(2), np.ones(3)][p[0]], (np.array([0]),), (np.array([1]),), programs=2)
+
+
+def test_in_a_batch_such_a_choice_is_refused_with_a_fix() -> None:
+    places = np.stack([PLACES, PLACES])
     with pytest.raises(
         ConcretizationError, match=r"'a' or 'b', depending on other values, is converted to a string"
     ):
-        tm.compile(lambda p: f"{['a', 'b'][p[0]]}!")(PLACES)
+        tm.compile(tm.vmap(lambda p: f"{['a', 'b'][p[0]]}!"))(places)
     with pytest.raises(
         ConcretizationError, match=r"the arrays have different shapes: \(2,\), \(3,\)\. .*pad them"
     ):
-        tm.compile(lambda p: [np.ones(2), np.ones(3)][p[0]])(PLACES)
+        tm.compile(tm.vmap(lambda p: [np.ones(2), np.ones(3)][p[0]]))(places)
 
 
 def test_an_int_that_is_an_argument_chooses_anything() -> None:

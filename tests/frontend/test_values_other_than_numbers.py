@@ -121,12 +121,14 @@ def test_a_result_may_be_a_string_or_none() -> None:
         tm.vmap(told)(np.array([2.0, 0.5]))
 
 
-def test_uses_that_need_the_value_are_refused() -> None:
+def test_uses_that_need_the_value_are_for_the_call_at_hand() -> None:
     def keyed(x: Any) -> Any:
         return len({"up" if x > 0 else "down", "up"})
 
+    compiled = tm.compile(keyed, on_recompile="ignore")
+    assert [compiled(x) for x in (1.0, -1.0, 2.0)] == [1, 2, 1]
     with pytest.raises(ConcretizationError, match="used in a set or as the key of a dict"):
-        tm.compile(keyed)(1.0)
+        tm.compile(tm.vmap(keyed))(np.ones(2))
 
 
 def test_none_in_arithmetic_raises_pythons_error_if_it_is_chosen() -> None:

@@ -341,3 +341,20 @@ def test_a_stage_is_not_that_of_a_program_for_other_lengths(backend: str) -> Non
     compiled = tm.compile(joined, backend=backend, dynamic=False, on_recompile="ignore")
     for x in (np.array([-0.5]), np.array([0.5]), np.array([-0.5])):
         np.testing.assert_array_equal(compiled(x, np.array([1])), joined(x, np.array([1])))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.log([len(x[x > t]) for t in (-9.0, 0.0)]),
+        lambda x: np.add.reduce([len(x[x > 0]), 2]),
+        lambda x: np.multiply.outer([len(x[x > 0]), x[0]], [1.0, 2.0]),
+        lambda x: np.add((len(x[x > 0]), x[1]), 1),
+    ],
+)
+def test_ufuncs_and_their_methods_take_lists_of_lengths(function: Callable[[Any], Any]) -> None:
+    compiled: Any = tm.compile(function)
+    for x in (X, -X):
+        found, expected = compiled(x), function(x)
+        np.testing.assert_allclose(found, expected, strict=True)
+        assert type(found) is type(expected)

@@ -206,13 +206,13 @@ def _store(table: Any, place: Any, value: Any) -> None:
         (lambda i: _store({}, i, 2.0), r"a dict gets an entry at a key that values decide.*dict\.fromkeys"),
     ],
 )
-@pytest.mark.parametrize("around", ["vmap", "compile", "scan", "fori_loop"])
+@pytest.mark.parametrize("around", ["vmap", "compiled_vmap", "scan", "fori_loop"])
 def test_what_takes_no_traced_index_says_what_to_write(
     use: Callable[[Any], Any], match: str, around: str
 ) -> None:
     called: dict[str, Callable[[], Any]] = {
         "vmap": lambda: tm.vmap(use)(np.arange(2)),
-        "compile": lambda: tm.compile(use)(np.int64(1)),
+        "compiled_vmap": lambda: tm.compile(tm.vmap(use))(np.arange(2)),
         "scan": lambda: tm.scan(lambda _, i: (None, use(i)), None, np.arange(2)),
         "fori_loop": lambda: tm.fori_loop(0, 2, lambda i, y: y + use(i), 0.0),
     }

@@ -72,6 +72,8 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
                 return _repeated(sequence, count)
     is_pythons = all(is_weak(operand) or isinstance(operand, bool) for operand in (x, y))
     if is_pythons:
+        if ufunc in _COMPARISONS.values() and (answer := _compared_with_long_int(ufunc, x, y)) is not None:
+            return answer
         _refuse_long_ints(x, y)
         refuse_undefined(ufunc, x, y)
     result = ufunc(x, y)
@@ -80,10 +82,22 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
     return tuple(map(_as_weak, result)) if isinstance(result, tuple) else _as_weak(result)
 
 
+def _is_long(one: Any, other: Any) -> bool:
+    """Whether a Python int that 64 bits cannot hold meets a traced one."""
+    return type(one) is int and not -(2**63) <= one < 2**63 and getattr(other, "weak", None) is int
+
+
+def _compared_with_long_int(ufunc: Any, x: Any, y: Any) -> bool | None:
+    """The comparison of a traced int with an int that is beyond all of them; None for others."""
+    if _is_long(y, x):
+        return bool(ufunc(0, 1 if y > 0 else -1))
+    return bool(ufunc(1 if x > 0 else -1, 0)) if _is_long(x, y) else None
+
+
 def _refuse_long_ints(x: Any, y: Any) -> None:
     """Refuse a Python int that 64 bits cannot hold, where it meets a traced one."""
     for one, other in ((x, y), (y, x)):
-        if type(one) is int and not -(2**63) <= one < 2**63 and getattr(other, "weak", None) is int:
+        if _is_long(one, other):
             raise ArgumentTypeError(
                 f"{shown(one, 40)} meets a traced int, and ints of a program have 64 bits: use a float",
                 user_location(),

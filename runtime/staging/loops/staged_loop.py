@@ -396,9 +396,9 @@ class StagedLoop:
         if self.choices is None:
             self.memory.note_sharing(leaves, has_iterations=self.has_iterations)
         names, slots = self._given(leaves)
+        self.exchange.relate({key: one.value for key, one in self.held.items()}, {**names, **slots})
         kind, value = names.pop(_KIND, FELL), names.pop(_VALUE, UNSET)
         bound = [name for name in (*self.held, *self.fixed) if name in names]
-        self.exchange.relate({key: one.value for key, one in self.held.items()}, {**names, **slots})
         return Outcome(
             kind, value, {str(name): names[str(name)] for name in bound}, slots | dict(appended or {})
         )

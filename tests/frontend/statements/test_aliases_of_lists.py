@@ -360,13 +360,12 @@ PROGRAMS: list[Callable[[Any], Any]] = [
 ]  # fmt: skip
 
 
-REFUSED = {
+NOT_ONE_PROGRAM = (
     exchanged_while_another_name_stays, written_after_an_exchange, another_list_in_some_iterations, of_a_helper,
     methods_of_both, deleted_entries, grown_in_place, a_list_or_a_dict, a_list_or_none, chosen_twice,
-    compared_in_a_loop, entries_of_different_lengths, repeated_in_place, written_by_a_loop_target,
-    new_in_two_places, ordered_in_a_loop,
-    exchanged_stand_ins,
-}  # fmt: skip
+    compared_in_a_loop, repeated_in_place, written_by_a_loop_target, new_in_two_places, ordered_in_a_loop,
+)  # fmt: skip
+REFUSED = {entries_of_different_lengths, exchanged_stand_ins}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -381,6 +380,12 @@ def test_a_write_by_one_name_shows_in_the_others_or_is_refused(program: Callable
         else:
             assert found == program(x)
     assert bool(refused) == (program in REFUSED)
+
+
+@pytest.mark.parametrize("program", NOT_ONE_PROGRAM)
+def test_what_no_program_can_hold_is_refused_in_a_batch(program: Callable[[Any], Any]) -> None:
+    with pytest.raises(TracemillError):
+        tm.compile(tm.vmap(program), backend="numpy")(np.stack(X))
 
 
 # ---- lists of arrays -------------------------------------------------------------------------------------

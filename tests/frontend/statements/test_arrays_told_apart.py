@@ -261,8 +261,21 @@ def a_row_that_a_loop_finds(c: Any, z: Any) -> Any:
 
 
 @pytest.mark.parametrize("program", [other_dtypes, other_strides, a_row_that_a_loop_finds])
-def test_a_write_to_arrays_that_cannot_be_told_apart_is_refused(program: Callable[..., Any]) -> None:
+def test_a_write_to_arrays_that_cannot_be_told_apart_is_for_the_call_at_hand(
+    program: Callable[..., Any],
+) -> None:
+    compiled = tm.compile(program, backend="numpy", on_recompile="ignore")
+    for c in (1.0, -1.0, 2.0):
+        for z in (np.ones(4), np.array([0.5, 3.0, 0.0, 1.0])):
+            ours, theirs = z.copy(), z.copy()
+            found, expected = compiled(c, ours), program(c, theirs)
+            np.testing.assert_array_equal(found, expected, strict=True)
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("program", [other_dtypes, other_strides, a_row_that_a_loop_finds])
+def test_in_a_batch_such_a_write_is_refused(program: Callable[..., Any]) -> None:
     with pytest.raises(
         tm.errors.SharedMemoryError, match=r"which binds `(y|best)`, decides which. Bind a copy"
     ):
-        tm.compile(program, backend="numpy")(1.0, np.ones(4))
+        tm.compile(tm.vmap(program), backend="numpy")(np.ones(2), np.ones((2, 4)))

@@ -417,7 +417,7 @@ def test_the_lists_are_pythons(name: str) -> None:
 def test_entries_that_are_the_same_array_for_some_values_are_pythons(function: Callable[[Any], Any]) -> None:
     assert_same(tm.compile(function, backend="numpy")(numbers(30)), function(numbers(30)))
     with pytest.raises(tm.errors.SharedMemoryError, match=r"Bind a copy there, (kept|state) = "):
-        tm.compile(function, backend="numpy")(numbers())
+        tm.compile(tm.vmap(function), backend="numpy")(np.stack([numbers(), numbers()]))
 
 
 @pytest.mark.sampled("one_way_or_the_other")

@@ -6,6 +6,7 @@ Also entries that are None until a number is put there.
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tracemill as tm
@@ -116,9 +117,18 @@ def read_after_a_write(rows: Any, i: int, c: int) -> Any:
 
 
 @pytest.mark.parametrize("function", [written_after_a_branch, written_after_a_loop, read_after_a_write])
-def test_writes_that_the_chosen_list_would_not_show_are_refused(function: Callable[..., Any]) -> None:
+def test_writes_that_the_chosen_list_would_not_show_are_for_the_call_at_hand(
+    function: Callable[..., Any],
+) -> None:
+    compiled = tm.compile(function, backend="numpy", on_recompile="ignore")
+    for i, c in CALLS:
+        assert compiled(ROWS, i, c) == function(ROWS, i, c)
+
+
+@pytest.mark.parametrize("function", [written_after_a_branch, written_after_a_loop, read_after_a_write])
+def test_in_a_batch_such_writes_are_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(SideEffectError, match=r"one of several lists, .* np\.stack"):
-        tm.compile(function, backend="numpy", on_recompile="ignore")(ROWS, 1, 1)
+        tm.compile(tm.vmap(function, in_dims=(None, 0, 0)))(ROWS, np.array([1, 0]), np.array([1, 0]))
 
 
 def in_order(first: Any, second: Any, limit: Any) -> Any:

@@ -151,13 +151,15 @@ def test_the_text_of_an_object_that_holds_a_computed_float_is_refused(text: Call
         tm.compile(lambda x: text(x[0] * 2), backend="numpy")(np.ones(2))
 
 
-def test_the_text_of_an_object_that_values_choose_is_refused() -> None:
+def test_the_text_of_an_object_that_values_choose_is_for_the_call_at_hand() -> None:
     def chosen(x: float) -> str:
         name = "large" if x > 3 else "small"
         return str([name])
 
+    compiled = tm.compile(chosen, backend="numpy", on_recompile="ignore")
+    assert [compiled(x) for x in (5.0, 1.0, 4.0)] == [chosen(x) for x in (5.0, 1.0, 4.0)]
     with pytest.raises(ConcretizationError, match="is converted to a string"):
-        tm.compile(chosen, backend="numpy")(5.0)
+        tm.compile(tm.vmap(chosen), backend="numpy")(np.ones(2))
 
 
 def test_a_refused_text_cannot_be_caught() -> None:

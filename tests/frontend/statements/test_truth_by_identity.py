@@ -71,9 +71,7 @@ def test_a_bool_of_pythons_numbers_is_true_or_false(function: Callable[[Any], An
         assert compiled(x) == function(x)
 
 
-@pytest.mark.parametrize(
-    "function", [compared, not_false, flagged, with_another, with_a_variable, by_function]
-)
+@pytest.mark.parametrize("function", [compared, not_false, with_another, with_a_variable, by_function])
 def test_a_bool_of_elements_may_be_neither_and_is_refused(function: Callable[[Any], Any]) -> None:
     with pytest.raises(ConcretizationError, match=r"is neither: write `if flag:`"):
         tm.compile(lambda x: function(x[0]), backend="numpy")(np.ones(2))
@@ -95,7 +93,13 @@ def test_whether_two_numbers_are_one_object_is_refused(function: Callable[[Any, 
         tm.compile(function, backend="numpy")(1.0, 2.0)
 
 
-def test_a_flag_of_a_loop_is_refused_rather_than_false() -> None:
+def test_a_flag_that_elements_decide_is_pythons() -> None:
+    compiled = tm.compile(lambda x: flagged(x[0]), backend="numpy", on_recompile="ignore")
+    for x in (2.0, 0.5, -1.0):
+        assert compiled(np.array([x])) == flagged(x)
+
+
+def test_a_flag_of_a_loop_is_pythons() -> None:
     def passes(v: Any) -> int:
         done, count = False, 0
         while done is False:
@@ -107,5 +111,10 @@ def test_a_flag_of_a_loop_is_refused_rather_than_false() -> None:
             count += 1
         return count
 
+    compiled = tm.compile(passes, backend="numpy", on_recompile="ignore")
+    for x in ([3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]):
+        ours, theirs = np.array(x), np.array(x)
+        assert compiled(ours) == passes(theirs)
+        np.testing.assert_array_equal(ours, theirs)
     with pytest.raises(ConcretizationError, match="is neither"):
-        tm.compile(passes, backend="numpy")(np.array([3.0, 1.0, 2.0]))
+        tm.compile(tm.vmap(passes), backend="numpy")(np.ones((2, 3)))

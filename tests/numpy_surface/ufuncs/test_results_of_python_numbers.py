@@ -52,7 +52,7 @@ def test_the_parts_of_an_array_are_still_views() -> None:
     assert type(first) is np.float64
 
 
-@pytest.mark.parametrize("function", [lambda n: n + 2**63, lambda n: 2**70 - n, lambda n: n < -(2**64)])
+@pytest.mark.parametrize("function", [lambda n: n + 2**63, lambda n: 2**70 - n])
 def test_an_int_that_64_bits_cannot_hold_is_refused(function: Callable[[Any], Any]) -> None:
     with pytest.raises(ArgumentTypeError, match="ints of a program have 64 bits"):
         tm.compile(function, backend="numpy")(5)

@@ -137,3 +137,19 @@ def test_threads_compile_for_sizes_at_the_same_time() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_an_int_that_no_size_can_be_gets_its_own_program() -> None:
+    compiled: Any = tm.compile(lambda n: len(str(n)) + n % 7, on_recompile="ignore")
+    for n in (3, 2**63 - 1, 2**63, 2**80 + 1):
+        assert compiled(n) == len(str(n)) + n % 7
+
+
+@pytest.mark.parametrize("bound", [2**63, 2**70, -(2**63) - 1])
+def test_an_int_is_compared_with_one_beyond_all_of_them(bound: int) -> None:
+    def compared(n: int) -> Any:
+        return n < bound, bound <= n, n == bound, bound != n, n >= bound, bound > n
+
+    compiled = tm.compile(compared)
+    for n in (0, -5, 2**62):
+        assert compiled(n) == compared(n)
