@@ -107,7 +107,7 @@ class Interpreter:
         return last_uses(self.graph)
 
     def value(self, value: Value, env: Mapping[Value, Any]) -> Any:
-        """What an input of a call stands for."""
+        """The value of an input of a call."""
         if isinstance(value, Constant):
             return value.array
         try:

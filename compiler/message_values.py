@@ -13,7 +13,7 @@ import numpy as np
 from .dtypes import DType
 
 MARK: Final = re.compile(r"⟦(\d+)([!:%])([^⟧|]*)\|?([^⟧]*)⟧")
-"""The number of a value, how it is formatted, and the format of what comes of that."""
+"""The number of a value, how it is formatted, and the format of the resulting text."""
 _PERCENT: Final = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?[sdifFgGeErxXc%])")
 _INTEGERS: Final = "oxXc"
 """The formats that need an integer, and take no float."""

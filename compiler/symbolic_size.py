@@ -53,7 +53,7 @@ class SymbolicSize:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the call at hand shows its value; False if the program finds it out when it runs."""
+        """Whether the current call shows its value; False if the program computes it."""
         raise NotImplementedError
 
     def called(self, name: str) -> "SymbolicSize":

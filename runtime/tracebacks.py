@@ -61,7 +61,8 @@ def _without_own(first: TracebackType | None) -> TracebackType | None:
             is_inside = False
     found: TracebackType | None = None
     for entry in reversed(kept):
-        # A signal may arrive at an instruction without a line: its `tb_lineno` is None, of which Python makes no entry.
+        # A signal may arrive at an instruction without a line: its `tb_lineno` is None, and Python makes no entry for
+        # it.
         found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno or -1)
     return found
 

@@ -13,7 +13,7 @@ from ..symbolic_size import typical
 
 
 def kept_places(call: Call) -> Mapping[str, Mapping[int, int]]:
-    """For each parameter with graphs that pass values on: which of their outputs may share the memory of which input.
+    """For each parameter with graphs that pass values on: the input whose memory each output may share.
 
     The carry of a loop, and values that all branches change in a few places or leave unchanged.
     """
@@ -58,7 +58,7 @@ def updated(call: Call, output: Value) -> Value | None:
 def in_place(graph: Graph, kept: Mapping[int, int]) -> tuple[Graph, Mapping[Value, Call]]:
     """A graph in an order in which calls can overwrite passed-on values, and which call overwrites what.
 
-    `kept` says which output may share the memory of which input. All other calls that read an overwritten value come
+    `kept` gives the input whose memory an output may share. All other calls that read an overwritten value come
     before the overwriting call. If this is impossible, for example because a call reads both the old and the new
     value, nothing is overwritten.
     """

@@ -89,7 +89,7 @@ def plan_memory(
 ) -> MemoryPlan:
     """Decide where every result is stored, except the `known` ones, which are owned elsewhere.
 
-    The `owned` inputs are memory that nothing else needs: it may be overwritten and freed. Results that are
+    Nothing else needs the memory of the `owned` inputs: it may be overwritten and freed. Results that are
     `replacing` an operand take its place in any case.
 
     A result takes the place of an operand that is not used later, if possible. Otherwise it goes into the arena, if

@@ -144,7 +144,7 @@ def users_line_of(error: BaseException) -> Location | None:
 
 def asked_by_traced_code(frame: FrameType) -> bool:
     """Whether the traced function asks for something: in this frame, or in code that it calls, such as the ``__repr__``
-    of a dataclass. A debugger asks for itself, and so does a message of Tracemill."""
+    of a dataclass. Debuggers and messages of Tracemill do not count."""
     asking: FrameType | None = frame
     while asking is not None:
         file = asking.f_code.co_filename

@@ -29,7 +29,7 @@ def attention(
         scale: by default ``1 / sqrt(E)``.
 
     Returns:
-        An array [..., L, V]. A query that sees no key, be it by False or by −∞, gives zeros, with derivatives 0.
+        An array [..., L, V]. A query that sees no key, because of False or of −∞, gives zeros, with derivatives 0.
 
     Raises:
         ShapeError: (a ValueError) the shapes do not fit.

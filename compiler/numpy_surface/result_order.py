@@ -323,7 +323,7 @@ def scaled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> L
 
 
 def as_indexed(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """Like the indices, of which there is one for each entry of the result."""
+    """Like the indices: there is one for each entry of the result."""
     return elementwise_layout(shape, layouts_of([named["indices"]]))
 
 

@@ -23,7 +23,7 @@ def refuse_collectives_in(graphs: Sequence[Graph]) -> None:
     """Raises `CollectiveError` if graphs that only some examples run compute something with all examples."""
     refuse_collectives(
         graphs,
-        "is in a branch or a loop that each example takes or leaves for itself, so that not all of them take part",
+        "is in a branch or a loop that only some of the examples may run",
         "compute it before and use the result there",
     )
 

@@ -11,7 +11,7 @@ Bound: TypeAlias = int | float
 """An integer or an infinity."""
 Interval: TypeAlias = tuple[Bound, Bound]
 Ranges: TypeAlias = Mapping[Size, Interval]
-"""Of sizes about which more is known than by themselves, in units of their multiples."""
+"""Bounds of sizes that facts about several sizes narrow, in units of their multiples."""
 
 EVERYWHERE: Interval = (-inf, inf)
 

@@ -99,7 +99,7 @@ def _holding_for_some(text: str, sizes: Sizes) -> Comparison | bool:
             fact for dim in sizes.values() for size in sizes_in(dim.terms) for fact in spelled_facts(size)
         ]
         known = f", with {', '.join(facts)}" if facts else ""
-        raise ContradictoryConstraintsError(f"the constraint {text!r} holds for no size at all{known}")
+        raise ContradictoryConstraintsError(f"the constraint {text!r} holds for no size{known}")
     return found
 
 

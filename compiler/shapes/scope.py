@@ -110,10 +110,10 @@ class Declared:
 
 
 class Lengths(Protocol):
-    """What is known of the lengths that a program finds out when it runs."""
+    """What is known about the lengths that a program computes."""
 
     def lengths(self, names: Iterable[str]) -> dict[str, int] | None:
-        """What they are in the call at hand; None if one is not known."""
+        """Their sizes in the current call; None if one is not known."""
         ...
 
     def expect(self, comparison: Comparison) -> None:
@@ -205,7 +205,7 @@ class Observed:
         return found
 
     def _found_by_values(self, comparison: Comparison) -> bool:
-        """What holds of lengths that the program finds out, in the call at hand: the program is then for that."""
+        """What holds for computed lengths in the current call: the program is then for that."""
         found = comparison.holds(self._sizes_by_values(comparison.terms, f"whether {comparison!r}"))
         held = comparison if found else comparison.negated
         assert self.lengths is not None
@@ -224,7 +224,7 @@ class Observed:
         return self.hints | found
 
     def _found_lengths(self, terms: Terms) -> dict[str, int] | None:
-        """The lengths in it that the program finds out, in the call at hand; None if one is not known."""
+        """The computed lengths in it in the current call; None if one is not known."""
         unseen = sorted({size.text for size in sizes_in(terms)} - self.hints.keys())
         return None if self.lengths is None else self.lengths.lengths(unseen)
 

@@ -22,7 +22,7 @@ def parse_to_show(text: str) -> Graph:
 
 
 class UnknownConstant(Constant):
-    """An array of which only type and digest are known. It uses no memory, and its numbers are meaningless."""
+    """An array: only its type and its digest are known. It uses no memory, and its numbers are meaningless."""
 
     __slots__ = ()
 
@@ -55,7 +55,7 @@ def _stand_in(name: str) -> Callable[..., Any]:
     """Stands for a Python function of this name."""
 
     def function(*_args: Any) -> Any:
-        raise InternalError(f"{name} is called, of which only the name is there")
+        raise InternalError(f"{name} is called, but the text has only its name")
 
     function.__module__, _, function.__qualname__ = name.partition(":")
     return function

@@ -38,7 +38,7 @@ class ChosenStorage(Storage):
     def __init__(self, arrays: Sequence[Any], place: Any, layout: Layout) -> None:
         self.arrays, self.place = tuple(arrays), place
         self.width = sum(width_of(one._storage) for one in arrays)
-        """How many arrays a read selects from, counting those of which one is chosen earlier."""
+        """How many arrays a read selects from, counting all those of earlier choices."""
         self.trace, self.number, self.layout = require_trace(), next_number(), layout
         self.argument, self.is_input, self.in_step = None, False, False
         self.shared_with, self.unreadable = [], ""  # those of the arrays count

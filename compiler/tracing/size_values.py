@@ -53,7 +53,7 @@ def comparison_of_value(trace: Trace, value: Value) -> Any:
 
 
 def ratio_of_value(trace: Trace, value: Value) -> tuple[Any, int] | None:
-    """The two sizes or ints of which a float is the quotient; None if it is not known to be one.
+    """The two sizes or ints whose quotient a float is; None if it is not known to be one.
 
     The float has 64 bits, and rounding it gives the same integers as rounding the exact quotient.
     """

@@ -188,7 +188,7 @@ class Trace(Builder):
         self.length_count = 0
         """The number of these in the function and in everything that is traced inside it."""
         self.values_in_call: dict[Value, Array] = {}
-        """The values in the call that is being traced, as far as they were needed."""
+        """The values in the call that is being traced that were needed so far."""
         self.argument_values: dict[Value, Any] = {}
         """The arguments of the call that is being traced, which may be on a GPU."""
         self.expected: set[Value] = set()

@@ -162,7 +162,7 @@ def _lengths(trace: Trace, count: Value, *, may_be_negative: bool = True) -> Val
 
 
 def _new_size(trace: Trace) -> Any:
-    """A size whose name nothing else has in the function that is traced."""
+    """A size with a name that is new in the function that is being traced."""
     from ..shapes.dim import Dim
 
     outermost = trace.outermost()
@@ -176,7 +176,7 @@ def _new_size(trace: Trace) -> Any:
 
 
 def _key(trace: Trace, value: Value) -> Hashable:
-    """Equal for values that are computed alike, as far as this is quickly seen."""
+    """Equal for values that are computed in the same way, if a short look shows that."""
     numbers: dict[Value, int] = {}
     parts: list[Hashable] = []
     stack = [value]

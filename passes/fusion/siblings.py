@@ -153,8 +153,8 @@ def _fit_together(first: Group, second: Group) -> bool:
 
 
 def _combines_everything(group: Group) -> bool:
-    """Whether a kernel combines all elements to one, with the same result in any order: then it can do so in the
-    loops of another kernel, whichever they are."""
+    """Whether a kernel combines all elements to one, with the same result in any order. If so, it can do that in the
+    loops of any other kernel."""
     return combines_everything(group.largest) and all(value.type.size == 1 for value in group.stored)
 
 

@@ -68,7 +68,7 @@ def _cumulated(neutral: Callable[[Any], Any]) -> Rule:
 
     def rule(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
         if call.op == "cumlogsumexp" and call.params["reverse"]:
-            raise CannotPadError  # its derivative divides by what comes of nothing
+            raise CannotPadError  # its derivative divides by a function of nothing
         made: Value = reduced(lengths, call, inputs)
         return lengths.sheltered(made, call.outputs[0].shape)
 

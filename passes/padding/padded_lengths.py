@@ -1,4 +1,4 @@
-"""`PaddedLengths`: what the rules of `pad_lengths` know of lengths, and of the entries that count."""
+"""`PaddedLengths`: what the rules of `pad_lengths` know about lengths, and which entries are valid."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias

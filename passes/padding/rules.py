@@ -1,4 +1,4 @@
-"""`RULES`: what a call computes of arrays of which only the first entries count, by op."""
+"""`RULES`: how to compute each op on arrays in which only the first entries are valid."""
 
 from collections.abc import Mapping
 from typing import Final

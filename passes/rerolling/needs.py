@@ -39,7 +39,7 @@ def needs_of(graph: Graph, numbering: Numbering, loops: Sequence[Loop]) -> list[
 
 
 def viewed_from_outside(value: Value, loop: Loop, numbering: Numbering) -> Value | None:
-    """The outside array of which `value` is a part in another shape; None if there is none."""
+    """The outside array that contains `value`, in another shape; None if there is none."""
     while not numbering.is_before(value, loop.place.start):
         call = numbering.call_that_makes(value)
         if call is None or not lookup(call.op).keeps_order:

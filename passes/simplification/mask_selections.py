@@ -9,7 +9,7 @@ from .remove_dead_code import remove_dead_code
 
 
 def mask_selections(graph: Graph, *, is_differentiated: bool = False) -> Graph:
-    """Replace arrays of selected elements by whole arrays and their mask, where nothing else is made of them.
+    """Replace arrays of selected elements by whole arrays and their mask, if they are only reduced or written back.
 
     Before, for ``np.sum(x[x > 0] ** 2)``::
 
@@ -25,8 +25,8 @@ def mask_selections(graph: Graph, *, is_differentiated: bool = False) -> Graph:
         where_1: f64[7] = where(greater_1, square_1, f64(0.0))
         sum_2: f64[] = sum(where_1, axes=(0,))
 
-    So are writes of selected elements to the places that they come from, ``x[m] = f(x[m])``. A selection of which an
-    array remains, as of ``x[m]`` that is returned, stays as it is.
+    So are writes of selected elements to the places that they come from, ``x[m] = f(x[m])``. A selection that is needed
+    as an array, such as ``x[m]`` that is returned, stays as it is.
 
     What a function is at elements that are not selected does not matter. It may be infinite there: where derivatives
     may be asked for later, as `is_differentiated` says, a number without derivative stands in their place.

@@ -20,13 +20,14 @@ from ..rewrite import Rewriter
 
 
 def masked(graph: Graph, sizes: set[str], *, is_differentiated: bool) -> Graph:
-    """The graph with a mask instead of each selection whose length is among `sizes`, if nothing else is made of it."""
+    """The graph with a mask instead of each selection whose length is among `sizes`, if it is not needed as an
+    array."""
     return _Masker(graph, sizes, is_differentiated).run()
 
 
 @dataclass(frozen=True)
 class _Mask:
-    """What selects: a mask bool[m], which is computed anew wherever it is used, and the length that it has found."""
+    """The mask bool[m] of a selection, which is computed again for each use, and the length of the selection."""
 
     value: Value = field(compare=False)
     length: Value
@@ -101,7 +102,7 @@ class _Masker(Rewriter):
         return known.pop() if is_elementwise(call) and len(known) == 1 and has_one_rank else None
 
     def whole_of(self, value: Value) -> Value:
-        """The array of all elements, of which `value` has those that the mask selects."""
+        """The array from which the mask has selected the elements of `value`."""
         stack = [value]
         while stack:
             top = stack[-1]

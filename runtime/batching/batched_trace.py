@@ -46,7 +46,7 @@ _batched: dict[Any, tuple[Graph, tuple[bool, ...]]] = {}
 
 
 class BatchedArray(TracedArray):
-    """An array of one example. It shows the values of all examples, as far as they are computed."""
+    """An array of one example. It shows the values of all examples if they have been computed."""
 
     __slots__ = ()
 

@@ -16,7 +16,7 @@ from ...compiler.op import RAISES, effects_in
 
 
 class FailingExamplesError(BaseException):
-    """Stops a function of which some examples raise an error. No handler for errors of this kind may catch it."""
+    """Stops a function that raises an error for some examples. No handler for errors of this kind may catch it."""
 
 
 def raise_alike(graph: Graph, arrays: Sequence[Array], mapped: Sequence[bool], size: int) -> bool:

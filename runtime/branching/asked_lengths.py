@@ -12,7 +12,7 @@ from .python_numbers import is_open
 def answered(test: Any) -> Any:
     """A test of such a length as a traced bool; any other test unchanged.
 
-    Where the call at hand knows the length, the program is made for the answer instead.
+    If the current call shows the length, the program is made for the answer instead.
     """
     if not isinstance(test, SymbolicFact | SymbolicSize):
         return test

@@ -1,7 +1,7 @@
 """Whether functions may do more than to return a value, judged by what their code could do.
 
 `watching` finds what was changed, by comparison. It does not see what is printed, drawn or read, and it undoes changes
-too late for what else sees them. What must do nothing of that kind is judged here, before it is called.
+too late for what else sees them. Code that must not do such things is checked here, before it is called.
 """
 
 import dis

@@ -15,7 +15,7 @@ from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from .alternatives import mapped
 
 MOST_CHOICES: Final = 64
-"""An array is not told apart from more than this many others, of which unrolled loops may make ever more."""
+"""An array is told apart from at most this many others, because unrolled loops may make many."""
 
 Key: TypeAlias = tuple[int, str]
 """The same for two arrays only if they are the same part of the same memory."""
@@ -35,8 +35,8 @@ def key_of(x: Any) -> Key:
 
 
 def references(x: Any, trace: Trace) -> tuple[list[Any], Any]:
-    """The arrays that a variable may be, as far as the choice among them was made in a trace, and the number of the one
-    that it is."""
+    """The arrays that a variable may refer to, if the choice among them was made in a trace, and the index of the
+    chosen one."""
     storage = x._storage if is_traced(x) else None
     if not isinstance(storage, ChosenStorage) or storage.trace is not trace:
         return [x], 0

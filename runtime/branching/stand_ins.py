@@ -494,7 +494,7 @@ def is_same_object(x: Any, y: Any) -> Any:
                 found = np.logical_or(found, np.logical_and(test, other_test))
             elif _may_be_same(one, other):
                 raise ConcretizationError(
-                    "`is` between arrays or lists of which a variable may be one or the other, depending on values: "
+                    "`is` with a variable that may be one of several arrays or lists, depending on values:  "
                     "set a number beside the array, and compare it",
                     user_location(),
                 )

@@ -74,7 +74,7 @@ def held(value: Any) -> Held:
 
 @lru_cache(1024)
 def has_dict(tree: Any) -> bool:
-    """Whether a structure has a dict, of which it does not tell the order of the keys."""
+    """Whether a structure has a dict: it does not contain the order of the keys."""
     return tree.type in (dict, defaultdict) or any(map(has_dict, tree.children()))
 
 

@@ -73,7 +73,7 @@ class Watch:
                 self.before.append(one)
 
     def leave_alone(self, x: Any) -> None:
-        """Do not watch an object, which the block has for itself."""
+        """Do not watch an object that only the block uses."""
         self._known.add(identity(x))
 
     def knows(self, x: Any) -> bool:

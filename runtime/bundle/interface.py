@@ -65,7 +65,7 @@ class StandIn:
         self.__signature__ = interface.signature
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise InternalError(f"{self.__name__} is called, of which only the parameters are there")
+        raise InternalError(f"{self.__name__} is called, but only its parameters are known")
 
 
 def interface_of(

@@ -135,9 +135,9 @@ def compile(
         constraints: what is known of the dims that `dynamic` describes: ``"B in 1..4096"``, ``"B % 16 == 0"``,
             ``"A <= B"``; one text may hold several, with ``and`` between them; or comparisons of dims, `Dim`; or a list
             of these. Calls that are not so are refused.
-        on_recompile: ``"warn"`` of functions that are compiled again and again for sizes, or of which programs are
-            forgotten; ``"ignore"`` that; ``"error"`` where a function is compiled again for other reasons than that
-            sizes get names; or a function that is called with the reason.
+        on_recompile: ``"warn"`` if the function is compiled again and again for sizes, or if programs are dropped;
+            ``"ignore"`` that; raise an ``"error"`` if it is compiled again for another reason than naming sizes; or a
+            function, which is called with the reason.
         check_bounds: with True, an index that the program computes and that is out of bounds raises `OutOfBoundsError`,
             as NumPy does, with the line of the function; arrays that the call would update are then as they were. With
             False, such an index reads the nearest entry and writes nothing. By default, as ``TRACEMILL_CHECK=bounds``
@@ -145,7 +145,7 @@ def compile(
         convert: with True, `function` and the functions of your own modules that it calls are rewritten from their
             source before they are traced, so that ``if``, ``while``, ``for`` and ``return`` on values become branches
             and loops of the program. Names of installed libraries, ``("mylib",)``, have theirs rewritten as well. With
-            False, and for functions whose source is not at hand, Python runs them, and needs the values.
+            False, and for functions whose source is not available, Python runs them, and needs the values.
         checks: with False, ``raise`` and ``assert`` under conditions on values are left out, and so is what only their
             conditions and messages need: the program continues as if no condition held. Conditions that are known while
             tracing still raise, and so do NumPy's own errors, such as that of ``np.zeros(-1)``, and `check_bounds`.

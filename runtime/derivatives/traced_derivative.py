@@ -23,7 +23,7 @@ from .masked_nan import warn_of_masked_nan
 
 
 class TracedDerivative(DifferentiatedCall):
-    """A function's program, of which the derivative is another program."""
+    """The program of a function; its derivative is another program."""
 
     def __init__(
         self,

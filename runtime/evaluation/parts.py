@@ -81,7 +81,7 @@ class SortPlan:
 class CollectedPlan:
     """The plan of an array that is 0 except at parts, whose sums it holds.
 
-    It is the cotangent of an array of which parts were read. It saves the kind of the array, and for each part its
+    It is the cotangent of an array after parts of it were read. It saves the kind of the array, and for each part its
     index and its kind.
     """
 

@@ -105,8 +105,8 @@ class _Recorded:
         given: Sequence[EvaluatedArray],
         wanted: Sequence[bool],
     ) -> list[EvaluatedArray | None]:
-        """The wanted results of a function of what a node has `saved`, of which the nodes are `known`, and of tangents
-        or cotangents."""
+        """The wanted results of a function of tangents or cotangents and of what a node has `saved`, with its `known`
+        nodes."""
         arrays, nodes = zip(*(one.evaluated() for one in given), strict=True)
         inputs = (*saved, *arrays)
         sources = (*map(self.between.outer, known), *nodes)
@@ -293,7 +293,7 @@ class _Arrived:
         self.home, self.moving = home, moving
         self.arrived: dict[Node, Any] = {}
         self.parts: dict[Node, list[tuple[OperandType, Any, EvaluatedArray]]] = {}
-        """For an array of which parts were read, its kind, the indices, and the cotangents of the parts."""
+        """For an array with parts that were read, its type, the indices, and the cotangents of the parts."""
 
     def add(self, node: Node, cotangent: EvaluatedArray) -> None:
         before = self.arrived.get(node)

@@ -66,7 +66,7 @@ class _Fixing:
     def size(self, size: SymbolicSize) -> int:
         value = size.at(self.sizes)
         if value < 0:
-            raise ParseError(f"{size} is {value}, and there is nothing of a negative size")
+            raise ParseError(f"{size} is {value}, and a size cannot be negative")
         return value
 
     def array_type(self, given: ArrayType) -> ArrayType:

@@ -30,7 +30,7 @@ class ForeignMemory:
     __slots__ = ("__weakref__", "device", "is_read_only", "nbytes", "owner", "pointer")
 
     readers = (None,)
-    """Its owner uses streams of which only some are known."""
+    """Its owner uses several streams, and only some are known."""
 
     def __init__(
         self, device: Device, pointer: int, nbytes: int, owner: object, *, is_read_only: bool

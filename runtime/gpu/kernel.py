@@ -55,7 +55,7 @@ class LoadedKernel:
         self.scratch_bytes = scratch_bytes
         if shared_bytes > device.shared_limit:
             raise GpuCodeError(
-                f"{device.name} cannot run {name}: it needs {shared_bytes} bytes of shared memory, of which a program"
+                f"{device.name} cannot run {name}: it needs {shared_bytes} bytes of shared memory, and a program"
                 f" gets {device.shared_limit} on {device.target}"
             )
         found = driver()

@@ -287,7 +287,7 @@ def _reason(error: BaseException) -> str:
     reason = lines[-1] if lines else type(error).__name__
     if "tf32x3" in reason:
         return (
-            "AMD's GPUs have no tf32x3, of which fast_math makes products of f32: compile without fast_math"
+            "AMD's GPUs have no tf32x3, which fast_math uses for products of f32: compile without fast_math"
         )
     return reason
 

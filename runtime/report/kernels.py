@@ -124,7 +124,7 @@ def _pairs(
     names: SteadyNames,
     makers: Mapping[Value, Call],
 ) -> Iterator[list[str]]:
-    """For each kernel, the pairs of calls of which one is in it."""
+    """For each kernel, the pairs of calls with one inside it."""
     planned = list(fusion.kernels)
     home = {name: kernel for kernel in planned for name in kernel.calls}
     for kernel in kernels:

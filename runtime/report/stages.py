@@ -1,4 +1,4 @@
-"""The stages: one list of statements, of which each stage shows its own and its changes."""
+"""The stages: one list of statements; each stage shows its own and its changes."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -129,8 +129,8 @@ class CustomRule:
         program = trace(self._as_called(self._function), tree, entering)
         if program.mutated:
             raise CustomRuleError(
-                f"{self._where}: the function writes to its arguments or to arrays from outside, of which no rule "
-                "can tell: return the new values instead",
+                f"{self._where}: the function writes to its arguments or to arrays from outside, which no rule "
+                "can see: return the new values instead",
                 line_of(self._function),
             )
         differentiable += [False] * len(program.captured)

@@ -167,7 +167,7 @@ class RuleSite:
         graph = program.graph
         entering = [leaf for leaf in leaves if isinstance(leaf, Argument)]
         if any(index >= len(entering) for index, _ in program.mutated):
-            raise self.failure(kind, "writes to an array from outside, of which no transform can tell")
+            raise self.failure(kind, "writes to an array from outside, which no transform can see")
         made = {id(leaf): value for leaf, value in zip(entering, graph.inputs, strict=False)}
         inputs = tuple(made.get(id(leaf)) or Value(leaf.type) for leaf in order)
         outside = [Constant(array) for array in program.captured]

@@ -165,7 +165,7 @@ def bound_arguments(
         for name in named.keys() - parameters.keys():
             near = difflib.get_close_matches(name, parameters, 1)
             raise ArgumentSpecError(
-                f"{describe(function)} has no argument {name!r}, only {', '.join(parameters) or 'none at all'}"
+                f"{describe(function)} has no argument {name!r}, only {', '.join(parameters) or 'none'}"
                 + (f": did you mean {near[0]!r}?" if near else "")
             )
     by_place = [name for name, parameter in parameters.items() if parameter.kind is Parameter.POSITIONAL_ONLY]

@@ -48,7 +48,7 @@ class Nested:
 
     graph: Graph
     owned: tuple[int, ...] = ()
-    """The inputs that are arrays which nothing else needs: they may be overwritten."""
+    """The inputs that nothing else needs: they may be overwritten."""
     own_results: int | None = None
     """How many outputs must have their own memory; the caller copies the rest at once. None for all."""
     is_plain: bool = False

@@ -282,7 +282,7 @@ class Plan:
 
     @property
     def queued(self) -> int | None:
-        """How many launches and copies a call queues; None if the host takes part, or waits."""
+        """How many launches and copies a call queues; None if the host computes something, or waits."""
         count = 0
         for step in self.steps:
             inner = step.body.queued if isinstance(step, ScanStep) else 1

@@ -192,7 +192,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> TracedArray:
 
 
 def _repeated_as_computed(value: Value, counts: Value, axis: int) -> Value:
-    """Every entry as often as the program finds out."""
+    """`repeat` with counts that the program computes."""
     length = value.shape[axis]
     is_one_count = not counts.ndim or is_known(counts.shape[0] == 1)
     if counts.dtype.kind not in "iub" or counts.ndim > 1 or not (is_one_count or counts.shape[0] == length):

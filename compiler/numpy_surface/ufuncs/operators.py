@@ -99,7 +99,7 @@ def _refuse_long_ints(x: Any, y: Any) -> None:
     for one, other in ((x, y), (y, x)):
         if _is_long(one, other):
             raise ArgumentTypeError(
-                f"{shown(one, 40)} meets a traced int, and ints of a program have 64 bits: use a float",
+                f"{shown(one, 40)} is combined with a traced int, and ints of a program have 64 bits: use a float",
                 user_location(),
             )
 

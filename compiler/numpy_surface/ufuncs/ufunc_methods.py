@@ -75,7 +75,7 @@ def _refuse_unless_binary(ufunc: Any, method: str) -> None:
 
 
 def _reduced_dtype(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
-    """The dtype in which a reduction combines entries, by NumPy's rules: that of ``out=`` takes part in them."""
+    """The dtype in which a reduction combines entries, by NumPy's rules, which consider that of ``out=``."""
     target = None
     if out is not None:
         (only,) = out if isinstance(out, tuple) else (out,)

@@ -1,8 +1,8 @@
 """`while_loop`: steps that run as long as a condition holds.
 
 The number of steps is not known in advance, so reverse mode has no arrays of fixed size for its residuals. With a
-limit, it uses scans: blocks of steps, of which those after the end are skipped; the backward pass runs one block at a
-time again. Without a limit, it stores the state at a few steps and recomputes the states in between.
+limit, it uses scans: blocks of steps, and those after the end are skipped; the backward pass runs one block at a time
+again. Without a limit, it stores the state at a few steps and recomputes the states in between.
 """
 
 from collections.abc import Callable, Sequence

@@ -144,7 +144,7 @@ def unit_lower_triangle(x: Value) -> Value:
 
 
 def hermitian(x: Value, *, lower: bool = True) -> Value:
-    """The Hermitian matrix of which `x` holds one triangle, as LAPACK reads `x`.
+    """The Hermitian matrix whose triangle `x` holds, as LAPACK reads `x`.
 
     The other triangle is not read, nor is the imaginary part of the diagonal.
     """

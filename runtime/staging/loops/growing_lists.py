@@ -71,7 +71,7 @@ class GrowingLists:
     def after(
         self, last: Sequence[Any], stacks: Sequence[Any], step: NestedFunction
     ) -> dict[Slot, list[Any]]:
-        """What the loop appends to each list. The first results of a step are carried; they are `last` in the end."""
+        """What the loop appends to each list. The first results of a step are carried; in the end, they are `last`."""
         for i, x in enumerate(self.loop.carry.leaves if self.may_be_seen else ()):
             for array in (x, last[i]) if has_memory(x) else ():
                 for stack in stacks:

@@ -30,7 +30,7 @@ class Iterations:
     item: Callable[[Any, list[Any]], Any]
     """The item of an iteration, from its number and its rows."""
     rows: tuple[Any, ...] = ()
-    """The arrays of which each iteration gets a row."""
+    """The arrays whose rows the iterations get."""
     ends: tuple[Any, Any] | None = None
     """The range of the item, if it is a number and the range is known."""
 

@@ -22,7 +22,7 @@ class AccumulatorWriter(ExpressionWriter):
     searched: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
     """Where the numbers of a block are stored that are searched for the extreme one."""
     gathers: dict[Accumulator, Gathering] = field(default_factory=dict[Accumulator, Gathering])
-    """How accumulators are kept of which a chunk has a part."""
+    """How accumulators are kept if each chunk has a part of them."""
 
     def begin(self, accumulator: Accumulator) -> None:
         self.declare(accumulator, gathering(accumulator), "")

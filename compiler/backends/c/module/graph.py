@@ -78,7 +78,7 @@ def graph_function(
 ) -> GraphFunction | None:
     """The C function called `name` that computes the outputs of a graph; None if a call has none.
 
-    `may_overwrite` says which output may use the memory of which input, if possible; `alternates` means that one call
+    `may_overwrite` gives the input whose memory an output may use, if possible; `alternates` means that one call
     reads what another one writes; `any_constants` means that the text may contain large ones.
     """
     functions: dict[Call, CFunction] = {}

@@ -96,7 +96,7 @@ def written(name, x, others):
 ''',
     "in_c_order": '''\
 def in_c_order(name, x):
-    """Refuse an array in another memory order, of which other views and copies would be made."""
+    """Refuse an array in another memory order, for which other views and copies would be made."""
     if not x.flags.c_contiguous:
         raise ValueError(f"{name}: the function writes through views that need C order: pass np.ascontiguousarray")
 ''',

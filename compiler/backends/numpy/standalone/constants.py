@@ -130,7 +130,8 @@ def _split(known: Sequence[str], large: set[str]) -> tuple[list[str], list[str],
 
 
 def _turned(large: Mapping[str, Constant]) -> dict[str, str]:
-    """The constants that are transposes of others, such as the weights of a layer in its gradient, and of which."""
+    """The constants that are transposes of others, such as the weights of a layer in its gradient, with these
+    others."""
     names: dict[str, str] = {}
     turned: dict[str, str] = {}
     for name, constant in large.items():

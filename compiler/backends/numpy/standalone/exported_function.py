@@ -283,7 +283,7 @@ class ExportedFunction:
     def _parts(
         self, tree: Any, leaves: Iterator[ArrayOutput | Static], out: str
     ) -> tuple[str, list[str], str]:
-        """An expression for this structure, in three parts, of which the second may be on separate lines."""
+        """An expression for this structure, in three parts; the second may be on separate lines."""
         if tree.is_leaf():
             return self._leaf(next(leaves), out), [], ""
         if tree.type is None or tree.type is type(None):

@@ -108,7 +108,7 @@ def is_multiple(size: Any, factor: int) -> bool:
 
 
 def aligned_to(size: Any) -> int:
-    """The largest power of two up to `ALIGNED` of which a size is known to be a multiple."""
+    """The largest power of two up to `ALIGNED` that is known to divide a size."""
     multiple = ALIGNED
     while not is_multiple(size, multiple):
         multiple //= 2

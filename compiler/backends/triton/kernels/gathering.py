@@ -27,7 +27,7 @@ BRIEF: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """A loop over rows of which some results are not stored, but accumulated over all rows."""
+    """A loop over rows that accumulates some of its results over all rows instead of storing them."""
 
     ahead: Block
     """What every program computes first."""

@@ -325,7 +325,7 @@ def _row(slot: Slot, length: int) -> Slot:
 
 
 def _check_staged(step: ScanStep, rows: Sequence[Slot]) -> None:
-    """Where rows are copied to there is room for one, or there is no room at all."""
+    """The memory to which rows are copied has room for one row, or there is none."""
     for row, staged in zip(rows, step.staged, strict=True):
         if staged.type.nbytes not in (0, row.type.nbytes):
             raise ParseError(f"a row of {row.name} is {row.type}, and is copied to {staged.type}")

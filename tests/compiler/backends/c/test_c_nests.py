@@ -10,13 +10,13 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.backends.c.nests.bounds import (
-    Sum,
-    Unknown,
-    either,
-    highest,
+    LinearForm,
+    Variable,
     is_exact,
     lies_between,
-    lowest,
+    lower_bound,
+    union,
+    upper_bound,
     variable_between,
 )
 from tracemill.compiler.backends.c.nests.bounds import product as product_of
@@ -284,11 +284,11 @@ def test_a_choice_between_branches_that_write_takes_the_one_that_is_named(index:
 
 def test_the_bound_of_an_inner_counter_cancels_the_outer_one() -> None:
     outer = variable_between(0, 9)
-    inner = Unknown()
-    inner.add_low(Sum(0))
-    inner.add_high(Sum(8) - outer)
-    place = outer + Sum(1, {inner: 1})
-    assert (lowest(place), highest(place)) == (1, 9)
+    inner = Variable()
+    inner.add_low(LinearForm(0))
+    inner.add_high(LinearForm(8) - outer)
+    place = outer + LinearForm(1, {inner: 1})
+    assert (lower_bound(place), upper_bound(place)) == (1, 9)
     assert lies_between(place, 0, 9)
     assert not lies_between(place, 0, 8)
 
@@ -296,18 +296,18 @@ def test_the_bound_of_an_inner_counter_cancels_the_outer_one() -> None:
 def test_a_bound_that_may_overflow_is_none() -> None:
     large = variable_between(0, 2**62)
     assert not is_exact(large.times(3))
-    inner = Unknown()
+    inner = Variable()
     inner.add_high(large.times(3))
-    assert highest(Sum(0, {inner: 1})) is None
+    assert upper_bound(LinearForm(0, {inner: 1})) is None
 
 
 def test_an_integer_that_may_wrap_around_has_no_bounds() -> None:
     large = variable_between(0, 2**62)
     for op in ("minimum", "maximum"):
-        assert highest(known_result(op, [large.times(4), Sum(5)])) is None
-    assert either(large.times(4), Sum(0)) is None
+        assert upper_bound(known_result(op, [large.times(4), LinearForm(5)])) is None
+    assert union(large.times(4), LinearForm(0)) is None
     assert product_of(large, large) is None
-    assert known_truth("less", [large.times(4), Sum(0)]) is None
+    assert known_truth("less", [large.times(4), LinearForm(0)]) is None
 
 
 def test_what_is_known_of_results_holds_for_every_operand() -> None:
@@ -331,20 +331,22 @@ def test_what_is_known_of_results_holds_for_every_operand() -> None:
         for op, function in ops.items():
             known = known_result(op, [x, y])
             results = [function(*pair) for pair in pairs]
-            assert (lowest(known), highest(known)) == (min(results), max(results)), op
+            assert (lower_bound(known), upper_bound(known)) == (min(results), max(results)), op
         for op, test in tests.items():
             truth = known_truth(op, [x, y])
             truths = {test(*pair) for pair in pairs}
             assert truth is (truths.pop() if len(truths) == 1 else None), op
         for divisor in (1, 3):
-            rest, quotient = (known_result(op, [x, Sum(divisor)]) for op in ("remainder", "floor_divide"))
+            rest, quotient = (
+                known_result(op, [x, LinearForm(divisor)]) for op in ("remainder", "floor_divide")
+            )
             for one in range(a, b + 1):
                 assert lies_between(rest, 0, divisor - 1)
-                assert (lowest(quotient) or 0) <= one // divisor <= (highest(quotient) or 0)
-        joined = either(x, y)
-        assert (lowest(joined), highest(joined)) == (min(a, c), max(b, d))
-    assert product_of(None, Sum(1)) is None
-    assert either(None, Sum(1)) is None
+                assert (lower_bound(quotient) or 0) <= one // divisor <= (upper_bound(quotient) or 0)
+        joined = union(x, y)
+        assert (lower_bound(joined), upper_bound(joined)) == (min(a, c), max(b, d))
+    assert product_of(None, LinearForm(1)) is None
+    assert union(None, LinearForm(1)) is None
 
 
 def sorted_by_gaps(a: Any) -> Any:

@@ -137,7 +137,7 @@ def test_a_call_that_is_not_as_described_is_named(
         (
             {"dynamic": {"x": "[B]"}, "constraints": ("B % 4 == 0", "B % 4 == 1")},
             ContradictoryConstraintsError,
-            "the constraint 'B % 4 == 1' holds for no size at all, with B % 4 == 0",
+            "the constraint 'B % 4 == 1' holds for no size, with B % 4 == 0",
         ),
         (
             {"dynamic": {"x": "[B]"}, "constraints": ("B in 1..4", "2*B >= 20")},

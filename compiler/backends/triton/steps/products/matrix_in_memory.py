@@ -1,4 +1,4 @@
-"""Operands of products that are matrices in memory, of which GPUs from sm_90 on can copy blocks in hardware."""
+"""Operands of products that are matrices in memory: GPUs from sm_90 on copy their blocks in hardware."""
 
 from dataclasses import dataclass
 

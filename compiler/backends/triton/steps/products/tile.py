@@ -56,7 +56,7 @@ class Tile:
 
         An element needs `words` registers at once, `of_sum` of them for its sum, which stays until its strip is
         processed; the numbers of the next strip are loaded before those of the current one have been stored. NVIDIA's
-        threads have the registers of `OF_A_THREAD`, and AMD's, of which there are as many, twice that.
+        threads have `OF_A_THREAD` registers, and as many threads of AMD's have twice that.
         """
         elements = self.rows * self.columns // (32 * self.warps)
         sums, others = elements * of_sum, 2 * elements * (words - of_sum)

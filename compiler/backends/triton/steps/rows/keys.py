@@ -20,7 +20,7 @@ class Word:
 
 
 def words(keys: Sequence[Value], *, descending: bool) -> Iterator[Word]:
-    """The words of keys, of which the first key is the most significant: the least important word comes first.
+    """The words of keys, the least significant one first. The first key is the most significant.
 
     Stable sorts by one word after another sort rows by the keys.
     """

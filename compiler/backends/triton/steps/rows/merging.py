@@ -22,7 +22,7 @@ from .keys import Word
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """How rows with up to `most` entries, a power of two, are sorted: in blocks, of which neighbours are merged."""
+    """How rows with up to `most` entries, a power of two, are sorted: in blocks, and neighbouring blocks are merged."""
 
     block: int
     most: int
