@@ -399,6 +399,8 @@ def _handled(node: ast.AST) -> list[ast.expr]:
         match item.context_expr:
             case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=classes):
                 found += classes
+            case _:
+                pass
     return found
 
 
