@@ -157,8 +157,8 @@ def weak_type(leaf: Any) -> "type[Any] | None":
     if is_traced(leaf):
         weak: type[Any] | None = leaf.weak
         return weak
-    is_number = isinstance(leaf, PYTHON_NUMBERS) and not isinstance(leaf, (bool, np.generic))
-    return next(t for t in (int, float, complex) if isinstance(leaf, t)) if is_number else None
+    is_number = isinstance(leaf, PYTHON_NUMBERS) and not isinstance(leaf, np.generic)
+    return next(t for t in PYTHON_NUMBERS if isinstance(leaf, t)) if is_number else None
 
 
 def strongest_type(kinds: "Iterable[type[Any] | None]") -> "type[Any]":
@@ -168,7 +168,7 @@ def strongest_type(kinds: "Iterable[type[Any] | None]") -> "type[Any]":
     <class 'float'>
     """
     known = set(kinds)
-    return next(kind for kind in (complex, float, int) if kind in known)
+    return next(kind for kind in (complex, float, int, bool) if kind in known)
 
 
 def with_plain_keys(tree: Any) -> Any:

@@ -196,7 +196,7 @@ def stack_nested(items: Any) -> Value:
 
 def weak_or_dtype(x: Any, value: Value) -> Any:
     """What stands for this operand in NumPy's promotion: a Python number if it is weak, otherwise a dtype."""
-    if isinstance(x, TracedMemory) and x.weak:
+    if isinstance(x, TracedMemory) and x.weak and x.weak is not bool:
         return x.weak(0)
     if isinstance(x, SymbolicSize):
         return 0

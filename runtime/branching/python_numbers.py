@@ -43,6 +43,11 @@ def is_unknown_integer(x: Any) -> bool:
     return is_unknown_place(x) and x.dtype.kind in "iu"
 
 
+def as_place(x: Any) -> Any:
+    """A Python bool that chooses an entry as an int; any other index unchanged."""
+    return as_python_number(x, int) if is_traced(x) and x.weak is bool else x
+
+
 def number_of_argument(x: Any) -> "int | None":
     """The value of an integer that number arguments decide; None if arrays decide it. The program is traced again for
     this value."""

@@ -202,7 +202,8 @@ FAST_OPERANDS: Final[frozenset[Any]] = frozenset(
 def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
     by_surface = getattr(TracedArray, f"__{'r' * mirrored}{name}__")
 
-    gives_numbers, divides = name in _OF_NUMBERS, name == "truediv"
+    kind = bool if name in _COMPARISONS else float if name in _OF_NUMBERS else None
+    divides = name == "truediv"
 
     def straight(self: Any, other: Any) -> Any:
         if type(other) in FAST_OPERANDS:
@@ -211,7 +212,7 @@ def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
             if self.weak is float and type(other) is not complex and self.is_up_to_date():
                 found = evaluate_binary(ufunc, self, other)
                 if not (divides and _may_raise(found)):
-                    return _of_number(found, other, gives_numbers)
+                    return _of_number(found, other, kind)
         return by_surface(self, other)
 
     def swapped(self: Any, other: Any) -> Any:
@@ -221,7 +222,7 @@ def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
             if self.weak is float and type(other) is not complex and self.is_up_to_date():
                 found = evaluate_binary(ufunc, other, self)
                 if not (divides and _may_raise(found)):
-                    return _of_number(found, other, gives_numbers)
+                    return _of_number(found, other, kind)
         return by_surface(self, other)
 
     setattr(EvaluatedArray, f"__{'r' * mirrored}{name}__", swapped if mirrored else straight)
@@ -232,12 +233,10 @@ def _may_raise(quotient: Any) -> bool:
     return not np.all(np.isfinite(quotient._array))
 
 
-def _of_number(found: Any, other: Any, gives_numbers: bool) -> Any:
-    """The result of an operator on a Python float: a Python float, if the other operand is a number, too."""
-    if gives_numbers and (
-        type(other) in (float, int) or (type(other) is EvaluatedArray and other.weak is float)
-    ):
-        found.weak = float
+def _of_number(found: Any, other: Any, kind: "type[Any] | None" = float) -> Any:
+    """The result of an operator on a Python float: Python's, of this type, if the other operand is a number, too."""
+    if type(other) in (float, int) or (type(other) is EvaluatedArray and other.weak in (float, bool)):
+        found.weak = kind
     return found
 
 
@@ -259,7 +258,7 @@ def _power(self: Any, other: Any) -> Any:
         if type_ is EvaluatedArray and other.weak is None:
             return evaluate_binary(np.power, self, other)
     if self.weak is float and type_ is int and other == 2 and self.is_up_to_date():
-        return _of_number(evaluate_unary(np.square, self), other, True)
+        return _of_number(evaluate_unary(np.square, self), other)
     return _power_by_surface(self, other)
 
 
@@ -267,7 +266,7 @@ def _negative(self: Any) -> Any:
     if self.weak is None:
         return evaluate_unary(np.negative, self)
     if self.weak is float and self.is_up_to_date():
-        return _of_number(evaluate_unary(np.negative, self), 0, True)
+        return _of_number(evaluate_unary(np.negative, self), 0)
     return _negative_by_surface(self)
 
 

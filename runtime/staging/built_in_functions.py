@@ -22,7 +22,7 @@ from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import array_on, located
 from ...compiler.tracing.traced_memory import contains_traced, is_traced
 from ..branching.one_of import OneOf, is_one_of
-from ..branching.python_numbers import as_python_number, is_unknown, selected
+from ..branching.python_numbers import as_place, as_python_number, is_unknown, selected
 from ..branching.watching import watching
 from .entries import select
 from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
@@ -99,6 +99,7 @@ def _special_method(own: Any, name: str, known: Any = None) -> Callable[..., Any
 
 
 def _range(*bounds: Any) -> Any:
+    bounds = tuple(map(as_place, bounds))
     if any(is_traced(one) or isinstance(one, SymbolicSize) for one in bounds):
         start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         if type(step) is int and step and all(_is_bound(one) for one in (start, stop)):
@@ -317,7 +318,7 @@ def _found(own: Any, given: Any, join: Any, *, stops_at: bool) -> Any:
                 result = join(result, one)
             elif bool(one) is stops_at:
                 return stops_at
-    return result
+    return as_python_number(result, bool) if is_traced(result) else result
 
 
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.leaves import weak_type
 from ...compiler.callers.user_code import line_of_missing, line_of_raise, user_location
 from ...compiler.frontend.expressions import comparison
 from ...compiler.numpy_surface.ufuncs.value_checks import guarded
@@ -16,7 +17,7 @@ from ...compiler.tracing.traced_memory import is_traced
 from ..branching.asked_lengths import answered
 from ..branching.branches import value_of
 from ..branching.one_of import OneOf, is_one_of
-from ..branching.python_numbers import is_open, is_unknown
+from ..branching.python_numbers import as_python_number, is_open, is_unknown
 from ..branching.variables import has_memory
 from ..branching.watching import reached_by, watching
 from .callee import callee
@@ -72,13 +73,21 @@ def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) 
     if changed:
         return either(other)
     own = np.dtype(bool) if type(second) is bool else None
-    return join(first, second) if getattr(second, "dtype", own) == np.bool_ else either(lambda: second)
+    if getattr(second, "dtype", own) != np.bool_:
+        return either(lambda: second)
+    return _like_both(join(first, second), first, second)
+
+
+def _like_both(found: Any, one: Any, other: Any) -> Any:
+    """A bool that is one of two, as a Python bool if both are."""
+    is_pythons = weak_type(one) is bool and weak_type(other) is bool
+    return as_python_number(found, bool) if is_pythons else found
 
 
 def not_(x: Any) -> Any:
     """``not x``"""
     x = answered(x)
-    return np.logical_not(x) if is_open(x) else not x
+    return as_python_number(np.logical_not(x), bool) if is_open(x) else not x
 
 
 def choose(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
@@ -103,7 +112,7 @@ def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> An
             found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
         found = answered(found)
         if is_open(result):
-            result = np.logical_and(result, found)
+            result = _like_both(np.logical_and(result, found), result, found)
         elif number == len(names) or not (is_open(found) or found):
             return found
         else:
@@ -123,25 +132,30 @@ def _running_if(test: Any) -> Generator[None]:
 
 
 def _is_in(x: Any, container: Any, name: str) -> Any:
+    """``x in container``, and ``x not in container``: a Python bool."""
+    found = _is_found(x, container)
+    if name == "in_":
+        return found
+    return not_(found)
+
+
+def _is_found(x: Any, container: Any) -> Any:
     """``x in container``, by comparing with each item."""
     if is_one_of(x):
-        return OneOf.asked(x, lambda one: _is_in(one, container, name))
+        return OneOf.asked(x, lambda one: _is_found(one, container))
     if is_one_of(container):
-        return OneOf.asked(container, lambda one: _is_in(x, one, name))
+        return OneOf.asked(container, lambda one: _is_found(x, one))
     if (contains := users_method(container, "__contains__")) is not None:
-        answer = truth(contains(x))
-        return np.logical_not(answer) if name == "not_in" else answer
+        return truth(contains(x))
     if isinstance(x, SymbolicSize) and isinstance(container, (set, frozenset, dict)):
         x = operator.index(x)
     if is_traced(container) and has_memory(container):
-        found: Any = np.any(container == x)
-        return np.logical_not(found) if name == "not_in" else found
+        return as_python_number(np.any(container == x), bool)
     if isinstance(container, dict) and is_unknown_key(x):
-        found = has_key(container, x)
-        return np.logical_not(found) if name == "not_in" else found
+        return as_python_number(has_key(container, x), bool)
     if is_unknown(x) and isinstance(container, (list, tuple, set, frozenset, range)) and len(container) <= 64:
-        found = np.bool_(False)
+        found: Any = np.bool_(False)
         for one in container:
             found = np.logical_or(found, x == one)
-        return np.logical_not(found) if name == "not_in" else found
-    return comparison(name)(x, container)
+        return as_python_number(found, bool)
+    return comparison("in_")(x, container)

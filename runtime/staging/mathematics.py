@@ -101,7 +101,7 @@ def _rounded(own: Any, numpys: Any) -> Callable[[Any], Any]:
 
 
 def _question(own: Any, numpys: Any) -> Callable[[Any], Any]:
-    return lambda x: numpys(x) if is_computed(x) else own(x)
+    return lambda x: as_python_number(numpys(x), bool) if is_computed(x) else own(x)
 
 
 def is_computed(x: Any) -> bool:
@@ -224,7 +224,7 @@ def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any
         return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
     bound = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
     is_near = np.logical_and(np.abs(np.subtract(a, b)) <= bound, np.isfinite(bound))
-    return np.logical_or(np.equal(a, b), is_near)
+    return as_python_number(np.logical_or(np.equal(a, b), is_near), bool)
 
 
 def _of_integers(own: Any, ufunc: np.ufunc) -> Callable[..., Any]:

@@ -21,7 +21,7 @@ from ...compiler.message_values import percent as filled_in
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
-from ..branching.python_numbers import is_unknown
+from ..branching.python_numbers import as_python_number, is_unknown
 from ..branching.stand_ins import CONTAINERS, is_same_object
 from ..branching.watching import watch_called
 
@@ -131,9 +131,9 @@ def _identity(name: str, x: Any, y: Any) -> Any:
         found = x is y
     else:
         found = _is_same_truth(name, x, y)
-    if name == "is_":
-        return found
-    return np.logical_not(found) if is_traced(found) else not found
+    if not is_traced(found):
+        return found if name == "is_" else not found
+    return as_python_number(found if name == "is_" else np.logical_not(found), bool)
 
 
 def _has_identity(x: Any) -> bool:

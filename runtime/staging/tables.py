@@ -20,7 +20,7 @@ from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..branching.one_of import OneOf, is_one_of, refusal_of
-from ..branching.python_numbers import is_unknown_integer
+from ..branching.python_numbers import as_place, is_unknown_integer
 from ..branching.stand_ins import read, stand_in_of, update_stand_ins
 from ..branching.watching import is_watched
 from ..eager.environment import variable
@@ -68,6 +68,8 @@ def _get_item(table: Any, index: Any) -> Any:
     index = _with_plain_ranges(index)
     if not _is_traced_index(index):
         return _of_numpys_array(table, index) if is_numpy_array(table) else table[index]
+    if isinstance(table, (StagedRange, range, *_SEQUENCES)):
+        index = as_place(index)
     _check_counted(table, index)
     if isinstance(table, StagedRange | range) and is_unknown_integer(index):
         numbers = table if isinstance(table, range) else table.plain()
@@ -102,6 +104,8 @@ def set_item(value: Any, table: Any, index: Any) -> None:
         raise refusal_of("written to", table)
     if write_through(table, index, value, get_item, set_item):
         return
+    if isinstance(table, list | deque):
+        index = as_place(index)
     if isinstance(table, dict):
         if is_unknown_key(index):
             set_value(table, index, value)

@@ -6,13 +6,14 @@ from typing import Any, cast
 import numpy as np
 
 from ...callers.user_code import user_location
-from ...dtypes import BOOL
+from ...dtypes import BOOL, INT64
 from ...errors import ArgumentTypeError, ShapeError
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize
 from ...tracing.array_values import PYTHON_NUMBERS
 from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.traced_array import TracedArray, wrap
+from ...value_ops import convert
 from .python_exceptions import refuse_undefined
 from .ufunc_calls import is_weak
 
@@ -70,10 +71,12 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
         for sequence, count in ((x, y), (y, x)):
             if isinstance(sequence, (list, tuple)) and isinstance(count, TracedArray) and count.is_scalar:
                 return _repeated(sequence, count)
-    is_pythons = all(is_weak(operand) or isinstance(operand, bool) for operand in (x, y))
+    is_pythons = all(is_weak(operand) or _is_bool(operand) for operand in (x, y))
     if is_pythons:
         if ufunc in _COMPARISONS.values() and (answer := _compared_with_long_int(ufunc, x, y)) is not None:
             return answer
+        if ufunc not in _OF_BOOLS:
+            x, y = _as_number(x), _as_number(y)
         _refuse_long_ints(x, y)
         refuse_undefined(ufunc, x, y)
     result = ufunc(x, y)
@@ -104,10 +107,28 @@ def _refuse_long_ints(x: Any, y: Any) -> None:
             )
 
 
+_OF_BOOLS = frozenset({np.bitwise_and, np.bitwise_or, np.bitwise_xor, *_COMPARISONS.values()})
+"""The operators that do not take two bools for the ints 0 and 1, as ``True + True`` does."""
+
+
+def _is_bool(x: Any) -> bool:
+    """Whether it is a Python bool."""
+    return isinstance(x, bool) or (isinstance(x, TracedArray) and x.weak is bool)
+
+
+def _as_number(x: Any) -> Any:
+    """A Python bool as the int that arithmetic takes it for; anything else unchanged."""
+    if isinstance(x, bool):
+        return int(x)
+    if isinstance(x, TracedArray) and x.weak is bool:
+        return wrap(convert(x.value, INT64), weak=int)
+    return x
+
+
 def _as_weak(x: TracedArray) -> TracedArray:
-    """The number as a Python number; bools do not change."""
-    kinds: dict[str, type] = {"i": int, "f": float, "c": complex}
-    return x if x.dtype == BOOL else wrap(x.value, weak=kinds[x.dtype.kind])
+    """The number as a Python number."""
+    kinds: dict[str, type] = {"b": bool, "i": int, "f": float, "c": complex}
+    return wrap(x.value, weak=kinds[x.dtype.kind])
 
 
 def _repeated(sequence: Any, count: TracedArray) -> Any:
@@ -144,6 +165,7 @@ def _install_operators() -> None:
 
 
 def _unary(ufunc: Any, x: TracedArray) -> TracedArray:
+    x = _as_number(x)
     result: TracedArray = ufunc(x)
     return wrap(result.value, weak=x.weak) if x.weak is not None else result
 

@@ -226,9 +226,9 @@ def _as_wide_integer(x: Any, other: Any) -> Any:
 
 
 def is_weak(x: Any) -> bool:
-    """Whether an operand is a Python number, which takes the dtype of the array that it is combined with."""
+    """Whether an operand is a Python number, which takes the dtype of the array that it is combined with; no bool."""
     if is_traced(x):
-        return x.weak is not None
+        return x.weak is not None and x.weak is not bool
     if isinstance(x, SymbolicSize):
         return True
     return isinstance(x, PYTHON_NUMBERS) and not isinstance(x, (bool, np.generic))
