@@ -10,6 +10,7 @@ from functools import cached_property
 from math import gcd
 from typing import TypeAlias
 
+from .intervals import Interval, add, scaled
 from .ir import Shape
 from .symbolic_size import SymbolicSize, is_known, is_none, is_one, quotient, remainder, typical
 
@@ -152,15 +153,24 @@ class Affine:
     def __hash__(self) -> int:
         return self._hash
 
-    @cached_property
+    @property
     def low(self) -> int:
         """A lower bound of the values."""
-        return self.constant + sum(f * (a.low if f >= 0 else a.high) for a, f in self.terms)
+        low: int = self._bounds[0]
+        return low
 
-    @cached_property
+    @property
     def high(self) -> int:
         """An upper bound of the values."""
-        return self.constant + sum(f * (a.high if f >= 0 else a.low) for a, f in self.terms)
+        high: int = self._bounds[1]
+        return high
+
+    @cached_property
+    def _bounds(self) -> Interval:
+        total: Interval = self.constant, self.constant
+        for atom, factor in self.terms:
+            total = add(total, scaled((atom.low, atom.high), factor))
+        return total
 
     @cached_property
     def variables(self) -> frozenset[Variable]:

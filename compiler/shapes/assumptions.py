@@ -5,7 +5,8 @@ from functools import cached_property, lru_cache
 from math import inf, prod
 
 from ..errors import ContradictoryConstraintsError
-from .bounds import Bound, Interval, interval, own_range
+from ..intervals import Interval
+from .bounds import Bound, interval, own_range
 from .dim import CACHED, Comparison, Dim, Extent, comparison_of, terms_of
 from .division import floor_divide, replaced
 from .proof import decided, is_never_negative, laws, verdict

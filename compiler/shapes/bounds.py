@@ -1,15 +1,15 @@
 """The minimum and maximum of a sum, by interval arithmetic."""
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import inf
 from typing import TypeAlias
 
+from ..intervals import Interval, maximum, minimum, multiply, quotient, remainder, times
 from .terms import Atom, Monomial, Operation, Size, Terms, add, atom, number, scale, substituted
 
 Bound: TypeAlias = int | float
 """An integer or an infinity."""
-Interval: TypeAlias = tuple[Bound, Bound]
 Ranges: TypeAlias = Mapping[Size, Interval]
 """Bounds of sizes that facts about several sizes narrow, in units of their multiples."""
 
@@ -58,28 +58,18 @@ def _lowest(terms: Terms, ranges: Ranges, remembered: Remembered) -> Bound:
     total: Bound = 0
     for monomial, count in terms:
         low, high = _product_interval(monomial, found)
-        total += _times(count, low if count > 0 else high)
+        total += times(count, low if count > 0 else high)
     return total
 
 
 def _product_interval(monomial: Monomial, found: Mapping[Atom, Interval]) -> Interval:
-    low: Bound = 1
-    high: Bound = 1
+    product: Interval = 1, 1
     for one in monomial:
-        ends = [_times(a, b) for a in (low, high) for b in found[one]]
-        low, high = min(ends), max(ends)
+        product = multiply(product, found[one]) or EVERYWHERE
+    low, high = product
     if len(monomial) == 2 and monomial[0] is monomial[1]:
         low = max(low, 0)
     return low, high
-
-
-def _times(left: Bound, right: Bound) -> Bound:
-    """The product, where 0 times infinity is 0; numbers may be arbitrarily long."""
-    if not left or not right:
-        return 0
-    if abs(left) == inf or abs(right) == inf:
-        return inf if (left > 0) == (right > 0) else -inf
-    return left * right
 
 
 def atom_interval(found: Atom, ranges: Ranges) -> Interval:
@@ -98,22 +88,12 @@ def _atom_interval(found: Atom, ranges: Ranges, remembered: Remembered) -> Inter
 
 
 def _operation_interval(found: Operation, args: list[Interval]) -> Interval:
-    if found.op == "min":
-        return min(low for low, _ in args), min(high for _, high in args)
-    if found.op == "max":
-        return max(low for low, _ in args), max(high for _, high in args)
-    (low, high), (least, most) = args
-    if least < 1:
-        return EVERYWHERE
-    if found.op == "%":
-        return 0, min(most - 1, high) if low >= 0 else most - 1
-    return _floor(low, most if low >= 0 else least), _floor(high, least if high >= 0 else most)
-
-
-def _floor(value: Bound, divisor: Bound) -> Bound:
-    """The quotient rounded down, for a divisor of at least 1."""
-    if abs(value) == inf:
-        return value
-    if divisor == inf:
-        return 0 if value >= 0 else -1
-    return value // divisor
+    match found.op:
+        case "min":
+            return reduce(minimum, args)
+        case "max":
+            return reduce(maximum, args)
+        case "%":
+            return remainder(*args) or EVERYWHERE
+        case "//":
+            return quotient(*args) or EVERYWHERE

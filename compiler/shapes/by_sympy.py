@@ -5,7 +5,8 @@ from functools import lru_cache
 from math import inf
 from typing import Any
 
-from .bounds import Interval, Ranges, atom_interval
+from ..intervals import Interval
+from .bounds import Ranges, atom_interval
 from .terms import Atom, Terms
 
 MOST_PRODUCTS = 16

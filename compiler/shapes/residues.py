@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import inf, lcm
 
-from .bounds import Interval, Ranges, own_range
+from ..intervals import Interval
+from .bounds import Ranges, own_range
 from .division import replaced
 from .terms import Atom, Operation, Size, Terms, add, atom, atoms_in, constant_of, number, scale, sizes_in
 

@@ -262,7 +262,7 @@ class Observed:
     def fixes(self, dim: Dim) -> bool:
         """Whether the guards leave only one value."""
         low, high = self.assumptions.bounds(dim)
-        return low == high
+        return bool(low == high)
 
     def decide(self, comparison: Comparison) -> bool | None:
         return self.assumptions.decide(comparison)

@@ -8,13 +8,14 @@ from typing import Any
 
 from ..affine import Variable, is_unit, of, same
 from ..dtypes import INT64
+from ..intervals import Interval
 from ..ir import Call, Value
 from ..op import is_reshaped, lookup
 from ..params import int_param
 from ..symbolic_size import is_known, is_none, is_one
-from ..value_ranges import Interval, ValueRanges
 from .size_values import size_of_value
 from .trace import Trace
+from .value_ranges import ValueRanges
 
 
 @dataclass(frozen=True, slots=True)

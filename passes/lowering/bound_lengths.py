@@ -9,7 +9,7 @@ from ...compiler.ir import Call, Constant, Graph, Param, Value
 from ...compiler.shapes.dim import Dim
 from ...compiler.shapes.largest import largest
 from ...compiler.symbolic_size import is_known, min_expr
-from ...compiler.value_ranges import ValueRanges
+from ...compiler.tracing.value_ranges import ValueRanges
 
 
 def bound_lengths(graph: Graph) -> Graph:

@@ -10,7 +10,7 @@ from ...compiler.errors import ShapeError, UndecidedDimError
 from ...compiler.free_sizes import bound_size, bound_sizes, size_names
 from ...compiler.ir import ArrayType, Call, Graph, Value
 from ...compiler.symbolic_size import SymbolicSize, is_known, same_shape
-from ...compiler.value_ranges import ValueRanges
+from ...compiler.tracing.value_ranges import ValueRanges
 from ..lowering.decompose import decompose_composites
 from ..padding.nested import NESTED_RULES, Nested
 from ..padding.padded_lengths import CannotPadError, PaddedLengths, names_in

@@ -2,12 +2,13 @@
 
 from ...compiler.builder import bind
 from ...compiler.dtypes import is_integer
+from ...compiler.intervals import Interval
 from ...compiler.ir import Value, same_type
 from ...compiler.ops.elementwise.broadcasting import broadcast_shapes
 from ...compiler.params import flag_param, ints_param, text_param
 from ...compiler.symbolic_size import is_known, is_one, same_shape
+from ...compiler.tracing.value_ranges import ValueRanges
 from ...compiler.value_ops import broadcast_to, constant, gather, reshape
-from ...compiler.value_ranges import Interval, ValueRanges
 from .rule import Site, rule
 
 

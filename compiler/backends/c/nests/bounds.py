@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeAlias
 
+from ....intervals import hull, multiply
+
 _LIMIT = 1 << 63
 _MOST_TERMS = 6
 _ORDER = count()
@@ -127,13 +129,11 @@ def product(x: Known, y: Known) -> Known:
     mine, theirs = interval_of(x), interval_of(y)
     if mine is None or theirs is None:
         return None
-    corners = [a * b for a in mine for b in theirs]
-    return within(min(corners), max(corners))
+    found = multiply(mine, theirs)
+    return None if found is None else within(*found)
 
 
 def union(*found: Known) -> Known:
     """One of several integers."""
-    spans = [span for one in found if (span := interval_of(one)) is not None]
-    if len(spans) < len(found):
-        return None
-    return within(min(low for low, _ in spans), max(high for _, high in spans))
+    span = hull(*map(interval_of, found))
+    return None if span is None else within(*span)

@@ -8,6 +8,7 @@ from ....affine import ZERO
 from ....analysis.fusible_ops import is_elementwise, is_loop_call
 from ....analysis.op_costs import element_cost
 from ....dtypes import DType, is_inexact, kind, real_dtype
+from ....intervals import maximum, minimum, quotient, remainder
 from ....ir import Call, Constant, Shape, Value
 from ....op import is_renamed, lookup
 from ....params import ints_param, text_param
@@ -335,18 +336,18 @@ def known_result(op: str, operands: Sequence[Known]) -> Known:
 
 def _divided(op: str, x: LinearForm, divisor: int) -> Known:
     """The remainder or the quotient, rounded down, of a division by a positive number."""
-    if op == "remainder":
-        return x if lies_between(x, 0, divisor - 1) else within(0, divisor - 1)
-    found = interval_of(x)
-    return None if found is None else within(found[0] // divisor, found[1] // divisor)
+    if op == "remainder" and lies_between(x, 0, divisor - 1):
+        return x
+    mine, by = interval_of(x), (divisor, divisor)
+    found = remainder(mine, by) if op == "remainder" else None if mine is None else quotient(mine, by)
+    return None if found is None else within(*found)
 
 
 def _extreme(op: str, x: Known, y: Known) -> Known:
     mine, theirs = interval_of(x), interval_of(y)
     if mine is None or theirs is None:
         return None
-    pick = min if op == "minimum" else max
-    return within(pick(mine[0], theirs[0]), pick(mine[1], theirs[1]))
+    return within(*(minimum if op == "minimum" else maximum)(mine, theirs))
 
 
 def known_truth(op: str, operands: Sequence[Known]) -> bool | None:

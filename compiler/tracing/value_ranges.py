@@ -7,18 +7,27 @@ sizes of the call.
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
-from .dtypes import INT64, Array, is_integer
-from .ir import Call, Constant, Value
-from .op import is_move, moved_inputs
-from .params import int_param, ints_param
-from .symbolic_size import SymbolicSize, is_known, lower_bound, max_expr, min_expr, quotient, upper_bound
-
-Interval: TypeAlias = tuple[Any, Any]
-"""The minimum and maximum of an entry, ints or sizes. For empty arrays they are arbitrary."""
+from ..dtypes import INT64, Array, is_integer
+from ..intervals import (
+    Interval,
+    add,
+    hull,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    quotient,
+    remainder,
+    subtract,
+)
+from ..ir import Call, Constant, Value
+from ..op import is_move, moved_inputs
+from ..params import int_param, ints_param
+from ..symbolic_size import SymbolicSize, is_known, lower_bound, max_expr, min_expr, upper_bound
 
 _DEEPEST: Final = 100
 _DEEPEST_END: Final = 3
@@ -81,7 +90,7 @@ class ValueRanges:
         if call is not None and call.op in _CHOICES and self._depth < _DEEPEST:
             self._depth += 1
             low, high = map(self._at_worst, call.inputs)
-            found = _least(low, high) if call.op == "minimum" else _greatest(low, high)
+            found = minimum(low, high) if call.op == "minimum" else maximum(low, high)
             self._depth -= 1
         self._worst[value] = found
         return found
@@ -134,7 +143,7 @@ class ValueRanges:
         axes = ints_param(call, "axes") if call.op == "sum" else (int_param(call, "axis"),)
         count = reduce(operator.mul, (x.shape[axis] for axis in axes), 1)
         entry = self.of(x) if is_integer(x.dtype) else None
-        total = None if entry is None else _product(entry, (count, count))
+        total = None if entry is None else multiply(entry, (count, count))
         if call.op == "sum" or total is None:
             return total
         return hull(entry, total) if entry is not None and is_known(entry[0] >= 0) else None
@@ -161,69 +170,15 @@ def _simpler(found: Interval) -> Interval | None:
     return None if isinstance(low, float) or isinstance(high, float) else (low, high)
 
 
-def hull(*intervals: Interval | None) -> Interval | None:
-    """The smallest interval that contains all of them."""
-    found: Interval | None = None
-    for one in intervals:
-        if one is None:
-            return None
-        found = one if found is None else (min_expr(found[0], one[0]), max_expr(found[1], one[1]))
-    return found
-
-
 # ---- arithmetic ----------------------------------------------------------------------------------------
-
-
-def _sum(x: Interval, y: Interval) -> Interval:
-    return x[0] + y[0], x[1] + y[1]
-
-
-def _negative(x: Interval) -> Interval:
-    return -x[1], -x[0]
-
-
-def _difference(x: Interval, y: Interval) -> Interval:
-    return x[0] - y[1], x[1] - y[0]
-
-
-def _product(x: Interval, y: Interval) -> Interval | None:
-    for one, by in ((x, y), (y, x)):
-        if by[0] is by[1] or is_known(by[0] == by[1]):
-            if is_known(by[0] >= 0):
-                return one[0] * by[0], one[1] * by[0]
-            if is_known(by[0] <= 0):
-                return one[1] * by[0], one[0] * by[0]
-    return (x[0] * y[0], x[1] * y[1]) if is_known(x[0] >= 0) and is_known(y[0] >= 0) else None
-
-
-def _quotient(x: Interval, y: Interval) -> Interval | None:
-    if not is_known(y[0] >= 1):
-        return None
-    if y[0] is y[1] or is_known(y[0] == y[1]):
-        return quotient(x[0], y[0]), quotient(x[1], y[0])
-    return (0, quotient(x[1], y[0])) if is_known(x[0] >= 0) else None
-
-
-def _remainder(x: Interval | None, y: Interval) -> Interval | None:
-    if not is_known(y[0] >= 1):
-        return None
-    return x if x and is_known(x[0] >= 0) and is_known(x[1] < y[0]) else (0, y[1] - 1)
 
 
 def _absolute(x: Interval) -> Interval:
     return x if is_known(x[0] >= 0) else (0, max_expr(-x[0], x[1]))
 
 
-def _least(x: Interval, y: Interval) -> Interval:
-    return min_expr(x[0], y[0]), min_expr(x[1], y[1])
-
-
-def _greatest(x: Interval, y: Interval) -> Interval:
-    return max_expr(x[0], y[0]), max_expr(x[1], y[1])
-
-
 def _clipped(x: Interval | None, low: Interval, high: Interval) -> Interval:
-    return (min_expr(low[0], high[0]), high[1]) if x is None else _least(_greatest(x, low), high)
+    return (min_expr(low[0], high[0]), high[1]) if x is None else minimum(maximum(x, low), high)
 
 
 _OWN: Final[Mapping[str, Callable[[Call], Interval]]] = {
@@ -238,13 +193,13 @@ _LIMITS: Final = frozenset({"clip", "remainder"})
 """These need no bounds of their first operand."""
 _ARITHMETIC: Final[Mapping[str, Callable[..., Interval | None]]] = {
     "absolute": _absolute,
-    "add": _sum,
+    "add": add,
     "clip": _clipped,
-    "floor_divide": _quotient,
-    "maximum": _greatest,
-    "minimum": _least,
-    "multiply": _product,
-    "negative": _negative,
-    "remainder": _remainder,
-    "subtract": _difference,
+    "floor_divide": quotient,
+    "maximum": maximum,
+    "minimum": minimum,
+    "multiply": multiply,
+    "negative": negative,
+    "remainder": remainder,
+    "subtract": subtract,
 }
