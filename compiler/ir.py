@@ -5,7 +5,7 @@ import struct
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -49,6 +49,16 @@ class ArrayType:
         return f"{dtype_name(self.dtype)}[{', '.join(map(str, self.shape))}]"
 
 
+class BatchAxis(NamedTuple):
+    """One batch that a line was mapped over."""
+
+    size: Extent
+    axis: int = 0
+    """Where it lies in what the line computes."""
+    is_everywhere: bool = True
+    """Whether it lies there in the inputs too, and so in derivatives."""
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """A line of the user's program."""
@@ -58,8 +68,8 @@ class Location:
     code: str = ""
     is_derivative: bool = field(default=False, compare=False)
     """The calls recorded here compute the derivative of that line, not its value."""
-    batch: Shape = field(default=(), compare=False)
-    """The batch sizes that the line was mapped over: the first axes of what it computes."""
+    batch: tuple[BatchAxis, ...] = field(default=(), compare=False)
+    """The batches that the line was mapped over, the outermost first."""
     errors: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     """How the function itself changes NumPy's error state for this line: ``(("divide", "ignore"),)``."""
 
@@ -69,11 +79,15 @@ class Location:
 
     def of_derivative(self) -> "Location":
         """The same line, for calls that compute its derivative."""
-        return self if self.is_derivative else replace(self, is_derivative=True)
+        if self.is_derivative:
+            return self
+        batch = self.batch if all(one.is_everywhere for one in self.batch) else ()
+        return replace(self, is_derivative=True, batch=batch)
 
-    def mapped(self, size: Extent) -> "Location":
+    def mapped(self, outer: BatchAxis) -> "Location":
         """The same line, for calls that compute it for a batch."""
-        return replace(self, batch=(size, *self.batch))
+        inner = (one._replace(axis=one.axis + (one.axis >= outer.axis)) for one in self.batch)
+        return replace(self, batch=(outer, *inner))
 
     def mapped_in_parts(self) -> "Location":
         """The same line, for calls that compute one part of a batch after another. Which part is unknown."""

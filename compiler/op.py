@@ -29,9 +29,9 @@ TransposeRule: TypeAlias = Callable[..., Any]
 is linear arrives as `Linear`: only its type is known. Others are values."""
 
 BatchRule: TypeAlias = Callable[..., Any]
-"""``batch(inputs, mapped, size, **params)``: the outputs, with a new axis 0 of length ``size``. ``mapped[i]`` says
-whether input i has that axis in front; at least one does. An output that is the same for all examples may be returned
-without the axis, as `compiler.ops.batch_axes.Unmapped`."""
+"""``batch(inputs, size, **params)``: the outputs for a batch of ``size`` examples. Inputs and outputs are
+`compiler.ops.batch_axes.Batched`: values that know where their batch axis lies; at least one input has one. A rule that
+needs the axis in front is `compiler.ops.batch_axes.in_front`."""
 
 IndexMap: TypeAlias = Callable[..., Index]
 """``index_map(index, source, result, **params)``: the index in the first input, of shape `source`, of the element at

@@ -80,8 +80,9 @@ def finding(kind: str, call: Call, inputs: Sequence[Any], outputs: Sequence[Any]
         index = tuple(map(int, places[0]))
         location = call.location
         batch = location.batch if location is not None else ()
-        lead = len(batch) if bad.shape[: len(batch)] == batch else 0
-        examples = dict.fromkeys(_example(place[:lead]) for place in places) if lead else {}
+        axes = [one.axis for one in batch]
+        is_mapped = bool(batch) and all(bad.shape[one.axis : one.axis + 1] == (one.size,) for one in batch)
+        examples = dict.fromkeys(_example(place[axes]) for place in places) if is_mapped else {}
         return Finding(
             kind,
             call.op,

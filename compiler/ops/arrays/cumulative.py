@@ -31,6 +31,7 @@ from ...value_ops import (
     take_along_axis,
     where,
 )
+from ..batch_axes import batch_along_axis
 from ..parallel_prefix import prefix_strides
 
 FAMILY = "cumulative"
@@ -64,9 +65,7 @@ def _cumulative(
             raise ShapeError(f"{name}: axis {axis} is out of range for {x}")
         return x
 
-    def batch(inputs: tuple[Value], mapped: Any, size: int, axis: int, **params: Any) -> Value:
-        return bind(name, inputs[0], axis=axis + 1, **params)
-
+    batch = batch_along_axis(name)
     register(Op(name, FAMILY, type_rule, numpy, jvp, transpose, batch, spelling=None, effect=None, doc=doc))
 
 

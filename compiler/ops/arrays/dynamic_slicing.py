@@ -27,7 +27,7 @@ from ...value_ops import (
     transpose,
     zeros_like,
 )
-from ..batch_axes import all_leading, leading, shifted
+from ..batch_axes import Batched, all_leading, in_front, leading, on_one_axis, shifted
 from .indexing import batch_index, clamped, other_axes
 from .layout import in_window
 
@@ -81,24 +81,37 @@ def _mapped_window(
 
 
 def _same_starts(shape: Shape, starts: Sequence[Value], sizes: Shape) -> list[Value]:
-    """Starts for all examples at once, along the batch axis; 0 where the window fills its axis."""
+    """Starts for all examples at once; 0 where the window fills its axis."""
     zero = constant(0, INT64)
-    inner = [
+    return [
         zero if is_known(dim == size) else start
         for start, dim, size in zip(starts, shape, sizes, strict=True)
     ]
-    return [zero, *inner]
 
 
-def _dynamic_slice_batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, sizes: Shape) -> Value:
+def _dynamic_slice_batch(inputs: Sequence[Batched], size: int, sizes: Shape) -> Any:
+    """A batch of x alone stays where it lies."""
+    x, *starts = inputs
+    if x.axis is None or any(start.axis is not None for start in starts):
+        return _dynamic_slice_of_each(inputs, size, sizes=sizes)
+    first = _same_starts(x.logical_shape, [start.value for start in starts], sizes)
+    places = x.physical_entries(first, constant(0, INT64))
+    return Batched(bind("dynamic_slice", x.value, *places, sizes=x.physical_entries(sizes, size)), x.axis)
+
+
+@in_front
+def _dynamic_slice_of_each(
+    inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, sizes: Shape
+) -> Value:
+    """Each example starts at its own place."""
     x, *starts = inputs
     shape = x.shape[1:] if mapped[0] else x.shape
     indices, axes = _mapped_window(shape, starts, mapped[1:], size, sizes)
     if not indices:
         starts = _same_starts(shape, starts, sizes)
         if mapped[0]:
-            return bind("dynamic_slice", x, *starts, sizes=(size, *sizes))
-        return leading(bind("dynamic_slice", x, *starts[1:], sizes=sizes), False, size)
+            return bind("dynamic_slice", x, constant(0, INT64), *starts, sizes=(size, *sizes))
+        return leading(bind("dynamic_slice", x, *starts, sizes=sizes), False, size)
     if mapped[0]:
         numbers = batch_index(size, 1 + len(axes))
         found = gather(x, [numbers, *indices], (0, *shifted(axes)), unique=True)
@@ -173,13 +186,25 @@ def _dynamic_update_transpose(cotangents: tuple[Value], inputs: Any) -> tuple[Va
     return dx, dy, *(None for _ in starts)
 
 
-def _dynamic_update_batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int) -> Value:
+def _dynamic_update_batch(inputs: Sequence[Batched], size: int) -> Any:
+    """If all examples write at one place, the batch axis stays where it lies."""
+    if any(start.axis is not None for start in inputs[2:]):
+        return _dynamic_update_of_each(inputs, size)
+    x, y = on_one_axis(inputs[:2], size)
+    first = _same_starts(x.logical_shape, [start.value for start in inputs[2:]], y.logical_shape)
+    places = x.physical_entries(first, constant(0, INT64))
+    return Batched(bind("dynamic_update_slice", x.value, y.value, *places), x.axis)
+
+
+@in_front
+def _dynamic_update_of_each(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int) -> Value:
+    """Each example writes at its own place."""
     x, y = all_leading(inputs[:2], mapped[:2], size)
     starts = inputs[2:]
     shape, sizes = x.shape[1:], y.shape[1:]
     indices, axes = _mapped_window(shape, starts, mapped[2:], size, sizes)
     if not indices:
-        return bind("dynamic_update_slice", x, y, *_same_starts(shape, starts, sizes))
+        return bind("dynamic_update_slice", x, y, constant(0, INT64), *_same_starts(shape, starts, sizes))
     updates = transpose(y, [0, *shifted(axes), *shifted(other_axes(len(shape), axes))])
     numbers = batch_index(size, 1 + len(axes))
     return scatter(x, updates, [numbers, *indices], (0, *shifted(axes)), "set", unique=True)

@@ -17,6 +17,7 @@ from ...nesting import shown
 from ...op import Meaning, Op, TransposeRule, TypeRule, register
 from ...symbolic_size import SymbolicSize
 from ...value_ops import conjugate, constant, equal, iota, logical_or, multiply, reshape, where
+from ..batch_axes import batch_along_axis
 
 FAMILY = "fft"
 
@@ -45,9 +46,7 @@ def _register(name: str, type: TypeRule, numpy: Meaning, transpose: TransposeRul
     def jvp(inputs: Any, tangents: Any, outputs: Any, **params: Any) -> Value:
         return bind(name, tangents[0], **params)
 
-    def batch(inputs: Any, mapped: Any, size: int, axis: int, **params: Any) -> Value:
-        return bind(name, inputs[0], axis=axis + 1, **params)
-
+    batch = batch_along_axis(name)
     register(Op(name, FAMILY, type, numpy, jvp, transpose, batch, spelling=None, effect=None, doc=doc))
 
 

@@ -9,6 +9,7 @@ from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Value
 from ...op import RAISES, Op, not_linear, register, zero_derivative
 from ...symbolic_size import is_known
+from ..batch_axes import Batched
 
 FAMILY = "index_check"
 
@@ -34,9 +35,9 @@ def _check(index: Any, length: Any, axis: Any, function: Any = "") -> Any:
     return ()
 
 
-def _batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any) -> tuple[Value, ...]:
+def _batch(inputs: Sequence[Batched], size: int, **params: Any) -> tuple[Value, ...]:
     """The indices of all examples at once."""
-    return bind_all("check_index", *inputs, **params)
+    return bind_all("check_index", *(x.value for x in inputs), **params)
 
 
 register(

@@ -41,7 +41,7 @@ from ...value_ops import (
     where,
     zeros_like,
 )
-from ..batch_axes import align_ranks, all_leading, shifted
+from ..batch_axes import Batched, align_ranks, all_leading, in_front, shifted
 from ..elementwise.broadcasting import broadcast_shapes
 from ..parallel_prefix import prefix_strides
 
@@ -182,7 +182,18 @@ def _gather_transpose(
     return scatter(zeros_like(x), ct, places, axes, "add", unique=unique), *(None for _ in indices)
 
 
-def _gather_batch(
+def _gather_batch(inputs: Sequence[Batched], size: int, axes: Shape, unique: bool = False) -> Any:
+    """A batch of x alone stays where it lies among the axes that are not indexed, but in front if it was there."""
+    x, *indices = inputs
+    if not x.axis or any(index.axis is not None for index in indices):
+        return _gather_of_each(inputs, size, axes=axes, unique=unique)
+    places, along = [index.value for index in indices], x.physical_axes(axes)
+    found = gather(x.value, places, along, unique=unique)
+    return Batched(found, _index_ndim(places) + x.axis_without(along))
+
+
+@in_front
+def _gather_of_each(
     inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, axes: Shape, unique: bool = False
 ) -> Value:
     x, *indices = inputs
@@ -440,6 +451,19 @@ def _winners(shape: Shape, indices: Sequence[Value], axes: Shape) -> Value | Non
 
 
 def _scatter_batch(
+    inputs: Sequence[Batched], size: int, *, axes: Shape, mode: str, unique: bool = False
+) -> Any:
+    """Without indices of each example, the batch axis stays where it lies in x."""
+    x, updates, *indices = inputs
+    if not x.axis or any(index.axis is not None for index in indices):
+        return _scatter_of_each(inputs, size, axes=axes, mode=mode, unique=unique)
+    places, along = [index.value for index in indices], x.physical_axes(axes)
+    new = updates.on_axis(_index_ndim(places) + x.axis_without(along), size)
+    return Batched(scatter(x.value, new, places, along, mode, unique=unique), x.axis)
+
+
+@in_front
+def _scatter_of_each(
     inputs: tuple[Value, ...],
     mapped: Sequence[bool],
     size: int,

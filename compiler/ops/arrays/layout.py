@@ -43,7 +43,7 @@ from ...value_ops import (
     unbroadcast,
     zeros_like,
 )
-from ..batch_axes import all_leading, shifted
+from ..batch_axes import Batched, all_leading, batch_along_axis, in_front, on_one_axis
 
 FAMILY = "layout"
 
@@ -97,10 +97,15 @@ def _broadcast_type(x: ArrayType, shape: Shape) -> ArrayType:
     return ArrayType(x.dtype, shape)
 
 
-def _broadcast_batch(inputs: Sequence[Value], mapped: Any, size: int, shape: Shape) -> Value:
+def _broadcast_batch(inputs: Sequence[Batched], size: int, shape: Shape) -> Batched:
+    """A batch axis in front stays there; otherwise new axes come before it."""
     (x,) = inputs
-    aligned = reshape(x, (size, *(1,) * (len(shape) - (x.ndim - 1)), *x.shape[1:]))
-    return broadcast_to(aligned, (size, *shape))
+    new = len(shape) - x.logical_ndim
+    if x.axis:
+        axis, value = x.axis + new, x.value
+    else:
+        axis, value = 0, reshape(x.value, (size, *(1,) * new, *x.logical_shape))
+    return Batched(broadcast_to(value, (*shape[:axis], size, *shape[axis:])), axis)
 
 
 _move(
@@ -127,12 +132,25 @@ def _reshape_type(x: ArrayType, shape: Shape) -> ArrayType:
     return ArrayType(x.dtype, shape)
 
 
+def _reshape_batch(inputs: Sequence[Batched], size: int, shape: Shape) -> Batched:
+    """The batch axis stays if as many entries come before it in both shapes."""
+    (x,) = inputs
+    before = math.prod(x.logical_shape[: x.axis])
+    stays = (axis for axis in range(len(shape) + 1) if is_known(math.prod(shape[:axis]) == before))
+    axis = next(stays, None)
+    if axis is None:
+        axis, value = 0, x.to_physical()
+    else:
+        value = x.value
+    return Batched(reshape(value, (*shape[:axis], size, *shape[axis:])), axis)
+
+
 _move(
     "reshape",
     _reshape_type,
     lambda x, shape: np.reshape(x, shape),
     lambda cotangents, inputs, shape: reshape(cotangents[0], inputs[0].shape),
-    lambda inputs, mapped, size, shape: reshape(inputs[0], (size, *shape)),
+    _reshape_batch,
     "The same elements in row-major order, in another shape.",
     Aliasing.SAME,
     lambda index, source, result, shape: unflattened(flattened(index, result), source),
@@ -150,12 +168,19 @@ def _transpose_type(x: ArrayType, axes: tuple[int, ...]) -> ArrayType:
     return ArrayType(x.dtype, tuple(x.shape[axis] for axis in axes))
 
 
+def _transpose_batch(inputs: Sequence[Batched], size: int, axes: tuple[int, ...]) -> Batched:
+    """As axes move anyway, the batch axis moves to the front, where most rules and callers want it."""
+    (x,) = inputs
+    assert x.axis is not None
+    return Batched(transpose(x.value, (x.axis, *x.physical_axes(axes))), 0)
+
+
 _move(
     "transpose",
     _transpose_type,
     lambda x, axes: np.transpose(x, axes),
     lambda cotangents, inputs, axes: transpose(cotangents[0], inverse_permutation(axes)),
-    lambda inputs, mapped, size, axes: transpose(inputs[0], (0, *shifted(axes))),
+    _transpose_batch,
     "The axes in another order.",
     Aliasing.WHOLE,
     lambda index, source, result, axes: tuple(index[place] for place in inverse_permutation(axes)),
@@ -188,8 +213,10 @@ def _slice_transpose(cotangents: Any, inputs: Any, start: Shape, stop: Shape, st
     return pad(ct, start, high, interior=[s - 1 for s in step])
 
 
-def _slice_batch(inputs: Any, mapped: Any, size: int, start: Shape, stop: Shape, step: Shape) -> Value:
-    return slice_(inputs[0], (0, *start), (size, *stop), (1, *step))
+def _slice_batch(inputs: Sequence[Batched], size: int, start: Shape, stop: Shape, step: Shape) -> Batched:
+    (x,) = inputs
+    entries = x.physical_entries
+    return Batched(slice_(x.value, entries(start, 0), entries(stop, size), entries(step, 1)), x.axis)
 
 
 def _slice_index(index: Index, source: Shape, result: Shape, start: Shape, stop: Shape, step: Shape) -> Index:
@@ -227,9 +254,14 @@ def _update_transpose(cotangents: Any, inputs: Any, **params: Any) -> tuple[Valu
     return dx, dy
 
 
-def _update_batch(inputs: Any, mapped: Any, size: int, start: Shape, stop: Shape, step: Shape) -> Value:
-    x, y = all_leading(inputs, mapped, size)
-    return bind("update_slice", x, y, start=(0, *start), stop=(size, *stop), step=(1, *step))
+def _update_batch(inputs: Sequence[Batched], size: int, start: Shape, stop: Shape, step: Shape) -> Batched:
+    x, y = on_one_axis(inputs, size)
+    places = {
+        "start": x.physical_entries(start, 0),
+        "stop": x.physical_entries(stop, size),
+        "step": x.physical_entries(step, 1),
+    }
+    return Batched(bind("update_slice", x.value, y.value, **places), x.axis)
 
 
 def _update_cases(
@@ -262,12 +294,17 @@ def _flip_index(index: Index, source: Shape, result: Shape, axes: tuple[int, ...
     return tuple(place * -1 + (dim - 1) if axis in axes else place for axis, (place, dim) in places)
 
 
+def _flip_batch(inputs: Sequence[Batched], size: int, axes: tuple[int, ...]) -> Batched:
+    (x,) = inputs
+    return Batched(flip(x.value, x.physical_axes(axes)), x.axis)
+
+
 _move(
     "flip",
     _flip_type,
     lambda x, axes: np.flip(x, axes),
     lambda cotangents, inputs, axes: flip(cotangents[0], axes),
-    lambda inputs, mapped, size, axes: flip(inputs[0], shifted(axes)),
+    _flip_batch,
     "The elements in reverse order along the axes.",
     Aliasing.WHOLE,
     _flip_index,
@@ -319,10 +356,20 @@ def _pad_transpose(cotangents: Any, inputs: Any, low: Shape, high: Shape, interi
     return (inside if isinstance(x, Linear) else None), sum_(border, range(ct.ndim))
 
 
-def _pad_batch(inputs: Any, mapped: Any, size: int, low: Shape, high: Shape, interior: Shape) -> Value:
+def _pad_batch(inputs: Sequence[Batched], size: int, low: Shape, high: Shape, interior: Shape) -> Any:
     x, fill = inputs
-    if not mapped[1]:
-        return bind("pad", x, fill, low=(0, *low), high=(0, *high), interior=(0, *interior))
+    if fill.axis is not None:
+        return _padded_with_each(inputs, size, low=low, high=high, interior=interior)
+    entries = x.physical_entries
+    around = {"low": entries(low, 0), "high": entries(high, 0), "interior": entries(interior, 0)}
+    return Batched(bind("pad", x.value, fill.value, **around), x.axis)
+
+
+@in_front
+def _padded_with_each(
+    inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, low: Shape, high: Shape, interior: Shape
+) -> Value:
+    """Each example has its own fill value."""
     x, fill = all_leading(inputs, mapped, size)
     inner = [spread(n, gap) for n, gap in zip(x.shape[1:], interior, strict=True)]
     shape = [size, *(a + n + b for a, n, b in zip(low, inner, high, strict=True))]
@@ -412,9 +459,7 @@ register(
         lambda *parts, axis: np.concatenate(parts, axis),
         _concatenate_jvp,
         _concatenate_transpose,
-        lambda inputs, mapped, size, axis: bind(
-            "concatenate", *all_leading(inputs, mapped, size), axis=axis + 1
-        ),
+        batch_along_axis("concatenate"),
         spelling=None,
         effect=None,
         doc="The arrays one after another along an axis.",

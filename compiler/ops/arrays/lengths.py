@@ -1,6 +1,5 @@
 """Lengths that a program finds out: a number becomes a size of arrays, and the positions that a mask selects."""
 
-from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from ...builder import current_builder
 from ...dtypes import BOOL, INT64
 from ...errors import ConcretizationError, DataDependentShapeError, DTypeError, ShapeError
-from ...ir import ArrayType, Extent, Location, Value
+from ...ir import ArrayType, Extent, Location
 from ...op import EXPECTS, Op, not_linear, register, zero_derivative
 from ...symbolic_size import SymbolicSize
 
@@ -36,9 +35,7 @@ def _line_at_work() -> Location | None:
     return None if builder is None else builder.where()
 
 
-def _no_length_for_each_example(
-    inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
-) -> Any:
+def _no_length_for_each_example(inputs: Any, size: int, **params: Any) -> Any:
     raise DataDependentShapeError(
         "under vmap each example would have an array of another length: reduce it before it is returned, as in "
         "x[mask].sum(), keep the shape, as in np.where(mask, x, 0), or bound a length that may be anything, as in "
@@ -72,10 +69,6 @@ def _positions_type(mask: ArrayType, length: ArrayType) -> ArrayType:
     return ArrayType(INT64, length.shape)
 
 
-def _positions_batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any) -> Any:
-    return _no_length_for_each_example(inputs, mapped, size)
-
-
 register(
     Op(
         "flatnonzero",
@@ -84,7 +77,7 @@ register(
         lambda mask, length: np.flatnonzero(mask),
         zero_derivative,
         not_linear,
-        _positions_batch,
+        _no_length_for_each_example,
         spelling=None,
         effect=None,
         doc="The positions at which a mask holds, in order. As many of them as `length` is long.",
@@ -109,9 +102,7 @@ def _expect(value: Any, expected: Any, what: Any = "") -> Any:
     return ()
 
 
-def _never_for_each_example(
-    inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
-) -> tuple[Value, ...]:
+def _never_for_each_example(inputs: Any, size: int, **params: Any) -> Any:
     raise ConcretizationError(
         "Python needs a value that is another one for each example of a batch: compute with the array instead",
         _line_at_work(),

@@ -10,7 +10,7 @@ from ...dtypes import BOOL
 from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import RAISES, Op, not_linear, register, zero_derivative
-from ..batch_axes import all_leading
+from ..batch_axes import all_leading, in_front
 
 FAMILY = "raise_if"
 
@@ -28,6 +28,7 @@ def _raise(condition: Any, *message_values: Any, error: Any) -> Any:
     return ()
 
 
+@in_front
 def _batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any) -> tuple[Value, ...]:
     """It raises if the condition holds for any example, with the values of the first."""
     if len(inputs) > 1:

@@ -14,7 +14,7 @@ from ...dtypes import DType
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
 from ...op import Op, not_linear, register, zero_derivative
-from ..batch_axes import align_ranks
+from ..batch_axes import align_ranks, in_front
 from ..elementwise.broadcasting import broadcast_shapes
 
 FAMILY = "random"
@@ -62,6 +62,7 @@ def _random_bits_numpy(key: Any, counter: Any, shape: Any, dtype: Any) -> Any:
     return flat.reshape((*lead, *shape))
 
 
+@in_front
 def _random_bits_batch(
     inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, shape: Shape, dtype: DType
 ) -> Value:

@@ -1,7 +1,7 @@
 """Reductions over axes, which are removed: sum, prod, max, min, any, all, argmax, argmin, trace."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from ...value_ops import (
     sum_,
     transpose,
 )
-from ..batch_axes import shifted
+from ..batch_axes import Batched, batch_reduction
 from ..composite import composite
 from ..elementwise.broadcasting import same_dtype
 
@@ -64,12 +64,12 @@ def _reduction(
             )
         return ArrayType(result(x.dtype), shape)
 
-    def batch(inputs: tuple[Value], mapped: Any, size: int, axes: tuple[int, ...]) -> Value:
-        return bind(name, inputs[0], axes=shifted(axes))
-
     register(
-        Op(name, FAMILY, type_rule, numpy, jvp, transpose_rule, batch, spelling=None, effect=None, doc=doc)
-    )
+        Op(
+            name, FAMILY, type_rule, numpy, jvp, transpose_rule, batch_reduction(name), spelling=None, effect=None,
+            doc=doc,
+        )
+    )  # fmt: skip
 
 
 def _sum_transpose(cotangents: tuple[Value], inputs: Any, axes: tuple[int, ...]) -> Value:
@@ -160,17 +160,13 @@ def _trace_jvp(
     return bind("trace", tangents[0], offset=offset, axes=axes)
 
 
-def _trace_batch(inputs: tuple[Value], mapped: Any, size: int, offset: int, axes: tuple[int, int]) -> Value:
-    return bind("trace", inputs[0], offset=offset, axes=shifted(axes))
-
-
 composite(
     "trace",
     _trace,
     check=_check_trace,
     jvp=_trace_jvp,
     transpose=by_decomposition,
-    batch=_trace_batch,
+    batch=batch_reduction("trace"),
     family=FAMILY,
     doc="The sum of the diagonal that two axes make, `offset` diagonals above the main one, in the dtype of x.",
 )
@@ -180,6 +176,11 @@ composite(
 
 
 def _index_of(name: str, numpy: Meaning, doc: str) -> None:
+    def batch(inputs: Sequence[Batched], size: int, axis: int) -> Batched:
+        (x,) = inputs
+        along = x.physical_axis(axis)
+        return Batched(bind(name, x.value, axis=along), x.axis_without([along]))
+
     def type_rule(x: ArrayType, axis: int) -> ArrayType:
         if x.dtype.kind == "c":
             raise DTypeError(f"{name} is not defined for {x}")
@@ -187,9 +188,6 @@ def _index_of(name: str, numpy: Meaning, doc: str) -> None:
         if has_no_entries(x.shape[axis]):
             raise ShapeError(f"{name} of {x}: axis {axis} is empty")
         return ArrayType(INT64, shape)
-
-    def batch(inputs: tuple[Value], mapped: Any, size: int, axis: int) -> Value:
-        return bind(name, inputs[0], axis=axis + 1)
 
     register(
         Op(

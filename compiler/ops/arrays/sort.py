@@ -4,7 +4,6 @@ The order is NumPy's: NaN is larger than everything, complex numbers compare by 
 imaginary parts. Equal entries keep their order, also when descending.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ...errors import ShapeError
 from ...ir import ArrayType, Value
 from ...op import Op, Rebuilt, not_linear, register
 from ...value_ops import positions, take_along_axis
-from ..batch_axes import all_leading
+from ..batch_axes import batch_along_axis
 
 FAMILY = "sort"
 
@@ -65,12 +64,6 @@ def _sort_jvp(
     return Rebuilt(tuple(ordered), tuple(moved))
 
 
-def _sort_batch(
-    inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, axis: int, **params: Any
-) -> tuple[Value, ...]:
-    return bind_all("sort", *all_leading(inputs, mapped, size), axis=axis + 1, **params)
-
-
 register(
     Op(
         "sort",
@@ -79,7 +72,7 @@ register(
         _sort_numpy,
         _sort_jvp,
         not_linear,
-        _sort_batch,
+        batch_along_axis("sort"),
         spelling=None,
         effect=None,
         doc="The operands along `axis`, ordered by the first `num_keys` of them, the first deciding first.",
@@ -119,7 +112,7 @@ register(
             None,
         ),
         not_linear,
-        lambda inputs, mapped, size, k, axis: bind_all("top_k", inputs[0], k=k, axis=axis + 1),
+        batch_along_axis("top_k"),
         spelling=None,
         effect=None,
         doc="The k largest entries along `axis`, the largest first, and their indices; of equal ones the "

@@ -11,6 +11,7 @@ from ...ir import ArrayType, Graph, Value
 from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...symbolic_size import same_shape
 from ...value_ops import convert, equal, full, logical_not, maximum, minimum
+from ..batch_axes import in_front
 from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_examples
 from ..nested_graphs import graph_of, refuse_own_lengths, spread
 
@@ -148,6 +149,7 @@ def _switch_transpose(
 # ---- batching --------------------------------------------------------------------------------------
 
 
+@in_front
 def _switch_batch(
     inputs: tuple[Value, ...],
     mapped: Sequence[bool],

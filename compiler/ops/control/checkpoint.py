@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...builder import Builder, bind, bind_all, inline, recording
+from ...builder import Builder, bind_all, inline, recording
 from ...errors import TransformTypeError
 from ...interpreter import evaluate
 from ...ir import ArrayType, Call, Graph, Param, Value
 from ...nesting import shown
 from ...op import DONE_ONCE, Aliasing, DifferentiateGraph, Op, Rebuilt, has_effect, lookup, register
+from ..elementwise.broadcasting import batch_elementwise
 from ..nested_graphs import needed_calls, spread
 from .graph_call import batched_call, differentiation, result_types, transposed_call
 
@@ -153,7 +154,7 @@ register(
         lambda x, name: x,
         lambda inputs, tangents, outputs, name: tangents[0],
         lambda cotangents, inputs, name: cotangents[0],
-        lambda inputs, mapped, size, name: bind("checkpoint_name", inputs[0], name=name),
+        batch_elementwise("checkpoint_name"),
         spelling=None,
         effect=None,
         doc="x, by a name that a checkpoint's policy can save it by.",

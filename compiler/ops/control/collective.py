@@ -15,7 +15,7 @@ from ...builder import bind
 from ...dtypes import INT64, kind
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
-from ...op import JvpRule, Meaning, Op, TransposeRule, not_linear, register
+from ...op import BatchRule, JvpRule, Meaning, Op, TransposeRule, not_linear, register
 from ...value_ops import (
     constant,
     convert,
@@ -29,13 +29,12 @@ from ...value_ops import (
     sum_,
     where,
 )
-from ..batch_axes import Unmapped, leading
+from ..batch_axes import Batched
 
 FAMILY = "collective"
 
-WithAll: TypeAlias = Callable[..., "Value | Unmapped"]
-"""``with_all(x, **params)`` for the x of all examples, with the batch first; `Unmapped` if all examples share the
-result."""
+WithAll: TypeAlias = Callable[..., Batched]
+"""``with_all(x, batch_axis, **params)`` for the x of all examples, side by side along `batch_axis`."""
 
 
 def _type_of(name: str, kinds: str, result: Callable[..., Shape]) -> Callable[..., ArrayType]:
@@ -47,17 +46,17 @@ def _type_of(name: str, kinds: str, result: Callable[..., Shape]) -> Callable[..
     return type_rule
 
 
-def _batch_of(name: str, with_all: WithAll, in_place: tuple[int, int]) -> Callable[..., "Value | Unmapped"]:
-    """The batch rule; `in_place` are the axes of x and of the result that come before another batch axis."""
+def _batch_of(name: str, with_all: WithAll, new_axes: int) -> BatchRule:
+    """The batch rule; `new_axes` is how many more axes the result has than x, in front; −1 for one fewer."""
 
-    def batch(
-        inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
-    ) -> "Value | Unmapped":
+    def batch(inputs: Sequence[Batched], size: int, **params: Any) -> Batched:
         index, x = inputs
-        if mapped[0]:
-            return with_all(leading(x, mapped[1], size), **params)
-        moved = bind(name, index, moveaxis(x, 0, in_place[0]), **params)
-        return moveaxis(moved, in_place[1], 0)
+        if index.axis is not None:
+            axis = x.axis or 0
+            return with_all(x.on_axis(axis, size), axis, **params)
+        assert x.axis is not None
+        axis = max(x.axis, -new_axes)
+        return Batched(bind(name, index.value, x.to_physical(axis), **params), axis + new_axes)
 
     return batch
 
@@ -72,7 +71,7 @@ def _collective(
     kinds: str,
     doc: str,
     result: Callable[..., Shape] = lambda x, **params: x.shape,
-    in_place: tuple[int, int] = (0, 0),
+    new_axes: int = 0,
 ) -> None:
     register(
         Op(
@@ -82,7 +81,7 @@ def _collective(
             meaning,
             jvp,
             transpose,
-            _batch_of(name, with_all, in_place),
+            _batch_of(name, with_all, new_axes),
             spelling=None,
             effect=None,
             doc=doc,
@@ -101,7 +100,7 @@ _collective(
     lambda index, x, axis, count: np.multiply(x, x.dtype.type(count)),
     _linear("psum"),
     lambda cotangents, inputs, **params: (None, bind("psum", inputs[0], cotangents[0], **params)),
-    lambda x, axis, count: Unmapped(sum_(x, (0,))),
+    lambda x, batch_axis, axis, count: Batched(sum_(x, (batch_axis,)), None),
     kinds="iufc",
     doc="The sum over the examples of a mapped axis.",
 )
@@ -124,7 +123,9 @@ for _name, _reduction in (("pmax", "max"), ("pmin", "min")):
         lambda index, x, axis, count: np.array(x),
         _extreme_tangent,
         not_linear,
-        lambda x, axis, count, reduction=_reduction: Unmapped(bind(reduction, x, axes=(0,))),
+        lambda x, batch_axis, axis, count, reduction=_reduction: Batched(
+            bind(reduction, x, axes=(batch_axis,)), None
+        ),
         kinds="biuf",
         doc=f"The {_reduction}imum over the examples of a mapped axis; NaN wins.",
     )
@@ -137,10 +138,10 @@ _collective(
     lambda index, x, axis, count: np.broadcast_to(x, (count, *x.shape)).copy(),
     _linear("all_gather"),
     lambda cotangents, inputs, **params: (None, bind("psum_scatter", inputs[0], cotangents[0], **params)),
-    lambda x, axis, count: Unmapped(x),
+    lambda x, batch_axis, axis, count: Batched(moveaxis(x, batch_axis, 0), None),
     kinds="biufc",
     result=lambda x, axis, count: (count, *x.shape),
-    in_place=(0, 1),
+    new_axes=1,
     doc="The values of all examples of a mapped axis, stacked.",
 )
 
@@ -158,10 +159,10 @@ _collective(
     lambda index, x, axis, count: np.multiply(x[int(index) % count], x.dtype.type(count)),
     _linear("psum_scatter"),
     lambda cotangents, inputs, **params: (None, bind("all_gather", inputs[0], cotangents[0], **params)),
-    lambda x, axis, count: sum_(x, (0,)),
+    lambda x, batch_axis, axis, count: Batched(sum_(x, (batch_axis,)), 0),
     kinds="iufc",
     result=_scattered_shape,
-    in_place=(1, 0),
+    new_axes=-1,
     doc="Of the sum over the examples of a mapped axis, the entry that has the number of the example.",
 )
 
@@ -175,14 +176,14 @@ def _permuted_shape(x: ArrayType, axis: str, count: int, sources: Sources) -> Sh
     return x.shape
 
 
-def _permuted(x: Value, axis: str, count: int, sources: Sources) -> Value:
+def _permuted(x: Value, batch_axis: int, axis: str, count: int, sources: Sources) -> Batched:
     if not count:
-        return x
-    moved = gather(x, [constant(np.maximum(sources, 0), INT64)], (0,))
-    if min(sources) >= 0:
-        return moved
-    is_sent = greater_equal(constant(sources, INT64), 0)
-    return where(reshape(is_sent, (count, *(1,) * (x.ndim - 1))), moved, 0)
+        return Batched(x, batch_axis)
+    moved = gather(x, [constant(np.maximum(sources, 0), INT64)], (batch_axis,))
+    if min(sources) < 0:
+        is_sent = greater_equal(constant(sources, INT64), 0)
+        moved = where(reshape(is_sent, (count, *(1,) * (x.ndim - 1))), moved, 0)
+    return Batched(moved, 0)
 
 
 def _permute_back(

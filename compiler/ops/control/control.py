@@ -17,6 +17,7 @@ from ...errors import CallbackError, NotDifferentiableError, ShapeError
 from ...ir import ArrayType, Shape, Value
 from ...op import Aliasing, Op, not_linear, refuses, register
 from ...value_ops import broadcast_to
+from ..batch_axes import in_front
 from ..elementwise.broadcasting import elementwise
 from .graph_call import register_call
 
@@ -125,6 +126,7 @@ def _callback_jvp(inputs: Any, tangents: Any, outputs: tuple[Value, ...], **para
     return (None,) * len(outputs)
 
 
+@in_front
 def _callback_batch(
     inputs: tuple[Value, ...],
     mapped: Sequence[bool],

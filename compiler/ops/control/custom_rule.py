@@ -15,13 +15,14 @@ from ...interpreter import evaluate
 from ...ir import ArrayType, Graph, Value
 from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...value_ops import broadcast_to, sum_, zeros_like
+from ..batch_axes import in_front
 from ..nested_graphs import spread
 from .graph_call import batched_graph, differentiation, result_types
 
 FAMILY = "custom_rule"
 
 Marks: TypeAlias = tuple[bool, ...]
-Batched: TypeAlias = Callable[..., Graph]
+VmapGraph: TypeAlias = Callable[..., Graph]
 """The pass `vmap`."""
 
 
@@ -171,6 +172,7 @@ def _custom_transpose(
     return tuple(ct if is_linear else None for ct, is_linear in zip(pulled, linear, strict=True))
 
 
+@in_front
 def _custom_batch(
     inputs: tuple[Value, ...],
     mapped: Sequence[bool],
@@ -182,7 +184,7 @@ def _custom_batch(
     vjp: MakeReverse | None = None,
     transpose: MakeTranspose | None = None,
     batch: MakeBatch | None = None,
-    recurse: Batched,
+    recurse: VmapGraph,
 ) -> tuple[Value, ...]:
     batched = None if batch is None else batch(tuple(mapped), size)
     if batched is None:
@@ -207,7 +209,7 @@ class _Mapping:
     differentiable: Marks
     mapped: Marks
     size: int
-    vmap: Batched
+    vmap: VmapGraph
 
     def axes(self, *, differentiable: bool) -> list[int | None]:
         """The batch axes of the differentiable inputs, or of the others."""
@@ -335,6 +337,7 @@ def _linear_transpose(
     return (*(None for _ in known), *(ct if isinstance(x, Linear) else None for ct, x in pairs))
 
 
+@in_front
 def _linear_batch(
     inputs: tuple[Value, ...],
     mapped: Sequence[bool],
@@ -342,7 +345,7 @@ def _linear_batch(
     *,
     graph: Graph | None,
     transposed: Graph,
-    recurse: Batched,
+    recurse: VmapGraph,
 ) -> tuple[Value, ...]:
     """All tangents get the batch axis. Its transpose sums the cotangents of those that had none."""
     known = len(inputs) - len(transposed.outputs)

@@ -9,6 +9,7 @@ from ...errors import ShapeError
 from ...interpreter import depends_on, evaluate
 from ...ir import ArrayType, Graph, Param, Value
 from ...op import BatchRule, DifferentiateGraph, JvpRule, Linear, Op, Rebuilt, TransposeRule, register
+from ..batch_axes import in_front
 from ..nested_graphs import spread
 
 
@@ -107,6 +108,7 @@ def transposed_call(op: str) -> TransposeRule:
 def batched_call(op: str) -> BatchRule:
     """The batch rule: the op again, on the batched graph."""
 
+    @in_front
     def batch(
         inputs: tuple[Value, ...],
         mapped: Sequence[bool],

@@ -12,6 +12,7 @@ from ...errors import ArgumentValueError, ShapeError
 from ...ir import ArrayType, Value
 from ...nesting import shown
 from ...op import PRINTS, Op, not_linear, register, zero_derivative
+from ..batch_axes import in_front
 
 FAMILY = "printing"
 
@@ -95,6 +96,7 @@ def _print(*inputs: Any, text: str, loops: Any = (), to: Any = ()) -> Any:
     return ()
 
 
+@in_front
 def _batch(
     inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, *, text: str, loops: Loops = (), **to: Any
 ) -> tuple[Value, ...]:

@@ -17,7 +17,7 @@ from ...interpreter import Interpreter, depends_on
 from ...ir import ArrayType, Graph, Value
 from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...value_ops import add, broadcast_to, moveaxis, zeros_like
-from ..batch_axes import leading
+from ..batch_axes import in_front, leading
 from ..nested_graphs import graph_of, needed_calls, rearranged, refuse_own_lengths, spread, spreading
 
 FAMILY = "scan"
@@ -263,6 +263,7 @@ def _known_part(graph: Graph, linear: Sequence[bool], counts: Counts) -> Graph:
 # ---- batching --------------------------------------------------------------------------------------
 
 
+@in_front
 def _scan_batch(
     inputs: tuple[Value, ...],
     mapped: Sequence[bool],

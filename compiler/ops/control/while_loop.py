@@ -32,7 +32,7 @@ from ...value_ops import (
     where,
     zeros_like,
 )
-from ..batch_axes import leading
+from ..batch_axes import in_front, leading
 from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_examples
 from ..collective_calls import mapped_values
 from ..nested_graphs import graph_of, needed_calls, rearranged, spread, spreading
@@ -318,6 +318,7 @@ def _entry(slots: Value, place: Value) -> Value:
 # ---- batching --------------------------------------------------------------------------------------
 
 
+@in_front
 def _while_batch(
     inputs: tuple[Value, ...],
     mapped: Sequence[bool],

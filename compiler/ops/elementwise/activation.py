@@ -4,7 +4,7 @@ Their derivatives are given separately, because their stable formulas have kinks
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -28,7 +28,7 @@ from ...value_ops import (
     where,
 )
 from ..composite import composite
-from .broadcasting import elementwise_type, same_dtype
+from .broadcasting import batch_elementwise, elementwise_type, same_dtype
 
 FAMILY = "activation"
 ROOT_HALF = math.sqrt(0.5)
@@ -50,16 +50,13 @@ def _activation(
     def check(*types: ArrayType, **params: Param) -> object:
         return of_its_shape(*types)
 
-    def batch(inputs: tuple[Value], mapped: Sequence[bool], size: int, **params: Any) -> Value:
-        return bind(name, inputs[0], **params)
-
     composite(
         name,
         decomposed,
         check=check,
         jvp=by_decomposition if derivative is None else _scaled_by(derivative),
         transpose=not_linear,
-        batch=batch,
+        batch=batch_elementwise(name),
         family=FAMILY,
         doc=doc,
     )

@@ -23,7 +23,7 @@ from ...op import (
 )
 from ...symbolic_size import joint_shape
 from ...value_ops import add, broadcast_to, multiply, negative, unbroadcast
-from ..batch_axes import align_ranks
+from ..batch_axes import Batched, broadcast_to_physical
 
 Derivative: TypeAlias = Callable[..., "Value | int"]
 """``derivative(output, *inputs)``: d output / d input, elementwise; it may return the number 1 or −1."""
@@ -86,10 +86,11 @@ def jvp_of(derivatives: Sequence[Derivative | None]) -> JvpRule:
 
 
 def batch_elementwise(op: str) -> BatchRule:
-    """Align the operands after the batch axis; broadcasting does the rest."""
+    """Align the operands around the batch axis; broadcasting does the rest."""
 
-    def rule(inputs: Sequence[Value], mapped: Sequence[bool], size: int, **params: Any) -> Value:
-        return bind(op, *align_ranks(inputs, mapped), **params)
+    def rule(inputs: Sequence[Batched], size: int, **params: Any) -> Batched:
+        values, axis = broadcast_to_physical(inputs)
+        return Batched(bind(op, *values, **params), axis)
 
     return rule
 

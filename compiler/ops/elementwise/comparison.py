@@ -4,14 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from ...builder import bind
 from ...dtypes import BOOL
 from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import Linear, Op, register
 from ...value_ops import broadcast_to, unbroadcast, where, zeros_like
-from ..batch_axes import align_ranks
-from .broadcasting import bool_dtype, broadcast_shapes, elementwise, ufunc, ufunc_spelling
+from .broadcasting import batch_elementwise, bool_dtype, broadcast_shapes, elementwise, ufunc, ufunc_spelling
 
 FAMILY = "comparison"
 
@@ -100,10 +98,6 @@ def _where_transpose(cotangents: tuple[Value], inputs: tuple[Any, ...]) -> tuple
     return None, dx, dy
 
 
-def _where_batch(inputs: tuple[Value, ...], mapped: tuple[bool, ...], size: int) -> Value:
-    return bind("where", *align_ranks(inputs, mapped))
-
-
 register(
     Op(
         name="where",
@@ -112,7 +106,7 @@ register(
         numpy=lambda condition, x, y: np.where(condition, x, y),
         jvp=_where_jvp,
         transpose=_where_transpose,
-        batch=_where_batch,
+        batch=batch_elementwise("where"),
         spelling={
             "numpy": "np.where({0}, {1}, {2})",
             "c": "tm_where_{r}({0}, {1}, {2})",

@@ -10,6 +10,7 @@ from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Value
 from ...op import Linear, Op, register
 from ...value_ops import add, dot, inverse_permutation, moveaxis, transpose
+from ..batch_axes import in_front
 
 FAMILY = "contraction"
 Axes = tuple[int, ...]
@@ -85,6 +86,7 @@ def _dot_transpose(
     return None, transpose(out, inverse_permutation((*batch_y, *free_y, *contracted)))
 
 
+@in_front
 def _dot_batch(
     inputs: tuple[Value, ...],
     mapped: tuple[bool, ...],

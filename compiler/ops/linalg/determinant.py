@@ -11,7 +11,7 @@ from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import Linear, Op, not_linear, register
 from ...value_ops import add, concatenate, constant, full_like, multiply, slice_axis, subtract
-from ..batch_axes import all_leading
+from ..batch_axes import all_leading, in_front
 from .matrix_stacks import as_real, batch_stacks, imaginary_part, inner, matrix_transpose, require_square
 
 FAMILY = "determinant"
@@ -142,7 +142,7 @@ def _adjugate_transpose(cotangents: tuple[Value], inputs: tuple[Any, ...]) -> tu
 register(
     Op(
         "adjugate", FAMILY, _adjugate_type, _adjugate_numpy, _adjugate_jvp, _adjugate_transpose,
-        lambda inputs, mapped, size: bind("adjugate", *all_leading(inputs, mapped, size)),
+        in_front(lambda inputs, mapped, size: bind("adjugate", *all_leading(inputs, mapped, size))),
         spelling=None, effect=None,
         doc="The transposed matrix of the cofactors, det(X) X⁻¹ where X has an inverse; with k directions, its k-th "
         "derivative along them. A polynomial in the entries, so singular matrices are nothing special.",

@@ -17,7 +17,7 @@ from ...ir import ArrayType, Value
 from ...op import Op, not_linear, register
 from ...symbolic_size import is_symbolic_shape, max_expr, min_expr
 from ...value_ops import add, broadcast_to, constant, convert, full, multiply, negative, subtract
-from ..batch_axes import all_leading, leading
+from ..batch_axes import all_leading, in_front, leading
 from .matrix_stacks import (
     adjoint,
     batch_of_columns,
@@ -56,6 +56,7 @@ def _pinv_jvp(
     return subtract(add(in_range, in_domain), matmul(matmul(p, da), p))
 
 
+@in_front
 def _pinv_batch(inputs: Any, mapped: Any, size: int) -> Value:
     return bind("pinv", *all_leading(inputs, mapped, size))
 
@@ -125,6 +126,7 @@ def _lstsq_jvp(
     return dx, None, singular_value_tangent(a, da)
 
 
+@in_front
 def _lstsq_batch(
     inputs: Sequence[Value], mapped: Sequence[bool], size: int, rcond: float | None
 ) -> tuple[Value, ...]:

@@ -14,7 +14,7 @@ from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import Linear, Op, register
 from ...value_ops import add
-from ..batch_axes import all_leading
+from ..batch_axes import all_leading, in_front
 from .matrix_stacks import matrix_transpose, require_square
 
 FAMILY = "matrix_exponential"
@@ -89,7 +89,7 @@ def _expm_transpose(cotangents: tuple[Value], inputs: tuple[Any, ...]) -> tuple[
 register(
     Op(
         "expm", FAMILY, _expm_type, _expm_numpy, _expm_jvp, _expm_transpose,
-        lambda inputs, mapped, size: bind("expm", *all_leading(inputs, mapped, size)),
+        in_front(lambda inputs, mapped, size: bind("expm", *all_leading(inputs, mapped, size))),
         spelling=None, effect=None,
         doc="The exponential of a matrix or, with k directions, its k-th Fréchet derivative along them.",
     )

@@ -30,7 +30,7 @@ from ...value_ops import (
     where,
     zeros_like,
 )
-from ..batch_axes import leading
+from ..batch_axes import Batched, in_front, leading
 
 LINALG_DTYPES = ("float32", "float64", "complex64", "complex128")
 """The dtypes for which LAPACK has routines."""
@@ -223,13 +223,20 @@ def batch_of_columns(x: Value, columns: int, size: int) -> Value:
 
 
 def batch_stacks(op: str) -> BatchRule:
-    """The batch rule of an op of one operand: a batch is one more leading axis."""
-    return lambda inputs, mapped, size, **params: bind_all(op, *inputs, **params)
+    """The batch rule of an op of one operand: a batch is one more leading axis, anywhere before those of a matrix."""
+
+    def batch(inputs: Sequence[Batched], size: int, **params: Any) -> tuple[Batched, ...]:
+        (x,) = inputs
+        axis = 0 if x.axis is None or x.axis > x.logical_ndim - 2 else x.axis
+        return tuple(Batched(out, axis) for out in bind_all(op, x.to_physical(axis), **params))
+
+    return batch
 
 
 def batch_sides(op: str) -> BatchRule:
     """The batch rule of ``op(a, b)`` with right-hand sides `b`: those of one `a` are solved together."""
 
+    @in_front
     def batch(inputs: Sequence[Value], mapped: Sequence[bool], size: int, **params: Any) -> Value:
         a, b = inputs
         if mapped[0]:

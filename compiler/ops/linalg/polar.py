@@ -14,7 +14,7 @@ from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import Linear, Op, not_linear, register
 from ...value_ops import add, conjugate, full, negative, subtract
-from ..batch_axes import all_leading
+from ..batch_axes import all_leading, in_front
 from .matrix_stacks import (
     adjoint,
     as_real,
@@ -135,7 +135,7 @@ def _lyapunov_transpose(cotangents: tuple[Value], inputs: tuple[Value, Linear]) 
 register(
     Op(
         "lyapunov", FAMILY, _lyapunov_type, _lyapunov_numpy, _lyapunov_jvp, _lyapunov_transpose,
-        lambda inputs, mapped, size: bind("lyapunov", *all_leading(inputs, mapped, size)),
+        in_front(lambda inputs, mapped, size: bind("lyapunov", *all_leading(inputs, mapped, size))),
         spelling=None, effect=None,
         doc="X with H X + X H = W for a Hermitian H, of which only the lower triangle is read; 0 along pairs of "
         "eigenvectors whose eigenvalues add up to 0.",

@@ -25,7 +25,7 @@ from ...value_ops import (
     reshape,
     where,
 )
-from ..batch_axes import align_ranks, leading
+from ..batch_axes import align_ranks, in_front, leading
 from ..composite import composite, floating_operands
 from ..elementwise.broadcasting import broadcast_shapes
 
@@ -122,6 +122,7 @@ def _attention_jvp(
 def _batch_of(name: str) -> BatchRule:
     """The batch is one more leading axis, as for broadcasting; a mask alone adds no axes to the result."""
 
+    @in_front
     def batch(
         inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
     ) -> tuple[Value, ...]:

@@ -9,7 +9,7 @@ from ...errors import ShapeError
 from ...ir import ArrayType, Shape, Value
 from ...op import Linear, by_decomposition
 from ...value_ops import add, broadcast_to, dot, multiply, reshape, unbroadcast
-from ..batch_axes import align_ranks, all_leading
+from ..batch_axes import align_ranks, all_leading, in_front
 from ..composite import composite
 from .attention import check_attention, in_one_batch
 
@@ -123,6 +123,7 @@ def _gradient(
     return tuple(unbroadcast(made[place](), shapes[place]) for place in wrt)
 
 
+@in_front
 def _gradient_batch(
     inputs: tuple[Value, ...],
     mapped: Sequence[bool],

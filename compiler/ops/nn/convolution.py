@@ -19,6 +19,7 @@ from ...errors import ArgumentValueError, DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
 from ...op import Linear, Op, register
 from ...value_ops import add, flip, moveaxis, reshape, transpose
+from ..batch_axes import in_front
 
 FAMILY = "convolution"
 Padding = tuple[tuple[int, int], ...]
@@ -200,6 +201,7 @@ def _conv(
     )
 
 
+@in_front
 def _conv_batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any) -> Value:
     """Both mapped: more groups. One mapped: more examples, or more kernels."""
     x, w = inputs

@@ -36,9 +36,8 @@ from ...value_ops import (
     take_along_axis,
     where,
 )
-from ..batch_axes import align_ranks
 from ..composite import composite, floating_operands
-from ..elementwise.broadcasting import elementwise_type, same_dtype
+from ..elementwise.broadcasting import batch_elementwise, elementwise_type, same_dtype
 
 FAMILY = "loss"
 REDUCTIONS = ("none", "sum", "mean")
@@ -66,10 +65,6 @@ def _huber_loss_jvp(
     return multiply(negative(dtarget) if dx is None else subtract(dx, dtarget), slope)
 
 
-def _huber_loss_batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, delta: float) -> Value:
-    return bind("huber_loss", *align_ranks(inputs, mapped), delta=delta)
-
-
 def _bce_with_logits(x: Value, target: Value, *pos_weight: Value) -> Value:
     """(1 − t) · x − (1 + (w − 1) · t) · log σ(x), with w = 1 without weights: log σ(−x) = log σ(x) − x."""
     log_sigmoid = bind("log_sigmoid", x)
@@ -78,10 +73,6 @@ def _bce_with_logits(x: Value, target: Value, *pos_weight: Value) -> Value:
         return subtract(rest, log_sigmoid)
     (weight,) = pos_weight
     return subtract(rest, multiply(add(multiply(subtract(weight, 1), target), 1), log_sigmoid))
-
-
-def _bce_with_logits_batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int) -> Value:
-    return bind("binary_cross_entropy_with_logits", *align_ranks(inputs, mapped))
 
 
 def _check_bce(*types: ArrayType) -> None:
@@ -99,7 +90,7 @@ composite(
     check=_check_huber_loss,
     jvp=_huber_loss_jvp,
     transpose=not_linear,
-    batch=_huber_loss_batch,
+    batch=batch_elementwise("huber_loss"),
     family=FAMILY,
     doc='Half the square of x − target up to `delta`, linear beyond: P. J. Huber, "Robust estimation of a location '
     'parameter" (1964).',
@@ -110,7 +101,7 @@ composite(
     check=_check_bce,
     jvp=by_decomposition,
     transpose=not_linear,
-    batch=_bce_with_logits_batch,
+    batch=batch_elementwise("binary_cross_entropy_with_logits"),
     family=FAMILY,
     doc="−(w · target · log σ(x) + (1 − target) · log(1 − σ(x))), with the third input as w, else w = 1.",
 )

@@ -25,7 +25,7 @@ from ...value_ops import (
     sum_,
 )
 from ..arrays.reduction import keep_dims
-from ..batch_axes import leading
+from ..batch_axes import in_front, leading
 from ..composite import composite, floating_operands
 
 FAMILY = "normalization"
@@ -81,6 +81,7 @@ def _layer_norm(
     return _scaled(multiply(centred, rstd), affine, weight, bias, normalized_shape), mean, rstd
 
 
+@in_front
 def _layer_norm_batch(
     inputs: tuple[Value, ...],
     mapped: Sequence[bool],
@@ -234,6 +235,7 @@ def _batch_norm(
     )
 
 
+@in_front
 def _batch_norm_batch(
     inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
 ) -> tuple[Value, ...]:

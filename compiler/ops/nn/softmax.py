@@ -25,7 +25,7 @@ from ...value_ops import (
     sum_,
     where,
 )
-from ..batch_axes import all_leading
+from ..batch_axes import batch_along_axis, batch_reduction
 from ..composite import Check, composite, floating_operands
 
 FAMILY = "softmax"
@@ -85,17 +85,13 @@ def _logsumexp_jvp(
     return sum_(multiply(dx, where(equal(x, -math.inf), 0, share)), axes)
 
 
-def _logsumexp_batch(inputs: tuple[Value], mapped: Sequence[bool], size: int, axes: tuple[int, ...]) -> Value:
-    return bind("logsumexp", inputs[0], axes=tuple(axis + 1 for axis in axes))
-
-
 composite(
     "logsumexp",
     _logsumexp,
     check=_along_axes("logsumexp", 1),
     jvp=_logsumexp_jvp,
     transpose=not_linear,
-    batch=_logsumexp_batch,
+    batch=batch_reduction("logsumexp"),
     family=FAMILY,
     doc="The logarithm of the sum of e^x over `axes`, which disappear. −∞ for nothing.",
 )
@@ -175,10 +171,8 @@ def _log_softmax_backward_transpose(
 
 
 def _register(name: str, decomposed: Any, jvp: Any, transpose: Any, operands: int, doc: str) -> None:
-    def batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, axis: int) -> Value:
-        return bind(name, *all_leading(inputs, mapped, size), axis=axis + 1)
-
-    composite(name, decomposed, check=_along_axes(name, operands), jvp=jvp, transpose=transpose, batch=batch,
+    composite(name, decomposed, check=_along_axes(name, operands), jvp=jvp, transpose=transpose,
+              batch=batch_along_axis(name),
               family=FAMILY, doc=doc)  # fmt: skip
 
 

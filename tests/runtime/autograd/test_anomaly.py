@@ -62,6 +62,31 @@ def test_nested_batches_name_the_example_by_both() -> None:
     assert "for example (2, 1) of the batch" in caught(tm.vmap(tm.vmap(root), in_dims=1), points)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_the_example_is_named_wherever_its_axis_lies(axis: int) -> None:
+    points = np.ones((2, 3, 4))
+    points[1, 2, 3] = -1.0
+    examples = {0: "1", 1: "2", 2: "3"}
+    assert f"for example {examples[axis]} of the batch" in caught(tm.vmap(root, axis), points)
+    nested = {0: "(1, 3)", 1: "(2, 3)", 2: "(3, 2)"}
+    assert f"for example {nested[axis]} of" in caught(tm.vmap(tm.vmap(root, in_dims=1), axis), points)
+    points[1, 2, 3] = 0.0
+    assert f"for example {examples[axis]} of the batch" in caught(tm.vmap(tm.grad(root), axis), points)
+
+
+def test_a_derivative_names_no_example_if_inputs_have_the_batch_along_different_axes() -> None:
+    """The array is square, so that the batch could be taken for its other axis."""
+    bases, exponents = np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([0.5, 0.5])
+
+    def total(bases: Any) -> Any:
+        powers = tm.vmap(lambda row, exponent: row**exponent, (1, 0))(bases, exponents)
+        return np.sum(powers * 0.0)
+
+    message = caught(tm.grad(total), bases)
+    assert "the derivative of this line" in message
+    assert "of the batch" not in message
+
+
 @pytest.mark.parametrize("chunk_size", [1, 2, 3])
 def test_a_chunk_names_the_example_by_its_number_in_the_batch(chunk_size: int) -> None:
     points = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, -1.0], [7.0, 8.0]])
