@@ -41,6 +41,8 @@ class Costs:
     combines_in_passing: bool
     """Whether the loops of a kernel can also find whether any of the elements they read is true, or the largest one,
     although they run over rows."""
+    writes_in_any_order: bool
+    """Whether a kernel is as fast if it also transposes or flips its result: it goes over a transposed one in tiles."""
     goes_over_rows_once: Callable[[Graph], bool] | None
     """Whether the kernel of this graph computes rows and accumulates over all of them in one pass; None if kernels
     cannot."""
@@ -68,6 +70,7 @@ CPU: Final = Costs(
     can_compute=is_loop_call,
     holds_products=False,
     combines_in_passing=True,
+    writes_in_any_order=True,
     goes_over_rows_once=None,
 )
 """For one thread that reads past its caches. Kernels are C loops, and values that do not fit into registers are in a

@@ -20,6 +20,7 @@ GPU: Final = Costs(
     can_compute=can_compute,
     holds_products=True,
     combines_in_passing=False,
+    writes_in_any_order=False,
     goes_over_rows_once=goes_over_rows_once,
 )
 """For a large GPU as a whole: memory is slow compared with arithmetic, and a launch takes as long as reading 10 MB.

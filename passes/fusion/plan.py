@@ -11,7 +11,7 @@ from math import floor, inf
 from typing import TypeAlias
 
 from ...compiler.ir import Call, Graph, Value
-from ...compiler.op import is_view, lookup
+from ...compiler.op import Aliasing, is_view, lookup
 from .cost import Costs, is_number, operations
 from .group import Fit, Group
 from .reasons import Reason, Refusal
@@ -115,8 +115,10 @@ class _Planner:
         refused = [user for user in users if not (isinstance(user, Group) and self._try(call, user))]
         if users and not refused and value not in self.outputs:
             return
-        if lookup(call.op).keeps_order and self._is_computed(call.inputs[0]):
-            self._begin(time, call)
+        op = lookup(call.op)
+        is_moved_result = not users and op.aliasing == Aliasing.WHOLE and self.costs.writes_in_any_order
+        if (op.keeps_order or is_moved_result) and self._is_computed(call.inputs[0]):
+            self._begin(time, call)  # results are returned in row-major order, so a view would be copied
         else:
             self._leave(time, call)
 

@@ -359,6 +359,19 @@ def test_a_transpose_that_only_a_product_reads_stays_a_view() -> None:
     assert "transpose" not in [op for call in graph.calls for kernel in called((call,)) for op in ops(kernel)]
 
 
+@pytest.mark.parametrize(
+    "function", [tm.vmap(lambda column: np.exp(column) * 2.0, 1), lambda x: np.flip(np.exp(x) * 2.0)]
+)
+def test_a_kernel_writes_its_result_in_the_order_in_which_it_is_returned(function: Any) -> None:
+    assert ops(fused(function, (40, 30))) == ["kernel"]
+
+
+def test_a_result_that_is_also_returned_in_another_order_is_computed_once() -> None:
+    graph = fused(tm.vmap(lambda column: (np.exp(column),) * 2, 1, (1, 0)), (40, 30))
+    assert kernels(graph) == [["exp"]]
+    assert ops(graph) == ["kernel", "transpose"]
+
+
 def test_bodies_of_loops_have_kernels() -> None:
     def f(x: Any) -> Any:
         return tm.scan(lambda c, _: (np.sin(c) * 2.0, None), x, length=3)[0]
