@@ -53,6 +53,12 @@ def current_builder() -> Builder | None:
     return _current.builder
 
 
+def line_at_work() -> Location | None:
+    """The current line of the user's program, if it is known."""
+    builder = current_builder()
+    return None if builder is None else builder.where()
+
+
 @contextmanager
 def recording(builder: B) -> Generator[B]:
     """Make `bind` record into `builder` in this thread; restores the one before, also after an exception."""

@@ -71,6 +71,11 @@ def is_inexact(dtype: DType) -> bool:
 
 
 @cache
+def is_half(dtype: DType) -> bool:
+    """Whether these are two-byte floating-point numbers."""
+    return dtype.itemsize == 2 and dtype.kind not in "iu"
+
+
 def kind(dtype: DType) -> str:
     """NumPy's kind letter: b bool, i and u integers, f floating point (including bf16), c complex."""
     return "f" if is_inexact(dtype) and dtype.kind != "c" else dtype.kind

@@ -19,7 +19,7 @@ from .errors import (
 )
 from .errors.tracemill_error import text_of
 from .free_sizes import bound_size
-from .ir import Call, Constant, Graph, Value
+from .ir import Call, Constant, Graph, Value, last_reads
 from .op import EXPECTS, has_effect, lookup
 from .substitution import fixed_call
 from .users_errors import error_at, index_error, message_values_at_first
@@ -206,14 +206,9 @@ def _require_values(call: Call, outputs: Sequence[Any]) -> None:
 def last_uses(graph: Graph) -> dict[int, list[Value]]:
     """For each call's index, the values that nothing needs after it, including unused outputs."""
     kept = set(graph.outputs)
-    last: dict[Value, int] = {}
-    for index, call in enumerate(graph.calls):
-        for value in (*call.inputs, *call.outputs):
-            if not isinstance(value, Constant):
-                last[value] = index
     dying: dict[int, list[Value]] = {}
-    for value, index in last.items():
-        if value not in kept:
+    for value, index in last_reads((*call.inputs, *call.outputs) for call in graph.calls).items():
+        if value not in kept and not isinstance(value, Constant):
             dying.setdefault(index, []).append(value)
     return dying
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import struct
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -300,6 +300,16 @@ def called(calls: Sequence[Call]) -> Iterator[Graph]:
         for param in call.params.values():
             if isinstance(param, (Graph, tuple)):
                 yield from graphs_in(param)
+
+
+def types_text(types: Iterable[ArrayType]) -> str:
+    """Types in a message: ``f64[3], i64[]``, or ``none``."""
+    return ", ".join(map(str, types)) or "none"
+
+
+def last_reads(steps: Iterable[Iterable[Value]]) -> dict[Value, int]:
+    """The number of the last step that reads each value, given the values that each step reads."""
+    return {value: number for number, values in enumerate(steps) for value in values}
 
 
 def graphs_in(param: Param) -> Iterator[Graph]:

@@ -1,6 +1,7 @@
 """`Substitution`: replaces symbolic sizes by ints or by other sizes, in graphs and in calls."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
 from typing import Any, cast
 
 from .free_sizes import size_names
@@ -73,3 +74,10 @@ def fixed_call(call: Call, values: Mapping[str, Any]) -> Call:
     if not size_names(call) & values.keys():
         return call
     return Substitution(lambda size: with_values(size, values)).call(call)
+
+
+def without_outputs(call: Call, given: Set[Value]) -> Call:
+    """A call that does not compute given values: other values take their places."""
+    if given.isdisjoint(call.outputs):
+        return call
+    return replace(call, outputs=tuple(Value(v.type) if v in given else v for v in call.outputs))

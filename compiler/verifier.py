@@ -9,7 +9,7 @@ from .dtypes import is_supported
 from .errors import InvalidGraphError
 from .errors.tracemill_error import text_of
 from .free_sizes import bound_size, bound_sizes, size_names
-from .ir import ArrayType, Call, Constant, Graph, Location, Param, Value, called
+from .ir import ArrayType, Call, Constant, Graph, Location, Param, Value, called, types_text
 from .nesting import shown
 from .op import all_ops
 from .symbolic_size import SymbolicSize
@@ -71,7 +71,7 @@ class _Checker:
             self.check_sizes(call)
         given = tuple(value.type for value in call.outputs)
         if types != given:
-            self.fail(f"the outputs are {_shown(given)}, the type rule says {_shown(types)}")
+            self.fail(f"the outputs are {types_text(given)}, the type rule says {types_text(types)}")
         self.define(call.outputs)
 
     def check_sizes(self, call: Call) -> None:
@@ -151,7 +151,3 @@ def _is_allowed(param: Param) -> bool:
     if type(param) in PLAIN or isinstance(param, Graph | SymbolicSize):
         return True
     return callable(param) and not isinstance(param, type)
-
-
-def _shown(types: tuple[ArrayType, ...]) -> str:
-    return ", ".join(map(str, types)) or "none"

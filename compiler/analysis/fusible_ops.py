@@ -6,7 +6,7 @@ A fused kernel is a call of the op ``kernel`` that holds a graph of these. `pass
 
 from typing import Final
 
-from ..dtypes import DType
+from ..dtypes import is_half
 from ..ir import Call, Constant, Value
 from ..op import is_move, lookup
 from ..params import int_param, ints_param
@@ -41,7 +41,7 @@ def combines_everything(call: Call) -> bool:
 
 def is_loop_call(call: Call) -> bool:
     """Whether a loop nest can compute the call: kernels contain only such calls."""
-    if any(_is_half(value.type.dtype) for value in (*call.inputs, *call.outputs)):
+    if any(is_half(value.type.dtype) for value in (*call.inputs, *call.outputs)):
         return call.op in ("bitcast", "broadcast_to")  # C has no such arithmetic: NumPy computes it
     if not is_natural_power(call):
         return False
@@ -57,8 +57,3 @@ def is_natural_power(call: Call) -> bool:
 
 def _is_natural(value: Value) -> bool:
     return isinstance(value, Constant) and bool((value.array >= 0).all())
-
-
-def _is_half(dtype: DType) -> bool:
-    """Whether these are two-byte floating-point numbers. Comparing the names of dtypes would take longer."""
-    return dtype.itemsize == 2 and dtype.kind not in "iu"

@@ -1,7 +1,7 @@
 """Which calls in a loop can update its carry in place, and the order of calls that allows it."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
@@ -85,6 +85,22 @@ def in_place(graph: Graph, kept: Mapping[int, int]) -> tuple[Graph, Mapping[Valu
     return replace(graph, calls=tuple(calls)), found
 
 
+def links_back(
+    graph: Graph, output: Value, operand_of: Callable[[Call, Value], Value | None]
+) -> dict[Value, Call]:
+    """The calls that compute an output by changing memory in place, last first, by the operand that each changes.
+
+    ``operand_of(call, value)`` is the operand in whose memory a call computes a value; None ends the chain.
+    """
+    maker = {value: call for call in graph.calls for value in call.outputs}
+    links: dict[Value, Call] = {}
+    value = output
+    while value in maker and (operand := operand_of(maker[value], value)) is not None:
+        links[operand] = maker[value]
+        value = operand
+    return links
+
+
 @dataclass(frozen=True, slots=True)
 class _Chain:
     """An input that becomes an output by changes in a few places, or unchanged."""
@@ -98,21 +114,19 @@ class _Chain:
 def _chain(graph: Graph, output: int) -> _Chain | None:
     """How an output comes from an input; None if it is computed in another way, or if the changed value is also
     returned."""
-    maker = {value: call for call in graph.calls for value in call.outputs}
-    links: dict[Value, Call] = {}
-    value = graph.outputs[output]
-    if graph.outputs.count(value) > 1:
-        return None
-    while value in maker:
-        call = maker[value]
+
+    def operand_of(call: Call, value: Value) -> Value | None:
         operand = updated(call, value)
         if operand is None or call.inputs.count(operand) > 1 or operand in graph.outputs:
             return None
-        links[operand] = call
-        value = operand
-    if value not in graph.inputs:
+        return operand
+
+    result = graph.outputs[output]
+    if graph.outputs.count(result) > 1:
         return None
-    return _Chain(graph.inputs.index(value), links)
+    links = links_back(graph, result, operand_of)
+    first = next(reversed(links), result)
+    return _Chain(graph.inputs.index(first), links) if first in graph.inputs else None
 
 
 def _ordered(calls: Sequence[Call], before: Mapping[Call, Set[Call]]) -> Sequence[Call] | None:

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import cast
 
 from ..free_sizes import names_bound_in, sizes_in_param
-from ..ir import Call, Extent, Graph, Value, same_type
+from ..ir import Call, Extent, Graph, Value, last_reads, same_type
 from ..op import Aliasing, has_effect, lookup
 from ..symbolic_size import SymbolicSize, max_expr, typical
 
@@ -120,7 +120,7 @@ class _Planner:
         self.largest = largest or (lambda nbytes: nbytes)
         self.found = set[str]() if largest else names_bound_in(graph)
         """The sizes that are not known before the program runs: the arena has no room for arrays of these."""
-        self.last = {value: index for index, call in enumerate(graph.calls) for value in call.inputs}
+        self.last = last_reads(call.inputs for call in graph.calls)
         """The last use of each value."""
         self.held = set(graph.outputs)
         """Values whose memory is owned outside."""

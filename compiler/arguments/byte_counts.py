@@ -3,10 +3,9 @@
 import re
 from typing import Any
 
-import numpy as np
-
 from ..errors import TransformArgumentError
 from ..nesting import shown
+from .option_checks import is_int
 
 UNITS = {
     "B": 1,
@@ -27,7 +26,7 @@ def parse_bytes(where: str, given: Any, name: str = "memory_limit") -> int:
     >>> parse_bytes("vmap", "1.5kB"), parse_bytes("vmap", "2 GiB"), parse_bytes("vmap", 4096)
     (1500, 2147483648, 4096)
     """
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool) and given > 0:
+    if is_int(given, 1):
         return int(given)
     found = (
         re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B)\s*", given.upper())

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Collection
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -47,6 +47,12 @@ def flag(name: str, given: Any) -> bool:
     if not isinstance(given, (bool, np.bool_)) and not (isinstance(given, int) and given in (0, 1)):
         raise _wrong(name, "True or False", given)
     return bool(given)
+
+
+def is_int(given: Any, least: int | None = None) -> TypeGuard[int]:
+    """Whether this is an int of Python or NumPy, and no bool; from `least` on, if that is given."""
+    found = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
+    return found and (least is None or bool(given >= least))
 
 
 def is_choice(given: Any, choices: Collection[str]) -> bool:

@@ -84,3 +84,8 @@ class Names:
             if (name := f"{stem}_{number}") not in self._taken:
                 self._taken.add(name)
                 return name
+
+
+def operand(text: str) -> str:
+    """An expression that can follow any operator, in Python or in C."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"

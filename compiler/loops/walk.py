@@ -38,6 +38,11 @@ def statements(body: Block) -> Iterator[Statement]:
             yield from statements(statement.else_body)
 
 
+def reset_in(body: Block) -> set[Accumulator]:
+    """The accumulators that statements of a block reset."""
+    return {a for s in statements(body) if isinstance(s, Begin) for a in s.accumulators}
+
+
 def expressions(statement: Statement) -> Iterator[Expression]:
     """The expressions of a statement itself, and their operands."""
     match statement:

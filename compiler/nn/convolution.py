@@ -9,6 +9,7 @@ from ..arguments.option_checks import whole
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ..nesting import shown
 from ..numpy_surface.ufuncs.eager_ops import apply_op, as_numbers
+from ..ops.nn.convolution import dilated
 from ..tracing.traced_array import located
 from .arguments import all_traced_or_none
 
@@ -73,8 +74,8 @@ def _conv(
     rank = x.ndim - 2
     steps, apart = _per_axis("strides", strides, rank), _per_axis("dilation", dilation, rank)
     between = _per_axis("input_dilation", input_dilation, rank)
-    lengths = [_reach(n, d) for n, d in zip(x.shape[2:], between, strict=True)]
-    sizes = [_reach(k, d) for k, d in zip(w.shape[2:], apart, strict=True)]
+    lengths = [dilated(n, d) for n, d in zip(x.shape[2:], between, strict=True)]
+    sizes = [dilated(k, d) for k, d in zip(w.shape[2:], apart, strict=True)]
     (out,) = apply_op(
         "conv",
         _grouped(x, groups, 1),
@@ -132,7 +133,7 @@ def _conv_transpose(
     rank = y.ndim - 2
     steps, apart = _per_axis("strides", strides, rank), _per_axis("dilation", dilation, rank)
     more = _per_axis("output_padding", output_padding, rank, least=0)
-    sizes = [_reach(k, d) for k, d in zip(w.shape[2:], apart, strict=True)]
+    sizes = [dilated(k, d) for k, d in zip(w.shape[2:], apart, strict=True)]
     around = _padding(padding, [k - step for k, step in zip(sizes, steps, strict=True)])
     kernels = np.flip(np.swapaxes(_grouped(w, groups, 0), 1, 2), tuple(range(3, 3 + rank)))
     (out,) = apply_op(
@@ -240,13 +241,6 @@ def _per_axis(name: str, given: Any, rank: int, least: int = 1) -> tuple[int, ..
     if min(numbers, default=least) < least:
         raise ArgumentValueError(f"{name}={shown(given)}: must be at least {least}")
     return numbers
-
-
-def _reach(length: int, dilation: int) -> int:
-    """The extent of `length` entries that are `dilation` apart."""
-    if dilation == 1:
-        return length
-    return (length - 1) * dilation + 1 if length else 0
 
 
 def _needed(length: int, size: int, stride: int) -> int:

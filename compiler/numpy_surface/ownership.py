@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..tracing.array_values import as_value
-from ..tracing.registry import FUNCTIONS, enter
+from ..tracing.registry import FUNCTIONS, enter_all
 from ..tracing.traced_array import TracedArray, wrap
 from ..tracing.traced_memory import is_traced
 from .result_order import arrays_among, function_named, tuple_like
@@ -57,11 +57,6 @@ def _owned(function: Any, name: str, rule: Rule) -> Callable[..., Any]:
     return owned
 
 
-def _rule(rule: Rule, names: str) -> None:
-    for name in names.split():
-        enter(_RULES, name, rule)
-
-
 # ---- rules -------------------------------------------------------------------------------------------
 
 
@@ -99,19 +94,22 @@ def resized(named: dict[str, Any], one: TracedArray) -> bool | None:
     return None if 0 in (one.size, np.size(named["a"])) else False
 
 
-_rule(
+enter_all(
+    _RULES,
     is_view,
     """
     argwhere flatnonzero isclose nonzero tensordot unravel_index linalg.tensordot
     """,
 )
-_rule(
+enter_all(
+    _RULES,
     is_new,
     """
     digitize interp linalg.cond linalg.tensorsolve packbits poly unpackbits
     """,
 )
-_rule(
+enter_all(
+    _RULES,
     depends,
     """
     broadcast_arrays einsum geomspace histogram2d histogramdd iscomplex kron linspace median nanmedian nanpercentile
@@ -119,7 +117,7 @@ _rule(
     linalg.lstsq linalg.matrix_norm linalg.norm linalg.qr linalg.svd linalg.vector_norm
     """,
 )
-_rule(real_if_known, "linalg.eig linalg.eigvals")
-_rule(chosen, "where")
-_rule(squeezed, "cov")
-_rule(resized, "resize")
+enter_all(_RULES, real_if_known, "linalg.eig linalg.eigvals")
+enter_all(_RULES, chosen, "where")
+enter_all(_RULES, squeezed, "cov")
+enter_all(_RULES, resized, "resize")

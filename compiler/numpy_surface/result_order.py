@@ -24,7 +24,7 @@ from ..memory_layout.result_layouts import (
 from ..memory_layout.strides import Order
 from ..symbolic_size import is_known
 from ..tracing.array_values import as_value, weak_or_dtype
-from ..tracing.registry import FUNCTIONS, enter
+from ..tracing.registry import FUNCTIONS, enter_all
 from ..tracing.traced_array import wrap
 from ..tracing.traced_memory import is_numpy_array, is_traced
 from .ufuncs.reductions import some_axes
@@ -95,11 +95,6 @@ def arrays_among(args: Sequence[Any]) -> Iterator[Any]:
             yield one
         elif isinstance(one, (list, tuple)):
             yield from arrays_among(one)
-
-
-def _orders(rule: Rule, names: str) -> None:
-    for name in names.split():
-        enter(_RULES, name, rule)
 
 
 # ---- rules -----------------------------------------------------------------------------------------------
@@ -346,41 +341,45 @@ def same_as_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape
     return dense(shape, copied_order(first, "K"), first.questions) if len(shape) == len(first.shape) else None
 
 
-_orders(rounded, "round around")
-_orders(
+enter_all(_RULES, rounded, "round around")
+enter_all(
+    _RULES,
     elementwise,
     """
     where real_if_close
     """,
 )
-_orders(direct, "fix isneginf isposinf")
-_orders(angle, "angle")
-_orders(elementwise_steps, "sinc i0 isreal")
-_orders(polynomial, "polyval")
-_orders(
+enter_all(_RULES, direct, "fix isneginf isposinf")
+enter_all(_RULES, angle, "angle")
+enter_all(_RULES, elementwise_steps, "sinc i0 isreal")
+enter_all(_RULES, polynomial, "polyval")
+enter_all(
+    _RULES,
     like_first,
     """
     cumsum cumprod
     """,
 )
-_orders(
+enter_all(
+    _RULES,
     reduced,
     """
     sum prod max min any all mean var std nanmax nanmin trapezoid
     """,
 )
-_orders(spread, "ptp")
-_orders(cumulated, "cumulative_sum cumulative_prod")
-_orders(close, "isclose")
-_orders(clipped, "clip")
-_orders(reduced_to_new_axes, "median")
-_orders(nanmedian, "nanmedian")
-_orders(counted, "count_nonzero")
-_orders(norm, "linalg.norm")
-_orders(reduced_without_nan, "nansum nanprod nanmean nanvar nanstd")
-_orders(cumulated_without_nan, "nancumsum nancumprod")
-_orders(traced, "trace")
-_orders(
+enter_all(_RULES, spread, "ptp")
+enter_all(_RULES, cumulated, "cumulative_sum cumulative_prod")
+enter_all(_RULES, close, "isclose")
+enter_all(_RULES, clipped, "clip")
+enter_all(_RULES, reduced_to_new_axes, "median")
+enter_all(_RULES, nanmedian, "nanmedian")
+enter_all(_RULES, counted, "count_nonzero")
+enter_all(_RULES, norm, "linalg.norm")
+enter_all(_RULES, reduced_without_nan, "nansum nanprod nanmean nanvar nanstd")
+enter_all(_RULES, cumulated_without_nan, "nancumsum nancumprod")
+enter_all(_RULES, traced, "trace")
+enter_all(
+    _RULES,
     same_as_copy,
     """
     sort partition sort_complex nan_to_num unwrap piecewise gradient
@@ -388,14 +387,15 @@ _orders(
     fft.irfft2 fft.rfftn fft.irfftn fft.fftshift fft.ifftshift
     """,
 )
-_orders(column_major_if_first, "pad insert delete packbits unpackbits")
-_orders(masked_triangle, "tril triu")
-_orders(joined, "concatenate")
-_orders(stacked, "stack")
-_orders(as_indexed, "take_along_axis")
-_orders(elementwise_of_complex, "iscomplex")
-_orders(scaled, "dot")
-_orders(
+enter_all(_RULES, column_major_if_first, "pad insert delete packbits unpackbits")
+enter_all(_RULES, masked_triangle, "tril triu")
+enter_all(_RULES, joined, "concatenate")
+enter_all(_RULES, stacked, "stack")
+enter_all(_RULES, as_indexed, "take_along_axis")
+enter_all(_RULES, elementwise_of_complex, "iscomplex")
+enter_all(_RULES, scaled, "dot")
+enter_all(
+    _RULES,
     of_stacks,
     """
     linalg.inv linalg.solve linalg.cholesky linalg.pinv linalg.det linalg.slogdet linalg.eig linalg.eigvals

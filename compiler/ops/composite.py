@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..builder import Builder, as_tuple, current_builder, recording
-from ..dtypes import FLOAT32, DType, dtype_name, is_inexact, kind
+from ..dtypes import FLOAT32, dtype_name, is_half, is_inexact, kind
 from ..errors import DTypeError, InternalError
 from ..interpreter import evaluate
 from ..ir import ArrayType, Graph, Param, Value
@@ -84,7 +84,7 @@ def _in_single_precision(decomposed: Decomposition, wide: Sequence[int]) -> Deco
     """The same, with half precision widened on input and rounded on output, except for the outputs `wide`."""
 
     def widened(*inputs: Value, **params: Any) -> Any:
-        narrow = next((x.dtype for x in inputs if _is_half(x.dtype)), None)
+        narrow = next((x.dtype for x in inputs if is_half(x.dtype)), None)
         if narrow is None:
             return decomposed(*inputs, **params)
         given = [convert(x, FLOAT32) if x.dtype == narrow else x for x in inputs]
@@ -95,10 +95,6 @@ def _in_single_precision(decomposed: Decomposition, wide: Sequence[int]) -> Deco
         )
 
     return widened
-
-
-def _is_half(dtype: DType) -> bool:
-    return kind(dtype) == "f" and dtype.itemsize == 2
 
 
 def floating_operands(name: str) -> Check:

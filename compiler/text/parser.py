@@ -15,7 +15,7 @@ import numpy as np
 from ..dtypes import Array, dtype_named
 from ..errors import DimSpecError, ParseError, TransformTypeError, UndecidedDimError
 from ..errors.tracemill_error import text_of
-from ..ir import ArrayType, Call, Constant, Graph, Location, Param, Value, called
+from ..ir import ArrayType, Call, Constant, Graph, Location, Param, Value, called, types_text
 from ..nesting import shown
 from ..op import all_ops
 from ..verifier import output_types
@@ -181,7 +181,9 @@ class Reader:
         _end(line)
         types = tuple(value.type for value in values)
         if types != returned:
-            raise line.error(f"expected values of the types {_shown(returned)}, found {_shown(types)}")
+            raise line.error(
+                f"expected values of the types {types_text(returned)}, found {types_text(types)}"
+            )
         return tuple(values)
 
     def statement(self, line: Line, scope: _Scope) -> None:
@@ -345,8 +347,6 @@ def _check_types(line: Line, call: Call) -> None:
         raise ParseError(f"line {line.number}: expected what {call.op} takes: {reason}") from error
     given = tuple(value.type for value in call.outputs)
     if types != given:
-        raise line.error(f"expected {_shown(types)} as the result of {call.op}, found {_shown(given)}")
-
-
-def _shown(types: tuple[ArrayType, ...]) -> str:
-    return ", ".join(map(str, types)) or "none"
+        raise line.error(
+            f"expected {types_text(types)} as the result of {call.op}, found {types_text(given)}"
+        )

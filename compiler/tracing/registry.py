@@ -40,6 +40,12 @@ def enter(table: dict[Any, Any], key: Any, entry: Any) -> None:
     table[key] = entry
 
 
+def enter_all(table: dict[str, Any], entry: Any, names: str) -> None:
+    """Add an entry for each of some names."""
+    for name in names.split():
+        enter(table, name, entry)
+
+
 def implements(*numpy_functions: Any) -> Callable[[F], F]:
     """Register the decorated function for calls of `numpy_functions` with traced arguments."""
 

@@ -372,7 +372,7 @@ class RealPart:
         return make_complex(new, imag(of))
 
     def layout(self, of: Layout) -> Layout:
-        return _seen(of, of.shape, of.strides and tuple(2 * s for s in of.strides))
+        return _of_every_second_number(of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,7 +386,12 @@ class ImaginaryPart:
         return make_complex(real(of), new)
 
     def layout(self, of: Layout) -> Layout:
-        return _seen(of, of.shape, of.strides and tuple(2 * s for s in of.strides))
+        return _of_every_second_number(of)
+
+
+def _of_every_second_number(of: Layout) -> Layout:
+    """The layout of the real or the imaginary parts of a complex array."""
+    return _seen(of, of.shape, of.strides and tuple(2 * s for s in of.strides))
 
 
 @dataclass(frozen=True, slots=True)

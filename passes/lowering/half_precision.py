@@ -22,11 +22,6 @@ _FRACTION: Final = {4: 23, 8: 52}
 _BIAS: Final = {4: 127, 8: 1023}
 
 
-def is_half(dtype: DType) -> bool:
-    """Whether these are two-byte floating-point numbers."""
-    return dtype.itemsize == 2 and dtype.kind not in "iu"
-
-
 def widened(x: Value) -> Value:
     """The numbers in f32, exactly."""
     bits = convert(_bits(x, U16), U32)

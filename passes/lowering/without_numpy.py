@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.builder import bind, bind_all
-from ...compiler.dtypes import FLOAT32, FLOAT64, DType
+from ...compiler.dtypes import FLOAT32, FLOAT64, DType, is_half
 from ...compiler.ir import ArrayType, Graph, Param, Shape, Value, graphs_in
 from ...compiler.op import Aliasing, lookup
 from ...compiler.ops.nested_graphs import graph_of
@@ -30,7 +30,7 @@ from ...compiler.value_ops import (
     transpose,
 )
 from ..rewrite import Rewriter
-from .half_precision import is_half, narrowed, widened
+from .half_precision import narrowed, widened
 
 U16: Final = np.dtype(np.uint16)
 

@@ -87,7 +87,8 @@ def _flip_twice(site: Site) -> Value | None:
 
 
 @rule("slice of all → x", "slice")
-def _slice_all(site: Site) -> Value | None:
+@rule("pad with nothing → x", "pad")
+def _whole(site: Site) -> Value | None:
     return site.inputs[0] if same_shape(site.type.shape, site.inputs[0].shape) else None
 
 
@@ -215,11 +216,6 @@ def _update_with_itself(site: Site) -> Value | None:
     inner = site.made_by(part, "slice")
     is_same = inner is not None and inner.inputs[0] is x and same_params(inner.params, site.params)
     return x if is_same else None
-
-
-@rule("pad with nothing → x", "pad")
-def _pad_nothing(site: Site) -> Value | None:
-    return site.inputs[0] if same_shape(site.type.shape, site.inputs[0].shape) else None
 
 
 @rule("pad of pad → pad", "pad")

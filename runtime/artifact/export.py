@@ -15,6 +15,7 @@ import optree
 
 from ...compiler.arguments.leaves import flatten_arguments
 from ...compiler.arguments.option_checks import flag
+from ...compiler.builder import line_at_work
 from ...compiler.callers.function_names import describe, function_name
 from ...compiler.errors import ArgumentSpecError, DimSpecError, ExportError, TransformTypeError
 from ...compiler.errors.tracemill_error import text_of
@@ -37,7 +38,7 @@ from ..bundle.tree_document import tree_document
 from ..compilation.compiled_function import CompiledFunction
 from ..compilation.options import Options
 from ..eager.numpy_generators import refusing_draws
-from ..eager.one_call import is_for_user, line_at_work
+from ..eager.one_call import is_for_user
 from ..gpu.device_array import DeviceArray
 from ..machine.target import target_of
 from ..tracebacks import with_users_frames

@@ -33,14 +33,13 @@ from ...compiler.nesting import shown
 from ...compiler.shapes.arguments.solving import SizeReader
 from ...compiler.symbolic_size import SymbolicSize, is_symbolic_shape
 from ...compiler.tracing.outside.foreign_array import as_seen_inside
-from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..bundle.contents import Contents
 from ..bundle.interface import Interface, StandIn
 from ..compilation.compiled_function import CompiledFunction
 from ..compilation.options import Options
+from ..eager.nested_function import as_returned
 from ..eager.run import is_array, overwrite, run
-from ..eager.tape import joined
 from ..gpu.device_array import DeviceArray
 from ..tracebacks import with_users_frames
 from ..trees import show, structure
@@ -173,7 +172,7 @@ class _Replay(StandIn):
             self._check_order(inputs[index], index)
         outputs = run(self._graph_for(leaves), inputs)
         results = [
-            _returned(outputs[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
+            as_returned(outputs[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
             for leaf in program.out_leaves
         ]
         for index, output in program.mutated:
@@ -346,16 +345,3 @@ def _share(x: Any, other: Any) -> bool:
     if is_traced(x) and is_traced(other):
         return x._storage is other._storage
     return is_numpy_array(x) and is_numpy_array(other) and np.may_share_memory(x, other)
-
-
-def _returned(x: Any, leaf: ArrayOutput) -> Any:
-    """A computed array in the form in which the function returned it: without axes, it is an array, a scalar, or a
-    Python number."""
-    if x.ndim:
-        return x
-    if is_traced(x):
-        with joined():
-            return wrap(x.value, is_scalar=leaf.is_scalar, weak=leaf.weak)
-    if leaf.weak is not None:
-        return x.item()
-    return x[()] if leaf.is_scalar else np.asarray(x)

@@ -1,13 +1,12 @@
 """`load`: a function from a file."""
 
-import io
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
 from ...compiler.arguments.byte_counts import parse_bytes
-from ...compiler.arguments.option_checks import flag
+from ...compiler.arguments.option_checks import flag, is_int
 from ...compiler.errors import ArtifactError, DonationError, TransformArgumentError, TransformTypeError
 from ...compiler.nesting import shown
 from ..bundle.archive import WHOLE, Archive
@@ -96,26 +95,24 @@ def load(
 
 
 def _check_steps(given: Any) -> None:
-    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given > 0):
+    if given is None or is_int(given, 1):
         return
     raise TransformArgumentError(f"load: max_steps must be a positive int, not {shown(given, 40)}")
 
 
 def load_artifact(path: str | os.PathLike[str], reading: Reading = USUAL) -> Artifact:
     """The artifact in a file, checked. Raises like `load`."""
-    try:
-        with opened(path) as file:
-            return _read(file, reading)
-    except DamageError as damage:
-        raise _error(os.fspath(path), damage) from damage.__cause__
+    with opened(path) as file:
+        return read_artifact(file, os.fspath(path), reading)
 
 
-def artifact_of(content: bytes, types: Iterable[type[Any]] = ()) -> Artifact:
-    """The artifact in the bytes of a file, checked. Raises `ArtifactError` like `load`."""
+def read_artifact(file: IO[bytes], name: str, reading: Reading = USUAL) -> Artifact:
+    """The artifact in an open file, checked. `ArtifactError` tells its name."""
     try:
-        return _read(io.BytesIO(content), Reading(tuple(types)))
+        return _read(file, reading)
     except DamageError as damage:
-        raise _error(f"{len(content)} bytes", damage) from damage.__cause__
+        place = "" if damage.member == WHOLE else f"{damage.member}: "
+        raise ArtifactError(f"{name}: {place}{damage.reason}. {damage.remedy}") from damage.__cause__
 
 
 def _read(file: IO[bytes], reading: Reading) -> Artifact:
@@ -126,8 +123,3 @@ def _read(file: IO[bytes], reading: Reading) -> Artifact:
     except DonationError as error:
         raise DamageError(MANIFEST, error.message) from error
     return artifact
-
-
-def _error(what: str, damage: DamageError) -> ArtifactError:
-    place = "" if damage.member == WHOLE else f"{damage.member}: "
-    return ArtifactError(f"{what}: {place}{damage.reason}. {damage.remedy}")

@@ -27,9 +27,11 @@ from ..bundle.damage import DamageError
 from ..bundle.fields import Fields, json_document
 from ..bundle.interface import Interface, check_form, interface_from
 from ..bundle.literal_document import literal_of
-from ..bundle.manifest import FORMAT, GRAPH, MANIFEST, NUMBERS, digest_of, file_of, manifest_id
+from ..bundle.manifest import FORMAT, GRAPH, MANIFEST, NUMBERS, manifest_id
 from ..bundle.targets import check_code, member_of
 from ..bundle.tree_document import MissingClassError, TreeReader
+from ..files.digests import digest_of
+from ..gpu_programs.stored_program import file_of
 from ..trees import flatten
 from ..variants.signature import (
     ArraySpec,

@@ -10,6 +10,7 @@ from ...compiler.builder import inline
 from ...compiler.error_state import quiet_unless_strict
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import Call, Constant, Graph, Value
+from ...compiler.substitution import without_outputs
 from ...compiler.value_ops import add
 from ...passes.simplification.remove_dead_code import remove_dead_code
 from ...passes.transforms.vjp import vjp
@@ -147,7 +148,7 @@ class _Segment:
     ) -> None:
         self.inputs = [v for v in inputs if v is not but]
         given = set(self.inputs)
-        calls = [_without(call, given) for call in calls]
+        calls = [without_outputs(call, given) for call in calls]
         graph = Graph("recorded", tuple(self.inputs), tuple(calls), tuple(outputs))
         reached = depends_on(graph, [True] * len(self.inputs))
         self.of = [v in reached for v in outputs]
@@ -181,13 +182,6 @@ class _Segment:
             backward = transformed(partial(vmap, in_axes=axes, size=batch, out_axes=out_axes), backward)
         found = iter(arithmetic.run(backward, [*residuals, *given]))
         return [next(found) if is_used else None for is_used in self.used]
-
-
-def _without(call: Call, given: set[Value]) -> Call:
-    """A call that does not compute given values: other values take their places."""
-    if not any(v in given for v in call.outputs):
-        return call
-    return replace(call, outputs=tuple(Value(v.type) if v in given else v for v in call.outputs))
 
 
 def _used_from_outside(calls: Sequence[Call], given: set[Value]) -> list[Value]:

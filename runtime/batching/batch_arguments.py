@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import optree
 
 from ...compiler.arguments.leaves import NAMESPACE, argument_names, flatten_arguments, leaf_type, remedy_for
+from ...compiler.arguments.option_checks import is_int
 from ...compiler.errors import TransformArgumentError, TreeMismatchError
 from ...compiler.frontend.program import Argument, Static
 from ...compiler.ir import ArrayType
@@ -144,11 +144,11 @@ class BatchArguments:
 
 
 def _is_dim(dim: Any) -> bool:
-    return dim is None or (isinstance(dim, (int, np.integer)) and not isinstance(dim, bool))
+    return dim is None or is_int(dim)
 
 
 def _is_size(size: Any) -> bool:
-    return isinstance(size, SymbolicSize) or (size is not None and _is_dim(size))
+    return isinstance(size, SymbolicSize) or is_int(size)
 
 
 def spread_dims(dims: Any, tree: Any, what: str) -> list[Any]:

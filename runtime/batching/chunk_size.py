@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
-import numpy as np
-
 from ...compiler.analysis.peak_memory import peak_memory
 from ...compiler.arguments.byte_counts import parse_bytes
+from ...compiler.arguments.option_checks import is_int
 from ...compiler.builder import bind_all
 from ...compiler.errors import TransformArgumentError
 from ...compiler.ir import Graph
@@ -94,6 +93,6 @@ def chunking(where: str, chunk_size: Any = None, memory_limit: Any = None) -> Ch
 
 def positive(where: str, name: str, given: Any) -> int:
     """A number of examples or chunks; raises `TransformArgumentError` unless it is a positive int."""
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+    if not is_int(given, 1):
         raise TransformArgumentError(f"{where}: {name} must be a positive int, not {shown(given)}")
     return int(given)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...compiler.arguments.axes import normalize_axis
 from ...compiler.arguments.leaves import is_array_like, weak_type
+from ...compiler.arguments.option_checks import is_int
 from ...compiler.builder import bind
 from ...compiler.dtypes import BOOL, INT64
 from ...compiler.errors import TransformArgumentError, UnboundAxisNameError
@@ -224,7 +225,7 @@ def _mean(tree: Any, names: Any) -> Any:
 
 def _gathered(tree: Any, names: Any, place: Any, tiled: bool) -> Any:
     axes = _axes("all_gather", names)
-    if isinstance(place, bool) or not isinstance(place, (int, np.integer)):
+    if not is_int(place):
         raise TransformArgumentError(
             f"all_gather: axis must be an int, not {type(place).__name__}: {shown(place)}"
         )

@@ -5,6 +5,7 @@ Each stage is a program like any other. In it, the lengths that earlier stages c
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...compiler.backends.python_text import tuple_text
 from ...compiler.error_state import quiet_unless_strict
 from ...compiler.free_sizes import bound_size, bound_sizes, ends_stage, size_names
 from ...compiler.interpreter import OtherValues, run_call
-from ...compiler.ir import Call, Constant, Graph, Value
+from ...compiler.ir import Call, Constant, Graph, Value, last_reads
 from ...compiler.op import EXPECTS, has_effect
 from ...compiler.shapes.arguments.solving import SizeReader
 from ...compiler.substitution import fixed_call
@@ -103,12 +104,10 @@ class Staged:
 
     def _dying(self, stages: Sequence[Stage]) -> list[list[Value]]:
         """For each stage, the values that no later stage needs."""
-        kept, last = {*self.graph.outputs, *self.graph.inputs}, dict[Value, int]()
-        for number, stage in enumerate(stages):
-            uses = [*stage.graph.inputs, *(value for call in stage.calls for value in call.inputs)]
-            last.update(dict.fromkeys(uses, number))
+        kept = {*self.graph.outputs, *self.graph.inputs}
+        reads = ((stage.graph.inputs, *(call.inputs for call in stage.calls)) for stage in stages)
         dying: list[list[Value]] = [[] for _ in stages]
-        for value, number in last.items():
+        for value, number in last_reads(map(chain.from_iterable, reads)).items():
             if value not in kept and not isinstance(value, Constant):
                 dying[number].append(value)
         return dying

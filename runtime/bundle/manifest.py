@@ -16,8 +16,6 @@ code        the files of each target for GPUs: machine code in kernels/, what is
 members     size and sha256 of each other member
 """
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
@@ -29,6 +27,7 @@ from ...compiler.dtypes import dtype_name
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize
+from ..files.digests import digest_of, document_digest
 from ..variants.signature import ArraySpec, NumberSpec
 from .contents import Contents
 from .interface import interface_document
@@ -76,16 +75,7 @@ def manifest_of(
 def manifest_id(document: Mapping[str, Any]) -> str:
     """The digest of a manifest without its own id."""
     rest = {name: part for name, part in document.items() if name != "id"}
-    return digest_of(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
-
-
-def file_of(digest: str) -> str:
-    """The file of a GPU program that holds the array with this digest; arrays of the graph are not stored twice."""
-    return f"{digest.rpartition(':')[2]}.bin"
-
-
-def digest_of(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return document_digest(rest)
 
 
 def _argument(spec: Any) -> dict[str, Any]:

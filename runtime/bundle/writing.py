@@ -5,10 +5,11 @@ import json
 from ...compiler.errors import ExportError
 from ...compiler.ir import ArrayType
 from ...compiler.text.printer import graph_constants, to_text
+from ..gpu_programs.stored_program import file_of
 from .archive import LARGEST_TOTAL, archive_bytes
 from .array_file import array_file
 from .contents import Contents
-from .manifest import FORMAT, GRAPH, MANIFEST, file_of, manifest_of
+from .manifest import FORMAT, GRAPH, MANIFEST, manifest_of
 from .targets import member_of
 
 

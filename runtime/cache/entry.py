@@ -8,7 +8,6 @@ Nothing in an entry is used before its digest is compared, and nothing is ever u
 
 import contextlib
 import errno
-import hashlib
 import json
 import os
 import re
@@ -28,6 +27,7 @@ from ..files.cache_folder import (
     problem_of_file,
     write_private,
 )
+from ..files.digests import digest_of, document_digest
 
 FORMAT = 1
 MANIFEST = "entry.json"
@@ -100,9 +100,9 @@ def write_entry(folder: Path, key: str, members: Mapping[str, bytes], about: Map
         "key": key,
         "created": time.time(),
         "about": dict(about),
-        "members": {name: [len(content), _digest(content)] for name, content in members.items()},
+        "members": {name: [len(content), digest_of(content)] for name, content in members.items()},
     }
-    document["checksum"] = _checksum(document)
+    document["checksum"] = document_digest(document)
     write_private(folder / MANIFEST, (json.dumps(document, indent=1) + "\n").encode())
     mark_used(folder)
 
@@ -162,7 +162,7 @@ def read_entry(folder: Path, key: str) -> Entry:
             content = _read_file(path, descriptor, size)
             if len(content) != size:
                 raise BadEntryError(path, f"is truncated: {len(content)} of {size} bytes")
-            if _digest(content) != digest:
+            if digest_of(content) != digest:
                 raise BadEntryError(path, "does not match its sha256")
             members[name] = content
     return Entry(key, folder, members, manifest.about, manifest.created)
@@ -185,7 +185,7 @@ def _read_manifest(folder: Path, descriptor: int | None, key: str) -> Manifest:
     if document.get("format") != FORMAT:
         raise BadEntryError(path, f"is not in format {FORMAT}, the one that this version reads")
     try:
-        fits = document.pop("checksum", None) == _checksum(document)
+        fits = document.pop("checksum", None) == document_digest(document)
     except RecursionError as error:  # JSON is read a little deeper than it is written
         raise BadEntryError(path, "is nested too deeply") from error
     if not fits:
@@ -270,11 +270,3 @@ def _opened(path: Path, folder: int | None) -> IO[bytes]:
         buffering=0,
         opener=lambda name, flags: os.open(name, flags | SAFE_TO_OPEN, dir_fd=folder),
     )
-
-
-def _checksum(document: Mapping[str, Any]) -> str:
-    return _digest(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

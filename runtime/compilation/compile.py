@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast, overload
 
-from ...compiler.arguments.option_checks import flag
+from ...compiler.arguments.option_checks import flag, is_int
 from ...compiler.errors import TransformTypeError
 from ...compiler.nesting import shown
 from ...compiler.shapes.dim import Comparison
@@ -19,7 +19,7 @@ from .options import OnRecompile, Options
 
 
 def _check_count(option: str, given: Any) -> None:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+    if not is_int(given, 1):
         raise TransformTypeError(f"{option} must be a positive int, not {shown(given)}")
 
 

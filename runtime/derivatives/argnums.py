@@ -8,6 +8,7 @@ import numpy as np
 import optree
 
 from ...compiler.arguments.leaves import leaf_type
+from ...compiler.arguments.option_checks import is_int
 from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import dtype_name, is_inexact
 from ...compiler.errors import TransformArgumentError, TransformTypeError
@@ -25,7 +26,7 @@ class Argnums:
         self.is_tuple = isinstance(argnums, (tuple, list))
         self.numbers = tuple(argnums) if self.is_tuple else (argnums,)
         for number in self.numbers:
-            if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+            if not is_int(number):
                 raise TransformTypeError(
                     f"{transform}: argnums must be an int or a tuple of ints, not {shown(argnums)}"
                 )

@@ -110,7 +110,7 @@ class BatchedDerivative(EvaluatedDerivative):
         return call
 
     def _depending(self, leaves: Sequence[ArrayOutput]) -> set[int]:
-        return {leaf.index for leaf in leaves if self.out_nodes[leaf.index] in self._between.moving}
+        return self._between.depending(leaves, self.out_nodes)
 
     def values(self, *, keeps: bool) -> list[Any]:
         return list(map(wrap, self._values))

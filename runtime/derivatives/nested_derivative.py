@@ -43,7 +43,7 @@ class NestedDerivative(EvaluatedDerivative):
         return NestedCall(self._home, function, tree, leaves, self._is_chosen)
 
     def _depending(self, leaves: Sequence[ArrayOutput]) -> set[int]:
-        return {leaf.index for leaf in leaves if self.out_nodes[leaf.index] in self._between.moving}
+        return self._between.depending(leaves, self.out_nodes)
 
     def values(self, *, keeps: bool) -> list[Any]:
         return list(map(self._as_input, self.results))

@@ -72,7 +72,7 @@ class _Template:
         """The format string in terms of the arrays."""
         parts: list[str] = []
         for literal, field, spec, conversion in Formatter().parse(fmt):
-            parts.append(_escaped(literal))
+            parts.append(escaped(literal))
             if field is not None:
                 parts.append(self._field(field, spec or "", conversion))
         return "".join(parts)
@@ -121,10 +121,10 @@ def _repr_of(x: Any) -> str:
     return "!r" if weak_type(x) is None else "!s"
 
 
-def _escaped(literal: str) -> str:
+def escaped(literal: str) -> str:
     return literal.replace("{", "{{").replace("}", "}}")
 
 
 def _unmarked(text: str) -> str:
     pieces = text.split("\0")
-    return "".join(f"{{{piece}}}" if i % 2 else _escaped(piece) for i, piece in enumerate(pieces))
+    return "".join(f"{{{piece}}}" if i % 2 else escaped(piece) for i, piece in enumerate(pieces))

@@ -44,14 +44,20 @@ class Result:
 
     def returned(self, x: Any) -> Any:
         """A computed array in the form in which the function would return it."""
-        if x.ndim:
-            return x
-        if is_traced(x):
-            with joined():
-                return wrap(x.value, is_scalar=self.is_scalar, weak=self.weak)
-        if self.weak is not None:
-            return x.item()
-        return x[()] if self.is_scalar else np.asarray(x)
+        return as_returned(x, self)
+
+
+def as_returned(x: Any, leaf: Result | ArrayOutput) -> Any:
+    """A computed array in the form in which the function returned it: without axes, it is an array, a scalar, or a
+    Python number."""
+    if x.ndim:
+        return x
+    if is_traced(x):
+        with joined():
+            return wrap(x.value, is_scalar=leaf.is_scalar, weak=leaf.weak)
+    if leaf.weak is not None:
+        return x.item()
+    return x[()] if leaf.is_scalar else np.asarray(x)
 
 
 def key(array: Any) -> Hashable:

@@ -18,7 +18,7 @@ from ...compiler.errors import RandomStateError
 from ...compiler.frontend.conversion import conversion_of
 from ...compiler.frontend.program import Argument, Static
 from .impure_calls import may_be_impure, refusing_impure_calls
-from .reached_objects import names_of, reached_objects
+from .reached_objects import is_filled, names_of, reached_objects
 
 _refused: ContextVar[frozenset[str]] = ContextVar("refused", default=frozenset())
 """What traced functions are refused: "draws", and "clocks"."""
@@ -164,17 +164,9 @@ def _generators(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
     named += zip(code.co_varnames[code.co_argcount - len(defaults) :], defaults, strict=False)
     named += (function.__kwdefaults__ or {}).items()
     cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
-    named += [(name, cell.cell_contents) for name, cell in cells if _is_filled(cell)]
+    named += [(name, cell.cell_contents) for name, cell in cells if is_filled(cell)]
     for name, value in named:
         if isinstance(value, FunctionType):
             yield from _generators(value, seen)
         else:
             yield from _generators_in(name, value)
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        _ = cell.cell_contents
-    except ValueError:  # a name that is assigned later
-        return False
-    return True

@@ -4,9 +4,9 @@ from contextlib import AbstractContextManager
 from functools import lru_cache
 from os.path import join
 from types import CodeType
-from typing import Any, Final
+from typing import Final
 
-from ...compiler.builder import current_builder
+from ...compiler.builder import line_at_work
 from ...compiler.callers.user_code import OPTREE, PACKAGE, is_library
 from ...compiler.shapes.dim import answering
 from ...compiler.shapes.scope import Observed
@@ -36,9 +36,3 @@ def is_for_user(code: CodeType) -> bool:
 def _is_users(file: str) -> bool:
     """Cached, because each comparison and each lookup of a size needs it."""
     return file.startswith((OPTREE, _USER_CALL)) or not is_library(file)
-
-
-def line_at_work() -> Any:
-    """The current line of the user's program, if it is known."""
-    builder = current_builder()
-    return None if builder is None else builder.where()

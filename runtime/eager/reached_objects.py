@@ -88,7 +88,7 @@ def _wrapped(value: Any) -> Iterable[Any]:
 
 def _held_by_function(function: FunctionType, names: frozenset[str]) -> Iterable[Any]:
     yield from (function.__globals__[name] for name in names if name in function.__globals__)
-    yield from (cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell))
+    yield from (cell.cell_contents for cell in function.__closure__ or () if is_filled(cell))
     yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
 
 
@@ -153,7 +153,7 @@ def names_of(code: CodeType) -> frozenset[str]:
     return frozenset(name for name in code.co_names if not name.startswith("@")).union(*nested)
 
 
-def _is_filled(cell: Any) -> bool:
+def is_filled(cell: Any) -> bool:
     try:
         _ = cell.cell_contents
     except ValueError:  # a name that is assigned later

@@ -14,6 +14,7 @@ from ...compiler.dtypes import is_inexact
 from ...compiler.interpreter import depends_on, evaluate
 from ...compiler.ir import Call, Constant, Graph, Value, holds_graphs
 from ...compiler.op import has_effect
+from ...compiler.substitution import without_outputs
 from ...compiler.value_ops import zeros_like
 from ...passes.pipeline import apply, run
 from ...passes.simplification.remove_dead_code import remove_dead_code
@@ -275,7 +276,7 @@ def _head(graph: Graph, forward: Graph) -> Graph:
         *before,
         *(call for call in forward.calls if not (call.outputs and all(v in computed for v in call.outputs))),
     ]
-    calls = [call if call in before else _without(call, computed) for call in calls]
+    calls = [call if call in before else without_outputs(call, computed) for call in calls]
     head = Graph(
         forward.name, (*forward.inputs, *places), tuple(calls), forward.outputs[len(graph.outputs) :]
     )
@@ -292,13 +293,6 @@ def _before_reshape(calls: Sequence[Call], outputs: Sequence[Value]) -> list[Cal
             (inner,) = call.inputs
             found.setdefault(inner, Call("reshape", (output,), {"shape": inner.shape}, (inner,)))
     return list(found.values())
-
-
-def _without(call: Call, given: set[Value]) -> Call:
-    """A call that does not compute given values: other values take their places."""
-    if not any(v in given for v in call.outputs):
-        return call
-    return replace(call, outputs=tuple(Value(v.type) if v in given else v for v in call.outputs))
 
 
 def picker(places: Sequence[int]) -> Pick:

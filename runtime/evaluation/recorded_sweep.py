@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.builder import inline
+from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import Graph
 from .evaluated_array import EvaluatedArray, made
 from .evaluating import Evaluating, Node, NodeOfGraphs, NodeOfWhere, elements
@@ -52,6 +53,10 @@ class Between:
                 self.nodes.append(node)
         self.nodes.reverse()
         self._known: dict[Node, bool] = {}
+
+    def depending(self, leaves: Sequence[ArrayOutput], nodes: Sequence[Node | None]) -> set[int]:
+        """Which outputs depend on the arguments, given the nodes of all outputs."""
+        return {leaf.index for leaf in leaves if nodes[leaf.index] in self.moving}
 
     def outer(self, node: Any) -> Any:
         """The node of a value as the outer function sees it; None if it depends on constants alone."""

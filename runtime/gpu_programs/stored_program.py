@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...compiler.arguments.option_checks import is_int
 from ...compiler.backends.triton.plan import Plan
 from ...compiler.backends.triton.planning.plan_document import arrays_of, document, plan_of
 from ...compiler.backends.triton.planning.program import TritonProgram
@@ -196,7 +197,7 @@ def _check_facts(name: str, found: KernelFacts | PtxFacts, sizes: Sequence[int],
 
 def _count(about: Mapping[str, Any], name: str) -> int:
     number = about[name]
-    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 31:
+    if not is_int(number, 0) or number >= 1 << 31:
         raise ParseError(f"{name} of a kernel is {shown(number)}")
     return number
 

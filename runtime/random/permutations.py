@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.arguments.axes import normalize_axis
+from ...compiler.arguments.option_checks import is_int
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...compiler.nesting import shown
 from ...compiler.tracing.traced_memory import is_traced
@@ -94,7 +95,7 @@ def probabilities(p: Any, count: int, wanted: int) -> Any:
 
 def items(method: str, a: Any) -> Any:
     """What to choose from or to permute: an array, or the number of the integers from 0."""
-    if isinstance(a, (int, np.integer)) and not isinstance(a, bool):
+    if is_int(a):
         if not 0 <= a <= MOST:
             raise ArgumentValueError(f"{method}: {a} is less than 0 or more than {MOST}")
         return int(a)

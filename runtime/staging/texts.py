@@ -16,7 +16,7 @@ from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.users_errors import attach_values, complete
-from ..eager.debug_print import say
+from ..eager.debug_print import escaped, say
 from ..eager.run import is_array
 from .callee import callee
 from .operators import percent, with_texts
@@ -95,7 +95,7 @@ def _print(
     values: list[Any] = []
     fields = [_field(one, message_values, values) for one in args]
     sep = options.get("sep")
-    say(_literal(" " if sep is None else sep).join(fields), tuple(values), {})
+    say(escaped(" " if sep is None else sep).join(fields), tuple(values), {})
 
 
 def _log(
@@ -204,9 +204,9 @@ def _field(one: Any, message_values: MessageValues, values: list[Any]) -> str:
     shown, text, end = one if isinstance(one, str) else str(with_texts(one)), "", 0
     for match in MARK.finditer(shown):
         values.append(message_values.values[int(match[1])])
-        text += f"{_literal(shown[end : match.start()])}{{{len(values) - 1}{_spec(match)}}}"
+        text += f"{escaped(shown[end : match.start()])}{{{len(values) - 1}{_spec(match)}}}"
         end = match.end()
-    return text + _literal(shown[end:])
+    return text + escaped(shown[end:])
 
 
 def _spec(match: re.Match[str]) -> str:
@@ -219,7 +219,3 @@ def _spec(match: re.Match[str]) -> str:
     if how == "%":
         return f":{form[:-1]}{'.0f' if form[-1] in 'di' else form[-1]}"
     return f":{form}" if form else ""
-
-
-def _literal(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")

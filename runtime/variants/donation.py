@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.arguments.option_checks import is_int
 from ...compiler.callers.function_names import describe
 from ...compiler.errors import DonationError
 from ...compiler.nesting import shown
@@ -18,7 +19,7 @@ def check_donated(function: Callable[..., Any], donated: Sequence[Any], static: 
     """Raises `DonationError` for positions that `function` does not have, or that are static, as far as Python
     knows."""
     for position in donated:
-        if isinstance(position, bool) or not isinstance(position, int) or position < 0:
+        if not is_int(position, 0):
             raise DonationError(
                 f"donate_argnums has {shown(position)}: it must be a position, 0 for the first argument"
             )

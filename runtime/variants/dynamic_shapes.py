@@ -8,6 +8,7 @@ from keyword import iskeyword
 from typing import Any, Final, TypeAlias, cast
 
 from ...compiler.arguments.leaves import users_name
+from ...compiler.arguments.option_checks import is_int
 from ...compiler.callers.function_names import describe
 from ...compiler.dtypes import DType, dtype_name, dtype_named, dtype_names
 from ...compiler.errors import (
@@ -298,6 +299,6 @@ def _size(name: str, size: Any, sizes: Sizes) -> Extent | None:
         size = read_dim(size, sizes)
     if isinstance(size, Dim):
         return size
-    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+    if not is_int(size, 0):
         raise ArgumentSpecError(f"dynamic: a size of {name!r} cannot be {shown(size)}: {_HINT}")
-    return size
+    return int(size)

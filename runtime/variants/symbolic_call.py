@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
+from ...compiler.builder import line_at_work
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import answering
 from ...compiler.shapes.guards import Guards
 from ...compiler.shapes.scope import Observed
 from ...compiler.tracing.lengths_in_call import LengthsInCall
-from ..eager.one_call import is_for_user, line_at_work
+from ..eager.one_call import is_for_user
 from .signature import Signature
 
 

@@ -1,7 +1,5 @@
 """Undamaged bundles: arguments and results of each kind, arrays, control flow, and strings that look like code."""
 
-import io
-import zipfile
 from collections import OrderedDict
 from functools import cache
 from typing import Any, Final
@@ -47,10 +45,3 @@ def bundles() -> tuple[bytes, ...]:
         tm.export(statistics, "x: f32[2, 3]", "z: c64[2]", "n: int"),
     )
     return tuple(map(bundle_bytes, artifacts))
-
-
-@cache
-def members_of(content: bytes) -> dict[str, bytes]:
-    """The name and content of each member."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}

@@ -14,12 +14,11 @@ from unicodedata import normalize
 import numpy as np
 
 import tracemill as tm
-from tracemill.runtime.artifact.loading import artifact_of
+from support.bundles import artifact_of, members_of
 from tracemill.runtime.bundle.archive import archive_bytes
 from tracemill.runtime.bundle.manifest import GRAPH, MANIFEST, digest_of, manifest_id
 from tracemill.runtime.bundle.writing import bundle_bytes
 
-from .bundles import members_of
 from .confinement import watched
 
 MARK: Final = "pwned_by_a_file"

@@ -16,6 +16,7 @@ import numpy as np
 import tracemill as tm
 from gpu.stub_gpu import machine_code
 from samples.table import SAMPLES
+from support.bundles import artifact_of, members_of
 from support.recording import recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.choice import RULES, Choice
@@ -38,7 +39,6 @@ from tracemill.compiler.verifier import check
 from tracemill.passes.optimizations.fuse import fuse
 from tracemill.passes.pipeline import run
 from tracemill.passes.simplification.remove_dead_code import remove_dead_code
-from tracemill.runtime.artifact.loading import artifact_of
 from tracemill.runtime.bundle.archive import archive_bytes
 from tracemill.runtime.bundle.manifest import GRAPH, MANIFEST, digest_of
 from tracemill.runtime.bundle.writing import bundle_bytes
@@ -49,7 +49,7 @@ from tracemill.runtime.gpu_choices.lock_text import lock_text
 from tracemill.runtime.gpu_programs.stored_program import KERNELS, PLAN, file_of, program_in
 from tracemill.runtime.machine.cubin import kernels_in
 
-from .bundles import bundles, members_of
+from .bundles import bundles
 from .mutation import DEEP, ODD, Mutator
 from .odd_zips import odd_zip
 

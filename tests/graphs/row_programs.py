@@ -16,8 +16,8 @@ from tracemill.passes.simplification.simplify import simplify
 
 
 def softmax(x: Any) -> Any:
-    e = np.exp(x - x.max(1, keepdims=True))
-    return e / e.sum(1, keepdims=True)
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
 
 
 def layer_norm(x: Any, gain: Any, bias: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.recording import ops
 from tracemill.compiler.builder import Builder, bind_all, recording
 from tracemill.compiler.errors import TransformArgumentError
 from tracemill.compiler.interpreter import evaluate
@@ -25,10 +26,6 @@ def graph_of(
         builder.location = Location("model.py", 5, name)
         outputs = function(*inputs)
     return Graph(name, inputs, tuple(builder.calls), outputs if isinstance(outputs, tuple) else (outputs,))
-
-
-def ops(graph: Graph) -> list[str]:
-    return [call.op for call in graph.calls]
 
 
 LOG_OF_EXP = graph_of(lambda x: log(exp(x)), name="pattern")

@@ -35,6 +35,15 @@ def ops(graph: Graph) -> list[str]:
     return [call.op for call in graph.calls]
 
 
+def inner_ops(graph: Graph) -> list[str]:
+    """The ops that run, those of nested graphs in their place."""
+    found: list[str] = []
+    for call in graph.calls:
+        inner = call.params.get("graph")
+        found += inner_ops(inner) if isinstance(inner, Graph) else [call.op]
+    return found
+
+
 def drawn(graph: Graph, domain: Domain, seed: int = 0) -> list[Array]:
     """Inputs for a graph with entries of a domain of `samples.sample`."""
     rng = np.random.default_rng(seed)

@@ -12,17 +12,16 @@ from samples.grouping import of_each_sample
 from samples.sample import Sample, entries
 from samples.table import SAMPLES
 from samples.thinning import some_of
+from support.reverse_graphs import reverse_graph
 from symbolic.sized_samples import Sized, allowed, fixed_sizes, sized
-from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, is_inexact
 from tracemill.compiler.free_sizes import bound_sizes
 from tracemill.compiler.interpreter import evaluate
-from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.ir import Graph
 from tracemill.compiler.op import all_ops
 from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.passes.lowering.fix_sizes import fix_sizes
 from tracemill.passes.transforms.jvp import jvp
-from tracemill.passes.transforms.vjp import vjp
 from tracemill.passes.transforms.vmap import vmap
 from tracemill.tools.coverage import SPECIALISES, coverage
 
@@ -37,18 +36,6 @@ _LARGE = [
 PLAIN = [sample for sample in _LARGE if not sample.id.startswith(FIXED)]
 BATCH = {"Batch": 11}
 Transform = Callable[[Graph], Graph]
-
-
-def reverse_graph(graph: Graph, wrt: tuple[bool, ...]) -> Graph:
-    """``(inputs, cotangents) -> cotangents of the inputs``."""
-    forward, backward = vjp(graph, wrt=wrt)
-    residuals = len(forward.outputs) - len(graph.outputs)
-    inputs = tuple(Value(v.type) for v in graph.inputs)
-    cotangents = tuple(Value(v.type) for v in backward.inputs[residuals:])
-    with recording(Builder()) as builder:
-        known = inline(forward, inputs)[len(graph.outputs) :]
-        outputs = inline(backward, (*known, *cotangents))
-    return Graph(f"{graph.name}_reverse", (*inputs, *cotangents), tuple(builder.calls), outputs)
 
 
 def transforms(sample: Sample, batch: Any) -> dict[str, Transform]:

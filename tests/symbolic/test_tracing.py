@@ -2,7 +2,7 @@
 does."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import tracemill as tm
 from numpy_surface.differential import assert_same, run_numpy
 from samples.grouping import Case, in_groups
 from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SMALL, SymbolicProgram
+from symbolic.sized_samples import allowed
 from tracemill.compiler.arguments.leaves import flatten_arguments
 from tracemill.compiler.callers.user_code import user_location
 from tracemill.compiler.dtypes import Array
@@ -30,7 +31,6 @@ from tracemill.compiler.frontend.traced_program import trace
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph
 from tracemill.compiler.shapes import Declared, Observed, answering
-from tracemill.compiler.shapes.guards import Guards
 from tracemill.passes.lowering.fix_sizes import fix_sizes
 
 SIMPLER_FOR_SOME = {
@@ -61,10 +61,6 @@ def run(program: Program, graph: Graph, arrays: Sequence[Array]) -> Any:
 
 def as_arrays(result: Any) -> Any:
     return optree.tree_map(np.asarray, result)
-
-
-def allowed(guards: Guards, sizes: Mapping[str, int]) -> bool:
-    return bool(eval(guards.source({name: name for name in sizes}), dict(sizes)))
 
 
 every_program = in_groups(Case(name.partition(":")[0], name, (name,)) for name in PROGRAMS)

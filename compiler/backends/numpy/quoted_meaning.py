@@ -66,7 +66,7 @@ def _definition(op: str) -> tuple[str, tuple[str, ...]]:
     return _without_annotations(definition.args), (*shown, *lines)
 
 
-_SUM: Final = re.compile(r"(\s*)for (\w+) in ([A-Z]\w*):")
+_SUM: Final = re.compile(r"(\s*)for (\w+(?:, \w+)?) in ([A-Z]\w*):")
 
 
 def _with_numbers(op: str, line: str) -> list[str]:
@@ -76,16 +76,19 @@ def _with_numbers(op: str, line: str) -> list[str]:
         return [line]
     indent, variable, table = found.groups()
     numbers = _table(op, table)
-    rows = [", ".join(map(repr, numbers[i : i + 4])) for i in range(0, len(numbers), 4)]
+    count = 2 if "," in variable else 4
+    rows = [", ".join(map(repr, numbers[i : i + count])) for i in range(0, len(numbers), count)]
     return [
         f"{indent}for {variable} in (", *(f"{indent}    {row}," for row in rows), f"{indent}):  # fmt: skip"
     ]  # fmt: skip
 
 
-def _table(op: str, name: str) -> tuple[float, ...]:
-    """The coefficients that a definition refers to by a name; empty if there are none."""
+def _table(op: str, name: str) -> tuple[float | tuple[float, float], ...]:
+    """The coefficients, or pairs of them, that a definition refers to by a name; empty if there are none."""
     found = _function(op).__globals__.get(name, ())
-    is_table = isinstance(found, tuple) and all(isinstance(x, float) for x in found)
+    is_table = isinstance(found, tuple) and all(
+        isinstance(x, float) for entry in found for x in (entry if isinstance(entry, tuple) else (entry,))
+    )
     return found if is_table else ()
 
 

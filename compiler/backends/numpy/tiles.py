@@ -9,7 +9,7 @@ from ...op import is_view
 from ...params import graph_param, int_param, ints_param, optional_graph_param, optional_ints_param
 from ...symbolic_size import same_shape, typical
 from ..python_literals import dtype_text
-from ..python_text import tuple_text, wrapped
+from ..python_text import operand, tuple_text, wrapped
 from .form import form
 from .function import QUIET, Function, plain_tile, planned_tile
 from .layout import slice_text
@@ -236,12 +236,8 @@ def _tile(tile: Tile, name: str, module: Module) -> tuple[Function, list[str]]:
 
 def _part(number: str, rows: str) -> str:
     """``64 * number : 64 * number + 64``."""
-    first = number if rows == "1" else f"{_factor(rows)} * {number}"
+    first = number if rows == "1" else f"{operand(rows)} * {number}"
     return f"{first} : {first} + {rows}"
-
-
-def _factor(size: str) -> str:
-    return size if size.isidentifier() or size.isdigit() else f"({size})"
 
 
 def _memory(name: str, function: Function, sizes: Sequence[str]) -> list[str]:

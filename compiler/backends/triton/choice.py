@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
+from ...arguments.option_checks import is_int
 from ...errors import ArgumentValueError
 from ...nesting import shown
 
@@ -78,7 +79,7 @@ def choice_of(found: Mapping[str, Any]) -> Choice:
 
 def _check(name: str, number: Any) -> None:
     most = MOST.get(name, LARGEST_BLOCK)
-    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
+    if not is_int(number, 1) or number > most:
         raise ArgumentValueError(f"{name} is a whole number from 1 to {most}, not {shown(number)}")
     if name not in _COUNTS and number & (number - 1):
         raise ArgumentValueError(f"{name} is a power of two, not {number}")

@@ -11,6 +11,7 @@ from ...builder import bind
 from ...dtypes import complex_dtype, is_complex, real_dtype
 from ...errors import ArgumentTypeError, ArgumentValueError, OutOfBoundsError, ShapeError
 from ...ir import Value
+from ...ops.arrays.fft import OPPOSITE_NORM
 from ...symbolic_size import SymbolicSize, has_no_entries
 from ...tracing.array_values import as_size, as_value
 from ...tracing.registry import constructs, implements
@@ -20,12 +21,10 @@ from ...value_ops import conjugate, convert, pad, slice_axis
 from ..arrays.constructors import arange, constants_of, new_array
 from ..ufuncs.ufunc_calls import as_array, write_out
 
-_OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
-
 
 def _checked_norm(norm: Any) -> str:
     chosen: str = "backward" if norm is None else norm
-    if chosen not in _OPPOSITE:
+    if chosen not in OPPOSITE_NORM:
         raise ArgumentValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
     return chosen
 
@@ -83,13 +82,13 @@ for _op in ("fft", "ifft", "rfft", "irfft"):
 @implements(np.fft.hfft)
 def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> TracedArray:
     """The transform of a signal that is conjugate-symmetric in time, so that its spectrum is real."""
-    norm = _OPPOSITE[_checked_norm(norm)]
+    norm = OPPOSITE_NORM[_checked_norm(norm)]
     return _delivered(_transformed("irfft", conjugate(as_value(a)), n, axis, norm), out)
 
 
 @implements(np.fft.ihfft)
 def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> TracedArray:
-    norm = _OPPOSITE[_checked_norm(norm)]
+    norm = OPPOSITE_NORM[_checked_norm(norm)]
     return _delivered(conjugate(_transformed("rfft", as_value(a), n, axis, norm)), out)
 
 

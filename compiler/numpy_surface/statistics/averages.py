@@ -8,6 +8,7 @@ from ...arguments.axes import normalize_axes
 from ...dtypes import FLOAT32, FLOAT64, DType, is_complex, is_inexact, real_dtype
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
+from ...ops.arrays.reduction import keep_dims
 from ...symbolic_size import has_no_entries, max_expr, same_shape
 from ...tracing.array_values import as_value
 from ...tracing.registry import implements
@@ -36,7 +37,6 @@ from ..ufuncs.reductions import (
     deliver,
     fold_all,
     keeps_axes,
-    kept,
     masked,
     out_dtype,
     root_of_squares,
@@ -53,7 +53,7 @@ def _count(x: Value, where: Any, axes: Axes) -> Value:
     if where is True or where is NO_VALUE:
         return number(count_along(x.shape, axes), FLOAT64)
     counted = broadcast_to(convert(as_value(where), FLOAT64), x.shape)
-    return kept(sum_(counted, axes), x.shape, axes)
+    return keep_dims(sum_(counted, axes), x.shape, axes)
 
 
 def mean_dtypes(given: DType, dtype: Any) -> tuple[DType, DType]:
@@ -92,7 +92,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
 
 def _total(x: Value, dtype: DType, where: Any, axes: Axes) -> Value:
     """The sum over `axes`, which are kept with length 1."""
-    return kept(fold_all("sum", masked(convert(x, dtype), where, 0), axes), x.shape, axes)
+    return keep_dims(fold_all("sum", masked(convert(x, dtype), where, 0), axes), x.shape, axes)
 
 
 def _spread_over(x: Value, where: Any) -> Value:

@@ -11,6 +11,7 @@ from ...builder import bind
 from ...dtypes import BOOL, DType, is_complex
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...ir import Shape, Value
+from ...ops.arrays.reduction import keep_dims
 from ...symbolic_size import is_known
 from ...tracing.array_values import as_value, plain_number, written_value
 from ...tracing.registry import implements
@@ -54,11 +55,6 @@ def count_along(shape: Shape, axes: Axes) -> int:
     return math.prod(shape[axis] for axis in axes)
 
 
-def kept(result: Value, shape: Shape, axes: Axes) -> Value:
-    """A reduced value with its axes restored as axes of length 1."""
-    return reshape(result, tuple(1 if axis in axes else dim for axis, dim in enumerate(shape)))
-
-
 def keeps_axes(keepdims: Any) -> bool:
     """Whether ``keepdims=`` is given and true."""
     return keepdims is not NO_VALUE and bool(keepdims)
@@ -77,7 +73,7 @@ def deliver(
     As in NumPy, ``out=`` must have the shape of the result, and a reduction casts to any dtype.
     """
     if keeps_axes(keepdims):
-        result = kept(result, shape, axes)
+        result = keep_dims(result, shape, axes)
     wrapped = wrap(result)
     if out is None:
         return wrapped
@@ -247,7 +243,7 @@ def extreme(name: str, x: Value, axes: Axes) -> Value:
     if not is_complex(x.dtype):
         return bind(name, x, axes=axes)
     fill = -math.inf if name == "max" else math.inf
-    top = kept(bind(name, real(x), axes=axes), x.shape, axes)
+    top = keep_dims(bind(name, real(x), axes=axes), x.shape, axes)
     second = bind(name, choose(equal(real(x), top), imag(x), constant(fill, imag(x).dtype)), axes=axes)
     found = make_complex(reshape(top, second.shape), second)
     bad = elementwise("isnan", x)

@@ -21,7 +21,7 @@ from ..batch_axes import batch_along_axis
 
 FAMILY = "fft"
 
-_OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+OPPOSITE_NORM = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The norm for which an inverse transform has the factor of the direct one."""
 
 
@@ -32,8 +32,8 @@ def _check(name: str, x: ArrayType, axis: int, norm: str, *, is_complex: bool) -
         raise ShapeError(f"{name}: axis {axis} is out of range for {x}")
     if not x.shape[axis]:
         raise ShapeError(f"{name} of {x}: there is no transform of 0 entries")
-    if norm not in _OPPOSITE:
-        raise ArgumentValueError(f"{name} of {x}: norm={shown(norm)} is none of {', '.join(_OPPOSITE)}")
+    if norm not in OPPOSITE_NORM:
+        raise ArgumentValueError(f"{name} of {x}: norm={shown(norm)} is none of {', '.join(OPPOSITE_NORM)}")
 
 
 def _with_length(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
@@ -144,7 +144,7 @@ def _rfft_transpose(cotangents: tuple[Value], inputs: Any, axis: int, norm: str 
     """
     length = inputs[0].shape[axis]
     halved = _twins_scaled(conjugate(cotangents[0]), axis, length, 0.5)
-    return bind("irfft", halved, axis=axis, length=length, norm=_OPPOSITE[norm])
+    return bind("irfft", halved, axis=axis, length=length, norm=OPPOSITE_NORM[norm])
 
 
 def _irfft_transpose(
@@ -155,7 +155,7 @@ def _irfft_transpose(
 
     That is mₖ times the conjugate of the direct transform, because c is real.
     """
-    direct = bind("rfft", cotangents[0], axis=axis, norm=_OPPOSITE[norm])
+    direct = bind("rfft", cotangents[0], axis=axis, norm=OPPOSITE_NORM[norm])
     return _twins_scaled(conjugate(direct), axis, length, 2.0)
 
 

@@ -4,10 +4,10 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ...builder import current_builder
+from ...builder import line_at_work
 from ...dtypes import BOOL, INT64
 from ...errors import ConcretizationError, DataDependentShapeError, DTypeError, ShapeError
-from ...ir import ArrayType, Extent, Location
+from ...ir import ArrayType, Extent
 from ...op import EXPECTS, Op, not_linear, register, zero_derivative
 from ...symbolic_size import SymbolicSize
 
@@ -29,18 +29,12 @@ def _length(count: Any, dim: Any, most: Any = None) -> Any:
     return np.zeros(int(count), bool)
 
 
-def _line_at_work() -> Location | None:
-    """The line of the user's whose batch is being computed."""
-    builder = current_builder()
-    return None if builder is None else builder.where()
-
-
 def _no_length_for_each_example(inputs: Any, size: int, **params: Any) -> Any:
     raise DataDependentShapeError(
         "under vmap each example would have an array of another length: reduce it before it is returned, as in "
         "x[mask].sum(), keep the shape, as in np.where(mask, x, 0), or bound a length that may be anything, as in "
         "np.arange(np.minimum(k, 100))",
-        _line_at_work(),
+        line_at_work(),
     )
 
 
@@ -105,7 +99,7 @@ def _expect(value: Any, expected: Any, what: Any = "") -> Any:
 def _never_for_each_example(inputs: Any, size: int, **params: Any) -> Any:
     raise ConcretizationError(
         "Python needs a value that is another one for each example of a batch: compute with the array instead",
-        _line_at_work(),
+        line_at_work(),
     )
 
 

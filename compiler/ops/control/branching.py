@@ -7,7 +7,7 @@ from ...builder import Builder, bind, bind_all, inline, recording
 from ...dtypes import BOOL, INT64, is_inexact
 from ...errors import DTypeError, ShapeError
 from ...interpreter import depends_on, evaluate
-from ...ir import ArrayType, Graph, Value
+from ...ir import ArrayType, Graph, Value, types_text
 from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...symbolic_size import same_shape
 from ...value_ops import convert, equal, full, logical_not, maximum, minimum
@@ -29,17 +29,15 @@ def _switch_type(
     for branch in branches:
         expected = tuple(value.type for value in branch.inputs)
         if operands != expected:
-            raise ShapeError(f"switch: {branch.name}({_shown(expected)}) is called with ({_shown(operands)})")
+            raise ShapeError(
+                f"switch: {branch.name}({types_text(expected)}) is called with ({types_text(operands)})"
+            )
         given = tuple(value.type for value in branch.outputs)
         if given != results:
             raise ShapeError(
-                f"switch: {branches[0].name} gives ({_shown(results)}), {branch.name} gives ({_shown(given)})"
+                f"switch: {branches[0].name} gives ({types_text(results)}), {branch.name} gives ({types_text(given)})"
             )
     return results
-
-
-def _shown(types: Sequence[ArrayType]) -> str:
-    return ", ".join(map(str, types))
 
 
 def _switch_numpy(index: Any, *operands: Any, branches: tuple[Graph, ...]) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from ...dtypes import is_inexact
 from ...error_state import quiet_unless_strict
 from ...errors import ShapeError
 from ...interpreter import Interpreter, depends_on
-from ...ir import ArrayType, Graph, Value
+from ...ir import ArrayType, Graph, Value, types_text
 from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...value_ops import add, broadcast_to, moveaxis, zeros_like
 from ..batch_axes import in_front, leading
@@ -48,17 +48,13 @@ def _scan_type(
     given = (*consts, *carried, *(ArrayType(x.dtype, x.shape[1:]) for x in xs))
     expected = tuple(value.type for value in graph.inputs)
     if given != expected:
-        raise ShapeError(f"scan: {graph.name}({_shown(expected)}) is called with ({_shown(given)})")
+        raise ShapeError(f"scan: {graph.name}({types_text(expected)}) is called with ({types_text(given)})")
     outputs = tuple(value.type for value in graph.outputs)
     if outputs[: counts[1]] != tuple(carried):
         raise ShapeError(
-            f"scan: {graph.name} carries ({_shown(carried)}) and gives ({_shown(outputs[: counts[1]])})"
+            f"scan: {graph.name} carries ({types_text(carried)}) and gives ({types_text(outputs[: counts[1]])})"
         )
     return (*carried, *(ArrayType(y.dtype, (length, *y.shape)) for y in outputs[counts[1] :]))
-
-
-def _shown(types: Sequence[ArrayType]) -> str:
-    return ", ".join(map(str, types))
 
 
 def _scan_numpy(

@@ -16,7 +16,7 @@ from ...dtypes import BOOL, INT64
 from ...error_state import quiet_unless_strict
 from ...errors import DTypeError, ShapeError
 from ...interpreter import Interpreter
-from ...ir import ArrayType, Graph, Value
+from ...ir import ArrayType, Graph, Value, types_text
 from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...value_ops import (
     add,
@@ -49,20 +49,18 @@ def _while_type(
         expected = tuple(value.type for value in graph.inputs)
         if inputs != expected:
             raise ShapeError(
-                f"while_loop: {graph.name}({_shown(expected)}) is called with ({_shown(inputs)})"
+                f"while_loop: {graph.name}({types_text(expected)}) is called with ({types_text(inputs)})"
             )
     carried = inputs[consts:]
     outputs = tuple(value.type for value in body.outputs)
     if outputs != carried:
-        raise ShapeError(f"while_loop: {body.name} carries ({_shown(carried)}) and gives ({_shown(outputs)})")
+        raise ShapeError(
+            f"while_loop: {body.name} carries ({types_text(carried)}) and gives ({types_text(outputs)})"
+        )
     result = tuple(value.type for value in cond.outputs)
     if result != (ArrayType(BOOL, ()),):
-        raise DTypeError(f"while_loop: {cond.name} must give a bool[], not ({_shown(result)})")
+        raise DTypeError(f"while_loop: {cond.name} must give a bool[], not ({types_text(result)})")
     return carried
-
-
-def _shown(types: Sequence[ArrayType]) -> str:
-    return ", ".join(map(str, types))
 
 
 def _while_numpy(

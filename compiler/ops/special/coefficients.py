@@ -1,6 +1,7 @@
 """Coefficients of series that several NumPy definitions sum, the last one first.
 
-A definition names one in ``for c in STIRLING:``, and generated NumPy contains the numbers instead.
+A definition names one in ``for c in STIRLING:``, and generated NumPy contains the numbers instead. A table of pairs
+holds the coefficients of a numerator and of its denominator: ``for c, d in QUANTILE_TAIL:``.
 """
 
 from typing import Final
@@ -80,3 +81,28 @@ STIRLING: Final = (
     -0.0005952380952380952, 0.0007936507936507937, -0.002777777777777778, 0.08333333333333333,
 )  # fmt: skip
 """Stirling's series of log Γ in 1/b²; DLMF 5.11.1."""
+
+QUANTILE_CENTER: Final = (
+    (2509.0809287301227, 5226.495278852854), (33430.57558358813, 28729.085735721943),
+    (67265.7709270087, 39307.89580009271), (45921.95393154987, 21213.794301586597),
+    (13731.69376550946, 5394.196021424751), (1971.5909503065513, 687.1870074920579),
+    (133.14166789178438, 42.31333070160091), (3.3871328727963665, 1.0),
+)  # fmt: skip
+"""Numerators and denominators of the normal quantile in 0.180625 − q², where |q| ≤ 0.425, q = p − 1/2; M. J. Wichura's
+algorithm AS 241, PPND16 (1988)."""
+
+QUANTILE_MIDDLE: Final = (
+    (0.0007745450142783414, 1.0507500716444169e-09), (0.022723844989269184, 0.0005475938084995345),
+    (0.2417807251774506, 0.015198666563616457), (1.2704582524523684, 0.14810397642748008),
+    (3.6478483247632045, 0.6897673349851), (5.769497221460691, 1.6763848301838038),
+    (4.630337846156546, 2.053191626637759), (1.4234371107496835, 1.0),
+)  # fmt: skip
+"""The same in r − 1.6, where r = √(−log p) ≤ 5."""
+
+QUANTILE_TAIL: Final = (
+    (2.0103343992922881e-07, 2.0442631033899397e-15), (2.7115555687434876e-05, 1.421511758316446e-07),
+    (0.0012426609473880784, 1.8463183175100548e-05), (0.026532189526576124, 0.0007868691311456133),
+    (0.29656057182850487, 0.014875361290850615), (1.7848265399172913, 0.1369298809227358),
+    (5.463784911164114, 0.599832206555888), (6.657904643501103, 1.0),
+)  # fmt: skip
+"""The same in r − 5, where r > 5."""

@@ -39,7 +39,7 @@ from ..elementwise.broadcasting import (
     elementwise_type,
     same_dtype,
 )
-from .coefficients import ERFCX
+from .coefficients import ERFCX, QUANTILE_CENTER, QUANTILE_MIDDLE, QUANTILE_TAIL
 
 FAMILY = "error_functions"
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -153,31 +153,16 @@ def _erfinv(x: Any) -> Any:
     # The normal quantile by M. J. Wichura's algorithm AS 241, PPND16 (1988), in terms of y = 2p − 1
     q = 0.5 * y
     r, up, down = np.maximum(0.180625 - q * q, 0.0), np.zeros_like(y), np.zeros_like(y)
-    for c, d in (
-        (2509.0809287301227, 5226.495278852854), (33430.57558358813, 28729.085735721943),
-        (67265.7709270087, 39307.89580009271), (45921.95393154987, 21213.794301586597),
-        (13731.69376550946, 5394.196021424751), (1971.5909503065513, 687.1870074920579),
-        (133.14166789178438, 42.31333070160091), (3.3871328727963665, 1.0),
-    ):  # fmt: skip
+    for c, d in QUANTILE_CENTER:
         up, down = up * r + c, down * r + d
     center = y * (0.5 * up / down)
     r = np.sqrt(-np.log(0.5 - np.abs(q)))
     s, up, down = np.minimum(r, 5.0) - 1.6, np.zeros_like(y), np.zeros_like(y)
-    for c, d in (
-        (0.0007745450142783414, 1.0507500716444169e-09), (0.022723844989269184, 0.0005475938084995345),
-        (0.2417807251774506, 0.015198666563616457), (1.2704582524523684, 0.14810397642748008),
-        (3.6478483247632045, 0.6897673349851), (5.769497221460691, 1.6763848301838038),
-        (4.630337846156546, 2.053191626637759), (1.4234371107496835, 1.0),
-    ):  # fmt: skip
+    for c, d in QUANTILE_MIDDLE:
         up, down = up * s + c, down * s + d
     middle = up / down
     s, up, down = np.minimum(r, 1e3) - 5.0, np.zeros_like(y), np.zeros_like(y)
-    for c, d in (
-        (2.0103343992922881e-07, 2.0442631033899397e-15), (2.7115555687434876e-05, 1.421511758316446e-07),
-        (0.0012426609473880784, 1.8463183175100548e-05), (0.026532189526576124, 0.0007868691311456133),
-        (0.29656057182850487, 0.014875361290850615), (1.7848265399172913, 0.1369298809227358),
-        (5.463784911164114, 0.599832206555888), (6.657904643501103, 1.0),
-    ):  # fmt: skip
+    for c, d in QUANTILE_TAIL:
         up, down = up * s + c, down * s + d
     tail = np.where(np.isinf(r), np.inf, np.where(r <= 5.0, middle, up / down))
     return (np.where(np.abs(q) <= 0.425, center, np.copysign(tail, y)) * 0.5**0.5).astype(x.dtype)
@@ -188,31 +173,16 @@ def _ndtri(x: Any) -> Any:
     # M. J. Wichura's algorithm AS 241, PPND16 (1988)
     q = p - 0.5
     r, up, down = np.maximum(0.180625 - q * q, 0.0), np.zeros_like(p), np.zeros_like(p)
-    for c, d in (
-        (2509.0809287301227, 5226.495278852854), (33430.57558358813, 28729.085735721943),
-        (67265.7709270087, 39307.89580009271), (45921.95393154987, 21213.794301586597),
-        (13731.69376550946, 5394.196021424751), (1971.5909503065513, 687.1870074920579),
-        (133.14166789178438, 42.31333070160091), (3.3871328727963665, 1.0),
-    ):  # fmt: skip
+    for c, d in QUANTILE_CENTER:
         up, down = up * r + c, down * r + d
     center = q * up / down
     r = np.sqrt(-np.log(np.where(q < 0, p, 1.0 - p)))
     s, up, down = np.minimum(r, 5.0) - 1.6, np.zeros_like(p), np.zeros_like(p)
-    for c, d in (
-        (0.0007745450142783414, 1.0507500716444169e-09), (0.022723844989269184, 0.0005475938084995345),
-        (0.2417807251774506, 0.015198666563616457), (1.2704582524523684, 0.14810397642748008),
-        (3.6478483247632045, 0.6897673349851), (5.769497221460691, 1.6763848301838038),
-        (4.630337846156546, 2.053191626637759), (1.4234371107496835, 1.0),
-    ):  # fmt: skip
+    for c, d in QUANTILE_MIDDLE:
         up, down = up * s + c, down * s + d
     middle = up / down
     s, up, down = np.minimum(r, 1e3) - 5.0, np.zeros_like(p), np.zeros_like(p)
-    for c, d in (
-        (2.0103343992922881e-07, 2.0442631033899397e-15), (2.7115555687434876e-05, 1.421511758316446e-07),
-        (0.0012426609473880784, 1.8463183175100548e-05), (0.026532189526576124, 0.0007868691311456133),
-        (0.29656057182850487, 0.014875361290850615), (1.7848265399172913, 0.1369298809227358),
-        (5.463784911164114, 0.599832206555888), (6.657904643501103, 1.0),
-    ):  # fmt: skip
+    for c, d in QUANTILE_TAIL:
         up, down = up * s + c, down * s + d
     tail = np.where(np.isinf(r), np.inf, np.where(r <= 5.0, middle, up / down))
     return np.where(np.abs(q) <= 0.425, center, np.copysign(tail, q)).astype(x.dtype)

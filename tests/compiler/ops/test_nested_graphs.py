@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from samples.control.control import F64, wave
+from support.recording import inner_ops
 from tracemill.compiler.builder import Builder, bind, bind_all, recording
 from tracemill.compiler.errors import CallbackError
 from tracemill.compiler.interpreter import evaluate
@@ -26,15 +27,6 @@ def graph_of(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Graph:
     return Graph("f", inputs, tuple(builder.calls), outputs if isinstance(outputs, tuple) else (outputs,))
 
 
-def ops(graph: Graph) -> list[str]:
-    """The ops that run, those of nested graphs in their place."""
-    found: list[str] = []
-    for call in graph.calls:
-        inner = call.params.get("graph")
-        found += ops(inner) if isinstance(inner, Graph) else [call.op]
-    return found
-
-
 def called_wave() -> Graph:
     inner = wave()
     inputs = tuple(Value(v.type) for v in inner.inputs)
@@ -44,14 +36,14 @@ def called_wave() -> Graph:
 
 
 def test_forward_mode_computes_the_outputs_of_a_call_once() -> None:
-    assert ops(jvp(called_wave())).count("sin") == 1
+    assert inner_ops(jvp(called_wave())).count("sin") == 1
 
 
 def test_reverse_mode_computes_the_outputs_of_a_call_once_and_only_forward() -> None:
     forward, backward = vjp(called_wave(), wrt=[True, True, False])
-    assert ops(forward).count("sin") == 1
-    assert "sin" not in ops(backward)
-    assert "cos" not in ops(backward)
+    assert inner_ops(forward).count("sin") == 1
+    assert "sin" not in inner_ops(backward)
+    assert "cos" not in inner_ops(backward)
 
 
 def test_what_uses_a_differentiated_call_uses_the_call_that_was_recorded_anew() -> None:
@@ -88,9 +80,9 @@ def callback(function: Callable[..., Any], *shapes: tuple[int, ...], types: Any 
 
 def test_a_callback_is_kept_although_nothing_needs_its_result() -> None:
     unused = graph_of(lambda x: (bind("callback", x, function=np.sum, types=((F64, ()),)), x)[1], (3,))
-    assert ops(remove_dead_code(unused)) == ["callback"]
+    assert inner_ops(remove_dead_code(unused)) == ["callback"]
     called = graph_of(lambda x: (bind_all("call", x, graph=unused), x)[1], (3,))
-    assert ops(remove_dead_code(called)) == ["callback"]
+    assert inner_ops(remove_dead_code(called)) == ["callback"]
 
 
 def test_a_mapped_callback_is_a_loop_that_the_graph_shows() -> None:
@@ -157,7 +149,7 @@ def test_python_numbers_take_the_dtype_that_was_promised() -> None:
 
 def test_a_callback_without_floating_outputs_has_zero_derivative() -> None:
     graph = callback(lambda x: np.int64(3), (2,), types=((np.dtype(np.int64), ()),))
-    assert ops(jvp(graph)) == ["callback"]
+    assert inner_ops(jvp(graph)) == ["callback"]
 
 
 def test_stop_gradient_keeps_the_value_and_drops_the_derivative() -> None:

@@ -12,7 +12,8 @@ from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import some_of, taken
-from tracemill.compiler.builder import Builder, inline, recording
+from support.reverse_graphs import reverse_graph
+from tracemill.compiler.builder import Builder, recording
 from tracemill.compiler.dtypes import Array, DType, dtype_name, is_inexact
 from tracemill.compiler.errors import NotDifferentiableError
 from tracemill.compiler.interpreter import evaluate
@@ -21,7 +22,6 @@ from tracemill.compiler.value_ops import greater, sqrt, where
 from tracemill.passes.transforms.jvp import jvp
 from tracemill.passes.transforms.linearize import linearize
 from tracemill.passes.transforms.transpose import transpose
-from tracemill.passes.transforms.vjp import vjp
 
 SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.differentiated)]
 NARROW = [sample for sample in SAMPLES if sample.generic and not sample.smooth and any(sample.differentiated)]
@@ -56,18 +56,6 @@ def assert_jvp_is_the_rate_of_change(graph: Graph, wrt: Sequence[bool], arrays: 
     tangents = random_like(chosen(wrt, arrays))
     outputs = evaluate(jvp(graph, wrt=wrt), *arrays, *tangents)[len(graph.outputs) :]
     assert_close(outputs, rate_of_change(graph, arrays, spread(wrt, tangents)))
-
-
-def reverse_graph(graph: Graph, wrt: Sequence[bool]) -> Graph:
-    """``(inputs, cotangents) -> cotangents of the inputs``."""
-    forward, backward = vjp(graph, wrt=wrt)
-    residuals = len(forward.outputs) - len(graph.outputs)
-    inputs = tuple(Value(v.type) for v in graph.inputs)
-    cotangents = tuple(Value(v.type) for v in backward.inputs[residuals:])
-    with recording(Builder()) as builder:
-        known = inline(forward, inputs)[len(graph.outputs) :]
-        outputs = inline(backward, (*known, *cotangents))
-    return Graph(f"{graph.name}_reverse", (*inputs, *cotangents), tuple(builder.calls), outputs)
 
 
 @pytest.mark.sampled(

@@ -1,5 +1,6 @@
 """Special functions over wide ranges, against mpmath with 40 digits; derivatives at delicate points."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -7,11 +8,14 @@ import mpmath
 import numpy as np
 import pytest
 
+from tracemill.compiler.backends.c import definitions as c_definitions
+from tracemill.compiler.backends.triton.kernels import definitions as triton_definitions
 from tracemill.compiler.builder import Builder, bind, recording
 from tracemill.compiler.dtypes import FLOAT64, dtype_named
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Value
 from tracemill.compiler.op import lookup
+from tracemill.compiler.ops.special.coefficients import LOG_GAMMA_AT_2, STIRLING
 from tracemill.compiler.value_ops import elementwise
 from tracemill.passes.transforms.jvp import jvp
 
@@ -188,3 +192,14 @@ def test_products_with_a_logarithm_are_zero_where_the_factor_is() -> None:
     x, y = np.array([0.0, 0.0, 0.0, 2.0]), np.array([0.0, -1.0, np.nan, 3.0])
     np.testing.assert_array_equal(lookup("xlogy").numpy(x, y), [0, 0, np.nan, 2 * np.log(3.0)])
     np.testing.assert_array_equal(lookup("xlog1py").numpy(x, y), [0, 0, np.nan, 2 * np.log1p(3.0)])
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), [("tm_log_gamma_near_2", LOG_GAMMA_AT_2), ("tm_stirling_series", STIRLING)]
+)
+@pytest.mark.parametrize("definition", [c_definitions.definition, triton_definitions.definition])
+def test_definitions_for_c_and_triton_sum_the_same_coefficients(
+    definition: Callable[[str], str], name: str, table: tuple[float, ...]
+) -> None:
+    numbers = re.findall(r"(- ?)?(\d+\.\d\S*?\d(?:e-\d+)?)(?=[,\s])", definition(name))
+    assert tuple(float(f"{sign.strip()}{number}") for sign, number in numbers if "." in number) == table

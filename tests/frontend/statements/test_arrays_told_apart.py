@@ -7,20 +7,13 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.runtime.staging.loops import unrolling
 
-pytestmark = pytest.mark.usefixtures("lightly_optimised")
+pytestmark = pytest.mark.usefixtures("lightly_optimised", "shorter_loops_are_very_long")
 
 TABLE = np.array([1.0, 2.0, 3.0])
 BEGIN = TABLE.copy()
 LONG = 84
 """A loop of this many iterations is a loop of the program."""
-
-
-@pytest.fixture(autouse=True)
-def shorter_loops_are_very_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that what is written out is not three hundred iterations."""
-    monkeypatch.setattr(unrolling, "VERY_LONG", 64)
 
 
 def one_new_array_under_two_names(c: Any, x: Any, z: Any) -> Any:

@@ -13,15 +13,11 @@ from samples.thinning import mostly_on_numpy
 from tracemill.runtime.machine.toolchain import Toolchain
 from tracemill.runtime.staging.loops import unrolling
 
+pytestmark = pytest.mark.usefixtures("shorter_loops_are_very_long")
+
 COUNT = 84
 FEW = 60
 """More calls in a graph say that it was written out."""
-
-
-@pytest.fixture(autouse=True)
-def shorter_loops_are_very_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that what is written out is not three hundred iterations."""
-    monkeypatch.setattr(unrolling, "VERY_LONG", 64)
 
 
 def chosen_ways(x: Any) -> Any:

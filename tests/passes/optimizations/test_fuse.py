@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 import tracemill as tm
 from graphs.random_graphs import graphs
+from graphs.row_programs import softmax
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
@@ -130,11 +131,6 @@ def test_a_single_operation_on_a_number_is_no_kernel_in_a_loop_either() -> None:
 
 
 # ---- one kernel --------------------------------------------------------------------------------------
-
-
-def softmax(x: Any) -> Any:
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
 
 
 def layer_norm(x: Any, gain: Any, bias: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import tracemill as tm
+from support.bundles import members_of
 from tracemill.runtime.bundle.manifest import MANIFEST, digest_of, manifest_id
 from tracemill.runtime.bundle.writing import bundle_bytes
 
@@ -27,11 +28,6 @@ def artifact() -> tm.Artifact:
 
 def bundle() -> bytes:
     return bundle_bytes(artifact())
-
-
-def members_of(content: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:

@@ -17,6 +17,7 @@ import pytest
 
 import tracemill as tm
 from gpu.stub_gpu import INVALID_IMAGE, INVALID_PTX, UNSUPPORTED_PTX_VERSION, StubGpu, machine_code, ptx
+from support.bundles import artifact_of
 from tracemill.compiler.errors import (
     ArgumentValueError,
     ArtifactError,
@@ -24,7 +25,6 @@ from tracemill.compiler.errors import (
     GpuCodeError,
     MissingPackageError,
 )
-from tracemill.runtime.artifact.loading import artifact_of
 from tracemill.runtime.bundle.manifest import FORMAT
 from tracemill.runtime.bundle.targets import member_of
 from tracemill.runtime.bundle.writing import bundle_bytes
@@ -40,8 +40,9 @@ if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
 from gpu.interpreted_gpu import interpreted
+from support.bundles import members_of
 
-from .bundles import members_of, with_manifest
+from .bundles import with_manifest
 
 JIT_COMPILER_NOT_FOUND, JIT_COMPILATION_DISABLED = 221, 223
 TABLE = np.cos(np.arange(40.0, dtype=np.float32))

@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from support.bundles import artifact_of, members_of
 from tracemill.compiler.errors import ArtifactError, InputFileError
 from tracemill.compiler.ir import Constant
-from tracemill.runtime.artifact.loading import artifact_of, load_artifact
+from tracemill.runtime.artifact.loading import load_artifact
 from tracemill.runtime.bundle.manifest import FORMAT
 from tracemill.runtime.bundle.writing import bundle_bytes
 
-from .bundles import artifact, bundle, members_of, with_graph, with_manifest, zipped
+from .bundles import artifact, bundle, with_graph, with_manifest, zipped
 
 STORED = sorted(Path(__file__).parent.glob("format_*.tmill"))
 """A file of each format, which later ones must read."""

@@ -1,6 +1,5 @@
 """`vmap` in chunks, by number or by memory, and `chunk_vmap`. Each test names the row of the contract."""
 
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from support.memory import peak_of
 from support.random_arrays import numbers, same
 from tracemill.compiler.errors import TransformArgumentError
 
@@ -25,17 +25,6 @@ def runs(f: Callable[..., Any]) -> tuple[Callable[..., Any], list[tuple[int, ...
         return f(x)
 
     return called, calls
-
-
-def peak_of(f: Callable[..., Any], *args: Any) -> int:
-    """The bytes that a call allocates at most at one time."""
-    f(*args)
-    tracemalloc.start()
-    try:
-        f(*args)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 as_it_is_and_compiled = pytest.mark.parametrize(

@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-
-
-def softmax(x: Any) -> Any:
-    e = np.exp(x - x.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
+from graphs.row_programs import softmax
 
 
 def network(x: Any) -> Any:

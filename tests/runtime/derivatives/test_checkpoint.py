@@ -9,8 +9,9 @@ import optree
 import pytest
 
 import tracemill as tm
+from support.recording import inner_ops
 from tracemill.compiler.errors import TransformTypeError
-from tracemill.compiler.ir import Graph, called
+from tracemill.compiler.ir import called
 
 POLICIES = {
     "nothing": tm.checkpoint_policies.nothing,
@@ -32,15 +33,6 @@ def numbers(*shape: int, dtype: Any = np.float64) -> Any:
 def same(got: Any, expected: Any, tolerance: float = 1e-12) -> None:
     assert np.asarray(got).dtype == np.asarray(expected).dtype
     np.testing.assert_allclose(got, expected, tolerance, tolerance)
-
-
-def ops(graph: Graph) -> list[str]:
-    """The ops that run; a call of a nested graph counts as its ops."""
-    found: list[str] = []
-    for call in graph.calls:
-        inner = call.params.get("graph")
-        found += ops(inner) if isinstance(inner, Graph) else [call.op]
-    return found
 
 
 # ---- values ----------------------------------------------------------------------------------------------
@@ -168,7 +160,7 @@ def backward_ops(policy: Any) -> list[str]:
 
     graph = tm.compile(tm.grad(loss, 1)).lower(numbers(3), numbers(3, 3)).graph
     nested = called([call for call in graph.calls if call.op == "checkpoint"])
-    return [op for inner in nested if inner.name.endswith("transposed") for op in ops(inner)]
+    return [op for inner in nested if inner.name.endswith("transposed") for op in inner_ops(inner)]
 
 
 def test_checkpoint_computes_again_what_its_policy_does_not_save() -> None:

@@ -1,6 +1,5 @@
 """`jacrev`, `jacfwd`, `hessian`. Each test names the row of the contract."""
 
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 
 import tracemill as tm
 from samples.thinning import one_in
+from support.memory import peak_of
 from support.random_arrays import numbers
 from tracemill.compiler.errors import (
     NotDifferentiableError,
@@ -233,17 +233,6 @@ def test_a_chunk_size_of_one_is_a_loop_and_k_takes_k_at_a_time(jacobian: Jacobia
 def test_a_hessian_takes_k_columns_at_a_time() -> None:
     x = numbers(6)
     assert loops(tm.hessian(lambda x: np.sum(x**3) * np.sum(x), chunk_size=2), x) == [3]
-
-
-def peak_of(f: Jacobian, *args: Any) -> int:
-    """The bytes that a call allocates at most at one time."""
-    f(*args)
-    tracemalloc.start()
-    try:
-        f(*args)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def chain(x: Any) -> Any:

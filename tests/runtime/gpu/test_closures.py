@@ -1,6 +1,6 @@
 """Arrays of a GPU that a function closes over: used by reference in compiled functions, refused or copied elsewhere."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,16 +13,9 @@ from gpu.stub_gpu import StubGpu
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
-from gpu.interpreted_gpu import interpreted
 
 X = np.arange(6.0).reshape(2, 3)
 W = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, -9.0]])
-
-
-@pytest.fixture
-def card(stub_gpu: StubGpu) -> Iterator[StubGpu]:
-    with interpreted(stub_gpu):
-        yield stub_gpu
 
 
 def of_w(make: Callable[[Any], Callable[[Any], Any]]) -> None:

@@ -1,7 +1,6 @@
 """Programs for GPUs are logged and dumped as those for the host are."""
 
 import json
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,8 @@ from gpu.stub_gpu import StubGpu
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
-from gpu.interpreted_gpu import interpreted
 
 X = np.ones((5, 37), np.float32)
-
-
-@pytest.fixture
-def card(stub_gpu: StubGpu) -> Iterator[StubGpu]:
-    with interpreted(stub_gpu):
-        yield stub_gpu
 
 
 def softmax(x: Any) -> Any:

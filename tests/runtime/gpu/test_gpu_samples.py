@@ -1,6 +1,5 @@
 """Every op runs on a GPU: in a kernel or a step of its own, or on the host where it has none."""
 
-from collections.abc import Iterator
 from importlib.util import find_spec
 
 import numpy as np
@@ -19,16 +18,9 @@ from tracemill.runtime.machine.target import target_of
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
-from gpu.interpreted_gpu import interpreted
 
 RELATIVE = {2: 2e-2, 4: 2e-5, 8: 1e-11}
 """By the bytes of a real number: sums are added in another order."""
-
-
-@pytest.fixture
-def card(stub_gpu: StubGpu) -> Iterator[StubGpu]:
-    with interpreted(stub_gpu):
-        yield stub_gpu
 
 
 @pytest.mark.slow

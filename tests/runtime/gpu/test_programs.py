@@ -2,7 +2,6 @@
 
 import gc
 import threading
-from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,22 +10,10 @@ import pytest
 
 import tracemill as tm
 from gpu.stub_gpu import StubGpu
+from graphs.row_programs import softmax
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
-
-from gpu.interpreted_gpu import interpreted
-
-
-@pytest.fixture
-def card(stub_gpu: StubGpu) -> Iterator[StubGpu]:
-    with interpreted(stub_gpu):
-        yield stub_gpu
-
-
-def softmax(x: Any) -> Any:
-    z = np.exp(x - x.max(axis=-1, keepdims=True))
-    return z / z.sum(axis=-1, keepdims=True)
 
 
 X = np.random.default_rng(0).normal(size=(5, 37)).astype(np.float32)

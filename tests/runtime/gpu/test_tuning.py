@@ -1,7 +1,7 @@
 """Kernels are timed in a few ways where they are first compiled; the fastest is kept in a lock file, and used again."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
@@ -28,7 +28,6 @@ from tracemill.runtime.machine import package_versions
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
-from gpu.interpreted_gpu import interpreted
 
 X = np.random.default_rng(0).normal(size=5000).astype(np.float32)
 
@@ -49,12 +48,6 @@ class Clock:
         self.calls += 1
         seconds = self.times[(self.calls - 1) % len(self.times)] / 1e3
         return Timing(seconds, seconds, seconds, 20)
-
-
-@pytest.fixture
-def card(stub_gpu: StubGpu) -> Iterator[StubGpu]:
-    with interpreted(stub_gpu):
-        yield stub_gpu
 
 
 @pytest.fixture

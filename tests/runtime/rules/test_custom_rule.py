@@ -9,6 +9,7 @@ import optree
 import pytest
 
 import tracemill as tm
+from support.recording import ops
 from tracemill.compiler.errors import (
     CustomRuleError,
     NotDifferentiableError,
@@ -16,7 +17,6 @@ from tracemill.compiler.errors import (
     TransformArgumentError,
     TransformTypeError,
 )
-from tracemill.compiler.ir import Graph
 from tracemill.runtime.programs.built import statistics
 
 # A function f(x, y) = sin(x) * y with rules for three times its derivative, so that one sees that they are used.
@@ -406,10 +406,6 @@ def test_values_steer_the_function_and_its_rules() -> None:
 
 
 # ---- compiled --------------------------------------------------------------------------------------------------
-
-
-def ops(graph: Graph) -> list[str]:
-    return [call.op for call in graph.calls]
 
 
 def test_compiled_programs_with_rules_hold_no_rule_and_are_cached_on_disk() -> None:

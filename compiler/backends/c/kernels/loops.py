@@ -23,6 +23,7 @@ from ....loops.nest import (
 )
 from ....loops.walk import accumulated, at_value, statements, used
 from ....symbolic_size import SymbolicSize, is_known, is_one
+from ...python_text import operand
 from ..layout import bare
 from ..sizes import place_text, size_text
 from ..types import c_type, element_type
@@ -272,11 +273,6 @@ class Writer(AccumulatorWriter):
 def rows_in(outermost: Statement) -> list[Row]:
     """Memory for values that the loops in an outermost statement, a loop or a branch, store for later ones."""
     return [buffer for buffer in used((outermost,)).buffers if isinstance(buffer, Row)]
-
-
-def operand(text: str) -> str:
-    """An expression that can follow any operator."""
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
 def is_narrower(dtype: DType, other: DType) -> bool:

@@ -6,9 +6,10 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from ....affine import same
+from ....analysis.in_place_updates import links_back
 from ....analysis.memory_plan import CallMemory, MemoryPlan, Numbers, plan_memory
 from ....free_sizes import bound_size, bound_sizes, given_maximum
-from ....ir import Call, Constant, Graph, Location, Value, same_type
+from ....ir import Call, Constant, Graph, Location, Value, last_reads, same_type
 from ....loops.code_key import function_key
 from ....loops.loop_costs import SHARED
 from ....op import is_renamed
@@ -196,22 +197,25 @@ class _Writer:
         An output may use the memory of an input if it is that input, or computed from it by calls that each overwrite
         their operand, which is not needed later.
         """
-        maker = {v: (i, call) for i, call in enumerate(self.graph.calls) for v in call.outputs}
-        last = {v: i for i, call in enumerate(self.graph.calls) for v in call.inputs}
+        position = {call: number for number, call in enumerate(self.graph.calls)}
+        last = last_reads(call.inputs for call in self.graph.calls)
         renamed = [call.inputs[0] for call in self.graph.calls if is_renamed(call)]
         held = list(self.graph.outputs)
         chains: dict[int, list[Value]] = {}
         for output, given in self.may_overwrite.items():
-            chain = [self.graph.outputs[output]]
-            while chain[-1] is not self.graph.inputs[given] and chain[-1] in maker:
-                index, call = maker[chain[-1]]
-                operand = self._overwritten(call, chain[-1], self.graph.inputs[given])
-                if operand is None or last[operand] > index or operand in held:
-                    break
-                if renamed.count(operand) > (is_renamed(call)):
-                    break  # it has another name, by which it may be read later
-                chain.append(operand)
-            reached = chain[-1] is self.graph.inputs[given]
+            wanted = self.graph.inputs[given]
+
+            def operand_of(call: Call, value: Value, wanted: Value = wanted) -> Value | None:
+                operand = self._overwritten(call, value, wanted)
+                if operand is None or last[operand] > position[call] or operand in held:
+                    return None
+                if renamed.count(operand) > is_renamed(call):
+                    return None  # it has another name, by which it may be read later
+                return operand
+
+            result = self.graph.outputs[output]
+            chain = [result, *links_back(self.graph, result, operand_of)]
+            reached = chain[-1] is wanted
             others = {value for other in chains.values() for value in other}
             if reached and held.count(chain[0]) == 1 and others.isdisjoint(chain):
                 chains[output] = chain

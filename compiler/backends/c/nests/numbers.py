@@ -7,19 +7,20 @@ from typing import Any
 from ....affine import ZERO
 from ....analysis.fusible_ops import is_elementwise, is_loop_call
 from ....analysis.op_costs import element_cost
-from ....dtypes import DType, is_inexact, kind, real_dtype
+from ....dtypes import kind
 from ....intervals import maximum, minimum, quotient, remainder
 from ....ir import Call, Constant, Shape, Value
+from ....memory_layout.strides import filled_strides
 from ....op import is_renamed, lookup
 from ....params import ints_param, text_param
 from ....symbolic_size import SymbolicSize, is_one
 from ...python_text import Names
 from ..expression import expression
+from ..kernels.loops import is_narrower
 from ..layout import bare
 from ..literals import MOST_CONSTANTS, c_array, c_literal
 from ..names import variable_name
 from ..sizes import factor_text, size_text
-from ..steps.offsets import strides_of
 from ..steps.scattering import joined
 from ..types import c_type, element_type
 from .bounds import (
@@ -162,7 +163,7 @@ class Numbers:
         self.needs |= found.needs
         given = call.inputs[0].dtype
         # GCC 12 drops the rounding of vectors that are widened right after.
-        rounds = call.op == "convert" and _is_narrower(output.dtype, given)
+        rounds = call.op == "convert" and is_narrower(output.dtype, given)
         name = self.define(call, found.text, is_volatile=rounds, is_cheap=element_cost(call) <= 1)
         known, truth = None, None
         if all(value.dtype.name == "int64" for value in call.inputs[-1:]):
@@ -294,15 +295,10 @@ def _offset(shape: Shape, places: Sequence[str]) -> str:
     """The position of an element, given its position along each axis."""
     terms = [
         place if is_one(stride) else f"{factor_text(stride)} * {place}"
-        for place, stride in zip(places, strides_of(shape), strict=True)
+        for place, stride in zip(places, filled_strides(shape), strict=True)
         if place != "0"
     ]
     return " + ".join(terms) or "0"
-
-
-def _is_narrower(dtype: DType, other: DType) -> bool:
-    both = is_inexact(dtype) and is_inexact(other)
-    return both and real_dtype(dtype).itemsize < real_dtype(other).itemsize
 
 
 # ---- what is known of results --------------------------------------------------------------------------

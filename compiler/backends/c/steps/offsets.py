@@ -6,13 +6,9 @@ from itertools import pairwise
 
 from ....affine import same
 from ....ir import Shape
+from ....memory_layout.strides import filled_strides
 from ....symbolic_size import is_known, is_none, is_one, max_expr, quotient
 from ..sizes import factor_text
-
-
-def strides_of(shape: Shape) -> tuple[int, ...]:
-    """The distance of neighbours along each axis, in elements."""
-    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def offset_along(shape: Shape, axes: Sequence[int], number: str) -> str:
@@ -21,7 +17,7 @@ def offset_along(shape: Shape, axes: Sequence[int], number: str) -> str:
     >>> offset_along((5, 3, 4), (1, 2), "i"), offset_along((5, 3, 4), (0,), "i"), offset_along((5, 3, 4), (2, 0), "i")
     ('i', 'i * 12', 'i / 5 + i % 5 * 12')
     """
-    strides = strides_of(shape)
+    strides = filled_strides(shape)
     return strided_offset([(shape[axis], strides[axis]) for axis in axes], number)
 
 
@@ -32,7 +28,7 @@ def broadcast_offset(shape: Shape, to: Shape, number: str) -> str:
     ('i / 4', 'i % 4', '0')
     """
     aligned = (1,) * (len(to) - len(shape)) + shape
-    strides = strides_of(aligned)
+    strides = filled_strides(aligned)
     return strided_offset(
         [
             (length, 0 if is_known(dim <= 1) else stride)
@@ -48,7 +44,7 @@ def even_distance(shape: Shape, axes: Sequence[int]) -> int | None:
     >>> even_distance((5, 3, 4), (0, 1)), even_distance((5, 3, 4), (1, 2)), even_distance((5, 3, 4), (0, 2))
     (4, 1, None)
     """
-    strides = strides_of(shape)
+    strides = filled_strides(shape)
     long = [axis for axis in axes if not is_known(shape[axis] <= 1)]
     if not all(same(strides[outer], shape[inner] * strides[inner]) for outer, inner in pairwise(long)):
         return None

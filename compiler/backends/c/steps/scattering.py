@@ -6,13 +6,14 @@ from string import Template
 
 from ....dtypes import kind
 from ....ir import Call
+from ....memory_layout.strides import filled_strides
 from ....params import ints_param, text_param
 from ....symbolic_size import SymbolicSize, is_one
 from ..function import CFunction, copying
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call
 from ..types import element_type
-from .offsets import broadcast_offset, offset_along, strides_of
+from .offsets import broadcast_offset, offset_along
 
 _SCATTER = Template("""\
 static void $name($parameters, long threads)
@@ -80,7 +81,7 @@ def scatter(call: Call, name: str) -> CFunction | None:
     ]
     # As an unsigned number, a negative index is outside as well.
     outside = [f"(uint64_t)index{i} >= {_unsigned(x.shape[axis])}" for i, axis in enumerate(axes)]
-    strides = strides_of(x.shape)
+    strides = filled_strides(x.shape)
     offsets = [
         f"{'' if index.dtype.name == 'int64' else '(long)'}index{i}"
         + ("" if is_one(strides[axis]) else f" * {factor_text(strides[axis])}")

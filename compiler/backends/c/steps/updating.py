@@ -5,13 +5,14 @@ from string import Template
 
 from ....affine import same
 from ....ir import Call, Value
+from ....memory_layout.strides import filled_strides
 from ....params import ints_param
 from ....symbolic_size import is_none
 from ..function import CFunction, copying
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call, size_text
 from ..types import element_type
-from .offsets import strided_offset, strides_of
+from .offsets import strided_offset
 
 _UPDATE = Template("""\
 static void $name($parameters, long threads)
@@ -34,7 +35,7 @@ def update(call: Call, name: str) -> CFunction:
     """The C function of ``update_slice`` or ``dynamic_update_slice``, which may write over its first input."""
     x, part, *starts = call.inputs
     steps = ints_param(call, "step", (1,) * x.ndim)
-    strides = strides_of(x.shape)
+    strides = filled_strides(x.shape)
     apart = [stride * step for stride, step in zip(strides, steps, strict=True)]
     first = (
         ints_param(call, "start") if "start" in call.params else [f"start{axis}" for axis in range(x.ndim)]

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from ....dtypes import dtype_name, kind
+from ....dtypes import dtype_name, is_half, kind
 from ....errors import InternalError
 from ....ir import Call
 from ....op import lookup
@@ -39,7 +39,7 @@ def expression(call: Call, operands: Sequence[str]) -> TritonExpression:
     spelling = _spelling(call)
     operand, result = call.inputs[0].dtype, call.outputs[0].dtype
     texts = list(operands)
-    widens = _is_half(operand) and call.op not in _OF_TWO_BYTES
+    widens = is_half(operand) and call.op not in _OF_TWO_BYTES
     if widens:
         texts = [f"{text}.to({_WIDE})" for text in texts]
     fields = {
@@ -50,7 +50,7 @@ def expression(call: Call, operands: Sequence[str]) -> TritonExpression:
         "result": triton_type(result),
     }
     text = spelling.format(*texts, **fields)
-    if widens and _is_half(result):
+    if widens and is_half(result):
         text = f"{text}.to({triton_type(result)})"
     return TritonExpression(text, functions_in(text))
 
@@ -66,10 +66,6 @@ def takes_bare(call: Call, is_known: Sequence[bool]) -> list[bool]:
     if "tm_" in spelling or ".to(" in spelling or all(is_known):
         return [False] * len(is_known)
     return [call.op != "where" or position > 0 for position in range(len(is_known))]
-
-
-def _is_half(dtype: Any) -> bool:
-    return kind(dtype) == "f" and dtype.itemsize == 2
 
 
 def _spelling(call: Call) -> str:

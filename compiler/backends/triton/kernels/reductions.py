@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from ....dtypes import FLOAT32, DType, kind
+from ....dtypes import FLOAT32, DType, is_half, kind
 from ....loops.nest import Accumulator
 from ..literals import bare_literal
 from ..types import triton_type
@@ -15,7 +15,7 @@ SEARCHES: Final = frozenset({"argmax", "argmin"})
 
 def gathered_dtype(dtype: DType) -> DType:
     """The dtype of accumulators: two-byte numbers use four bytes."""
-    return FLOAT32 if kind(dtype) == "f" and dtype.itemsize == 2 else dtype
+    return FLOAT32 if is_half(dtype) else dtype
 
 
 def meaning(op: str, dtype: DType) -> str:

@@ -22,7 +22,7 @@ from ....loops.nest import (
     Statement,
     Store,
 )
-from ....loops.walk import accumulated, at_value, statements
+from ....loops.walk import accumulated, at_value, reset_in, statements
 from ....symbolic_size import is_known, typical
 from .assumed import assumed, pieces
 from .blocks import rows_of
@@ -42,7 +42,7 @@ def split(body: Block) -> tuple[Block, list[Buffer]]:
     """The statements of a nest with long reductions in two stages, and the memory between the stages."""
     found: list[Statement] = []
     memory: list[Buffer] = []
-    gathering = [s for s in body if isinstance(s, Loop) and set(accumulated((s,))) - _begun((s,))]
+    gathering = [s for s in body if isinstance(s, Loop) and set(accumulated((s,))) - reset_in((s,))]
     if len(gathering) == 1 and not any(isinstance(s, Loop) and s is not gathering[0] for s in body):
         return _split_rows((), body, memory), memory
     for statement in body:
@@ -176,7 +176,3 @@ def _iterations(body: Block) -> int:
 
 def _only_gathers(loop: Loop) -> bool:
     return not any(isinstance(s, (Store, Begin)) for s in statements(loop.body))
-
-
-def _begun(body: Block) -> set[Accumulator]:
-    return {a for s in statements(body) if isinstance(s, Begin) for a in s.accumulators}

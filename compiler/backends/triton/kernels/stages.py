@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ....loops.nest import Begin, Block, Choose, Let, Local, Loop, Result, Statement
-from ....loops.walk import accumulated, expressions, places, statements
+from ....loops.nest import Block, Choose, Let, Local, Loop, Result, Statement
+from ....loops.walk import accumulated, expressions, places, reset_in, statements
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ def stages_of(body: Block) -> Iterator[Stage]:
             alone.clear()
 
     for statement in body:
-        if isinstance(statement, Loop) and set(accumulated((statement,))) <= _begun((statement,)):
+        if isinstance(statement, Loop) and set(accumulated((statement,))) <= reset_in((statement,)):
             if _needed((statement,), gathered) & gathered:
                 close()
             stages.append(Stage((statement,), is_parallel=True))
@@ -52,10 +52,6 @@ def stages_of(body: Block) -> Iterator[Stage]:
         stage.kept = [x for x in _defined(stage.body) if any(x in other.given for other in stages)]
         stage.kept.sort(key=lambda x: x.name)
         yield stage
-
-
-def _begun(body: Block) -> set[object]:
-    return {a for s in statements(body) if isinstance(s, Begin) for a in s.accumulators}
 
 
 def _needed(body: Block, known: Iterable[Local]) -> set[Local]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from ....arguments.option_checks import is_int
 from ....dtypes import dtype_name, dtype_named
 from ....errors import DimSpecError, ParseError, TracemillError
 from ....errors.tracemill_error import text_of
@@ -261,7 +262,7 @@ def _text(given: Any) -> str:
 
 
 def _count(given: Any) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+    if not is_int(given, 0):
         raise ParseError(f"expected a whole number, not negative, in a plan, found {shown(given)}")
     return given
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....analysis.memory_plan import Block, place_blocks
-from ....ir import ArrayType, Call, Constant, Graph, Value
+from ....ir import ArrayType, Call, Constant, Graph, Value, last_reads
 from ....op import is_renamed
 from ....shapes.scope import making_kernel
 from ....symbolic_size import SymbolicSize
@@ -143,7 +143,7 @@ class _Planner:
 
     def _place_others(self) -> int:
         """Assign places to intermediate values; returns the bytes for all of them."""
-        last = {self._root(value): n for n, task in enumerate(self.tasks) for value in task.inputs}
+        last = last_reads(map(self._root, task.inputs) for task in self.tasks)
         blocks: list[tuple[Block, Value | tuple[int, int], Slot]] = []
         for number, task in enumerate(self.tasks):
             for value in task.outputs:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import tracemill as tm
 from graphs.kernels import as_kernel, is_kernel_sample, kernel_of
 from graphs.matrix_graphs import matrix_graphs
+from graphs.row_programs import softmax
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
@@ -62,11 +63,6 @@ def run_in_tiles(graph: Graph, inputs: Sequence[Array], tile_bytes: int, threads
 
 
 # ---- what a user would write -----------------------------------------------------------------------
-
-
-def softmax(x: Any) -> Any:
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
 
 
 def layer_norm(x: Any, w: Any) -> Any:

@@ -15,6 +15,7 @@ from gpu.stub_gpu import StubGpu
 from graphs import symbolic_steps
 from graphs.symbolic_kernels import HINTS, KERNELS
 from graphs.symbolic_steps import SORTED, STEPS, WHOLE_HINTS, WHOLE_SIZES
+from symbolic.sized_samples import allowed
 from symbolic.texts import TEXTS
 from tracemill.compiler.backends.triton.planning.plan_document import arrays_of, document, plan_of
 from tracemill.compiler.backends.triton.planning.program import TritonProgram, triton_program
@@ -22,7 +23,6 @@ from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.shapes import Declared, Observed, answering
-from tracemill.compiler.shapes.guards import Guards
 from tracemill.compiler.text.printer import HEADER
 from tracemill.passes.lowering.fix_sizes import fix_sizes
 from tracemill.runtime.cache.guard_codec import guards_read, guards_text
@@ -76,10 +76,6 @@ def loaded(program: TritonProgram) -> GpuProgram:
     device = gpu(0)
     kernels = vars(gpu_strategy)["build_program"](program, target_named(device.target))
     return GpuProgram(program.plan, loaded_kernels(device, kernels), device)
-
-
-def allowed(guards: Guards, sizes: Mapping[str, int]) -> bool:
-    return bool(eval(guards.source({name: name for name in sizes}), dict(sizes)))
 
 
 def drawn(graph: Graph, sizes: Mapping[str, int]) -> list[Array]:

@@ -12,10 +12,11 @@ from .....ir import ArrayType, Shape
 from .....ops.elementwise.broadcasting import broadcast_shapes
 from .....symbolic_size import SymbolicSize, is_known, is_one
 from ...kernels.assumed import pieces
+from ...kernels.reductions import gathered_dtype
 from ...literals import bare_literal
 from ...types import triton_type
 from ..places import broadcast_place, counting
-from ..products.product import dot_text, total_dtype
+from ..products.product import dot_text
 from ..products.tile import LEAST
 from ..step_sizes import StepSizes
 
@@ -84,7 +85,7 @@ class Attention:
 
     @property
     def sum_dtype(self) -> DType:
-        return total_dtype(self.dtype)
+        return gathered_dtype(self.dtype)
 
     @property
     def adds_mask(self) -> bool:

@@ -14,6 +14,7 @@ from .....params import ints_param
 from .....symbolic_size import SymbolicSize, is_known
 from .....value_ops import convert, full, multiply, reshape, sum_, transpose
 from ...kernels.assumed import assumed, is_multiple
+from ...kernels.reductions import gathered_dtype
 from .windows import Windows
 
 WIDE: Final = 16
@@ -160,7 +161,7 @@ def with_sums(graph: Graph) -> Graph:
 
 def in_parts(product: Product, parts: int) -> Product:
     """The product whose sums are in parts: ``[parts, …]``, to be added."""
-    dtype = total_dtype(product.dtype)
+    dtype = gathered_dtype(product.dtype)
     given = Value(ArrayType(dtype, (parts, *product.type.shape)))
     tail = Graph("tail", (*product.tail.inputs[:-1], given), (), (given,), product.tail.input_names)
     return replace(product, type=ArrayType(dtype, product.type.shape), tail=tail)
@@ -176,13 +177,8 @@ def behind_parts(product: Product, parts: int) -> Graph:
     return Graph("tail", (*others, sums), tuple(builder.calls), outputs, product.tail.input_names)
 
 
-def total_dtype(dtype: DType) -> DType:
-    """The dtype in which products are summed."""
-    return FLOAT32 if kind(dtype) == "f" and dtype.itemsize == 2 else dtype
-
-
 def dot_text(dtype: DType, operands: str) -> str:
-    """Two blocks of a dtype, ``x, y`` or ``x, y, total``, multiplied as matrices and added in `total_dtype`.
+    """Two blocks of a dtype, ``x, y`` or ``x, y, total``, multiplied as matrices and added in `gathered_dtype`.
 
     >>> import numpy as np
     >>> dot_text(np.dtype(np.float16), "x, y")
@@ -236,7 +232,7 @@ def _sum_of_products(call: Call, x: Value, y: Value) -> Value:
     right = transpose(y, (*axes.batch_y, *axes.free_y, *axes.contract_y))
     left = reshape(left, (*axes.batch, *axes.rows, *(1 for _ in axes.columns), *axes.length))
     right = reshape(right, (*axes.batch, *(1 for _ in axes.rows), *axes.columns, *axes.length))
-    wide = total_dtype(x.dtype)
+    wide = gathered_dtype(x.dtype)
     total = multiply(convert(left, wide), convert(right, wide))
     out = call.outputs[0].ndim
     if axes.length:

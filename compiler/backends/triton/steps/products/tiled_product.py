@@ -18,11 +18,12 @@ from ...kernels.blocks import FAR, Rows
 from ...kernels.elements import ALONG, INDENT, ROW, Guard
 from ...kernels.kernel import Launch, TritonKernel
 from ...kernels.numbers import Numbers
+from ...kernels.reductions import gathered_dtype
 from ...kernels.registers import held_words, words_of
 from ...kernels.writer import Writer
 from ...types import triton_type
 from .matrix_in_memory import MatrixInMemory
-from .product import Product, dot_text, total_dtype
+from .product import Product, dot_text
 from .reads import Reads
 from .tile import Tile
 from .windows import Windows
@@ -60,7 +61,7 @@ def by_elements(product: Product, tile: Tile, name: str) -> TritonKernel | None:
     None if operands or outputs are not computed element by element.
     """
     writing = _Writing.of(product, tile, name)
-    k, wide = Variable("k", 0, product.length - 1), total_dtype(product.dtype)
+    k, wide = Variable("k", 0, product.length - 1), gathered_dtype(product.dtype)
     length = writing.writer.numbers.text(product.length)
     with writing.writer.indented(f"for k in range(0, {length}):"):
         writing.writer.names_of[k], writing.writer.axes["k"] = "k", frozenset()
@@ -118,7 +119,7 @@ class _Writing:
         writing.block(row, f"row_tile * {tile.rows} + tl.arange(0, {tile.rows})[:, None]", ROW, tile.rows)
         columns = f"column_tile * {tile.columns} + tl.arange(0, {tile.columns})[None, :]"
         writing.block(column, columns, ALONG, tile.columns)
-        dtype = triton_type(total_dtype(product.dtype))
+        dtype = triton_type(gathered_dtype(product.dtype))
         writer.line(f"total = tl.zeros(({tile.rows}, {tile.columns}), {dtype})")
         return writing
 
@@ -303,7 +304,7 @@ class _Writing:
         if body is None or not all(map(self.is_here, _loads(body, product))):
             return None
         writer, total = self.writer, "total"
-        if product.dtype != total_dtype(self.product.dtype):
+        if product.dtype != gathered_dtype(self.product.dtype):
             total = "product"
             writer.line(f"product = total.to({triton_type(product.dtype)})")
         with self.in_strips(total, product.dtype, held_words(body, ())) as sums:

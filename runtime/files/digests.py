@@ -1,0 +1,15 @@
+"""Digests of what is stored: SHA-256, in hexadecimal digits."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def document_digest(document: Mapping[str, Any]) -> str:
+    """The digest of a JSON document, whatever the order of its keys and the spaces in its file."""
+    return digest_of(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
