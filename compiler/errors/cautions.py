@@ -133,9 +133,6 @@ class SettingWarning(UserWarning):
 class RecompileWarning(UserWarning):
     """A function is compiled again and again for calls that differ only in sizes, or discards programs to make room.
 
-    The warning also appears if a program for many sizes raised an error that a program for one size does not. That is a
-    bug in Tracemill; please report it.
-
     >>> import numpy as np, tracemill as tm
     >>> import warnings
     >>> f = tm.compile(np.sin, dynamic=False)
@@ -152,3 +149,27 @@ class RecompileWarning(UserWarning):
     """
 
     code = "W0007"
+
+
+class InternalWarning(RuntimeWarning):
+    """Tracemill has a bug that made a program slower, but not wrong.
+
+    A program for many sizes raised an error that a program for one size does not, and that is not about a known limit
+    of such programs. So each size gets a program.
+
+    >>> import json, os, numpy as np, tracemill as tm
+    >>> import warnings
+    >>> from unittest.mock import patch
+    >>> f = tm.compile(lambda x: x * len(json.dumps(x.shape)), dynamic=True)
+    >>> with patch.dict("os.environ"), warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = os.environ.pop("TRACEMILL_CHECK", None)
+    ...     y = f(np.ones(2))
+    >>> y, caught[0].category.__name__
+    (array([3., 3.]), 'InternalWarning')
+
+    Fix: please report the message with the traceback that ``TRACEMILL_CHECK=1`` shows. Each function warns once,
+    whatever its ``on_recompile``.
+    """
+
+    code = "W0008"

@@ -322,7 +322,7 @@ class CompiledFunction:
             for note in why.notes:
                 log.info("%s: %s", why.name, note)
         if why.is_fault:
-            self._reaction.warn("is compiled for each size", why)
+            self._reaction.reports_fault(why)
         if (count := self._variants.family(called).compiled) > MANY:
             self._reaction.warn(
                 f"is compiled for the {count}th time for calls that differ only in sizes", why
@@ -366,7 +366,7 @@ class CompiledFunction:
             return self._watched(called, None), given_up
         try:
             variant = self._watched(called, symbolic)
-        except Exception as error:
+        except Exception as error:  # about a limit of named sizes, or a fault, which is reported
             if checking():
                 raise
             from .symbolic_fallback import SymbolicFallback

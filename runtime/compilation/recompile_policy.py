@@ -3,18 +3,19 @@
 import warnings
 
 from ...compiler.callers.user_code import users_level
-from ...compiler.errors import RecompileError, RecompileWarning
+from ...compiler.errors import InternalWarning, RecompileError, RecompileWarning
 from .options import OnRecompile
 from .recompilation import Recompilation
 from .variant_table import Family
 
 
 class RecompilePolicy:
-    """What one compiled function does; it warns only once."""
+    """What one compiled function does; it warns only once, and once about a fault."""
 
     def __init__(self, wanted: OnRecompile) -> None:
         self._wanted = wanted
         self._has_warned = False
+        self._has_reported = False
 
     def compiles_again(self, why: Recompilation, family: Family, *, is_named: bool) -> None:
         """React to a recompilation. It is no error if sizes are named that had no names before (`is_named`)."""
@@ -27,6 +28,13 @@ class RecompilePolicy:
     def warn(self, what: str, why: Recompilation) -> None:
         """Warn that the function does `what`, such as being compiled for each size."""
         self._warn(f"{why.name} {what}. {why.text()}")
+
+    def reports_fault(self, why: Recompilation) -> None:
+        """Warn that no program for many sizes could be made, which is a bug in Tracemill, whatever is wanted."""
+        if not self._has_reported:
+            self._has_reported = True
+            text = f"{why.name} is compiled for each size. {why.text()}"
+            warnings.warn(text, InternalWarning, stacklevel=users_level())
 
     def runs_uncompiled(self, why: Recompilation, most: int) -> None:
         """Warn that the function runs uncompiled, because it has the greatest number of programs."""

@@ -11,9 +11,12 @@ import pytest
 import tracemill as tm
 from symbolic.functions_of_any_size import W, clipped, layer, rows, shown
 from tracemill.compiler.errors import (
+    InternalWarning,
     RecompileError,
     RecompileWarning,
+    UndecidedDimError,
 )
+from tracemill.runtime.compilation import compiled_function
 
 
 def test_a_question_about_a_size_becomes_a_guard_and_each_answer_has_a_program() -> None:
@@ -134,7 +137,7 @@ def test_the_warning_that_names_do_not_work_shows_the_error_and_the_lines(
     said = f"no program for many sizes could be made: {said}"
     f = tm.compile(function)
     f(np.ones(5))
-    with pytest.warns(RecompileWarning, match="is compiled for each size") as warned:
+    with pytest.warns(InternalWarning, match="is compiled for each size") as warned:
         assert f(np.ones(7))[0] == function(np.ones(7))[0]
     assert warned[0].filename == __file__
     text = f.explain_recompile()
@@ -151,7 +154,7 @@ def test_the_warning_that_names_do_not_work_shows_the_error_and_the_lines(
     assert "please report this" in f.explain_recompile()
     first = tm.compile(function, dynamic=True)
     with pytest.warns(
-        RecompileWarning, match="is compiled only for these sizes because\n  no program for many"
+        InternalWarning, match="is compiled only for these sizes because\n  no program for many"
     ):
         first(np.ones(5))
     assert said in first.explain_recompile()
@@ -159,6 +162,45 @@ def test_the_warning_that_names_do_not_work_shows_the_error_and_the_lines(
     monkeypatch.setenv("TRACEMILL_CHECK", "1")
     with pytest.raises(TypeError):
         tm.compile(function, dynamic=True)(np.ones(5))
+
+
+@pytest.mark.parametrize("on_recompile", ["warn", "ignore", "error", lambda reason: None])
+def test_a_fault_is_reported_once_whatever_is_wanted_of_recompilations(
+    on_recompile: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRACEMILL_CHECK")
+    f = tm.compile(of_text, dynamic=True, on_recompile=on_recompile)
+    with pytest.warns(InternalWarning, match="This is a Tracemill bug; please report this"):
+        np.testing.assert_array_equal(f(np.ones(5)), of_text(np.ones(5)))
+    if on_recompile != "error":
+        np.testing.assert_array_equal(f(np.ones(7)), of_text(np.ones(7)))
+
+
+def test_a_fault_is_reported_after_another_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRACEMILL_CHECK")
+    f = tm.compile(of_text, max_variants=1)
+    f(np.ones(5, int))
+    with pytest.warns(RecompileWarning, match="keeps at most max_variants=1 programs"):
+        f(np.ones(5))
+    with pytest.warns(InternalWarning, match="is compiled for each size"):
+        f(np.ones(7))
+
+
+def test_a_limit_of_named_sizes_is_not_reported_as_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = compiled_function.Variant
+
+    def limited(function: Any, called: Any, spec: Any, symbolic: Any) -> Any:
+        if symbolic is not None:
+            raise UndecidedDimError("sizes must be ints here")
+        return made(function, called, spec, symbolic)
+
+    monkeypatch.delenv("TRACEMILL_CHECK")
+    monkeypatch.setattr(compiled_function, "Variant", limited)
+    f = tm.compile(lambda x: x + 1, dynamic=True)
+    np.testing.assert_array_equal(f(np.ones(5)), np.full(5, 2.0))
+    text = f.explain_recompile()
+    assert "UndecidedDimError: sizes must be ints here" in text
+    assert "bug" not in text
 
 
 def test_many_programs_for_sizes_are_worth_one_warning() -> None:
