@@ -55,7 +55,8 @@ class Stage:
 
     def _repr_html_(self) -> str:
         """The text in colours, in notebooks."""
-        return folded_html(self.title, code_html(self.text), is_open=True)
+        code = code_html(self.text, "c" if self.name == C else "python")
+        return folded_html(self.title, code, is_open=True)
 
     def diff(self) -> str:
         """A unified diff against the stage before."""

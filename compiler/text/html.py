@@ -3,48 +3,59 @@
 Colours have a medium tone and the background is the notebook's own, so that they work in light and dark themes.
 """
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from typing import Final
+from typing import Any, ClassVar, Final, Literal
 
-_KEYWORDS: Final = (
-    "def return for in if else elif while import from as with try except finally global None True False lambda"
-    " static const void double float long int inline"
-)
-_COLOURS: Final = {"keyword": "#8a63d2", "type": "#1f8a8a", "number": "#c0692b", "comment": "#808080"}
-_TOKEN: Final = re.compile(
-    r"(?P<comment>(?:\#|//)[^\n]*)"
-    r"|(?P<type>\b(?:bool|[iu]\d{1,2}|b?f\d{2}|c\d{2,3})\[[\d, ]*\])"
-    rf"|(?P<keyword>\b(?:{_KEYWORDS.replace(' ', '|')})\b)"
-    r"|(?P<number>(?<![\w.])-?\d[\d_]*(?:\.\d*)?(?:e[-+]?\d+)?)"
-)
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexer import Lexer, inherit
+from pygments.lexers import CLexer, PythonLexer
+from pygments.style import Style
+from pygments.token import Comment, Keyword, Number, Operator, String, _TokenType
+
 _PRE: Final = (
     "margin:.3em 0;max-height:40em;overflow:auto;background:transparent;line-height:1.35;white-space:pre"
 )
 _CELL: Final = "padding:.1em .8em .1em 0;background:transparent"
 
 
-def code_html(text: str) -> str:
-    """A graph, or generated Python, C or Triton, with colours.
+class _GraphLexer(PythonLexer):  # type: ignore[misc]
+    """Python with types of arrays: ``f64[2, N]``."""
+
+    tokens: ClassVar[dict[str, list[Any]]] = {
+        "root": [(r"\b(?:bool|[iu]\d{1,2}|b?f\d{2}|c\d{2,3})\[[^\]\n]*\]", Keyword.Type), inherit]
+    }
+
+
+class _MediumTones(Style):
+    styles: ClassVar[Mapping[_TokenType, str]] = {
+        Keyword: "#8a63d2",
+        Operator.Word: "#8a63d2",
+        Keyword.Type: "#1f8a8a",
+        Number: "#c0692b",
+        String: "#5a8a3a",
+        Comment: "#808080",
+    }
+
+
+_LEXERS: Final[Mapping[str, Lexer]] = {
+    "python": _GraphLexer(stripnl=False, ensurenl=False),
+    "c": CLexer(stripnl=False, ensurenl=False),
+}
+_FORMATTER: Final = HtmlFormatter(style=_MediumTones, noclasses=True, nowrap=True)
+
+
+def code_html(text: str, language: Literal["python", "c"] = "python") -> str:
+    """A graph, or generated Python, Triton or C, with colours.
 
     >>> code_html("# a < b")
-    '<pre style="..."><span style="color:#808080"># a &lt; b</span></pre>'
+    '<pre style="..."><span style="color: #808080"># a &lt; b</span></pre>'
     """
-    return f'<pre style="{_PRE}">{_highlighted(text)}</pre>'
-
-
-def _highlighted(text: str) -> str:
-    parts: list[str] = []
-    end = 0
-    for found in _TOKEN.finditer(text):
-        kind = found.lastgroup or ""
-        parts += [
-            escape(text[end : found.start()]),
-            f'<span style="color:{_COLOURS[kind]}">{escape(found[0])}</span>',
-        ]
-        end = found.end()
-    return "".join([*parts, escape(text[end:])])
+    code = highlight(text, _LEXERS[language], _FORMATTER)
+    if not text.endswith("\n"):
+        code = code.removesuffix("\n")
+    return f'<pre style="{_PRE}">{code}</pre>'
 
 
 def table_html(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:

@@ -111,5 +111,5 @@ class Lowered(LoweredProgram):
             parts.append(folded_html("plan", code_html(str(self.plan))))
         parts.append(folded_html("source", code_html(self.source)))
         if self.c_source is not None:
-            parts.append(folded_html("C source", code_html(self.c_source)))
+            parts.append(folded_html("C source", code_html(self.c_source, "c")))
         return "".join(parts)

@@ -114,7 +114,8 @@ class Kernel:
 
     def _repr_html_(self) -> str:
         """Its cost, and its text in colours, in notebooks."""
-        return folded_html(f"{self.name}: {self}", code_html(self.source), is_open=True)
+        code = code_html(self.source, "c" if self.target.backend == "c" else "python")
+        return folded_html(f"{self.name}: {self}", code, is_open=True)
 
     def __str__(self) -> str:
         moved = f"{self.graph.name}: moves {show_bytes(self.bytes_moved)}, {self.operations:.3g} operations"

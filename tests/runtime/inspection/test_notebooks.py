@@ -82,6 +82,15 @@ def test_memory_is_a_picture_with_a_bar_for_each_piece(lowered: Lowered) -> None
     assert html.count("<rect ") == len(lowered.memory.lifetimes)
 
 
+def test_code_has_colours() -> None:
+    graph = code_html("def f(x: f64[N, 3]) -> bool[]:  # a\n    return none(x, 1.5)")
+    for token in ("def", "return", "f64[N, 3]", "bool[]", "1.5", "# a"):
+        assert f">{token}</span>" in graph
+    text = code_html("// a\nstatic void f(double *x) { x[0] = 1.5; }", "c")
+    for token in ("// a", "static", "void", "double", "1.5"):
+        assert f">{token}</span>" in text
+
+
 def test_hostile_text_stays_text() -> None:
     hostile = "<script>alert('1')</script> & \"x\" # <img src=x>"
     for html in (code_html(hostile), table_html([(hostile,), (hostile,)]), folded_html(hostile, "")):
