@@ -245,7 +245,7 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return name
 
 
-@pytest.mark.sampled(*(f"numpy-{name}" for name in PAGES), slow=13)
+@pytest.mark.sampled(*(f"numpy-{name}" for name in PAGES))
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in HEAVY else name for name in PAGES]
 )
@@ -298,7 +298,7 @@ def test_files_that_a_page_names_exist(name: str) -> None:
     assert not [path for path in named if not (ROOT / path).exists()]
 
 
-@pytest.mark.sampled(*(f"numpy-{name}" for name in library() if has_examples(name)), slow=6)
+@pytest.mark.sampled(*(f"numpy-{name}" for name in library() if has_examples(name)))
 @pytest.mark.parametrize("name", [name for name in library() if has_examples(name)])
 def test_the_examples_in_docstrings_work(
     name: str, backend: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
