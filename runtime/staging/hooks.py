@@ -28,12 +28,12 @@ from ...compiler.numpy_surface.ufuncs.value_checks import handling
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
-from ...compiler.tracing.values_in_call import guarded_value
+from ...compiler.tracing.values_in_call import FOLLOWS, guarded_value
 from ..branching.asked_lengths import answered, is_staged
 from ..branching.branches import branch_on
 from ..branching.one_of import entries_of, is_one_of, place_of
 from ..branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
-from ..branching.python_numbers import is_unknown
+from ..branching.python_numbers import is_open, is_unknown
 from ..branching.stand_ins import update_stand_ins
 from ..branching.watching import Watch, is_watched, watching
 from .built_in_functions import shown
@@ -194,7 +194,7 @@ class Hooks:
         """A ``while`` with jumps, if one of them depends on values; None if Python should run it."""
         site = self._unit.sites[number]
         trace = current_trace()
-        if trace is None or trace.is_evaluating or site.refusal:
+        if trace is None or trace.is_evaluating or site.refusal or FOLLOWS.get():
             return None
         try:
             found = self._staged_while(site, names, only_if_left=True)
@@ -339,6 +339,8 @@ class Hooks:
         if iterations is None:
             return None
         if is_traced(iterations.length):
+            if is_unknown(iterations.length) and not is_open(iterations.length):
+                return None
             if iterations.length._trace.numbers_used_by(iterations.length.value):
                 operator.index(iterations.length)  # a size: the function is traced again, for its value
             self._check(site, "for")
@@ -400,8 +402,8 @@ class Hooks:
 
     @staticmethod
     def _is_worth_a_try(site: Site, length: int) -> bool:
-        """Whether to trace a loop of known length as one: if it is long, or if values may end it."""
-        return is_long(site, length) or (site.has_jump and bool(length > 0))
+        """Whether to trace a loop of known length as one: if it is long, or if the program decides when it ends."""
+        return is_long(site, length) or (site.has_jump and not FOLLOWS.get() and bool(length > 0))
 
     def _staged(self, site: Site, iterations: Iterations, names: Mapping[str, Any]) -> Outcome:
         """A ``for`` as one loop of the program."""

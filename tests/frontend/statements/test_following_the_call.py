@@ -106,6 +106,31 @@ def kept_in_place(numbers: list[Any]) -> None:
             del numbers[place]
 
 
+def ways(numbers: list[int], total: int) -> Any:
+    found: list[list[int]] = []
+
+    def further(start: int, kept: list[int], rest: int) -> None:
+        if rest == 0:
+            found.append(kept[:])
+        for place in range(start, len(numbers)):
+            if numbers[place] > rest:
+                break
+            kept.append(numbers[place])
+            further(place, kept, rest - numbers[place])
+            kept.pop()
+
+    further(0, [], total)
+    return found
+
+
+def multiples(factors: list[int], first: int, product: int, degrees: dict[int, int]) -> None:
+    degrees[factors[first]] = degrees.get(factors[first], 0) + 1
+    for place in range(first, len(factors)):
+        if factors[place] * product > 20:
+            break
+        multiples(factors, place, product * factors[place], degrees.copy())
+
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (sides, [([3, 1, 2, 5], 2), ([4, 0, 9, 7], 6), ([1.5, 2], 2), ([3, 1, 2, 5], 3)]),
     (neighbours, [(3, [(0, 1), (1, 2)]), (3, [(0, 2), (2, 2)]), (4, [(0, 3), (3, 1)])]),
@@ -116,6 +141,8 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (halves, [([3, 1, 2],), ([6, 5, 4],), ([9.5, 7, 8],)]),
     (tail, [([1, 3, 5], 4), ([1, 3, 5], 0), ([1.0, 2.0], 9.0)]),
     (booked, [([1, -2, 3],), ([4, -5, 6],), ([-1, -1, -1],), ([1.5, 0, 2],)]),
+    (ways, [([2, 3], 6), ([1, 4], 3), ([5], 4)]),
+    (multiples, [([2, 3, 7], 0, 1, {}), ([3, 5], 1, 2, {5: 1}), ([2, 3, 7], 1, 1, {})]),
     (kept_in_place, [([1, -2, 3],), ([-1, -1],), ([2, 3],)]),
 ]
 
