@@ -253,7 +253,9 @@ class TracedArray(TracedMemory):
         return _bound(function, self)
 
     def _of_number(self, own: Any, name: str) -> Any:
-        """What numbers have and arrays do not, such as ``n.bit_length``. It needs the value."""
+        """What numbers have and arrays do not, such as ``n.bit_length``. It needs the value but for `is_integer`."""
+        if name == "is_integer" and self.dtype.kind == "f":
+            return self._is_integer
 
         def asked(*given: Any, **more: Any) -> Any:
             self._refuse_to_detach(f"x.{name}")
@@ -262,6 +264,10 @@ class TracedArray(TracedMemory):
             return found(*given, **more) if callable(own) else found
 
         return asked if callable(own) else asked()
+
+    def _is_integer(self) -> Any:
+        is_whole: Any = np.logical_and(np.equal(np.floor(self), self), np.isfinite(self))
+        return wrap(is_whole.value, weak=bool)
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *METHODS, *_SAME_AS_FUNCTION})
@@ -379,7 +385,8 @@ class TracedArray(TracedMemory):
         if not self.is_scalar:
             raise ArgumentTypeError("round(x) takes no arrays: use np.round", user_location())
         if ndigits is not None:
-            return np.round(self, ndigits)
+            rounded: Any = np.round(self, ndigits)
+            return rounded if self.weak is None else wrap(rounded.value, weak=self.weak)
         ratio = ratio_of_value(self._trace, self.value)
         return int(np.rint(self)) if ratio is None else rounded_quotient(*ratio)
 

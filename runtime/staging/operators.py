@@ -161,13 +161,17 @@ def _is_same_truth(name: str, x: Any, y: Any) -> Any:
             "cannot tell: compare them, `x == y`",
             user_location(),
         )
-    if any(is_traced(one) and not one._trace.numbers_used_by(one.value) for one in (x, y)):
+    if any(is_traced(one) and not _is_pythons(one) for one in (x, y)):
         raise ConcretizationError(
             "`is True`, `is False`, or `is` with another bool, of a traced bool, which is Python's own, or NumPy's, "
             "which is neither: write `if flag:` and `if not flag:`, or compare, `flag == True`",
             user_location(),
         )
     return np.equal(x, y)
+
+
+def _is_pythons(x: Any) -> bool:
+    return x.weak is bool or bool(x._trace.numbers_used_by(x.value))
 
 
 def _fields(x: Any, method: Any) -> "Callable[[Any], tuple[Any, ...]] | None":

@@ -9,6 +9,7 @@ from ...errors import DTypeError
 from ...symbolic_size import joint_shape
 from ...tracing.array_values import PYTHON_NUMBERS
 from ...tracing.registry import implements
+from ...tracing.traced_array import wrap
 from ...tracing.traced_memory import is_traced
 from .reductions import deliver
 from .ufunc_calls import as_array
@@ -29,7 +30,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: b
 
 @implements(np.allclose)
 def allclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: bool = False) -> Any:
-    return np.all(isclose(a, b, rtol, atol, equal_nan))
+    return _pythons(np.all(isclose(a, b, rtol, atol, equal_nan)))
 
 
 @implements(np.array_equal)
@@ -41,7 +42,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     same = x == y
     if equal_nan:
         same = same | (np.isnan(x) & np.isnan(y))
-    return np.all(same)
+    return _pythons(np.all(same))
 
 
 @implements(np.array_equiv)
@@ -51,7 +52,12 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     y: Any = as_array(a2)
     if joint_shape(x.shape, y.shape) is None:
         return False
-    return np.all(x == y)
+    return _pythons(np.all(x == y))
+
+
+def _pythons(answer: Any) -> Any:
+    """A bool of Python's, as these functions return."""
+    return wrap(answer.value, weak=bool) if is_traced(answer) else bool(answer)
 
 
 @implements(np.iscomplex)

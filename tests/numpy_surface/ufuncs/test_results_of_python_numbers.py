@@ -57,3 +57,30 @@ def test_an_int_that_64_bits_cannot_hold_is_refused(function: Callable[[Any], An
     with pytest.raises(ArgumentTypeError, match="ints of a program have 64 bits"):
         tm.compile(function, backend="numpy")(5)
     assert tm.compile(lambda x: x + 2**70, backend="numpy")(1.5) == 1.5 + 2**70
+
+
+def test_the_answer_of_a_comparison_of_arrays_is_a_bool_of_pythons() -> None:
+    def asked(x: Any) -> Any:
+        same = np.allclose(x, x[::-1]), np.array_equal(x, x[::-1]), np.array_equiv(x, x[0])
+        return ("differs" if np.allclose(x, x[::-1]) is False else "alike"), same
+
+    compiled = tm.compile(asked, on_recompile="ignore")
+    for x in (np.array([1.0, 2.0]), np.array([3.0, 3.0])):
+        assert repr(compiled(x)) == repr(asked(x))
+
+
+def test_whether_a_float_is_an_integer_needs_no_program_of_its_own() -> None:
+    compiled = tm.compile(lambda x: (x.is_integer(), (x / 2).is_integer()))
+    for x in (1.0, 2.0, 0.5, -4.0):
+        assert repr(compiled(x)) == repr((x.is_integer(), (x / 2).is_integer()))
+    assert len(compiled.signatures()) == 1
+
+
+def test_rounded_numbers_of_sizes_are_pythons() -> None:
+    def rounded(n: int) -> Any:
+        length = len(np.zeros(n))
+        return round(length / length, 3), round(length / 3, 2), round((3 - length * 0.5) * 0, 2)
+
+    compiled = tm.compile(rounded, on_recompile="ignore")
+    for n in (2, 3, 4):
+        assert repr(compiled(n)) == repr(rounded(n))
