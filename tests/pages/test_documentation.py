@@ -29,6 +29,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import tracemill
+from tracemill.runtime import log
+from tracemill.runtime.gpu import host_program
+from tracemill.runtime.machine import toolchain
 from tracemill.runtime.machine.toolchain import working_toolchain
 from tracemill.tools.cli import main
 
@@ -304,6 +307,8 @@ def test_the_examples_in_docstrings_work(
     name: str, backend: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)  # some write files
+    for module, warned in ((log, "_complained"), (toolchain, "_complained"), (host_program, "_said")):
+        monkeypatch.setattr(module, warned, set())  # of which a process warns once
     tests = examples_of(importlib.import_module(name))
     if any(map(needs_gpu, tests)):
         if working_toolchain() is None or find_spec("cuda") is None:
