@@ -324,7 +324,7 @@ def _found(own: Any, given: Any, join: Any, *, stops_at: bool) -> Any:
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
     """``pow``. With a modulus, whose steps need more than 64 bits, the program is for the values of the ints."""
     if mod is not None:
-        return pow(*(operator.index(one) if is_traced(one) else one for one in (base, exp, mod)))
+        return pow(*(operator.index(one) if _stands_for_something(one) else one for one in (base, exp, mod)))
     return base**exp if is_traced(base) or is_traced(exp) else pow(base, exp)
 
 
