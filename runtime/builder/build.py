@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ...compiler.errors import CompilerError, MissingCompilerError
 from ...compiler.ir import Graph
+from ...compiler.op import has_effect
 from ...compiler.shapes.scope import Observed, relations
 from ...compiler.shapes.terms import sizes_in
 from ...passes.lowering.collect_checks import check_sites, has_checks
@@ -55,10 +56,17 @@ def _build(graph: Graph, target: Target, donated: Sequence[int], scope: Observed
         return build(graph, NUMPY, donated, scope)
 
 
+def _does_anything(graph: Graph) -> bool:
+    """Whether it computes a value that is needed, prints, or may raise an error."""
+    return bool(graph.outputs) or any(map(has_effect, graph.calls))
+
+
 def _build_in_stages(graph: Graph, target: Target, scope: Observed | None) -> Build:
     """A program whose stages are programs of their own."""
     stages = stages_of(graph)
-    builds = [_build(stage.graph, target, (), scope) if stage.graph.outputs else None for stage in stages]
+    builds = [
+        _build(stage.graph, target, (), scope) if _does_anything(stage.graph) else None for stage in stages
+    ]
     made = [built for built in builds if built is not None]
     return Build(
         Staged(graph, stages, [None if built is None else built.function for built in builds]),

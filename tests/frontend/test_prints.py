@@ -56,3 +56,26 @@ def test_printing_part_of_a_line_is_refused_with_a_fix() -> None:
 
     with pytest.raises(ConcretizationError, match=r"sep=(.|\n)*test_prints\.py"):
         tm.compile(line)(X)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_what_is_printed_beside_a_known_result_is_printed(
+    backend: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program that is for an exception which the function handles may have nothing left to compute."""
+
+    def inverse(x: Any) -> Any:
+        print("begin")
+        try:
+            found = 1 / x
+        except ZeroDivisionError:
+            print("none")
+            found = 0.0
+        print("end")
+        return found
+
+    compiled = tm.compile(inverse, backend=backend, on_recompile="ignore")
+    for x in (2.0, 0.0, 0.0, 4.0):
+        found, printed = compiled(x), capsys.readouterr().out
+        assert found == inverse(x)
+        assert printed == capsys.readouterr().out
