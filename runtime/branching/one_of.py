@@ -43,10 +43,10 @@ class OneOf:
         OneOf.set_attribute(self, name, value)
 
     def __iter__(self) -> Iterator[Any]:
-        lengths = {len(one) for one in entries_of(self)}
+        items = {id(one): list(one) for one in entries_of(self)}
+        lengths = set(map(len, items.values()))
         if len(lengths) > 1:
             raise refusal_of("unpacked or iterated over", self)
-        items = {id(one): list(one) for one in entries_of(self)}
         return iter(
             [OneOf.asked(self, lambda one, at=at: items[id(one)][at]) for at in range(lengths.pop())]  # type: ignore[misc]
         )

@@ -39,7 +39,13 @@ class SymbolicFallback:
         first = next(iter(message.splitlines()), "")
         what = f"{type(error).__name__}: {first}" if first else type(error).__name__
         is_ours = not isinstance(error, TracemillError) or isinstance(error, InternalError)
-        return SymbolicFallback(what + _place(error), is_ours)
+        return SymbolicFallback(what + _place(error), is_ours and not _is_refused_by_others(error))
+
+
+def _is_refused_by_others(error: Exception) -> bool:
+    """Whether code that knows nothing of named sizes, such as a function in C, has raised an error at a user's line."""
+    frames = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
+    return not isinstance(error, TracemillError) and bool(frames) and not frames[-1].startswith(_ROOT)
 
 
 def _place(error: Exception) -> str:

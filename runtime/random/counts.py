@@ -21,7 +21,7 @@ MOST = 200
 def poisson(source: Source, shape: Size, dtype: Any, lam: Any) -> Any:
     """If many are expected, by transformed rejection: Hörmann, Insurance: Mathematics and Economics 12, 1993."""
     lam = np.broadcast_to(stop_gradient(lam), shape)
-    is_few = ~(lam >= FEW)
+    is_few = np.logical_not(lam >= FEW)
     rare, often = np.where(is_few, lam, 1.0), np.where(is_few, float(FEW), lam)
     few = _inverted(source, shape, np.exp(-rare), lambda k: rare / k)
     root, log_rate = np.sqrt(often), np.log(often)
@@ -39,7 +39,7 @@ def poisson(source: Source, shape: Size, dtype: Any, lam: Any) -> Any:
         ratio = k * log_rate - often - apply_op("gammaln", np.maximum(k, 0.0) + 1)[0]
         is_above = np.log(v) + scale - np.log(a / (near * near) + b) > ratio
         is_rejected = (k < 0) | ((near < 0.013) & (v > near)) | is_above
-        return k, is_rejected & ~((near >= 0.07) & (v <= fast))
+        return k, is_rejected & np.logical_not((near >= 0.07) & (v <= fast))
 
     return np.minimum(np.where(is_few, few, first_accepted(propose)), discrete.LARGEST).astype(np.int64)
 
@@ -50,7 +50,7 @@ def binomial(source: Source, shape: Size, dtype: Any, n: Any, p: Any) -> Any:
     is_flipped = p > 0.5
     q = np.where(is_flipped, p, 1 - p)
     p = np.where(is_flipped, 1 - p, p)
-    is_few = ~(n * p >= FEW)
+    is_few = np.logical_not(n * p >= FEW)
     odds = p / q
     few = _inverted(
         source, shape, np.exp(n * np.log1p(-np.where(is_few, p, 0.0))), lambda k: (n + 1 - k) / k * odds
@@ -75,7 +75,7 @@ def binomial(source: Source, shape: Size, dtype: Any, n: Any, p: Any) -> Any:
         inside = np.clip(k, 0, count)
         ratio = peak - _log_factorial(inside) - _log_factorial(count - inside) + (inside - mode) * log_odds
         is_above = np.log(v * alpha / (a / (near * near) + b)) > ratio
-        return k, is_outside | (is_above & ~((near >= 0.07) & (v <= fast)))
+        return k, is_outside | (is_above & np.logical_not((near >= 0.07) & (v <= fast)))
 
     drawn = np.where(is_few, few, first_accepted(propose))
     return np.where(is_flipped, n - drawn, drawn).astype(np.int64)

@@ -252,7 +252,7 @@ def _place_in_order(own: Any, side: Any) -> Callable[..., Any]:
     """``bisect`` in sorted numbers."""
 
     def place(entries: Any, x: Any, *ends: Any, **more: Any) -> Any:
-        if ends or more or not (is_unknown(x) or any(map(is_unknown, entries))):
+        if ends or more or not entries or not (is_unknown(x) or any(map(is_unknown, entries))):
             return own(entries, x, *ends, **more)
         return as_python_number(np.searchsorted(np.stack(list(entries)), x, side=side), int)
 
@@ -323,9 +323,9 @@ def _found(own: Any, given: Any, join: Any, *, stops_at: bool) -> Any:
 
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
     """``pow``. With a modulus, whose steps need more than 64 bits, the program is for the values of the ints."""
-    if mod is not None:
+    if mod is not None and not (isinstance(base, SymbolicSize) and type(exp) is type(mod) is int):
         return pow(*(operator.index(one) if _stands_for_something(one) else one for one in (base, exp, mod)))
-    return base**exp if is_traced(base) or is_traced(exp) else pow(base, exp)
+    return base**exp if is_traced(base) or is_traced(exp) else pow(base, exp, mod)
 
 
 def _divmod(x: Any, y: Any) -> Any:

@@ -80,7 +80,7 @@ def _inserted(side: Any) -> Callable[..., Any]:
     own = bisect.insort_left if side == "left" else bisect.insort_right
 
     def function(entries: Any, x: Any, *ends: Any, **more: Any) -> None:
-        if ends or more or not (is_unknown(x) or any(map(is_unknown, entries))):
+        if ends or more or not entries or not (is_unknown(x) or any(map(is_unknown, entries))):
             own(entries, x, *ends, **more)
         else:
             insert_at(entries, np.searchsorted(np.stack(list(entries)), x, side=side), x)

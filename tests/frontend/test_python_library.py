@@ -124,3 +124,16 @@ def test_code_in_c_gets_pythons_numbers(function: Callable[..., Any], calls: Any
     compiled: Any = tm.compile(function, on_recompile="ignore")
     for call in calls:
         assert repr(compiled(*call)) == repr(function(*call))
+
+
+def test_bisect_begins_with_an_empty_list() -> None:
+    def in_order(x: Any) -> Any:
+        found: list[Any] = []
+        first = bisect.bisect(found, x)
+        for k in range(3):
+            bisect.insort(found, x * (k - 1))
+        return first, found
+
+    compiled = tm.compile(in_order)
+    for x in (3.0, -3.0):
+        assert compiled(x) == in_order(x)

@@ -371,3 +371,15 @@ def test_the_type_of_a_value_that_is_one_of_several_is_that_of_the_chosen_one(
     compiled = tm.compile(function, backend="numpy")
     for x in (np.array([5.0, 1.0]), np.array([0.0, 1.0])):
         assert compiled(x) == function(x)
+
+
+def test_one_of_several_lists_is_enumerated() -> None:
+    def places(x: Any) -> Any:
+        names = ["a"]
+        if x > 0:
+            names = [*names, "c"]
+        return [i * x for i, _ in enumerate(names)]
+
+    compiled = tm.compile(places, on_recompile="ignore")
+    for x in (1.0, -1.0, 2.0):
+        assert compiled(x) == places(x)

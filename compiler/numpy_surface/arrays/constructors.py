@@ -330,7 +330,7 @@ def _computed_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any =
     else:
         entries = np.ceil((stop - start) / step)
         refused = "ValueError('Maximum allowed size exceeded')"
-        bind_all("raise_if", (~(np.abs(entries) < MOST_ENTRIES)).value, error=refused)
+        bind_all("raise_if", np.logical_not(np.abs(entries) < MOST_ENTRIES).value, error=refused)
     count = convert(as_value(entries), INT64)
     known = require_trace().concrete(count)
     length = length_at_least_0(count) if known is None else max(int(known), 0)

@@ -161,7 +161,7 @@ def _outer_edges(x: Any, limits: Any) -> tuple[Any, Any]:
 
 
 def _refuse_infinite(which: str, low: Any, high: Any) -> None:
-    infinite = ~(np.isfinite(low) & np.isfinite(high))
+    infinite = np.logical_not(np.isfinite(low) & np.isfinite(high))
     if np.iscomplexobj(low):  # which cannot be told from inside a program
         refuse_values(infinite, f"{which} range is not finite")
     else:

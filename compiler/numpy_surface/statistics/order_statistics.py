@@ -218,7 +218,7 @@ def _fractions(q: Any, scale: int) -> Any:
     if fractions.ndim > 2:
         raise ArgumentValueError("q must be a scalar or 1d")
     name = "Quantiles" if scale == 1 else "Percentiles"
-    outside = ~((fractions >= 0) & (fractions <= scale))
+    outside = np.logical_not((fractions >= 0) & (fractions <= scale))
     refuse_values(outside, f"{name} must be in the range [0, {scale}]")
     return fractions if scale == 1 else np.true_divide(fractions, scale)
 
