@@ -157,16 +157,16 @@ class InternalWarning(RuntimeWarning):
     A program for many sizes raised an error that a program for one size does not, and that is not about a known limit
     of such programs. So each size gets a program.
 
-    >>> import json, os, numpy as np, tracemill as tm
-    >>> import warnings
+    >>> import os, warnings, numpy as np, tracemill as tm
     >>> from unittest.mock import patch
-    >>> f = tm.compile(lambda x: x * len(json.dumps(x.shape)), dynamic=True)
-    >>> with patch.dict("os.environ"), warnings.catch_warnings(record=True) as caught:
+    >>> f = tm.compile(lambda x: x * (3 * x.shape[0] + 1), dynamic=True)
+    >>> broken = patch("tracemill.compiler.shapes.dim.add", None)
+    >>> with patch.dict("os.environ"), broken, warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     _ = os.environ.pop("TRACEMILL_CHECK", None)
     ...     y = f(np.ones(2))
     >>> y, caught[0].category.__name__
-    (array([3., 3.]), 'InternalWarning')
+    (array([7., 7.]), 'InternalWarning')
 
     Fix: please report the message with the traceback that ``TRACEMILL_CHECK=1`` shows. Each function warns once,
     whatever its ``on_recompile``.

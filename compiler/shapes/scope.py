@@ -120,6 +120,10 @@ class Lengths(Protocol):
         """Let the program be for calls in which the comparison holds."""
         ...
 
+    def trace(self) -> object:
+        """The outermost trace at work, which the lengths belong to; None after tracing."""
+        ...
+
 
 class _Typical(dict[str, int]):
     """Sizes by name. Those that a program finds out when it runs are as large as may be."""
@@ -157,7 +161,9 @@ class Observed:
         self.lengths = lengths
         self.hints = dict(hints)
         self.is_for_user = is_for_user
-        self.assumptions = self._given = nothing() if assumptions is None else assumptions
+        self._assumptions = self._given = nothing() if assumptions is None else assumptions
+        self._computed_in: object = None
+        """The trace of the lengths that something is assumed about."""
         self.where = where
         self.judged = _Typical((name, coarse(size)) for name, size in self.hints.items())
         """The sizes by which programs are weighed. All calls with about the same sizes give the same program."""
@@ -166,6 +172,21 @@ class Observed:
         )
         """The sizes by which a program was weighed that was compiled ahead of time and serves this call as well."""
         self._guards: list[Guard] = []
+
+    @property
+    def assumptions(self) -> Assumptions:
+        """What is known. If a function is traced again, its computed lengths are others, with the same names."""
+        if self._computed_in is not None:
+            assert self.lengths is not None
+            trace = self.lengths.trace()
+            if trace is not None and trace is not self._computed_in:
+                self._computed_in = None
+                self._assumptions = self._given.adding(*(guard.comparison for guard in self._guards))
+        return self._assumptions
+
+    @assumptions.setter
+    def assumptions(self, new: Assumptions) -> None:
+        self._assumptions = new
 
     @property
     def assumed(self) -> tuple[Guard, ...]:
@@ -211,6 +232,7 @@ class Observed:
         assert self.lengths is not None
         self.lengths.expect(held)
         self.assumptions = self.assumptions.adding(held)
+        self._computed_in = self.lengths.trace()
         return found
 
     def _sizes_by_values(self, terms: Terms, what: str) -> dict[str, int]:

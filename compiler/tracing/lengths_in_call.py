@@ -11,7 +11,7 @@ from ..ir import Value
 from ..shapes.dim import Comparison, Dim, of_size, of_terms, terms_of
 from ..shapes.terms import Atom, Size, Terms
 from ..value_ops import add, constant, elementwise, maximum, minimum, multiply
-from .trace import current_trace, require_trace
+from .trace import Trace, current_trace, require_trace
 from .values_in_call import binding, expect, record_in, size_in_call, sizes_of_arguments
 
 _OPS: Final = {"==": "equal", "!=": "not_equal", ">=": "greater_equal"}
@@ -26,6 +26,11 @@ class LengthsInCall:
         found = {} if trace is None else {name: size_in_call(trace, name, known) for name in names}
         complete = {name: size for name, size in found.items() if size is not None}
         return complete if found and len(complete) == len(found) else None
+
+    def trace(self) -> Trace | None:
+        """The outermost trace at work, which the lengths belong to; None after tracing."""
+        trace = current_trace()
+        return None if trace is None else trace.outermost()
 
     def expect(self, comparison: Comparison) -> None:
         """Restrict the program to calls in which a comparison of such lengths holds."""

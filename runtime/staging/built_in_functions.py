@@ -193,7 +193,9 @@ def _complex(*given: Any, **more: Any) -> Any:
 
 
 def _bool(*given: Any) -> Any:
-    return given[0] != 0 if len(given) == 1 and is_unknown(given[0]) else bool(*given)
+    if len(given) == 1 and is_unknown(given[0]):
+        return as_python_number(given[0] != 0, bool)
+    return bool(*given)
 
 
 def _round(x: Any, ndigits: Any = None) -> Any:
@@ -305,7 +307,9 @@ def _all(given: Any) -> Any:
 def _found(own: Any, given: Any, join: Any, *, stops_at: bool) -> Any:
     """``any`` or ``all``. As in Python, entries after a known one that decides are not evaluated."""
     if is_traced(given):
-        return (np.any if stops_at else np.all)(given) if given.ndim == 1 else own(given)
+        return (
+            as_python_number((np.any if stops_at else np.all)(given), bool) if given.ndim == 1 else own(given)
+        )
     if not isinstance(given, (list, tuple)) and not hasattr(given, "__next__"):
         return own(given)
     result: Any = not stops_at
@@ -323,9 +327,14 @@ def _found(own: Any, given: Any, join: Any, *, stops_at: bool) -> Any:
 
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
     """``pow``. With a modulus, whose steps need more than 64 bits, the program is for the values of the ints."""
-    if mod is not None and not (isinstance(base, SymbolicSize) and type(exp) is type(mod) is int):
-        return pow(*(operator.index(one) if _stands_for_something(one) else one for one in (base, exp, mod)))
-    return base**exp if is_traced(base) or is_traced(exp) else pow(base, exp, mod)
+    is_of_size = type(base) is not int and isinstance(base, SymbolicSize)
+    if mod is not None and not (is_of_size and type(exp) is type(mod) is int):
+        known = [operator.index(one) if _stands_for_something(one) else one for one in (base, exp, mod)]
+        return pow(known[0], known[1], known[2])
+    if is_traced(base) or is_traced(exp):
+        return base**exp
+    own: Any = base
+    return pow(own, exp, mod)
 
 
 def _divmod(x: Any, y: Any) -> Any:

@@ -16,8 +16,9 @@ import numpy as np
 import tracemill as tm
 from support.bundles import artifact_of, members_of
 from tracemill.runtime.bundle.archive import archive_bytes
-from tracemill.runtime.bundle.manifest import GRAPH, MANIFEST, digest_of, manifest_id
+from tracemill.runtime.bundle.manifest import GRAPH, MANIFEST, manifest_id
 from tracemill.runtime.bundle.writing import bundle_bytes
+from tracemill.runtime.files.digests import digest_of
 
 from .confinement import watched
 

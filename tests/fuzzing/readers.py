@@ -40,9 +40,10 @@ from tracemill.passes.optimizations.fuse import fuse
 from tracemill.passes.pipeline import run
 from tracemill.passes.simplification.remove_dead_code import remove_dead_code
 from tracemill.runtime.bundle.archive import archive_bytes
-from tracemill.runtime.bundle.manifest import GRAPH, MANIFEST, digest_of
+from tracemill.runtime.bundle.manifest import GRAPH, MANIFEST
 from tracemill.runtime.bundle.writing import bundle_bytes
 from tracemill.runtime.cache.entry import BadEntryError, read_entry, write_entry
+from tracemill.runtime.files.digests import digest_of
 from tracemill.runtime.gpu_choices.lock_entry import LockEntry, Measured
 from tracemill.runtime.gpu_choices.lock_reader import entries_in
 from tracemill.runtime.gpu_choices.lock_text import lock_text

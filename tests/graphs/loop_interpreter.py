@@ -9,7 +9,7 @@ from tracemill.compiler.affine import Affine, Quotient, Variable
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.loops import nest as ir
 from tracemill.compiler.loops.walk import used
-from tracemill.compiler.op import lookup
+from tracemill.compiler.op import Condition, Multiple, lookup
 
 
 class Run:
@@ -81,9 +81,9 @@ class Run:
                 total += factor * (self.place(atom.dividend) % atom.divisor)
         return total
 
-    def holds(self, condition: ir.Condition) -> bool:
+    def holds(self, condition: Condition) -> bool:
         place = self.place(condition.place)
-        if isinstance(condition, ir.Multiple):
+        if isinstance(condition, Multiple):
             return place % condition.step == 0
         return condition.low <= place < condition.high
 

@@ -30,6 +30,8 @@ _SHIFTS: Final[dict[Any, Callable[[Any, Any], Any]]] = {
     np.left_shift: operator.lshift,
     np.right_shift: operator.rshift,
 }
+_WITH_FLOATS: Final = ({float}, {float, int})
+"""The types of two real numbers, not both ints."""
 _END_OF_INTS: Final = 2.0**63
 
 
@@ -40,7 +42,7 @@ def refuse_undefined(ufunc: Any, x: Any, y: Any) -> None:
     if ufunc in _DIVISIONS and _may_be_zero(y):
         zero = _type(y)(0)
         _refuse(np.equal(_number(y), 0), _raised(_DIVISIONS[ufunc], _type(x)(1), zero))
-    elif ufunc is np.power and _may_be_negative(y) and _type(x) is float:
+    elif ufunc is np.power and _may_be_negative(y) and {_type(x), _type(y)} in _WITH_FLOATS:
         test = np.logical_and(np.equal(x, 0), np.less(_number(y), 0))
         _refuse(test, _raised(operator.pow, 0.0, -1))
     elif ufunc in _SHIFTS and _may_be_negative(y):

@@ -29,6 +29,7 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]] = {
     "divmod": (divmod, [(7, 2), (7, 0)]),
     "x / 0": (lambda x: x / 0, [(1.0,), (2.0,)]),
     "x **": (lambda x, y: x**y, [(2.0, -1.0), (0.0, -1.0), (0.0, 1.0)]),
+    "(x > 0) ** y": (lambda x, y: (x > 0) ** y, [(2.0, -1.0), (-1.0, -1.0)]),
     "n << m": (lambda n, m: n << m, [(3, 2), (3, -2)]),
     "n >> m": (lambda n, m: n >> m, [(3, 2), (3, -2)]),
     "int": (lambda x: int(x), [(2.7,), (-2.7,), (NAN,), (INF,), (-INF,)]),

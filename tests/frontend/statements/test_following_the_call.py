@@ -223,3 +223,23 @@ def test_keys_that_arrays_decide_are_numpys_numbers() -> None:
     compiled = tm.compile(keyed, on_recompile="ignore")
     for x in (np.array([1.0, 3.0, 2.0]), np.array([9.0, 1.0, 5.0])):
         assert repr(compiled(x)) == repr(keyed(x))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_lengths_that_were_asked_before_the_call_was_followed_are_asked_again(backend: str) -> None:
+    """The first trace gives up at the list. What it knew of lengths does not hold for those of the second."""
+
+    def positive(m: Any, d: Any) -> Any:
+        found, text, chosen = m[m > 0].tolist(), f"{len(m[m > 0])}", []
+        if d > 0:
+            chosen.append(d)
+        return found, text, chosen, sorted(m[m > 0])
+
+    compiled = tm.compile(positive, backend=backend, on_recompile="ignore")
+    for m, d in [
+        ([1.0, 1.0, -2.0], 1.0),
+        ([2.0, 1.0, 4.0], 1.0),
+        ([-4.0, -1.0, 4.0], 1.0),
+        ([2.0, 1.0, 4.0], -1.0),
+    ]:
+        assert compiled(np.array(m), d) == positive(np.array(m), d)

@@ -123,3 +123,20 @@ def test_a_batch_counts_like_a_loop() -> None:
     np.testing.assert_array_equal(tm.compile(tm.vmap(count))(x, y), tm.vmap(count)(x, y))
     with_numbers = tm.vmap(lambda x: count(x, 1.0))
     np.testing.assert_array_equal(with_numbers(x), [count(one, 1.0) for one in x])
+
+
+def of_arrays(values: Any) -> Any:
+    flags = [bool(value > 0) for value in values]
+    return (
+        all(values > -9) + any(values > 0),
+        sum(flags),
+        bool(values.any()) + 1,
+        bool(values[0] > 0),
+        (values[0] > 0) | False,
+    )
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_bool_any_and_all_give_pythons_bools(backend: str) -> None:
+    compiled = tm.compile(of_arrays, backend=backend)
+    assert_identical(compiled(VALUES), of_arrays(VALUES))

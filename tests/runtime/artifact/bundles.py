@@ -10,8 +10,9 @@ import numpy as np
 
 import tracemill as tm
 from support.bundles import members_of
-from tracemill.runtime.bundle.manifest import MANIFEST, digest_of, manifest_id
+from tracemill.runtime.bundle.manifest import MANIFEST, manifest_id
 from tracemill.runtime.bundle.writing import bundle_bytes
+from tracemill.runtime.files.digests import digest_of
 
 TABLE = np.sin(np.arange(24.0)).reshape(12, 2)
 

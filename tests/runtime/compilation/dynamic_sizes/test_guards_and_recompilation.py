@@ -1,6 +1,7 @@
 """Guards on sizes, and what is said and done when a function is compiled again."""
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tracemill.compiler.errors import (
     UndecidedDimError,
 )
 from tracemill.runtime.compilation import compiled_function
+from tracemill.runtime.variants.variant import Variant
 
 
 def test_a_question_about_a_size_becomes_a_guard_and_each_answer_has_a_program() -> None:
@@ -143,7 +145,7 @@ def test_the_warning_that_names_do_not_work_shows_the_error_and_the_lines(
         f"{function.__name__} was compiled again because\n  args[0]: f64[5] became f64[7]\n"
     )
     assert "please report this: TRACEMILL_CHECK=1 raises the error" in text
-    assert "raised in tracemill/compiler/shapes/dim.py:" in text
+    assert re.search(r"raised in (tracemill/)?compiler/shapes/dim.py:", text)
     f(np.ones(8))
     assert "sizes are no longer named, because: TypeError: " in f.explain_recompile()
     assert "please report this" in f.explain_recompile()
@@ -180,7 +182,7 @@ def test_a_fault_is_reported_after_another_warning() -> None:
 
 
 def test_a_limit_of_named_sizes_is_not_reported_as_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = compiled_function.Variant
+    made = Variant
 
     def limited(function: Any, called: Any, spec: Any, symbolic: Any) -> Any:
         if symbolic is not None:
