@@ -327,9 +327,11 @@ def _found(own: Any, given: Any, join: Any, *, stops_at: bool) -> Any:
 
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
     """``pow``. With a modulus, whose steps need more than 64 bits, the program is for the values of the ints."""
-    is_of_size = type(base) is not int and isinstance(base, SymbolicSize)
-    if mod is not None and not (is_of_size and type(exp) is type(mod) is int):
-        known = [operator.index(one) if _stands_for_something(one) else one for one in (base, exp, mod)]
+    is_of_size = isinstance(base, SymbolicSize) and type(exp) is type(mod) is int
+    if mod is not None and not is_of_size:
+        known: list[Any] = [
+            operator.index(one) if _stands_for_something(one) else one for one in (base, exp, mod)
+        ]
         return pow(known[0], known[1], known[2])
     if is_traced(base) or is_traced(exp):
         return base**exp
