@@ -11,7 +11,15 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import optree
 
-from ..arguments.leaves import NAMESPACE, flattened, remedy_for, users_name, weak_type, with_plain_keys
+from ..arguments.leaves import (
+    NAMESPACE,
+    flattened,
+    plain_key,
+    remedy_for,
+    users_name,
+    weak_type,
+    with_plain_keys,
+)
 from ..builder import bind_all, recording
 from ..callers.function_names import describe, function_name
 from ..callers.signal_handlers import in_signal_handler
@@ -307,6 +315,8 @@ def _recorded(
             except Exception as error:
                 if wants_pythons_number(record, error):
                     raise needs_value(record, error) from None
+                if isinstance(error, KeyError) and line_of_raise(error) is None:
+                    error.args = tuple(map(plain_key, error.args))  # the program is for this key
                 if not raises_later(record, error):
                     raise
                 result = None

@@ -35,7 +35,7 @@ def value_at(table: "dict[Any, Any]", key: Any) -> Any:
     if isinstance(table, defaultdict) and table.default_factory is not None:
         _refuse_growth(table, found)
     else:
-        raise_where(np.logical_not(found.is_there), KeyError(_shown(key)), user_location())
+        raise_where(np.logical_not(found.is_there), _missing(key), user_location())
     return found.value()
 
 
@@ -124,8 +124,9 @@ def _can_be(one: Any, key: Any) -> bool:
     return bool(one == plain_key(key))
 
 
-def _shown(key: Any) -> str:
-    return f"a {'tuple' if type(key) is tuple else 'number'} that is not among the keys"
+def _missing(key: Any) -> KeyError:
+    """Python's error for a key that is not there. The program fills in a number, but no tuple."""
+    return KeyError("a tuple that is not among the keys" if type(key) is tuple else key)
 
 
 def _set_default(table: "dict[Any, Any]", key: Any, default: Any = None) -> Any:

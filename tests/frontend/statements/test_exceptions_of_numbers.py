@@ -336,3 +336,32 @@ def test_a_loop_of_the_program_raises_what_its_iterations_would_handle() -> None
     assert compiled(0.5, 400) == pytest.approx(total(0.5, 400), rel=1e-12)
     with pytest.raises(ZeroDivisionError):
         compiled(2.0, 400)
+
+
+def looked_up(key: Any) -> Any:
+    return {1: 2.0, 2: 3.0}[key]
+
+
+def deleted(key: Any) -> Any:
+    table = {1: 2.0, 2: 3.0}
+    del table[key]
+    return len(table)
+
+
+def removed(key: Any) -> Any:
+    numbers = {1, 2}
+    numbers.remove(key)
+    return len(numbers)
+
+
+@pytest.mark.parametrize("function", [looked_up, deleted, removed], ids=lambda function: function.__name__)
+def test_a_missing_key_is_named(function: Callable[..., Any]) -> None:
+    compiled = tm.compile(function, on_recompile="ignore")
+    for key in (1, 5, np.int64(7), 2):
+        if key in (1, 2):
+            assert compiled(key) == function(key)
+            continue
+        with pytest.raises(KeyError) as found:
+            compiled(key)
+        assert found.value.args == (key,)
+        assert type(found.value.args[0]) is type(key)
