@@ -45,7 +45,7 @@ class SymbolicFallback:
 def _is_refused_by_others(error: Exception) -> bool:
     """Whether code that knows nothing of named sizes, such as a function in C, has raised an error at a user's line."""
     frames = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
-    is_ours = bool(frames) and frames[-1].startswith(_ROOT) and is_library(frames[-1])
+    is_ours = bool(frames) and frames[-1].startswith(PACKAGE) and is_library(frames[-1])
     return not (is_ours or isinstance(error, TracemillError))
 
 

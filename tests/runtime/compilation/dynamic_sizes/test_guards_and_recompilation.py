@@ -145,7 +145,7 @@ def test_the_warning_that_names_do_not_work_shows_the_error_and_the_lines(
         f"{function.__name__} was compiled again because\n  args[0]: f64[5] became f64[7]\n"
     )
     assert "please report this: TRACEMILL_CHECK=1 raises the error" in text
-    assert re.search(r"raised in (tracemill/)?compiler/shapes/dim.py:", text)
+    assert re.search(r"raised in \S*compiler/shapes/dim.py:", text)
     f(np.ones(8))
     assert "sizes are no longer named, because: TypeError: " in f.explain_recompile()
     assert "please report this" in f.explain_recompile()
