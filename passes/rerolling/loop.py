@@ -164,7 +164,11 @@ class _Reading:
         same = [same_params(call.params, like.params) for call in calls]
         if not (same[self.middle - 1] and same[self.middle + 1]) and like.op in PLACES:
             self._narrow([_is_dense(call) and _begins_at_ints(call) for call in calls])
-            self.moving[index] = np.array([_place(call) for call in calls])
+            own = _place(like)
+            places = [
+                _place(call) for call in calls
+            ]  # those that do not count may have another number of axes
+            self.moving[index] = np.array([one if len(one) == len(own) else own for one in places])
         else:
             self._narrow(same)
         return tuple(self._operand([call.inputs[slot] for call in calls]) for slot in range(len(like.inputs)))

@@ -30,8 +30,7 @@ from ..bundle.literal_document import literal_of
 from ..bundle.manifest import FORMAT, GRAPH, MANIFEST, NUMBERS, manifest_id
 from ..bundle.targets import check_code, member_of
 from ..bundle.tree_document import MissingClassError, TreeReader
-from ..files.digests import digest_of
-from ..gpu_programs.stored_program import file_of
+from ..files.digests import digest_of, file_of
 from ..trees import flatten
 from ..variants.signature import (
     ArraySpec,

@@ -5,7 +5,7 @@ import json
 from ...compiler.errors import ExportError
 from ...compiler.ir import ArrayType
 from ...compiler.text.printer import graph_constants, to_text
-from ..gpu_programs.stored_program import file_of
+from ..files.digests import file_of
 from .archive import LARGEST_TOTAL, archive_bytes
 from .array_file import array_file
 from .contents import Contents

@@ -13,3 +13,8 @@ def digest_of(content: bytes) -> str:
 def document_digest(document: Mapping[str, Any]) -> str:
     """The digest of a JSON document, whatever the order of its keys and the spaces in its file."""
     return digest_of(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
+
+
+def file_of(digest: str) -> str:
+    """The file of the array with a digest, ``sha256:…``: file names on Windows have no colon."""
+    return f"{digest.rpartition(':')[2]}.bin"

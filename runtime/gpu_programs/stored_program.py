@@ -18,6 +18,7 @@ from ...compiler.dtypes import Array, dtype_name, dtype_named, dtype_names
 from ...compiler.errors import CubinError, InternalError, ParseError
 from ...compiler.errors.tracemill_error import text_of
 from ...compiler.nesting import shown
+from ..files.digests import file_of
 from ..gpu.device import Device
 from ..gpu.kernel import LoadedKernel
 from ..gpu.loading import about_kernel, loaded_kernel
@@ -100,11 +101,6 @@ def files_of(
         if with_ptx:
             members[f"kernel_{number}.ptx"] = kernel.assembly.encode()
     return members | {file_of(digest): array.tobytes() for digest, array in arrays.items()}
-
-
-def file_of(digest: str) -> str:
-    """The file of the array with a digest, ``sha256:…``: file names on Windows have no colon."""
-    return f"{digest.rpartition(':')[2]}.bin"
 
 
 def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> StoredProgram:

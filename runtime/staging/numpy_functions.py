@@ -142,7 +142,9 @@ def _of_lists(ufunc: np.ufunc, *given: Any, **more: Any) -> Any:
 
 
 def _method_of_lists(method: Any, *given: Any, **more: Any) -> Any:
-    """``np.add.reduce([x, y])``"""
+    """``np.add.reduce([x, y])``. In ``np.add.at(x, (i, j), y)``, the tuple is an index."""
+    if method.__name__ == "at":
+        return call(method, *given[:2], *map(_array_of_list, given[2:]), **more)
     return call(method, *map(_array_of_list, given), **more)
 
 

@@ -43,11 +43,11 @@ from tracemill.runtime.bundle.archive import archive_bytes
 from tracemill.runtime.bundle.manifest import GRAPH, MANIFEST
 from tracemill.runtime.bundle.writing import bundle_bytes
 from tracemill.runtime.cache.entry import BadEntryError, read_entry, write_entry
-from tracemill.runtime.files.digests import digest_of
+from tracemill.runtime.files.digests import digest_of, file_of
 from tracemill.runtime.gpu_choices.lock_entry import LockEntry, Measured
 from tracemill.runtime.gpu_choices.lock_reader import entries_in
 from tracemill.runtime.gpu_choices.lock_text import lock_text
-from tracemill.runtime.gpu_programs.stored_program import KERNELS, PLAN, file_of, program_in
+from tracemill.runtime.gpu_programs.stored_program import KERNELS, PLAN, program_in
 from tracemill.runtime.machine.cubin import kernels_in
 
 from .bundles import bundles
