@@ -81,7 +81,7 @@ def broadcast_to_physical(inputs: Sequence[Batched]) -> tuple[list[Value], int]:
 
 
 def _with_axis_before(x: Batched, behind: int) -> Value:
-    """The value with its batch axis before so many axes. Axes that it lacks have length 1, or are missing in front."""
+    """The value with its batch axis before this many axes. Missing axes have length 1, or are left out in front."""
     ndim = x.logical_ndim
     if x.axis is None:
         return expand_dims(x.value, ndim - behind) if ndim > behind else x.value

@@ -181,12 +181,15 @@ class Observed:
             trace = self.lengths.trace()
             if trace is not None and trace is not self._computed_in:
                 self._computed_in = None
-                self._assumptions = self._given.adding(*(guard.comparison for guard in self._guards))
+                self._assumptions = self._given_and_guarded()
         return self._assumptions
 
     @assumptions.setter
     def assumptions(self, new: Assumptions) -> None:
         self._assumptions = new
+
+    def _given_and_guarded(self) -> Assumptions:
+        return self._given.adding(*(guard.comparison for guard in self._guards))
 
     @property
     def assumed(self) -> tuple[Guard, ...]:
@@ -271,7 +274,7 @@ class Observed:
         fixed = [self._asked(one) for one in values if isinstance(one, Comparison)]
         kept = [guard for guard in self._guards if not sizes.issuperset(sizes_in(guard.comparison.terms))]
         self._guards = [*kept, *fixed]
-        self.assumptions = self._given.adding(*(guard.comparison for guard in self._guards))
+        self.assumptions = self._given_and_guarded()
 
     def adopt(self, guards: Guards) -> bool:
         """Assume what another program does; returns False, and assumes nothing, if that does not hold for this call."""

@@ -247,8 +247,8 @@ class _Planner:
         return list(self.plan.users.get(value, ()))
 
     def _is_computed(self, value: Value) -> bool:
-        """Whether a kernel computes a value, so that it can also compute a view of it: it writes no more than before,
-        in the same order."""
+        """Whether a kernel computes a value. It can then also compute a view of it, with as many writes, in the same
+        order."""
         call = self.producer.get(value)
         while call is not None and lookup(call.op).keeps_order:
             call = self.producer.get(call.inputs[0])

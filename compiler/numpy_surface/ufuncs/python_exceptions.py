@@ -68,12 +68,6 @@ def refuse_domain(is_outside: Any, message: str = "math domain error") -> None:
         _refuse(is_outside, ValueError(message))
 
 
-def refuse_overflow(is_infinite: Any) -> None:
-    """Raise the exception of a function of `math` where its result is too large."""
-    if RAISES_ON_VALUES.get():
-        _refuse(is_infinite, OverflowError("math range error"))
-
-
 _NEVER: Final = frozenset(
     "asinh atan atan2 cbrt copysign degrees dist erf erfc fabs hypot nextafter radians tanh".split()
 )
@@ -88,7 +82,7 @@ def refuse_outside_of_math(name: str, result: Any, given: Sequence[Any]) -> None
 
     The rules are those of `math_1` and `math_2` in CPython's Modules/mathmodule.c.
     """
-    if name in _NEVER:
+    if name in _NEVER or not RAISES_ON_VALUES.get():
         return
     has_nan = reduce(np.logical_or, map(np.isnan, given))
     are_finite = reduce(np.logical_and, map(np.isfinite, given))
@@ -102,7 +96,7 @@ def refuse_outside_of_math(name: str, result: Any, given: Sequence[Any]) -> None
         is_outside = np.logical_or(is_outside, np.logical_and(are_finite, _is_whole_and_not_positive(*given)))
     refuse_domain(is_outside)
     if name in _OVERFLOWS:
-        refuse_overflow(is_infinite)  # of two errors, the program raises the first
+        _refuse(is_infinite, OverflowError("math range error"))  # of two errors, the program raises the first
 
 
 def _is_whole_and_not_positive(x: Any) -> Any:

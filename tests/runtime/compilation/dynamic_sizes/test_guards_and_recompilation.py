@@ -119,7 +119,7 @@ def of_sizes(x: Any) -> Any:
 
 @pytest.fixture
 def broken_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault of ours, in the arithmetic of named sizes."""
+    """An internal fault in the arithmetic of named sizes."""
     monkeypatch.delenv("TRACEMILL_CHECK")
     monkeypatch.setattr("tracemill.compiler.shapes.dim.add", None)
 
