@@ -43,6 +43,11 @@ def is_own(file: str) -> bool:
     return file.startswith(_OWN)
 
 
+def calls_users(file: str) -> bool:
+    """Whether a file of Tracemill calls functions for the user's function: what it calls is not Tracemill's choice."""
+    return file.startswith((*_HOOKS, _CALLING))
+
+
 def is_generated(file: str) -> bool:
     """Whether a file name is that of a compiled program, which exists in memory only."""
     return file.startswith("<tracemill ")
@@ -148,7 +153,7 @@ def asked_by_traced_code(frame: FrameType) -> bool:
     asking: FrameType | None = frame
     while asking is not None:
         file = asking.f_code.co_filename
-        if HOOKS in asking.f_code.co_freevars or file.startswith((*_HOOKS, _CALLING)):
+        if HOOKS in asking.f_code.co_freevars or calls_users(file):
             return True
         if is_own(file) or str(asking.f_globals.get("__name__")).partition(".")[0] in _DEBUGGERS:
             return False

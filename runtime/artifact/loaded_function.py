@@ -38,6 +38,7 @@ from ..bundle.contents import Contents
 from ..bundle.interface import Interface, StandIn
 from ..compilation.compiled_function import CompiledFunction
 from ..compilation.options import Options
+from ..compilation.variant_compiler import VariantCompiler
 from ..eager.nested_function import as_returned
 from ..eager.run import is_array, overwrite, run
 from ..gpu.device_array import DeviceArray
@@ -79,7 +80,6 @@ class LoadedFunction(CompiledFunction):
         if artifact.signature.dims:
             options = replace(options, dynamic=Dynamic())
         super().__init__(self._replay, options)
-        self._code = artifact.code if artifact.trusts_code else {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
@@ -109,20 +109,33 @@ class LoadedFunction(CompiledFunction):
         """A dict may have its keys in any order; they are put in the exported order."""
         return sign(leaves, tree)
 
+    def _variant_compiler(self) -> VariantCompiler:
+        return _ArtifactCompiler(self._replay, self._options, self.artifact)
+
+
+class _ArtifactCompiler(VariantCompiler):
+    """Compiles the graph of an artifact for the sizes that it names."""
+
+    def __init__(self, replay: "_Replay", options: Options, artifact: Contents) -> None:
+        super().__init__(replay, options)
+        self.code = artifact.code if artifact.trusts_code else {}
+        self._artifact = artifact
+        self._replay = replay
+
     def _compiled(self, called: Signature, stale: Variant | None, others: list[OtherValues]) -> Variant:
         try:
             return super()._compiled(called, stale, others)
         except MissingPackageError as error:
-            if self.artifact.code and not self.artifact.trusts_code:
+            if self._artifact.code and not self._artifact.trusts_code:
                 error.message += (
                     "; or run the machine code that is in the file, if you trust it: tm.load(path, trust_code=True), or"
                     " --trust-code"
                 )
             raise
 
-    def _symbolic(self, called: Signature) -> SymbolicCall | None:
+    def symbolic(self, called: Signature) -> SymbolicCall | None:
         """The call with the named sizes of the artifact, if it has any."""
-        signature = self.artifact.signature
+        signature = self._artifact.signature
         if not signature.dims or not self._names_sizes(called):
             return None
         specs = [

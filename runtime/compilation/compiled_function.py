@@ -2,19 +2,18 @@
 
 import operator
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import update_wrapper
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ...compiler.arguments.leaves import argument_names, flatten_arguments, has_containers
 from ...compiler.builder import current_builder, not_recording
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import line_of_missing, line_of_raise
 from ...compiler.error_state import DEFAULT, error_state, is_strict
-from ...compiler.errors import ConcretizationError, TracemillError, TransformTypeError
+from ...compiler.errors import ConcretizationError, TransformTypeError
 from ...compiler.frontend.outside_changes import ArgumentContainers, WithChanges
 from ...compiler.frontend.program import Program
 from ...compiler.frontend.traced_program import is_interrupted, trace
@@ -23,34 +22,22 @@ from ...compiler.locks import reentrant_lock
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
-from ...compiler.tracing.values_in_call import following, in_call
+from ...compiler.tracing.values_in_call import in_call
 from ..eager.run import as_argument, inputs_of, overwrite, require_function, run
-from ..environment import checking, usual_check_bounds
 from ..gpu.arguments import entered
-from ..log import is_observed, logger
-from ..machine.target import takes_symbolic_sizes
 from ..tracebacks import hide_own_frames, with_users_frames
-from ..variants.compile_spec import CompileSpec
 from ..variants.donation import check_donated
 from ..variants.dynamic_shapes import check_arguments
 from ..variants.generated_entry import MISS, always_miss
 from ..variants.key_orders import key_orders, sees_keywords_in_order
-from ..variants.signature import Signature, StaticLeaf, arguments_for, gpu_of, sign
+from ..variants.signature import Signature, StaticLeaf, arguments_for, sign
 from ..variants.static_arguments import static_arguments
 from ..variants.symbolic_call import SymbolicCall
-from ..variants.variant import Variant
-from .options import NEVER, Options
-from .recompilation import Recompilation, of_values, recompilation
-from .recompile_policy import RecompilePolicy
-from .variant_table import MOST_FIXED, Variants
+from .options import Options
+from .variant_compiler import VariantCompiler
 
 if TYPE_CHECKING:
-    from ..eager.transform_log import SeenTransform
     from ..inspection.lowered import Lowered
-
-
-MANY: Final = 8
-"""From this many programs for calls that differ only in sizes, a warning is given."""
 
 
 class CompiledFunction:
@@ -80,8 +67,6 @@ class CompiledFunction:
             )
         self._function = function
         self._options = options
-        self._code: Mapping[str, Mapping[str, bytes]] = {}
-        """Programs that were compiled ahead of time, as in `CompileSpec`."""
         self._static_argnums, self._static_argnames = static_arguments(
             function, options.static_argnums, options.static_argnames
         )
@@ -89,10 +74,7 @@ class CompiledFunction:
         self._has_static = bool(options.static_argnums or options.static_argnames)
         check_arguments(function, options.dynamic)
         self._sees_keywords = sees_keywords_in_order(function)
-        self._variants = Variants()
-        self._last: Recompilation | None = None
-        """Why the newest variant was compiled."""
-        self._reaction = RecompilePolicy(options.on_recompile)
+        self._compiler = self._variant_compiler()
         self._by_value: dict[Any, frozenset[int]] = {}
         """By the structure of the arguments: the leaves that are Python numbers whose values tracing has needed. They
         are sizes, or part of the signature."""
@@ -104,6 +86,10 @@ class CompiledFunction:
         self._entry: Callable[..., Any] = always_miss
         """The entry of the variant that ran last, which is tried first."""
         update_wrapper(self, function, updated=())
+
+    def _variant_compiler(self) -> VariantCompiler:
+        """What compiles the function's variants and keeps them."""
+        return VariantCompiler(self._function, self._options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -129,7 +115,7 @@ class CompiledFunction:
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return f"<compiled {describe(self._function)}: {len(self._variants)} variants>"
+        return f"<compiled {describe(self._function)}: {len(self._compiler.variants)} variants>"
 
     def __reduce__(self) -> Any:
         """Pickled by name if the name leads here, otherwise by the wrapped function and the options."""
@@ -160,7 +146,7 @@ class CompiledFunction:
         others: list[OtherValues] = []
         while True:
             try:
-                variant = self._variant(called, leaves, others)
+                variant = self._compiler.variant(called, leaves, others)
             except ConcretizationError as error:
                 if not self._takes_by_value(tree, error.numbers):
                     raise
@@ -257,7 +243,7 @@ class CompiledFunction:
             function = self._of_sizes.get((tree, places))
             if function is None:
                 function = CompiledFunction(of_sizes(self._function, places), self._options)
-                function._code = self._code
+                function._compiler.code = self._compiler.code
                 function._returns_changes = True
                 self._of_sizes[tree, places] = function
         given, more = with_lengths((args, kwargs), leaves, tree, places)
@@ -282,203 +268,26 @@ class CompiledFunction:
         wrapped = tuple(StaticLeaf(a) if i in positions else a for i, a in enumerate(args))
         return wrapped, {k: StaticLeaf(v) if k in self._static_argnames else v for k, v in kwargs.items()}
 
-    def _variant(self, called: Signature, leaves: list[Any], others: list[OtherValues]) -> Variant | None:
-        """The variant for a call, compiled now if there is none or if it is stale.
-
-        Skips as many of the variants that serve it as there are `others`: they expect different values. None if
-        `max_variants` are kept for values alone.
-        """
-        variant = self._variants.find(called, len(others))
-        if variant is not None and not variant.is_stale:
-            return variant
-        if len(others) >= self._options.max_variants:
-            self._reaction.runs_uncompiled(
-                of_values(describe(self._function), others[-1]), self._options.max_variants
-            )
-            return None
-        with self._lock, in_call(leaves):
-            variant = self._variants.find(called, len(others))
-            if variant is None or variant.is_stale:
-                variant = self._compiled(called, variant, others)
-        return variant
-
-    def _compiled(self, called: Signature, stale: Variant | None, others: list[OtherValues]) -> Variant:
-        """A new variant, which is kept: in place of a stale one, or of the oldest."""
-        symbolic = self._symbolic(called)
-        why = self._why(called, stale) if not others else of_values(describe(self._function), others[0])
-        if stale is None and len(self._variants):
-            family = self._variants.family(called)
-            self._reaction.compiles_again(why, family, is_named=self._is_named_further(called, symbolic))
-        if (log := logger("recompiles")) is not None:
-            log.info("%s", self._log_line(called, why, stale))
-        variant, why = self._made(called, symbolic, why)
-        if stale is not None:
-            self._variants.remove(stale)
-            if stale.program.changes_itself and variant.program.changes_itself:
-                self._reaction.warn("is traced again in each call", why)
-        self._variants.add(variant)
-        self._last = why
-        if log is not None:
-            for note in why.notes:
-                log.info("%s: %s", why.name, note)
-        if why.is_fault:
-            self._reaction.reports_fault(why)
-        if (count := self._variants.family(called).compiled) > MANY:
-            self._reaction.warn(
-                f"is compiled for the {count}th time for calls that differ only in sizes", why
-            )
-        while len(self._variants) > self._options.max_variants:
-            oldest = next(iter(self._variants))
-            self._variants.remove(oldest)
-            if log is not None:
-                log.info("%s: forgot the oldest variant, for %s", why.name, oldest.signature)
-            self._reaction.warn(f"keeps at most max_variants={self._options.max_variants} programs", why)
-        return variant
-
-    def _symbolic(self, called: Signature) -> SymbolicCall | None:
-        """The call with names for sizes, if the function is to be compiled for many."""
-        seen = self._variants.family(called).observations()
-        named = self._options.dynamic.named(self._function, called, seen)
-        return SymbolicCall(*named) if named is not None and self._names_sizes(called) else None
-
-    def _is_named_further(self, called: Signature, symbolic: SymbolicCall | None) -> bool:
-        """Whether a variant is compiled to give names to sizes that have none in earlier ones."""
-        family = self._variants.family(called)
-        return symbolic is not None and family.compiled > 0 and family.is_named_further_by(symbolic.called)
-
-    def _names_sizes(self, called: Signature) -> bool:
-        """Whether one program may serve many sizes, according to the options and the backend."""
-        if self._options.dynamic == NEVER:
-            return False
-        return takes_symbolic_sizes(self._spec.target(gpu_of(called, ())).backend)
-
-    def _made(
-        self, called: Signature, symbolic: SymbolicCall | None, why: Recompilation
-    ) -> tuple[Variant, Recompilation]:
-        """A variant for many sizes if possible, otherwise for those of the call; with the reason if it is not for
-        more."""
-        family = self._variants.family(called)
-        given_up = why.for_one_size(
-            *(f"sizes are no longer named, because: {reason}" for reason in family.why_given_up),
-            fix=family.fix,
-        )
-        if symbolic is None:
-            return self._watched(called, None), given_up
-        try:
-            variant = self._watched(called, symbolic)
-        except Exception as error:  # about a limit of named sizes, or a fault, which is reported
-            if checking():
-                raise
-            from .symbolic_fallback import SymbolicFallback
-
-            failure = SymbolicFallback.of(error)
-            variant = self._watched(called, None)  # a user's error is raised here, too
-            why = why.for_one_size(
-                f"no program for many sizes could be made: {failure.what}", fix=failure.fix
-            )
-            self._variants.give_up(symbolic.called, failure.what, why.fix)
-            return variant, replace(why, is_fault=failure.is_ours)
-        if variant.is_general:
-            return variant, given_up
-        return self._watched(called, None), why.for_one_size(*self._fixed(variant))
-
-    def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
-        """A new variant. If the others had to follow the calls for which they were made, it is made so at once."""
-        if len(self._variants) and all(one.program.follows for one in self._variants):
-            with suppress(TracemillError), following():
-                return self._observed(called, symbolic)
-        return self._observed(called, symbolic)
-
-    def _observed(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
-        if not is_observed():
-            return Variant(self._function, called, self._spec, symbolic)
-        from ..inspection.observed_compilation import observed
-
-        return observed(
-            lambda: Variant(self._function, called, self._spec, symbolic),
-            lambda variant, transforms: self._lowered(called, symbolic, variant.program, transforms),
-        )
-
-    def _fixed(self, variant: Variant) -> list[str]:
-        """Record that names were of no use, and say why."""
-        self._variants.note_fixed(variant)
-        notes = [f"compiled only for these sizes: {guard}" for guard in variant.guards.described()]
-        if self._variants.family(variant.called).given_up:
-            notes.append(f"after {MOST_FIXED} such programs, the sizes of these axes are no longer named")
-        return notes
-
-    @property
-    def _spec(self) -> CompileSpec:
-        """How the next variant is compiled."""
-        options = self._options
-        check_bounds = usual_check_bounds() if options.check_bounds is None else options.check_bounds
-        return CompileSpec(
-            options.backend,
-            options.fast_math,
-            options.donate_argnums,
-            options.lock,
-            check_bounds,
-            options.convert,
-            options.checks,
-            self._code,
-        )
-
     @property
     def _checks_inside(self) -> bool | None:
         """Whether a function that is already compiled checks indices: like the outer one, unless this one sets it."""
         if current_trace() is not None and self._options.check_bounds is None:
             return None
-        return self._spec.check_bounds
-
-    def _lowered(
-        self,
-        called: Signature,
-        symbolic: SymbolicCall | None = None,
-        program: Program | None = None,
-        transforms: "Sequence[SeenTransform]" = (),
-    ) -> "Lowered":
-        from ..inspection.lowered import Lowered
-
-        return Lowered(
-            self._function, called, self._spec, program=program, transforms=transforms, symbolic=symbolic
-        )
-
-    def _why(self, called: Signature, stale: Variant | None) -> Recompilation:
-        """Why a variant is compiled now."""
-        name = describe(self._function)
-        if stale is not None:
-            return Recompilation(name, stale.changes, "pass what changes from call to call as an argument")
-        if not len(self._variants):
-            return Recompilation(name)
-        return recompilation(name, called, self._variants, names_sizes=self._names_sizes(called))
-
-    def _log_line(self, called: Signature, why: Recompilation, stale: Variant | None) -> str:
-        if stale is not None:
-            return f"{why.name}: compiled again because {why.line}, for {stale.signature}"
-        if not why.reasons:
-            return f"{why.name}: compiled for {called}"
-        return f"{why.name}: compiled again ({len(self._variants) + 1} variants) because {why.line}"
+        return self._compiler.spec.check_bounds
 
     # ---- looking inside ------------------------------------------------------------------------------
 
     def signatures(self) -> tuple[Signature, ...]:
         """The signatures for which the function has been compiled, oldest first: with named sizes if one program
         serves many."""
-        own = [variant.served for variant in self._variants]
+        own = [variant.served for variant in self._compiler.variants]
         return (*own, *(one for function in self._of_sizes.values() for one in function.signatures()))
 
     def explain_recompile(self) -> str:
         """Why the newest variant was compiled: which argument changed, which guard failed, and what to do about it."""
-        if self._last is None and self._of_sizes:
+        if not len(self._compiler.variants) and self._of_sizes:
             return "\n".join(function.explain_recompile() for function in self._of_sizes.values())
-        known, last = self.signatures(), self._last
-        if not known or last is None:
-            return f"{describe(self._function)} has not been compiled yet"
-        if not last.reasons:
-            notes = "".join(f"\n  {note}" for note in last.notes)
-            fix = f"\nfix: {last.fix}" if last.fix else ""
-            return f"{last.name} was compiled once, for {known[-1]}{notes}{fix}"
-        return last.noting(*([f"compiled for {known[-1].symbolic_text}"] if known[-1].dims else [])).text()
+        return self._compiler.explanation()
 
     def report(self, *args: Any, **kwargs: Any) -> str:
         """An HTML page of a call with these arguments: every stage, and why the function was compiled again."""
@@ -496,17 +305,17 @@ class CompiledFunction:
             return function.lower(*given, **more)
         leaves = entered(leaves)[0]
         called = self._signed(leaves, tree, kwargs)
-        variant = self._variants.find(called)
+        variant = self._compiler.variants.find(called)
         if variant is None:
             try:
                 with in_call(leaves):
-                    return self._lowered(called, self._symbolic(called))
+                    return self._compiler.lowered(called, self._compiler.symbolic(called))
             except ConcretizationError as error:
                 if not self._takes_by_value(tree, error.numbers):
                     raise
                 return self.lower(*args, **kwargs)
         sizes = variant.sizes(called)
-        return self._lowered(called, SymbolicCall(variant.symbolic, sizes) if sizes else None)
+        return self._compiler.lowered(called, SymbolicCall(variant.symbolic, sizes) if sizes else None)
 
 
 def _hold_sizes(

@@ -1,52 +1,57 @@
-"""Why no program for many sizes could be compiled, if compiling one raised an error that does not occur for a single
-size."""
+"""Why no program for many sizes could be compiled: the cause of the error that compiling one raised."""
 
 import os
-from dataclasses import dataclass
+from enum import Enum
 from traceback import walk_tb
 from typing import Final
 
-from ...compiler.callers.user_code import PACKAGE, is_library, location_at
+from ...compiler.callers.user_code import PACKAGE, calls_users, is_library, is_own, is_users, location_at
 from ...compiler.errors import InternalError, TracemillError
 
 _ROOT: Final = os.path.dirname(os.path.abspath(PACKAGE))
 _PYTHON: Final = os.path.dirname(os.__file__)
 
-_OURS: Final = (
+FIX_OF_FAULT: Final = (
     "none needed: each size gets a program. This is a Tracemill bug; please report this:"
     " TRACEMILL_CHECK=1 raises the error with its traceback, and TRACEMILL_DUMP=folder writes the program"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolicFallback:
-    """An error that is not the function's own, as it does not occur for concrete sizes."""
+class Cause(Enum):
+    """What an error while compiling for named sizes is about."""
 
-    what: str
-    """The error's class and the first line of its message, and where it was raised."""
-    is_ours: bool
-    """Unexpected: not one of Tracemill's own errors about the limits of named sizes."""
-
-    @property
-    def fix(self) -> str:
-        """What to do about it, if the message does not say enough."""
-        return _OURS if self.is_ours else ""
-
-    @staticmethod
-    def of(error: Exception) -> "SymbolicFallback":
-        """A summary in one line."""
-        message = error.message if isinstance(error, TracemillError) else str(error)
-        first = next(iter(message.splitlines()), "")
-        what = f"{type(error).__name__}: {first}" if first else type(error).__name__
-        is_ours = not isinstance(error, TracemillError) or isinstance(error, InternalError)
-        return SymbolicFallback(what + _place(error), is_ours and not _is_refused_by_others(error))
+    LIMIT = "a known limit of named sizes, with an error of its own"
+    FUNCTION = (
+        "code that knows nothing of named sizes: the user's function, NumPy, or a package that it calls"
+    )
+    FAULT = "a Tracemill bug: anything else"
 
 
-def _is_refused_by_others(error: Exception) -> bool:
-    """Whether code that knows nothing of named sizes, such as a function in C, has raised an error at a user's line."""
-    frames = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
-    is_ours = bool(frames) and frames[-1].startswith(PACKAGE) and is_library(frames[-1])
-    return not (is_ours or isinstance(error, TracemillError))
+def cause_of(error: Exception) -> Cause:
+    """The cause of an error, by its class and by the code that raised it."""
+    if isinstance(error, InternalError):
+        return Cause.FAULT
+    if isinstance(error, TracemillError):
+        return Cause.LIMIT
+    return Cause.FUNCTION if _is_raised_by_function(error) else Cause.FAULT
+
+
+def _is_raised_by_function(error: Exception) -> bool:
+    """Whether the user's function, or what it calls, raised an error, and not Tracemill or what that calls."""
+    files = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
+    if not files or is_own(files[-1]):
+        return False
+    nearest = next(
+        (file for file in reversed(files) if is_own(file) or is_users(file) or is_library(file)), ""
+    )
+    return bool(nearest) and (not is_own(nearest) or calls_users(nearest))
+
+
+def summary(error: Exception) -> str:
+    """One line: the error's class and the first line of its message, and where it was raised."""
+    message = error.message if isinstance(error, TracemillError) else str(error)
+    first = next(iter(message.splitlines()), "")
+    return (f"{type(error).__name__}: {first}" if first else type(error).__name__) + _place(error)
 
 
 def _place(error: Exception) -> str:

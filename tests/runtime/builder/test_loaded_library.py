@@ -38,7 +38,7 @@ def is_mapped(path: Path) -> bool:
 
 
 def library_of(function: Any) -> Path:
-    (variant,) = function._variants
+    (variant,) = function._compiler.variants
     return Path(variant.build.path).with_suffix(".so")
 
 
@@ -88,7 +88,7 @@ def test_a_function_of_c_that_is_held_alone_holds_its_library() -> None:
     f: Any = program(401.25)
     f(X)
     path = library_of(f)
-    (variant,) = f._variants
+    (variant,) = f._compiler.variants
     (c,) = (v for n, v in variant.build.function.__globals__.items() if n.startswith("c_kernel"))
     del f, variant
     assert is_mapped(path)

@@ -1,7 +1,9 @@
 """Guards on sizes, and what is said and done when a function is compiled again."""
 
 import math
+import os
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,13 @@ import pytest
 import tracemill as tm
 from symbolic.functions_of_any_size import W, clipped, layer, rows, shown
 from tracemill.compiler.errors import (
+    InternalError,
     InternalWarning,
     RecompileError,
     RecompileWarning,
     UndecidedDimError,
 )
-from tracemill.runtime.compilation import compiled_function
+from tracemill.runtime.compilation import variant_compiler
 from tracemill.runtime.variants.variant import Variant
 
 
@@ -171,6 +174,55 @@ def test_a_fault_is_reported_once_whatever_is_wanted_of_recompilations(on_recomp
         np.testing.assert_array_equal(f(np.ones(7)), of_sizes(np.ones(7)))
 
 
+def test_a_fault_in_a_package_that_tracemill_calls_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRACEMILL_CHECK")
+    packaged: dict[str, Any] = {}
+    exec(compile("def add(*terms): raise LookupError('broken')", os.__file__, "exec"), packaged)
+    monkeypatch.setattr("tracemill.compiler.shapes.dim.add", packaged["add"])
+    f = tm.compile(of_sizes, dynamic=True, on_recompile="ignore")
+    with pytest.warns(InternalWarning, match=r"LookupError: broken.*, raised in os\.py:1"):
+        np.testing.assert_array_equal(f(np.ones(5)), of_sizes(np.ones(5)))
+
+
+def refusing(error: Exception) -> Callable[..., Variant]:
+    """`Variant`, but named sizes raise an error."""
+    made = Variant
+
+    def refuse(function: Any, called: Any, spec: Any, symbolic: Any) -> Variant:
+        if symbolic is not None:
+            raise error
+        return made(function, called, spec, symbolic)
+
+    return refuse
+
+
+def test_an_internal_error_is_reported_although_it_has_a_class_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("TRACEMILL_CHECK")
+    monkeypatch.setattr(variant_compiler, "Variant", refusing(InternalError("a pass has broken the graph")))
+    f = tm.compile(lambda x: x + 1, dynamic=True, on_recompile="ignore")
+    with pytest.warns(InternalWarning, match="InternalError: a pass has broken the graph"):
+        np.testing.assert_array_equal(f(np.ones(5)), np.full(5, 2.0))
+
+
+def test_an_internal_error_in_a_program_that_follows_its_call_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def by_key(key: int, x: Any) -> Any:
+        found: dict[int, Any] = {}
+        found[key] = x + 1
+        return found
+
+    f = tm.compile(by_key, dynamic=True, on_recompile="ignore")
+    f(3, np.ones(5))
+    assert all(variant.program.follows for variant in f._compiler.variants)
+    monkeypatch.delenv("TRACEMILL_CHECK")
+    monkeypatch.setattr(variant_compiler, "Variant", refusing(InternalError("a pass has broken the graph")))
+    with pytest.warns(InternalWarning, match="InternalError: a pass has broken the graph"):
+        np.testing.assert_array_equal(f(3, np.ones((5, 2)))[3], np.full((5, 2), 2.0))
+
+
 @pytest.mark.usefixtures("broken_sizes")
 def test_a_fault_is_reported_after_another_warning() -> None:
     f = tm.compile(of_sizes, max_variants=1)
@@ -182,15 +234,8 @@ def test_a_fault_is_reported_after_another_warning() -> None:
 
 
 def test_a_limit_of_named_sizes_is_not_reported_as_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Variant
-
-    def limited(function: Any, called: Any, spec: Any, symbolic: Any) -> Any:
-        if symbolic is not None:
-            raise UndecidedDimError("sizes must be ints here")
-        return made(function, called, spec, symbolic)
-
     monkeypatch.delenv("TRACEMILL_CHECK")
-    monkeypatch.setattr(compiled_function, "Variant", limited)
+    monkeypatch.setattr(variant_compiler, "Variant", refusing(UndecidedDimError("sizes must be ints here")))
     f = tm.compile(lambda x: x + 1, dynamic=True)
     np.testing.assert_array_equal(f(np.ones(5)), np.full(5, 2.0))
     text = f.explain_recompile()
