@@ -15,7 +15,7 @@ from graphs.kernels import as_kernel
 from graphs.symbolic_graphs import symbolic_graphs
 from samples.grouping import Case, in_groups, of_each_sample
 from samples.sample import Sample
-from samples.thinning import some_of, taken
+from samples.thinning import some_of
 from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SymbolicProgram
 from symbolic.sized_samples import Sized, allowed, sized
 from symbolic.test_samples import BATCH, PLAIN, arrays_for, transformed
@@ -117,7 +117,7 @@ def test_passes_keep_what_traced_programs_mean_for_all_sizes(program: SymbolicPr
 
 
 @pytest.mark.slow
-@of_each_sample(some_of(PLAIN, share=0.2), slow=taken(PLAIN))
+@of_each_sample(some_of(PLAIN, share=0.2), slow=some_of(PLAIN))
 def test_passes_keep_what_ops_and_their_derivatives_mean_for_all_sizes(sample: Sample) -> None:
     """One of the op and its transforms, through the passes of one backend: both are drawn by the sample."""
     symbolic = sized(sample)

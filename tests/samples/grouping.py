@@ -4,28 +4,15 @@ to run."""
 import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 
+from samples.lazy import Lazy
 from samples.sample import Failure, Sample
 from tracemill.compiler.op import lookup
 
 Test: TypeAlias = Callable[..., None]
-
-
-class Deferred(Sequence[Any]):
-    """Parameters of a test that are made when pytest collects it, which it does not do where the test is left out."""
-
-    def __init__(self, made: Callable[[], Sequence[Any]]) -> None:
-        self._made = cache(made)
-
-    def __len__(self) -> int:
-        return len(self._made())
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._made()[place]
 
 
 class Case(NamedTuple):
@@ -54,10 +41,9 @@ def in_groups(
     The test takes a case's values first, and then fixtures, which the cases of a group share. Slow cases are a group,
     and a slow test, of their own; and so are exhaustive ones.
 
-    For a slow test, `cases` may be a function, which is called if the test is collected. Then `values` is how many
-    each case has.
+    `cases` may be a function, which is called if the test is collected. Then `values` is how many each case has.
     """
-    parameters = Deferred(lambda: _groups(cases())) if callable(cases) else _groups(cases)
+    parameters = Lazy(lambda: _groups(cases())) if callable(cases) else _groups(cases)
 
     def decorated(test: Test) -> Test:
         def test_all(cases: Sequence[Case], **fixtures: Any) -> None:
@@ -111,7 +97,7 @@ def of_each_sample(
     slow: Collection[Sample] | None = None,
 ) -> Callable[[Test], Test]:
     """A test of one sample as a test of all samples of each family; see `cases_of`."""
-    return in_groups(cases_of(samples, quick, slow))
+    return in_groups(lambda: cases_of(samples, quick, slow), values=1)
 
 
 def cases_of(

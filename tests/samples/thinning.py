@@ -1,12 +1,13 @@
 """Which samples or other cases a test takes, where all of them would take minutes."""
 
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
 import pytest
 
+from samples.lazy import Lazy
 from samples.sample import Sample
 
 T = TypeVar("T")
@@ -67,25 +68,20 @@ def sampled(
     return marks
 
 
-def taken(samples: Iterable[Sample], share: float = 0.0) -> set[Sample]:
-    """The first sample of each op, and a random share of the others, always the same; the rest is slow."""
-    seen: set[str] = set()
-    found: set[Sample] = set()
-    for sample in samples:
-        if sample.op not in seen or _number(sample.id) < share:
-            found.add(sample)
-        seen.add(sample.op)
-    return found
+def some_of(samples: Iterable[Sample], share: float = 0.0) -> Lazy[Sample]:
+    """The first sample of each op, and a random share of the others, always the same."""
+
+    def chosen() -> Iterator[Sample]:
+        seen: set[str] = set()
+        for sample in samples:
+            if sample.op not in seen or _number(sample.id) < share:
+                yield sample
+            seen.add(sample.op)
+
+    return Lazy(chosen)
 
 
 @cache
 def _number(id: str) -> float:
     """A number from 0 to 1 that looks random."""
     return random.Random(id).random()
-
-
-def some_of(samples: Iterable[Sample], share: float) -> list[Sample]:
-    """The first of each op and this many of the others, for tests of a path with parts that are tested on all."""
-    all_of_them = list(samples)
-    found = taken(all_of_them, share)
-    return [sample for sample in all_of_them if sample in found]

@@ -27,13 +27,13 @@ from tracemill.tools.coverage import SPECIALISES, coverage
 
 FIXED = ("random_bits(u32[2],", "random_bits(u32[0, 2],", "conv(f64[1, 2, 1, 0],")
 """Samples of which the op fixes every size: how their ids begin."""
-_LARGE = [
-    sample
-    for sample in SAMPLES
-    if sample.layout not in ("fortran", "reversed")
-    and any(dim > 1 for shape in sample.shapes for dim in shape)
-]
-PLAIN = [sample for sample in _LARGE if not sample.id.startswith(FIXED)]
+_LARGE = SAMPLES.where(
+    lambda sample: (
+        sample.layout not in ("fortran", "reversed")
+        and any(dim > 1 for shape in sample.shapes for dim in shape)
+    )
+)
+PLAIN = _LARGE.where(lambda sample: not sample.id.startswith(FIXED))
 BATCH = {"Batch": 11}
 Transform = Callable[[Graph], Graph]
 

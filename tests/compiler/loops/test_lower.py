@@ -23,7 +23,9 @@ from tracemill.compiler.loops.lower import lower
 from tracemill.compiler.loops.nest import Block, Let, Loop, Nest, Row, Statement, Store
 from tracemill.compiler.loops.walk import accumulated, statements, used
 
-MOVING = [s for s in SAMPLES if is_for_loops(s.graph()) and not all(map(is_elementwise, s.graph().calls))]
+MOVING = SAMPLES.where(
+    lambda sample: is_for_loops(sample.graph()) and not all(map(is_elementwise, sample.graph().calls))
+)
 
 
 def assert_means_the_same(graph: Graph, inputs: list[np.ndarray]) -> None:

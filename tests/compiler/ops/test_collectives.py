@@ -18,8 +18,8 @@ from tracemill.passes.transforms.linearize import linearize
 from tracemill.passes.transforms.transpose import transpose
 from tracemill.passes.transforms.vmap import vmap
 
-COUPLED = [sample for sample in SAMPLES if sample.coupled]
-SMOOTH = [sample for sample in COUPLED if sample.smooth and any(sample.differentiated)]
+COUPLED = SAMPLES.where(lambda sample: sample.coupled)
+SMOOTH = COUPLED.where(lambda sample: sample.smooth and any(sample.differentiated))
 
 
 def show(sample: Sample) -> str:

@@ -10,7 +10,7 @@ import pytest
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import some_of, taken
+from samples.thinning import some_of
 from tracemill.compiler.dtypes import Array, is_inexact
 from tracemill.compiler.errors import ConcretizationError
 from tracemill.compiler.interpreter import evaluate
@@ -19,17 +19,17 @@ from tracemill.passes.transforms.vmap import vmap
 SIZE = 2
 MANY = 200
 """The fast tests take one in this many mixes."""
-PLAIN = [
-    sample
-    for sample in SAMPLES
-    if sample.shapes
-    and sample.layout == "contiguous"
-    and "special" not in sample.domains
-    and not sample.label
-    and not sample.single
-]
-SINGLE = [sample for sample in SAMPLES if sample.single and sample.shapes]
-each_plain = of_each_sample(PLAIN, quick=taken(PLAIN, share=0.1), slow=some_of(PLAIN, share=0.15))
+PLAIN = SAMPLES.where(
+    lambda sample: (
+        sample.shapes
+        and sample.layout == "contiguous"
+        and "special" not in sample.domains
+        and not sample.label
+        and not sample.single
+    )
+)
+SINGLE = SAMPLES.where(lambda sample: sample.single and sample.shapes)
+each_plain = of_each_sample(PLAIN, quick=some_of(PLAIN, share=0.1), slow=some_of(PLAIN, share=0.15))
 
 
 def mixes(sample: Sample) -> list[tuple[int | None, ...]]:

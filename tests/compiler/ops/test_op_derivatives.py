@@ -11,7 +11,7 @@ from samples.differences import pairing, random_like, rate_of_change
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import some_of, taken
+from samples.thinning import some_of
 from support.reverse_graphs import reverse_graph
 from tracemill.compiler.builder import Builder, recording
 from tracemill.compiler.dtypes import Array, DType, dtype_name, is_inexact
@@ -23,8 +23,8 @@ from tracemill.passes.transforms.jvp import jvp
 from tracemill.passes.transforms.linearize import linearize
 from tracemill.passes.transforms.transpose import transpose
 
-SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.differentiated)]
-NARROW = [sample for sample in SAMPLES if sample.generic and not sample.smooth and any(sample.differentiated)]
+SMOOTH = SAMPLES.where(lambda sample: sample.smooth and any(sample.differentiated))
+NARROW = SAMPLES.where(lambda sample: sample.generic and not sample.smooth and any(sample.differentiated))
 
 
 def assert_close(actual: Sequence[Array], expected: Sequence[Array], tolerance: float = 1e-6) -> None:
@@ -61,14 +61,14 @@ def assert_jvp_is_the_rate_of_change(graph: Graph, wrt: Sequence[bool], arrays: 
 @pytest.mark.sampled(
     "arithmetic", "determinant", "factorization", "least_squares", "loss", "polar", "softmax", "spectral"
 )
-@of_each_sample(SMOOTH, quick=taken(SMOOTH, share=0.3))
+@of_each_sample(SMOOTH, quick=some_of(SMOOTH, share=0.3))
 def test_the_jvp_is_the_rate_of_change(sample: Sample) -> None:
     for wrt in selections(sample):
         assert_jvp_is_the_rate_of_change(sample.measured(), wrt, sample.arrays())
 
 
 @pytest.mark.slow
-@of_each_sample((s for s in SMOOTH if not s.coupled), slow=some_of(SMOOTH, share=0.3))
+@of_each_sample(SMOOTH.where(lambda sample: not sample.coupled), slow=some_of(SMOOTH, share=0.3))
 def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
     graph, arrays = sample.measured(), sample.arrays()
     for wrt in selections(sample):
@@ -84,7 +84,7 @@ def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
         np.testing.assert_allclose(pairing(cotangents, outputs), pairing(back, tangents), 1e-9, 1e-11)
 
 
-@of_each_sample(SMOOTH, quick=taken(SMOOTH), slow=some_of(SMOOTH, share=0.1))
+@of_each_sample(SMOOTH, quick=some_of(SMOOTH), slow=some_of(SMOOTH, share=0.1))
 def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     tangents = random_like(chosen(wrt, arrays), seed=3)
@@ -92,7 +92,7 @@ def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> 
     assert_jvp_is_the_rate_of_change(jvp(graph, wrt=wrt), both, [*arrays, *tangents])
 
 
-@of_each_sample(SMOOTH, quick=taken(SMOOTH), slow=some_of(SMOOTH, share=0.1))
+@of_each_sample(SMOOTH, quick=some_of(SMOOTH), slow=some_of(SMOOTH, share=0.1))
 def test_the_jvp_of_the_vjp_is_the_rate_of_change_of_the_vjp(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     cotangents = random_like([out for out in evaluate(graph, *arrays) if is_inexact(out.dtype)], seed=3)
@@ -105,7 +105,7 @@ def widened(dtype: DType) -> DType:
     return np.dtype("c16" if dtype.kind == "c" else "f8") if is_inexact(dtype) else dtype
 
 
-@of_each_sample(NARROW, quick=taken(NARROW, share=0.1))
+@of_each_sample(NARROW, quick=some_of(NARROW, share=0.1))
 def test_the_jvp_keeps_narrow_dtypes(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     tangents = random_like(chosen(wrt, arrays))

@@ -14,7 +14,7 @@ from graphs.row_programs import softmax
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import some_of, taken
+from samples.thinning import some_of
 from support.recording import assert_same, drawn, ops, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.analysis.fusible_ops import is_loop_call
@@ -93,7 +93,7 @@ def assert_complete(graph: Graph) -> None:
 # ---- what holds of every graph -----------------------------------------------------------------------
 
 
-@of_each_sample(SAMPLES, quick=taken(SAMPLES), slow=some_of(SAMPLES, share=0.15))
+@of_each_sample(SAMPLES, quick=some_of(SAMPLES), slow=some_of(SAMPLES, share=0.15))
 def test_the_kernels_of_every_sample_give_the_same_bits(sample: Sample) -> None:
     graph = decompose_composites(sample.graph())
     if any(has_effect(call) for call in graph.calls):

@@ -16,9 +16,7 @@ from tracemill.passes.simplification.fold_constants import fold_constants
 from tracemill.passes.simplification.remove_dead_code import remove_dead_code
 from tracemill.passes.simplification.simplify import simplify
 
-HOLDING = [
-    sample for sample in SAMPLES if any(called(sample.graph().calls)) and len(sample.graph().outputs) > 1
-]
+HOLDING = SAMPLES.where(lambda sample: any(called(sample.graph().calls)) and len(sample.graph().outputs) > 1)
 
 
 def narrowed(graph: Graph) -> Call:

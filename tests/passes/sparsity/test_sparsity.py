@@ -10,14 +10,14 @@ import tracemill as tm
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import some_of, taken
+from samples.thinning import some_of
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.interpreter import depends_on, evaluate
 from tracemill.passes.sparsity.sparsity import Known, sparsity
 from tracemill.passes.transforms.linearize import linearize
 from tracemill.passes.transforms.vmap import vmap
 
-SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.differentiated)]
+SMOOTH = SAMPLES.where(lambda sample: sample.smooth and any(sample.differentiated))
 
 
 @pytest.mark.sampled(
@@ -30,7 +30,7 @@ SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.different
     slow=3,
 )
 @pytest.mark.parametrize("values", ["known", "unknown"])
-@of_each_sample(SMOOTH, quick=taken(SMOOTH, share=0.3), slow=some_of(SMOOTH, share=0.4))
+@of_each_sample(SMOOTH, quick=some_of(SMOOTH, share=0.3), slow=some_of(SMOOTH, share=0.4))
 def test_a_pattern_holds_every_entry_of_the_derivative(sample: Sample, values: str) -> None:
     """Whether the values of the point are known, as outside of a trace, or not."""
     graph, wrt, arrays = sample.graph(), sample.differentiated, sample.arrays()

@@ -392,7 +392,7 @@ def test_callbacks_may_write_to_arrays_from_outside() -> None:
 
 # ---- every op, and random programs -----------------------------------------------------------------------
 
-MAPPED = [sample for sample in SAMPLES if sample.shapes and not (sample.single or sample.coupled)]
+MAPPED = SAMPLES.where(lambda sample: sample.shapes and not (sample.single or sample.coupled))
 FIRST = some_of(MAPPED, 0)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from c.through_c import Run, assert_means_the_same_through_c
+from samples.lazy import Lazy
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler.op import lookup
@@ -46,6 +47,6 @@ def groups() -> list[Any]:
 
 
 @pytest.mark.sampled(every=2, slow=4)
-@pytest.mark.parametrize("samples", groups())
+@pytest.mark.parametrize("samples", Lazy(groups))
 def test_samples_give_through_c_what_they_mean(samples: Sequence[Sample]) -> None:
     assert_means_the_same_through_c([Run(s.graph(), s.arrays(), s.id) for s in samples])

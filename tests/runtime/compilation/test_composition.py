@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import product
 from typing import TypeAlias
 
@@ -12,6 +13,7 @@ import tracemill as tm
 from c.through_c import Run, assert_means_the_same_through_c
 from samples.composition import TRANSFORMS, case_of, check, check_narrow, composed
 from samples.grouping import of_each_sample
+from samples.lazy import Lazy
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import some_of
@@ -54,7 +56,7 @@ def narrow_subjects() -> Iterator[Sample]:
             yield sample
 
 
-SUBJECTS, NARROW_SUBJECTS = list(subjects()), list(narrow_subjects())
+SUBJECTS, NARROW_SUBJECTS = Lazy(subjects), Lazy(narrow_subjects)
 FIRST, NARROW_FIRST = some_of(SUBJECTS, 0), some_of(NARROW_SUBJECTS, 0)
 """One of each op."""
 
@@ -87,9 +89,9 @@ def _no_disk_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SHARES, FEW = 8, 64
 """Ops that share the pairs, where many are tried, in each family, and where few are, in all."""
-OPS = [sample.op for sample in FIRST]
 
 
+@cache
 def places_in_families() -> dict[str, int]:
     """The number of each op among those of its family."""
     counts: Counter[str] = Counter()
@@ -99,9 +101,6 @@ def places_in_families() -> dict[str, int]:
         places[sample.op] = counts[family]
         counts[family] += 1
     return places
-
-
-PLACES = places_in_families()
 
 
 def shared_out(place: int, shares: int) -> Sequence[Composition]:
@@ -114,9 +113,10 @@ def shared_out(place: int, shares: int) -> Sequence[Composition]:
 def test_every_pair_of_transforms_composes(sample: Sample, more: int) -> None:
     """A few pairs for each op. With ``--more``, all pairs for each family: its first op takes them all."""
     if more == 1:
-        pairs = shared_out(OPS.index(sample.op), FEW)
+        pairs = shared_out(FIRST.index(sample), FEW)
     else:
-        pairs = shared_out(PLACES[sample.op], SHARES) if PLACES[sample.op] else PAIRS
+        place = places_in_families()[sample.op]
+        pairs = shared_out(place, SHARES) if place else PAIRS
     check_sample(pairs, sample)
 
 
@@ -161,7 +161,7 @@ def groups() -> Iterator[object]:
 
 @pytest.mark.sampled(slow=4)
 @pytest.mark.usefixtures("c_compiler", "lightly_optimised")
-@pytest.mark.parametrize("compositions", list(groups()))
+@pytest.mark.parametrize("compositions", Lazy(groups))
 def test_compositions_give_through_c_what_they_mean(
     compositions: Sequence[tuple[Composition, Sample]],
 ) -> None:

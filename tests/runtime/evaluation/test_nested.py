@@ -208,15 +208,15 @@ def loss_of(sample: Sample) -> tuple[Callable[..., Any], list[Any]]:
     return loss, case.differentiated(args)
 
 
-SMOOTH = [
-    sample
-    for sample in SAMPLES
-    if any(sample.differentiated)
-    and sample.smooth
-    and sample.generic
-    and not sample.coupled
-    and any(is_inexact(out.dtype) for out in sample.measured().outputs)
-]
+SMOOTH = SAMPLES.where(
+    lambda sample: (
+        any(sample.differentiated)
+        and sample.smooth
+        and sample.generic
+        and not sample.coupled
+        and any(is_inexact(out.dtype) for out in sample.measured().outputs)
+    )
+)
 """The samples at points where the second derivatives exist."""
 
 

@@ -11,6 +11,7 @@ from gpu.triton_elsewhere import Elsewhere, NativeError
 from graphs.kernel_graphs import SMALL
 from graphs.random_graphs import graphs
 from samples.grouping import of_each_sample
+from samples.lazy import Lazy
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import some_of
@@ -88,7 +89,7 @@ def chosen() -> Iterator[Sample]:
             yield sample
 
 
-CHOSEN = list(chosen())
+CHOSEN = Lazy(chosen)
 
 
 def assert_means_the_same(

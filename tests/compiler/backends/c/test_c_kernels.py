@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from c.compiling import Compiled, compiled, when_asked
 from graphs.kernel_graphs import LARGE, LONG, large_function, scaled_sums, stencil
 from graphs.random_graphs import is_for_loops, loop_graphs
-from samples.grouping import cases_of, in_groups
+from samples.grouping import of_each_sample
 from samples.sample import Sample, special_values
 from samples.table import SAMPLES
 from samples.thinning import in_parts
@@ -54,21 +54,21 @@ def assert_close(actual: Sequence[Array], expected: Sequence[Array], ulps: float
 # ---- every op whose elements are moved or gathered -----------------------------------------------------
 
 
-@cache
-def moving() -> list[Sample]:
-    return [s for s in SAMPLES if is_for_loops(s.graph()) and not all(map(is_elementwise, s.graph().calls))]
+MOVING = SAMPLES.where(
+    lambda sample: is_for_loops(sample.graph()) and not all(map(is_elementwise, sample.graph().calls))
+)
 
 
 @pytest.fixture(scope="module")
 def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
     """By the id of its sample."""
-    functions = [function_of(sample.graph(), f"sample_{i}") for i, sample in enumerate(moving())]
+    functions = [function_of(sample.graph(), f"sample_{i}") for i, sample in enumerate(MOVING)]
     made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("kernels"), level=0)
-    return {sample.id: run for sample, run in zip(moving(), made, strict=True)}
+    return {sample.id: run for sample, run in zip(MOVING, made, strict=True)}
 
 
 @pytest.mark.slow
-@in_groups(lambda: cases_of(moving()), values=1)
+@of_each_sample(MOVING)
 def test_samples_give_what_they_mean(sample: Sample, kernels: dict[str, Compiled]) -> None:
     arrays = sample.arrays()
     expected = meaning(sample.graph(), arrays)

@@ -29,7 +29,7 @@ def elsewhere(call: Call) -> Call:
     return replace(call, inputs=inputs, outputs=outputs, location=None)
 
 
-ONE_CALL = [sample for sample in SAMPLES if sample.op in OPS and len(sample.graph().calls) == 1]
+ONE_CALL = SAMPLES.where(lambda sample: sample.op in OPS and len(sample.graph().calls) == 1)
 
 
 @of_each_sample(ONE_CALL)

@@ -9,9 +9,10 @@ import pytest
 
 from c.compiling import Compiled, compiled
 from samples.grouping import Case, in_groups
+from samples.lazy import Lazy
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import taken
+from samples.thinning import some_of
 from support.recording import assert_same
 from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.steps import step_function
@@ -117,16 +118,14 @@ def small_and_larger() -> tuple[Pairs, Pairs]:
     return with_c(SAMPLES, "small"), with_c(LARGER, "larger")
 
 
-def chosen() -> set[Sample]:
-    """The others run with ``--more``."""
-    small, larger = small_and_larger()
-    return taken((sample for sample, _ in (*small, *larger)), share=0.25)
+CHOSEN = some_of(Lazy(lambda: (sample for pairs in small_and_larger() for sample, _ in pairs)), share=0.25)
+"""The others run with ``--more``."""
 
 
 def cases() -> list[Case]:
-    (small, larger), some = small_and_larger(), chosen()
+    small, larger = small_and_larger()
     return [
-        Case(lookup(sample.op).family, sample.id, (sample, function), is_exhaustive=sample not in some)
+        Case(lookup(sample.op).family, sample.id, (sample, function), is_exhaustive=sample not in CHOSEN)
         for sample, function in (*small, *larger)
     ]
 
@@ -134,9 +133,8 @@ def cases() -> list[Case]:
 @pytest.fixture(scope="module")
 def steps(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory, more: int) -> dict[str, Compiled]:
     found: dict[str, Compiled] = {}
-    some = chosen()
     for pairs, level in zip(small_and_larger(), (0, 1), strict=True):
-        functions = [function for sample, function in pairs if more > 1 or sample in some]
+        functions = [function for sample, function in pairs if more > 1 or sample in CHOSEN]
         made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("steps"), level=level)
         found.update((function.name, run) for function, run in zip(functions, made, strict=True))
     return found

@@ -11,6 +11,7 @@ import pytest
 from c.exported_c import loaded, program_of_graph, sanitized
 from c.sanitizing import SANITIZERS
 from c.through_c import Run, assert_close, merged
+from samples.lazy import Lazy
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import some_of
@@ -50,7 +51,7 @@ def batched(samples: Iterable[Sample], count: int) -> Iterator[list[Sample]]:
 
 
 FIRST = some_of(SAMPLES, share=0)
-OTHERS = [sample for sample in SAMPLES if sample not in set(FIRST)]
+OTHERS = SAMPLES.where(lambda sample: sample not in FIRST)
 
 
 def can_be_exported(sample: Sample) -> bool:
@@ -61,7 +62,7 @@ def can_be_exported(sample: Sample) -> bool:
     return True
 
 
-@pytest.mark.parametrize("samples", [*groups(FIRST), *groups(OTHERS, pytest.mark.exhaustive)])
+@pytest.mark.parametrize("samples", Lazy(lambda: [*groups(FIRST), *groups(OTHERS, pytest.mark.exhaustive)]))
 def test_samples_give_what_they_mean_as_exported_c(
     samples: list[Sample], c_compiler: str, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from graphs.random_graphs import graphs
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import some_of, taken
+from samples.thinning import some_of
 from support.recording import assert_same, drawn, recorded
 from support.threading_together import run_in_threads
 from tracemill.compiler import value_ops as fn
@@ -88,7 +88,7 @@ def run_and_check(graph: Graph, inputs: Sequence[Array]) -> tuple[Any, ...]:
 
 
 @pytest.mark.sampled("conversion", "layout", "lengths", slow=2)
-@of_each_sample(SAMPLES, quick=taken(SAMPLES, share=0.1), slow=some_of(SAMPLES, share=0.4))
+@of_each_sample(SAMPLES, quick=some_of(SAMPLES, share=0.1), slow=some_of(SAMPLES, share=0.4))
 def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
     graph, inputs = sample.graph(), sample.arrays()
     actual = compiled(graph)(*inputs)
@@ -99,7 +99,7 @@ def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
 
 
 @pytest.mark.sampled(every=6)
-@of_each_sample(s for s in SAMPLES if not any(True for p in s.params.values() for _ in graphs_in(p)))
+@of_each_sample(SAMPLES.where(lambda sample: not any(any(graphs_in(p)) for p in sample.params.values())))
 def test_only_views_share_memory_with_an_operand(sample: Sample) -> None:
     """The memory plan relies on it. A graph may return what it is given."""
     graph, inputs = sample.graph(), sample.arrays()

@@ -20,7 +20,7 @@ from graphs.row_programs import softmax
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import some_of, taken
+from samples.thinning import some_of
 from support.recording import assert_same, drawn, recorded
 from support.threading_together import run_in_threads
 from tracemill.compiler import value_ops as fn
@@ -31,7 +31,7 @@ from tracemill.compiler.ir import Graph
 from tracemill.passes.optimizations.tile import tile
 from tracemill.runtime.programs.load_module import load_module
 
-LOOPS = [sample for sample in SAMPLES if is_kernel_sample(sample.graph().calls)]
+LOOPS = SAMPLES.where(lambda sample: is_kernel_sample(sample.graph().calls))
 
 
 def loaded(graph: Graph, threads: int = 2) -> Callable[..., tuple[Any, ...]]:
@@ -165,7 +165,7 @@ def test_inputs_may_be_in_memory_in_any_order(name: str) -> None:
 # ---- every loop call, and random ones --------------------------------------------------------------
 
 
-FIRST = taken(LOOPS)
+FIRST = some_of(LOOPS)
 
 
 @pytest.mark.sampled("control", every=5)

@@ -15,7 +15,7 @@ import optree
 import pytest
 
 import tracemill as tm
-from samples.table import SAMPLES
+from samples.table import SAMPLES, samples_of
 from samples.thinning import some_of
 from support.exported_python import export_python, module, saved
 from support.recording import assert_same
@@ -311,7 +311,7 @@ def test_transforms_and_functions_without_a_signature_can_be_exported(
     gradient = exported(tm.grad(lambda w, x: np.sum(np.sin(w * x))), np.ones(3), np.ones(3))
     assert str(inspect.signature(gradient)) == "(w, x)"
     assert_same([gradient(np.zeros(3), np.arange(3.0))], [np.arange(3.0)])
-    graph = next(sample.graph() for sample in SAMPLES if sample.op == "hypot")
+    graph = samples_of("hypot")[0].graph()
     made = module(as_python(TracedFunction(*program_of(graph))), tmp_path)
     assert str(inspect.signature(made.hypot)) == "(x1, x2, /)"
 

@@ -17,7 +17,7 @@ from graphs.kernels import as_kernel
 from graphs.matrix_graphs import matrix_graphs
 from samples.grouping import of_each_sample
 from samples.sample import Sample, entries
-from samples.thinning import some_of, taken
+from samples.thinning import some_of
 from support.comparing import assert_close
 from support.recording import assert_same
 from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SymbolicProgram
@@ -181,7 +181,7 @@ def test_a_traced_program_is_printed_once_for_all_sizes(name: str) -> None:
 
 
 @pytest.mark.slow
-@of_each_sample(some_of(PLAIN, share=0.2), quick=taken(PLAIN), slow=some_of(PLAIN, share=0.05))
+@of_each_sample(some_of(PLAIN, share=0.2), quick=some_of(PLAIN), slow=some_of(PLAIN, share=0.05))
 def test_samples_of_every_op_are_printed_once_for_all_sizes(sample: Sample) -> None:
     symbolic = sized(sample)
     scope = Observed(symbolic.hints, symbolic.assumptions)

@@ -12,7 +12,7 @@ from graphs.row_programs import CASES, optimised
 from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import some_of, taken
+from samples.thinning import some_of
 from support.recording import drawn, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise
@@ -41,7 +41,7 @@ def fits(graph: Graph) -> bool:
     ) and is_in_triton(graph)
 
 
-FITTING = [sample for sample in SAMPLES if fits(sample.graph())]
+FITTING = SAMPLES.where(lambda sample: fits(sample.graph()))
 
 
 def assert_means_the_same(graph: Graph, inputs: list[np.ndarray], *, of_largest: float = 0.0) -> None:
@@ -64,7 +64,7 @@ def assert_means_the_same(graph: Graph, inputs: list[np.ndarray], *, of_largest:
 
 @pytest.mark.sampled("conversion", "reduction", "error_functions", slow=2)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@of_each_sample(FITTING, quick=taken(FITTING), slow=some_of(FITTING, share=0.15))
+@of_each_sample(FITTING, quick=some_of(FITTING), slow=some_of(FITTING, share=0.15))
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays())
 

@@ -35,7 +35,7 @@ def kernel_of(graph: Graph) -> TritonKernel | None:
 
 def covered() -> list[Case]:
     """The samples that have such a function."""
-    samples = [sample for sample in SAMPLES if kernel_of(sample.graph()) is not None]
+    samples = SAMPLES.where(lambda sample: kernel_of(sample.graph()) is not None)
     return cases_of(samples, slow=some_of(samples, share=0.1))
 
 
