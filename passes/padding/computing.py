@@ -6,7 +6,6 @@ from typing import Any, Final
 from ...compiler.builder import bind, bind_all
 from ...compiler.dtypes import BOOL
 from ...compiler.ir import Call, Value
-from ...compiler.op import all_ops
 from ...compiler.params import int_param, ints_param
 from ...compiler.symbolic_size import is_one
 from ...compiler.value_ops import (
@@ -18,7 +17,8 @@ from .neutral_elements import NEUTRAL, highest, lowest
 from .padded_lengths import CannotPadError, Inputs, PaddedLengths, Rule, along
 
 
-def _elementwise(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
+def elementwise(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
+    """The rule of all elementwise ops."""
     shape = call.outputs[0].shape
     operands: list[Value] = []
     for old, new in zip(call.inputs, inputs, strict=True):
@@ -29,16 +29,6 @@ def _elementwise(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
                 new = lengths.fitting(new, axis, lengths.most_of(size))
         operands.append(lengths.sheltered(new, shape) if any(repeated) else new)
     return bind(call.op, *operands, **call.params)
-
-
-def _broadcast(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
-    shape = call.outputs[0].shape
-    own = (*(1,) * (len(shape) - inputs[0].ndim), *call.inputs[0].shape)
-    repeated = broadcast_to(inputs[0], lengths.padded(shape))
-    is_sheltered = all(
-        lengths.is_padded(one) or not lengths.is_padded(size) for one, size in zip(own, shape, strict=True)
-    )
-    return repeated if is_sheltered else lengths.sheltered(repeated, shape)
 
 
 def _iota(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
@@ -107,12 +97,10 @@ _CUMULATED: Final = {
 }
 
 RULES: Final[Mapping[str, Rule]] = {
-    **{name: _elementwise for name, op in all_ops().items() if "c" in (op.spelling or ())},
     **{op: _reduced(neutral) for op, neutral in NEUTRAL.items()},
     **{op: _cumulated(neutral) for op, neutral in _CUMULATED.items()},
     "argmax": _reduced(lowest),
     "argmin": _reduced(highest),
-    "broadcast_to": _broadcast,
     "dot": _dot,
     "iota": _iota,
     "length": _length,

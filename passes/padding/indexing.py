@@ -1,4 +1,4 @@
-"""Rules for entries that are read and written at computed positions."""
+"""Rules for entries that are read at positions from arrays, and for entries that are written."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from ...compiler.ir import Call, Constant, Shape, Value
 from ...compiler.params import ints_param
 from ...compiler.symbolic_size import is_known, is_none
 from ...compiler.value_ops import (
+    add,
     broadcast_to,
     constant,
     convert,
@@ -22,12 +23,13 @@ from ...compiler.value_ops import (
     logical_or,
     maximum,
     minimum,
+    multiply,
     reshape,
     scatter,
     subtract,
     where,
 )
-from .padded_lengths import CannotPadError, Inputs, PaddedLengths, Rule
+from .padded_lengths import CannotPadError, Inputs, PaddedLengths, Rule, along
 
 
 def _gather(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
@@ -82,6 +84,40 @@ def written(
     return scatter(x, updates, (first, *others), axes, mode, unique=unique)
 
 
+def _update_slice(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
+    x, updates = inputs
+    start, step = _sizes(call, "start"), _sizes(call, "step")
+    return _placed(lengths, x, updates, start, step, call.inputs[1].shape)
+
+
+def _placed(
+    lengths: PaddedLengths, x: Value, updates: Value, start: Sequence[Any], step: Sequence[Any], shape: Shape
+) -> Value:
+    """`x` with updates of this shape in the graph written to a slice."""
+    places = []
+    for axis, size in enumerate(shape):
+        numbers = multiply(iota(lengths.most_of(size), INT64), lengths.count(step[axis]))
+        places.append(along(add(numbers, lengths.count(start[axis])), axis, len(shape)))
+    return written(lengths, x, updates, places, range(len(shape)), shape, unique=True)
+
+
+def _pad(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
+    (x, fill), old = inputs, call.inputs[0].shape
+    low, high, interior = (_sizes(call, name) for name in ("low", "high", "interior"))
+    if not any(map(lengths.is_padded, (*low, *high, *interior))):
+        return bind("pad", lengths.filled(x, old, fill), fill, **call.params)
+    around = lengths.sheltered(
+        broadcast_to(fill, lengths.padded(call.outputs[0].shape)), call.outputs[0].shape
+    )
+    return _placed(lengths, around, x, low, [gap + 1 for gap in interior], old)
+
+
+def _sizes(call: Call, name: str) -> tuple[Any, ...]:
+    """A parameter with a size per axis."""
+    given: Any = call.params[name]
+    return tuple(given)
+
+
 def _flatnonzero(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
     """Each position at which the mask holds, written to the place that it has among them."""
     mask = inputs[0]
@@ -123,6 +159,9 @@ RULES: Final[Mapping[str, Rule]] = {
     "check_index": _check_index,
     "flatnonzero": _flatnonzero,
     "gather": _gather,
+    "pad": _pad,
     "raise_if": _raise_if,
     "scatter": _scatter,
+    "update_slice": _update_slice,
 }
+"""A part is written to its place, which costs as much as the part: a choice for each entry costs more."""

@@ -14,7 +14,7 @@ from ...compiler.tracing.value_ranges import ValueRanges
 from ..lowering.decompose import decompose_composites
 from ..padding.nested import NESTED_RULES, Nested
 from ..padding.padded_lengths import CannotPadError, PaddedLengths, names_in
-from ..padding.rules import RULES
+from ..padding.rules import rule_of
 from .remove_dead_code import remove_dead_code
 
 
@@ -129,7 +129,7 @@ class _Padder(Builder):
 
     def _padded(self, call: Call, inputs: tuple[Value, ...], names: set[str]) -> tuple[Value, ...]:
         """What stands for the outputs of a call on arrays of these lengths."""
-        rule, nested_rule = RULES.get(call.op), NESTED_RULES.get(call.op)
+        rule, nested_rule = rule_of(call), NESTED_RULES.get(call.op)
         try:
             if rule is not None:
                 outputs = as_tuple(rule(self.lengths, call, inputs))

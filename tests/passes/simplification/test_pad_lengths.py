@@ -55,6 +55,19 @@ def test_where_derivatives_may_be_asked_for_what_does_not_count_is_sheltered_fro
     assert "square_1: f64[7] = square(where_1)" in str(padded)
 
 
+HALF = "slice_1: f64[n_1 // 2] = slice(square_1, start=(0,), stop=(n_1 // 2,), step=(1,))"
+
+
+def test_what_lies_behind_a_part_of_an_array_is_sheltered_from_derivatives_too() -> None:
+    """In the longer array, the entry after ``x[:n // 2]`` is one of `x` that counts."""
+    graph = head(HALF, "sum_1: f64[] = sum(slice_1, axes=(0,))")
+    part = "slice_1: f64[3] = slice(square_1, start=(0,), stop=(3,), step=(1,))"
+    assert part in str(pad_lengths(graph))
+    padded = str(pad_lengths(graph, is_differentiated=True))
+    assert part in padded
+    assert "where_2: f64[3] = where(less_2, slice_1, f64(1.0))" in padded
+
+
 KEPT = {
     "a_result": head("negative_1: f64[n_1] = negative(square_1)"),
     "no_bound": head(SUM, most=str(2**63 - 1)),
