@@ -16,6 +16,7 @@ from c import compiling
 from faults.table import in_words, write_table
 from gpu.stub_gpu import StubGpu, compiled, fresh
 from samples.thinning import sampled
+from support.kept_files import keeping
 from tracemill.compiler.backends.c.flags import LONG, QUICK
 from tracemill.runtime.machine import measurements
 from tracemill.runtime.machine import toolchain as toolchain_module
@@ -204,6 +205,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
         patch.setattr(measurements, "SECONDS", 0.0)
         patch.setattr(measurements, "_COPIED", 2**20)
         patch.setattr(measurements, "_ROWS", 64)
+        patch.setattr(toolchain_module, "compiled", keeping(toolchain_module.compiled))
         # The fast tests compile C with `-O0`, in half of the time; the slow ones have what users have.
         if runs_fast_tests_alone(session.config):
             compile_at(patch, "-O0")

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from c.kept_libraries import kept
+from support.kept_files import compiler_facts, kept
 from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.module.source import functions_text
 from tracemill.compiler.dtypes import Array
@@ -49,7 +49,7 @@ def compiled(
         assert not done.returncode, done.stderr
         return made.read_bytes()
 
-    loaded = ctypes.CDLL(str(kept(toolchain, " ".join(flags), text, library)))
+    loaded = ctypes.CDLL(str(kept(".so", [compiler_facts(toolchain.command), flags, text], library)))
     return [_called(function, loaded) for function in functions]
 
 

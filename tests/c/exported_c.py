@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from support.kept_files import compiler_facts, kept
 from tracemill.compiler.arguments.leaves import NAMESPACE, flatten_arguments
 from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, DType, dtype_named
@@ -205,12 +206,17 @@ def sanitized(
         sizes=", ".join(given_sizes),
         frees="\n".join(f"    free(p{i});" for i, _ in rows),
     )
-    (folder / "main.c").write_text(main)
     flags = f"-O0 -g {sanitizer}"
-    made(folder, f"CFLAGS={flags}", "OPENMP=", f"lib{name}.a")
-    command = ["cc", *flags.split(), "main.c", f"lib{name}.a", "-lm", "-o", "main"]
-    subprocess.run(command, cwd=folder, check=True)
-    return subprocess.run(["./main", "data"], cwd=folder, capture_output=True, text=True, check=False)
+
+    def program() -> bytes:
+        (folder / "main.c").write_text(main)
+        made(folder, f"CFLAGS={flags}", "OPENMP=", f"lib{name}.a")
+        command = ["cc", *flags.split(), "main.c", f"lib{name}.a", "-lm", "-o", "main"]
+        subprocess.run(command, cwd=folder, check=True)
+        return (folder / "main").read_bytes()
+
+    ready = kept("", [compiler_facts(["cc"]), flags, dict(files), main], program)
+    return subprocess.run([str(ready), "data"], cwd=folder, capture_output=True, text=True, check=False)
 
 
 def written_to(files: Mapping[str, str], folder: Path) -> Path:
@@ -230,9 +236,16 @@ def made(folder: Path, *settings: str) -> None:
 
 def loaded(files: Mapping[str, str], folder: Path, *settings: str) -> Library:
     """The library that ``make`` builds of these files."""
-    made(written_to(files, folder), *settings)
     name, parameters, sizes = declared_in(files)
-    return Library(name, parameters, ctypes.CDLL(str(folder / f"lib{name}.so")), sizes)
+
+    written_to(files, folder)
+
+    def library() -> bytes:
+        made(folder, *settings)
+        return (folder / f"lib{name}.so").read_bytes()
+
+    path = kept(".so", [compiler_facts(["cc"]), settings, dict(files)], library)
+    return Library(name, parameters, ctypes.CDLL(str(path)), sizes)
 
 
 def declared_in(files: Mapping[str, str]) -> tuple[str, list[Declared], list[str]]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from c.compiling import shape_at
+from support.kept_files import compiler_facts, kept
 from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.module.source import functions_text
 from tracemill.compiler.ir import ArrayType
@@ -43,7 +44,7 @@ def sanitized(
     `sizes` are the named sizes of each case. A function of several cases is compiled once.
     """
     sizes = sizes or [{} for _ in cases]
-    source, data, program = folder / "functions.c", folder / "arrays", folder / "program"
+    data = folder / "arrays"
     parts = [
         functions_text(list({function.name: function for function, _ in cases}.values())),
         "#include <stdio.h>\n#include <stdlib.h>",
@@ -58,18 +59,26 @@ def sanitized(
         'int main(int count, char **given)\n{\n    (void)count;\n    FILE *data = fopen(given[1], "rb");\n'
         f"{calls}    return fclose(data);\n}}\n"
     )
-    source.write_text("\n".join(parts))
+    text = "\n".join(parts)
     with data.open("wb") as file:
         for function, arrays in cases:
             for array, type in zip(arrays, function.inputs, strict=True):
                 file.write(np.ascontiguousarray(array, type.dtype).tobytes())
     flags = [flag for flag in (*REQUIRED, *toolchain.flags) if flag != "-shared"]
-    build = [*toolchain.command, *flags, "-O0", "-g", *SANITIZERS[sanitizer].split(), str(source)]
-    if sanitizer == "thread":
-        build.append(str(THREADS))
-    built = subprocess.run([*build, "-o", str(program), "-lm"], capture_output=True, text=True, check=False)
-    assert not built.returncode, built.stderr
-    return subprocess.run([str(program), str(data)], capture_output=True, text=True, check=False)
+    flags += ["-O0", "-g", *SANITIZERS[sanitizer].split()]
+    others = [THREADS] if sanitizer == "thread" else []
+
+    def program() -> bytes:
+        source, made = folder / "functions.c", folder / "program"
+        source.write_text(text)
+        build = [*toolchain.command, *flags, str(source), *map(str, others), "-o", str(made), "-lm"]
+        built = subprocess.run(build, capture_output=True, text=True, check=False)
+        assert not built.returncode, built.stderr
+        return made.read_bytes()
+
+    made_of = [compiler_facts(toolchain.command), flags, text, *(path.read_text() for path in others)]
+    ready = kept("", made_of, program)
+    return subprocess.run([str(ready), str(data)], capture_output=True, text=True, check=False)
 
 
 def _calling(number: int, function: CFunction, sizes: Mapping[str, int]) -> str:

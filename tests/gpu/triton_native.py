@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
 
 from gpu.triton_elsewhere import Request, read_request
+from support.kept_files import kept
 from tracemill.compiler.backends.triton.plan import ALIGNED
 from tracemill.compiler.backends.triton.types import pointer_type
 from tracemill.compiler.dtypes import Array
@@ -37,6 +39,9 @@ TARGET = GPUTarget("hip", "gfx1100", 32)
 MACHINE: Final[tuple[Any, ...]] = ("x86_64-unknown-linux-gnu", "x86-64-v3", "", [], False, True)
 """Triple, processor, features and flags; no fused multiply-add, and an object file."""
 
+
+TRITON = [version("triton"), SUPPORT.read_text(encoding="utf-8"), Path(__file__).read_text(encoding="utf-8")]
+"""What machine code depends on beside a function's text: Triton, and how it is changed here."""
 
 name_missing_functions()
 
@@ -172,10 +177,13 @@ def library(request: Request, linker: Linker, folder: Path) -> ctypes.CDLL:
     objects: list[str] = []
     for launch in request.launches:
         types = [pointer_type(request.buffers[number].dtype) for number in launch.buffers]
-        text = cpu_text(gpu_text(functions[launch.function], types))
-        code = machine_code(text + taking_pointers(launch.function, len(types)))
-        objects.append(str(folder / f"{launch.function}.o"))
-        Path(objects[-1]).write_bytes(code)
+
+        def code(name: str = launch.function, types: Sequence[str] = types) -> bytes:
+            text = cpu_text(gpu_text(functions[name], types))
+            return machine_code(text + taking_pointers(name, len(types)))
+
+        made_of = [TRITON, *MACHINE, request.text, launch.function, types]
+        objects.append(str(kept(".o", made_of, code)))
     return linker.library(objects, folder)
 
 

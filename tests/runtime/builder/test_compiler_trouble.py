@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -167,7 +168,12 @@ def test_a_compiler_that_hangs_is_stopped_with_its_children_and_not_waited_for_a
     np.testing.assert_allclose(tm.compile(lambda x: np.sin(x) * 3.5)(X), np.sin(X) * 3.5)
     assert (tmp_path / "calls").read_text() == "call\n"
     child = Path("/proc", (tmp_path / "pid").read_text().strip(), "stat")
-    assert not child.exists() or child.read_text().split()[2] == "Z"
+    for _ in range(200):  # a busy machine takes its time to end what was killed
+        if not child.exists() or child.read_text().split()[2] == "Z":
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError("the compiler's child still runs")
     assert not list(temporary.iterdir())
 
 

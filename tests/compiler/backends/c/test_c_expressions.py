@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from c.kept_libraries import kept
 from graphs.elementwise_calls import (
     DTYPES,
     NAMES,
@@ -21,6 +20,7 @@ from graphs.elementwise_calls import (
     name_of,
     operands_of,
 )
+from support.kept_files import compiler_facts, kept
 from tracemill.compiler.analysis.fusible_ops import is_loop_call
 from tracemill.compiler.backends.c.definitions import source_of
 from tracemill.compiler.backends.c.expression import POWERS, expression
@@ -79,7 +79,8 @@ def compiled(calls: Sequence[Call]) -> ctypes.CDLL:
 def loaded(texts: Sequence[str]) -> ctypes.CDLL:
     source = "\n".join([*(f"#include <{header}.h>" for header in HEADERS), *texts])
     compiler = toolchain()
-    return ctypes.CDLL(str(kept(compiler, "", source, lambda: compiler.compile(source))))
+    key = [compiler_facts(compiler.command), list(compiler.flags_for(fast_math=False)), source]
+    return ctypes.CDLL(str(kept(".so", key, lambda: compiler.compile(source))))
 
 
 def run_in_c(library: ctypes.CDLL, call: Call, operands: Sequence[Array]) -> Array:
