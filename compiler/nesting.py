@@ -26,17 +26,17 @@ def nests_deeper(x: Any, most: int) -> bool:
 
 
 @contextmanager
-def refusing_deep(name: str, value: Any) -> Generator[None]:
+def refusing_deep_nesting(name: str, value: Any) -> Generator[None]:
     """Around a walk of `value`: `ArgumentValueError` if it reaches the recursion limit because `value` nests too
     deeply."""
     try:
         yield
     except RecursionError:
-        refuse_deep({name: value})
+        refuse_deep_nesting({name: value})
         raise
 
 
-def refuse_deep(arguments: Mapping[str, Any]) -> None:
+def refuse_deep_nesting(arguments: Mapping[str, Any]) -> None:
     """`ArgumentValueError` for the first argument that nests too deeply. Called when a walk reached the recursion
     limit."""
     for name, value in arguments.items():

@@ -66,7 +66,7 @@ def complete(error: Exception) -> None:
         setattr(error, name, with_values(getattr(error, name), message_values.values))
 
 
-def told_by(error: Exception) -> list[Any]:
+def values_in_exception(error: Exception) -> list[Any]:
     """The traced values of an exception, in its text, arguments or attributes."""
     message_values: MessageValues = getattr(error, _MESSAGE_VALUES, None) or MessageValues()
     for one in (*error.args, *vars(error).values()):
@@ -83,7 +83,7 @@ def noted(error: Exception, location: Location | None) -> tuple[str, list[Any]]:
     Raises:
         ConcretizationError: its arguments are more than numbers, texts and traced values.
     """
-    kind, values = type(error), told_by(error)
+    kind, values = type(error), values_in_exception(error)
     args = tuple(_as_mark(one, values) for one in error.args)
     attributes = {name: _as_mark(one, values) for name, one in vars(error).items() if name != _MESSAGE_VALUES}
     is_told = all(_can_be_told(one) for one in values)

@@ -8,26 +8,26 @@ import optree
 from ..compiler.arguments.leaves import NAMESPACE, flattened, with_plain_keys
 from ..compiler.errors import TreeMismatchError
 from ..compiler.interpreter import is_idle
-from ..compiler.nesting import refusing_deep
+from ..compiler.nesting import refusing_deep_nesting
 from ..compiler.tracing.outside.foreign_array import as_seen_inside
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a pytree and its structure."""
-    with refusing_deep("a pytree", tree):
+    with refusing_deep_nesting("a pytree", tree):
         leaves, found = flattened(tree if is_idle() else with_plain_keys(tree))
     return list(map(as_seen_inside, leaves)), found
 
 
 def structure(tree: Any) -> Any:
     """The structure of a pytree, without its leaves."""
-    with refusing_deep("a pytree", tree):
+    with refusing_deep_nesting("a pytree", tree):
         return flattened(tree if is_idle() else with_plain_keys(tree))[1]
 
 
 def changed_leaves(name: str, change: Callable[[Any], Any], tree: Any) -> Any:
     """The pytree `tree`, which errors call `name`, with `change` of each leaf in its place."""
-    with refusing_deep(name, tree):
+    with refusing_deep_nesting(name, tree):
         leaves, found = flattened(tree)
         return optree.tree_unflatten(found, map(change, leaves))
 

@@ -77,9 +77,9 @@ FOLDERS = """
     passes/lowering
     passes/padding
     passes/rerolling
-    passes/simplifications
+    passes/rewrite_rules
     passes/simplification
-    passes/simplifications/
+    passes/rewrite_rules/
     passes/fusion
     passes/transforms
     passes/optimizations

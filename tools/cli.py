@@ -150,9 +150,9 @@ def _warn_in_one_line() -> None:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        from .terminal.complaints import is_of_ours
+        from .terminal.complaints import is_about_the_installation
 
-        if is_of_ours(category):
+        if is_about_the_installation(category):
             _complain(f"warning: {message}", 0)
         else:
             show(message, category, filename, lineno, file, line)

@@ -3,12 +3,12 @@
 from typing import Any
 
 from ..errors import AxisError, ShapeError
-from .option_checks import whole
+from .option_checks import integer
 
 
 def normalize_axis(axis: Any, ndim: int, name: str = "axis") -> int:
     """An axis in [−ndim, ndim) as one in [0, ndim)."""
-    chosen = whole(name, axis)
+    chosen = integer(name, axis)
     if not -ndim <= chosen < ndim:
         raise AxisError(f"{name} {chosen} is out of bounds for an array of dimension {ndim}")
     return chosen % ndim

@@ -16,7 +16,7 @@ from ..dtypes import is_supported
 from ..errors import ArgumentTypeError, DTypeError
 from ..interpreter import is_idle
 from ..ir import ArrayType
-from ..nesting import named, refuse_deep, shown
+from ..nesting import named, refuse_deep_nesting, shown
 from ..symbolic_size import SymbolicSize
 from ..tracing.array_values import PYTHON_NUMBERS
 from ..tracing.outside.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_inside
@@ -37,7 +37,7 @@ def flatten_arguments(
         call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
         leaves, tree = flattened(call, is_leaf)
     except RecursionError:
-        refuse_deep(named(args, kwargs))
+        refuse_deep_nesting(named(args, kwargs))
         raise
     return list(map(as_seen_inside, leaves)), tree
 

@@ -24,7 +24,7 @@ def number(name: str, given: Any) -> float:
         raise _wrong(name, "a number", given) from None
 
 
-def whole(name: str, given: Any, wanted: str = "an integer") -> int:
+def integer(name: str, given: Any, wanted: str = "an integer") -> int:
     """An integer that is known, also while tracing."""
     try:
         found = operator.index(given)
@@ -38,8 +38,8 @@ def whole(name: str, given: Any, wanted: str = "an integer") -> int:
 
 
 def size(name: str, given: Any, wanted: str = "an integer") -> int:
-    """A length or a count: an integer as `whole` has it, or a symbolic size."""
-    return cast("int", given) if isinstance(given, SymbolicSize) else whole(name, given, wanted)
+    """A length or a count: an integer as `integer` has it, or a symbolic size."""
+    return cast("int", given) if isinstance(given, SymbolicSize) else integer(name, given, wanted)
 
 
 def flag(name: str, given: Any) -> bool:

@@ -19,7 +19,7 @@ from ..callers.function_names import describe
 from ..dtypes import Array
 from ..errors import SideEffectError
 from ..tracing.outside.contents import OutsideArrays, Written
-from ..tracing.outside.reach import Reach
+from ..tracing.outside.object_walk import ObjectWalk
 from ..tracing.trace import Trace, array_type
 from .read_names import ReadName, ReadNames, entries_read
 
@@ -238,15 +238,15 @@ class OutsideChanges:
         self._outside = OutsideArrays(self._roots)
 
     @property
-    def reach(self) -> Reach | None:
+    def outside_objects(self) -> ObjectWalk | None:
         """The objects that the function could reach before it ran."""
-        return None if self._outside is None else self._outside.reach
+        return None if self._outside is None else self._outside.objects
 
     def names_read(self, found: ReadNames) -> Iterator[ReadName]:
         """The names, entries and attributes that the function has read."""
         yield from found.names.values()
-        if self.reach is not None:
-            yield from entries_read(self.reach, found)
+        if self.outside_objects is not None:
+            yield from entries_read(self.outside_objects, found)
 
     def changed(self) -> str:
         """What the function has changed outside, other than arrays; empty if nothing."""

@@ -148,7 +148,7 @@ def orders_of(result: Any) -> tuple[Order, ...]:
     )
 
 
-def relied_on(program: Program) -> frozenset[int]:
+def layout_dependent_arguments(program: Program) -> frozenset[int]:
     """The arguments whose layouts decide which memory is written to."""
     layouts = [argument.layout for argument in program.arguments] if program.mutated else []
     return frozenset(

@@ -22,7 +22,7 @@ from numpy.lib.array_utils import byte_bounds
 from ..callers.user_code import HOOKS, is_users
 from ..dtypes import Array, is_supported
 from ..nesting import shown
-from ..tracing.outside.reach import Place, Reach
+from ..tracing.outside.object_walk import ObjectWalk, Place
 from ..tracing.trace import content_of
 from ..tracing.traced_memory import is_traced
 from .code_names import CodeNames
@@ -190,28 +190,28 @@ class ReadArray:
         return self.content is not None and array is not None and content_of(array) != self.content
 
 
-def entries_read(reach: Reach, found: ReadNames) -> Iterator[ReadName]:
+def entries_read(walk: ObjectWalk, found: ReadNames) -> Iterator[ReadName]:
     """Entries of lists and dicts and attributes of objects that the functions of a trace may have read, and lengths."""
-    mentioned = _mentioned(reach, found)
+    mentioned = _mentioned(walk, found)
     logs = set[int]()
-    for path, x, length, way in reach.ways.values():
+    for path, x, length, way in walk.ways.values():
         if mentioned.only_appends(path):
             logs.add(id(x))
         elif not isinstance(x, np.ndarray) and mentioned.leads(way):
             yield ReadName(f"len({path})", len, x, length)
-    places = (place for place in reach.slots if _is_compared(place, found) and mentioned.leads(place.way))
+    places = (place for place in walk.slots if _is_compared(place, found) and mentioned.leads(place.way))
     for place in islice((place for place in places if id(place.holder) not in logs), _MOST_ENTRIES):
         yield ReadName(place.path, *_reader(place), place.value)
 
 
-def asks_identity(reach: Reach | None, found: ReadNames) -> bool:
+def asks_identity(walk: ObjectWalk | None, found: ReadNames) -> bool:
     """Whether the functions of a trace ask if two objects are the same."""
-    return reach is not None and _mentioned(reach, found).asks_identity
+    return walk is not None and _mentioned(walk, found).asks_identity
 
 
-def _mentioned(reach: Reach, found: ReadNames) -> CodeNames:
+def _mentioned(walk: ObjectWalk, found: ReadNames) -> CodeNames:
     """What the functions of a trace mention; all that they could reach if some may have run unnoticed."""
-    return CodeNames(found.codes | reach.implicit | (reach.codes if found.runs_as_written else set()))
+    return CodeNames(found.codes | walk.implicit | (walk.codes if found.runs_as_written else set()))
 
 
 def _is_compared(place: Place, found: ReadNames) -> bool:
@@ -236,7 +236,7 @@ def _reader(place: Place) -> tuple[Callable[[Any], Any], Any]:
 def arrays_read(
     function: Any,
     found: ReadNames,
-    reach: Reach | None,
+    walk: ObjectWalk | None,
     captured: Iterable[Any],
     replaced: Iterable[Array],
     seen: Mapping[tuple[int, int], bool],
@@ -248,9 +248,9 @@ def arrays_read(
     NumPy may have computed a captured array from it. NumPy reads no array that was `replaced` as a traced one.
     """
     met = {id(x): x for one in found.names.values() for x in _arrays_in(one.value)} | found.defaults
-    if reach is not None:
-        mentioned = _mentioned(reach, found)
-        ways = ((x, way) for _, x, _, way in reach.ways.values() if isinstance(x, np.ndarray))
+    if walk is not None:
+        mentioned = _mentioned(walk, found)
+        ways = ((x, way) for _, x, _, way in walk.ways.values() if isinstance(x, np.ndarray))
         met |= {id(x): x for x, way in ways if is_supported(x.dtype) and mentioned.leads(way)}
     if isinstance(function, partial):
         met |= {id(x): x for x in _arrays_in([*function.args, function.keywords])}

@@ -36,7 +36,7 @@ from ..errors import (
 )
 from ..free_sizes import names_bound_in, sizes_in_param
 from ..ir import Graph, Value
-from ..nesting import refuse_deep
+from ..nesting import refuse_deep_nesting
 from ..op import RAISES, has_effect
 from ..symbolic_size import SymbolicFact, SymbolicSize, same_shape
 from ..tracing.array_values import as_value
@@ -47,11 +47,11 @@ from ..tracing.traced_array import TracedArray, array_on
 from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..tracing.tracing_again import mode_for, needs_value, recursive_code, wants_pythons_number
 from ..tracing.values_in_call import ARGUMENTS, FOLLOWS
-from ..users_errors import noted, told_by
+from ..users_errors import noted, values_in_exception
 from ..value_ops import constant
 from .conversion import MET, Conversion, OperatorsNeededError, call_converted
 from .outside_changes import ArgumentContainers, OutsideChanges, changed_outside
-from .program import Argument, ArrayOutput, Program, Static, orders_of, relied_on
+from .program import Argument, ArrayOutput, Program, Static, layout_dependent_arguments, orders_of
 from .read_names import (
     REACHED,
     ReadNames,
@@ -207,10 +207,17 @@ def _traced(
             ),
             changes_itself=bool(own),
             follows=FOLLOWS.get(),
-            asks_identity=is_kept and (record.writes_to_copies or asks_identity(writes.reach, reached)),
+            asks_identity=is_kept
+            and (record.writes_to_copies or asks_identity(writes.outside_objects, reached)),
             read=(
                 arrays_read(
-                    function, reached, writes.reach, program.captured, writes.replaced, by_numpy, writes.holds
+                    function,
+                    reached,
+                    writes.outside_objects,
+                    program.captured,
+                    writes.replaced,
+                    by_numpy,
+                    writes.holds,
                 )
                 if is_kept
                 else ()
@@ -335,7 +342,7 @@ def _recorded(
                 check()
             record.at_return.clear()  # references of the checks are not references of the function
             program = _finish(record, arguments, filled, *outputs)
-            return replace(program, orders=orders, in_c_order=relied_on(program))
+            return replace(program, orders=orders, in_c_order=layout_dependent_arguments(program))
     finally:
         CHECKS_BOUNDS.reset(checking)
 
@@ -348,7 +355,9 @@ def is_interrupted() -> bool:
 def raises_later(record: Trace, error: Exception) -> bool:
     """Whether a `raise` of the user comes after others that depend on values. The program then finds the first one."""
     line = line_of_raise(error)
-    if line is None or not (told_by(error) or any(has_effect(call, RAISES) for call in record.calls)):
+    if line is None or not (
+        values_in_exception(error) or any(has_effect(call, RAISES) for call in record.calls)
+    ):
         return False
     if record.parent is not None and not RAISES_ON_VALUES.get():
         return True
@@ -388,7 +397,7 @@ def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], 
     try:
         found, out_tree = flattened(with_plain_keys(result))
     except RecursionError:
-        refuse_deep({"the result": result})
+        refuse_deep_nesting({"the result": result})
         raise
     outputs: list[Value] = []
     leaves: list[ArrayOutput | Static] = []

@@ -304,7 +304,7 @@ class Loops:
         if any(scope.flat and scope.variable in place.variables for scope in self.current.chain()):
             raise NotFlatError
 
-    def note_turns(self, condition: Condition) -> None:
+    def note_switches(self, condition: Condition) -> None:
         """Record the values of a loop's variable at which the condition changes, if it depends on one variable only."""
         terms = condition.place.terms
         if not isinstance(condition, Between) or len(terms) != 1:

@@ -300,7 +300,7 @@ class _Lowering(Loops):
         for condition in open_:
             self.check_flat(condition.place)
             level = max(level, self.uses_place(condition.place))
-            self.note_turns(condition)
+            self.note_switches(condition)
         then, otherwise = Scope(self.current, guarded=True), Scope(self.current, guarded=True)
         with self.inside(then):
             first = self.chosen(call, chosen)

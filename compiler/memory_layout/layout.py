@@ -154,7 +154,7 @@ def row_major(shape: Shape, questions: frozenset[LayoutQuestion] = NOTHING_ASKED
     return Layout(shape, None, questions, is_row_major=True)
 
 
-def dense(shape: Shape, order: Order, questions: frozenset[LayoutQuestion] = NOTHING_ASKED) -> Layout:
+def dense_layout(shape: Shape, order: Order, questions: frozenset[LayoutQuestion] = NOTHING_ASKED) -> Layout:
     """The layout of a new array whose axes have this order in memory."""
     if order == tuple(range(len(shape))):
         return row_major(shape, questions)

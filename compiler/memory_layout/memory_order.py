@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..dtypes import Array
 from ..ir import Shape
-from .layout import Layout, LayoutQuestion, dense
+from .layout import Layout, LayoutQuestion, dense_layout
 from .strides import Order, Strides, contiguous_strides, dense_strides, element_strides
 
 
@@ -25,7 +25,7 @@ class MemoryOrder:
         if self.strides is not None:
             return Layout(shape, self.strides, questions)
         if not self.single:
-            return dense(shape, self.axes, questions)
+            return dense_layout(shape, self.axes, questions)
         strides = list(dense_strides(shape, self.axes))
         for axis, stride in self.single:
             strides[axis] = stride

@@ -10,7 +10,7 @@ from .layout import (
     Layout,
     LayoutQuestion,
     at_most,
-    dense,
+    dense_layout,
     elementwise_order,
     layout_of,
     magnitudes,
@@ -36,7 +36,7 @@ def are_in_columns(shape: Shape, operands: Sequence[Layout]) -> bool:
 def direct_layout(shape: Shape, operands: Sequence[Layout]) -> Layout | None:
     """The layout of a result of operands that are broadcast but not converted."""
     if operands and are_in_columns(shape, operands):
-        return dense(shape, tuple(range(len(shape)))[::-1], joint_questions(operands))
+        return dense_layout(shape, tuple(range(len(shape)))[::-1], joint_questions(operands))
     return elementwise_layout(shape, operands)
 
 
@@ -50,7 +50,7 @@ def elementwise_layout(shape: Shape, operands: Iterable[Layout]) -> Layout | Non
     questions = joint_questions(layouts)
     if all(layout.is_row_major for layout in layouts):
         return row_major(shape, questions) if questions else None
-    return dense(shape, elementwise_order(len(shape), layouts), questions)
+    return dense_layout(shape, elementwise_order(len(shape), layouts), questions)
 
 
 def layout_of_stacks(shape: Shape, operands: Sequence[Layout]) -> Layout | None:

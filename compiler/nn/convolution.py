@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments.option_checks import whole
+from ..arguments.option_checks import integer
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ..nesting import shown
 from ..numpy_surface.ufuncs.eager_ops import apply_op, as_numbers
@@ -66,10 +66,10 @@ def _conv(
     x: Any, w: Any, strides: Any, padding: Any, dilation: Any, input_dilation: Any, groups: Any, layout: Any
 ) -> Any:
     order = _order(layout)
-    x, w, groups = _prepared("conv", x, w, groups, order)
+    x, w, groups = _checked_operands("conv", x, w, groups, order)
     if x.shape[1] != groups * w.shape[1]:
         raise ShapeError(
-            f"conv: x has {x.shape[1]} channels, the kernels are for {w.shape[1]} in {_counted(groups)}"
+            f"conv: x has {x.shape[1]} channels, the kernels are for {w.shape[1]} in {_groups_text(groups)}"
         )
     rank = x.ndim - 2
     steps, apart = _per_axis("strides", strides, rank), _per_axis("dilation", dilation, rank)
@@ -127,7 +127,7 @@ def _conv_transpose(
     y: Any, w: Any, strides: Any, padding: Any, dilation: Any, groups: Any, output_padding: Any, layout: Any
 ) -> Any:
     order = _order(layout)
-    y, w, groups = _prepared("conv_transpose", y, w, groups, order)
+    y, w, groups = _checked_operands("conv_transpose", y, w, groups, order)
     if y.shape[1] != w.shape[0]:
         raise ShapeError(f"conv_transpose: y has {y.shape[1]} channels, but there are {w.shape[0]} kernels")
     rank = y.ndim - 2
@@ -185,7 +185,7 @@ def _order(layout: Any) -> _Order:
     return _Order(*places)
 
 
-def _prepared(name: str, x: Any, w: Any, groups: Any, order: _Order) -> tuple[Any, Any, int]:
+def _checked_operands(name: str, x: Any, w: Any, groups: Any, order: _Order) -> tuple[Any, Any, int]:
     """Both in their common dtype, as ``[n, c, *spatial]`` and ``[o, i, *spatial]``; and the number of groups."""
     x, w = all_traced_or_none([as_numbers(x), as_numbers(w)])
     if x.ndim != w.ndim or x.ndim < 2:
@@ -199,13 +199,13 @@ def _prepared(name: str, x: Any, w: Any, groups: Any, order: _Order) -> tuple[An
     dtype = np.result_type(x.dtype, w.dtype)
     x, w = x.astype(dtype, copy=False), w.astype(dtype, copy=False)
     x, w = (a if axes is None else np.transpose(a, axes) for a, axes in ((x, order.x), (w, order.w)))
-    count = whole("groups", groups)
+    count = integer("groups", groups)
     if count < 1 or w.shape[0] % count:
-        raise ArgumentValueError(f"{name}: {w.shape[0]} kernels cannot be split into {_counted(count)}")
+        raise ArgumentValueError(f"{name}: {w.shape[0]} kernels cannot be split into {_groups_text(count)}")
     return x, w, count
 
 
-def _counted(groups: int) -> str:
+def _groups_text(groups: int) -> str:
     return "1 group" if groups == 1 else f"{groups} groups"
 
 
@@ -230,9 +230,9 @@ def _per_axis(name: str, given: Any, rank: int, least: int = 1) -> tuple[int, ..
     """One integer for every axis, or one for each."""
     wanted = "a whole number, or one for each axis"
     numbers = (
-        tuple(whole(name, one, wanted) for one in given)
+        tuple(integer(name, one, wanted) for one in given)
         if isinstance(given, (tuple, list))
-        else (whole(name, given, wanted),) * rank
+        else (integer(name, given, wanted),) * rank
     )
     if len(numbers) != rank:
         raise ArgumentValueError(
@@ -269,4 +269,4 @@ def _padding(given: Any, same: Sequence[int]) -> Pairs:
         raise ArgumentValueError(
             f"padding={shown(given)}: each axis needs a number or a pair (before, after)"
         )
-    return tuple((whole("padding", low, wanted), whole("padding", high, wanted)) for low, high in pairs)
+    return tuple((integer("padding", low, wanted), integer("padding", high, wanted)) for low, high in pairs)

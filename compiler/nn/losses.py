@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments.option_checks import number, whole
+from ..arguments.option_checks import integer, number
 from ..callers.user_code import user_location
 from ..dtypes import Array, is_inexact, is_integer
 from ..errors import ArgumentValueError, DTypeError, OutOfBoundsError
@@ -113,7 +113,7 @@ def nll_loss_backward(
     >>> nll_loss_backward(np.array(1.0), np.zeros((1, 3)), np.array([2])).tolist()
     [[0.0, 0.0, -1.0]]
     """
-    ignore_index = whole("ignore_index", ignore_index)
+    ignore_index = integer("ignore_index", ignore_index)
     reduction = _reduction("nll_loss_backward", reduction)
     if total_weight is None:
         total_weight = _nll_loss(x, target, weight, ignore_index, "sum")[1]
@@ -156,7 +156,7 @@ def cross_entropy(
     >>> float(cross_entropy(np.array([[1000.0, 0.0]]), np.array([1])))
     1000.0
     """
-    ignore_index, reduction = whole("ignore_index", ignore_index), _reduction("cross_entropy", reduction)
+    ignore_index, reduction = integer("ignore_index", ignore_index), _reduction("cross_entropy", reduction)
     if is_inexact(as_numbers(target).dtype):
         x, target, weight = in_one_dtype(x, target, optional=(weight,))
     else:
@@ -171,7 +171,7 @@ def cross_entropy(
 
 def _nll_loss(x: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> tuple[Any, Any]:
     """The loss and the sum of the weights."""
-    ignore_index, reduction = whole("ignore_index", ignore_index), _reduction("nll_loss", reduction)
+    ignore_index, reduction = integer("ignore_index", ignore_index), _reduction("nll_loss", reduction)
     x, weight = in_one_dtype(x, optional=(weight,))
     target = _classes(x, target, ignore_index)
     params: dict[str, Any] = {"ignore_index": ignore_index, "weight": weight is not None}

@@ -13,7 +13,7 @@ import numpy as np
 from ..arguments.axes import normalize_axis
 from ..dtypes import is_inexact
 from ..ir import Shape
-from ..memory_layout.layout import Layout, dense, elementwise_order, joined_order, row_major
+from ..memory_layout.layout import Layout, dense_layout, elementwise_order, joined_order, row_major
 from ..memory_layout.result_layouts import (
     copied_order,
     direct_layout,
@@ -127,7 +127,7 @@ def polynomial(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) 
     points = operands[-1]
     if len(points.shape) != len(shape):
         return elementwise_layout(shape, operands)
-    copy = dense(shape, copied_order(points, "K"), points.questions)
+    copy = dense_layout(shape, copied_order(points, "K"), points.questions)
     product = direct_layout(shape, [copy, points])
     return product and direct_layout(shape, [product])
 
@@ -139,7 +139,7 @@ def close(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> La
     """
     first, second = layouts_of([named["a"]]), layouts_of([named["b"]])
     if not is_inexact(as_value(named["b"]).dtype):
-        second = [dense(x.shape, copied_order(x, "K"), x.questions) for x in second]
+        second = [dense_layout(x.shape, copied_order(x, "K"), x.questions) for x in second]
     tolerances = [elementwise_layout(x.shape, [x]) or row_major(x.shape) for x in second]
     equal = elementwise_layout(shape, [*first, *second]) or row_major(shape)
     near = elementwise_layout(shape, [equal, *tolerances]) or row_major(shape)
@@ -159,7 +159,7 @@ def like_first(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) 
     first = operands[0]
     if len(first.shape) != len(shape):
         return None
-    return dense(shape, elementwise_order(len(shape), [first]), first.questions)
+    return dense_layout(shape, elementwise_order(len(shape), [first]), first.questions)
 
 
 def cumulated(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -170,7 +170,9 @@ def cumulated(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -
     order = elementwise_order(len(shape), [first])
     axis = normalize_axis(named.get("axis") or 0, len(shape))
     initial = (*shape[:axis], 1, *shape[axis + 1 :])
-    return joined({"axis": axis}, [dense(x, order, first.questions) for x in (initial, first.shape)], shape)
+    return joined(
+        {"axis": axis}, [dense_layout(x, order, first.questions) for x in (initial, first.shape)], shape
+    )
 
 
 def reduced(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -201,13 +203,13 @@ def reduced_layout(source: Layout, axes: Sequence[int], shape: Shape) -> Layout 
     order = elementwise_order(len(source.shape), [source])
     if len(shape) != len(source.shape):
         order = _without(order, axes)
-    return dense(shape, order, source.questions)
+    return dense_layout(shape, order, source.questions)
 
 
 def reduced_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """Like `reduced` for a copy in which the axes that a broadcast array repeats come last."""
     first = operands[0]
-    return reduced(named, [dense(first.shape, copied_order(first, "K"), first.questions)], shape)
+    return reduced(named, [dense_layout(first.shape, copied_order(first, "K"), first.questions)], shape)
 
 
 def reduced_to_new_axes(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -217,7 +219,7 @@ def reduced_to_new_axes(named: dict[str, Any], operands: Sequence[Layout], shape
     if len(shape) != len(first.shape) or not axes:
         return reduced_copy(named, operands, shape)
     rest = tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
-    copy = dense(first.shape, copied_order(first, "K"), first.questions)
+    copy = dense_layout(first.shape, copied_order(first, "K"), first.questions)
     strides = iter((reduced_layout(copy, axes, rest) or row_major(rest)).strides or ())
     kept = tuple(0 if axis in axes else next(strides) for axis in range(len(shape)))
     return Layout(shape, kept, first.questions)
@@ -235,7 +237,7 @@ _IN_C_ORDER_TOO: frozenset[Rule] = frozenset({reduced_to_new_axes, nanmedian})
 """The rules that results of arrays in C order follow, too."""
 
 
-def counted(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+def count_nonzero(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """NumPy makes a copy in bool."""
     rule = reduced if as_value(named["a"]).dtype.kind == "b" else reduced_copy
     return rule(named, operands, shape)
@@ -271,7 +273,7 @@ def column_major_if_first(named: dict[str, Any], operands: Sequence[Layout], sha
     first = operands[0]
     is_column_major = first.is_contiguous("F") and not first.is_contiguous("C")
     axes = tuple(range(len(shape)))
-    return dense(shape, axes[::-1] if is_column_major else axes, first.questions)
+    return dense_layout(shape, axes[::-1] if is_column_major else axes, first.questions)
 
 
 def masked_triangle(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -283,7 +285,7 @@ def joined(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> L
     """Nearly as for a ufunc of the arrays, which differ in the length of one axis."""
     if named.get("axis", 0) is None or any(len(layout.shape) != len(shape) for layout in operands):
         return None
-    return dense(shape, joined_order(len(shape), operands), joint_questions(operands))
+    return dense_layout(shape, joined_order(len(shape), operands), joint_questions(operands))
 
 
 def stacked(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -338,7 +340,11 @@ def rounded(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> 
 def same_as_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """As for a copy of the first array, if the number of axes does not change."""
     first = operands[0]
-    return dense(shape, copied_order(first, "K"), first.questions) if len(shape) == len(first.shape) else None
+    return (
+        dense_layout(shape, copied_order(first, "K"), first.questions)
+        if len(shape) == len(first.shape)
+        else None
+    )
 
 
 enter_all(_RULES, rounded, "round around")
@@ -373,7 +379,7 @@ enter_all(_RULES, close, "isclose")
 enter_all(_RULES, clipped, "clip")
 enter_all(_RULES, reduced_to_new_axes, "median")
 enter_all(_RULES, nanmedian, "nanmedian")
-enter_all(_RULES, counted, "count_nonzero")
+enter_all(_RULES, count_nonzero, "count_nonzero")
 enter_all(_RULES, norm, "linalg.norm")
 enter_all(_RULES, reduced_without_nan, "nansum nanprod nanmean nanvar nanstd")
 enter_all(_RULES, cumulated_without_nan, "nancumsum nancumprod")

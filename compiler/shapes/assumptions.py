@@ -9,7 +9,7 @@ from ..intervals import Interval
 from .bounds import Bound, interval, own_range
 from .dim import CACHED, Comparison, Dim, Extent, comparison_of, terms_of
 from .division import floor_divide, replaced
-from .proof import decided, is_never_negative, laws, verdict
+from .proof import decided, is_never_negative, nonnegative_expressions, truth_from_bounds
 from .residues import cases, in_case
 from .spelling import spelled_facts
 from .terms import (
@@ -92,7 +92,7 @@ class Assumptions:
         """Whether it holds for all sizes within their `bounds`, without other facts."""
         sizes = sizes_in(comparison.terms)
         ranges = {size: interval(self._reduced(atom(size)), self._ranges) for size in sizes}
-        return verdict(comparison.relation, *interval(comparison.terms, ranges)) is True
+        return truth_from_bounds(comparison.relation, *interval(comparison.terms, ranges)) is True
 
     # ---- deciding ----------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Assumptions:
 
         if not is_worth_asking(comparison.terms):
             return None
-        return verdict(comparison.relation, *sign_by_sympy(comparison.terms, self._ranges))
+        return truth_from_bounds(comparison.relation, *sign_by_sympy(comparison.terms, self._ranges))
 
     @cached_property
     def _stated(self) -> dict[Comparison, bool]:
@@ -196,7 +196,7 @@ class Assumptions:
             except ZeroDivisionError:
                 continue
             if isinstance(monomial[0], Operation):
-                self._facts += laws([atom(monomial[0])], {})
+                self._facts += nonnegative_expressions([atom(monomial[0])], {})
                 self._facts += _of_quotient(monomial[0], rest)
             else:
                 low, high = own_range(monomial[0])

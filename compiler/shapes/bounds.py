@@ -31,24 +31,24 @@ def interval(terms: Terms, ranges: Ranges) -> Interval:
 
 
 @lru_cache(1 << 14)
-def own_lowest(terms: Terms) -> Bound:
+def own_lower_bound(terms: Terms) -> Bound:
     """The lower bound from what is known about each size alone."""
-    return lowest(terms, {})
+    return lower_bound(terms, {})
 
 
-def lowest(terms: Terms, ranges: Ranges, remembered: Remembered | None = None) -> Bound:
+def lower_bound(terms: Terms, ranges: Ranges, remembered: Remembered | None = None) -> Bound:
     """A lower bound of the sum.
 
     Atoms of products are counted from their minima, as in ``N*M - N = n*m + m`` for ``N = n + 1, M = m + 1``.
     """
-    return _lowest(terms, ranges, {} if remembered is None else remembered)
+    return _lower_bound(terms, ranges, {} if remembered is None else remembered)
 
 
 def _interval(terms: Terms, ranges: Ranges, remembered: Remembered) -> Interval:
-    return _lowest(terms, ranges, remembered), -_lowest(scale(terms, -1), ranges, remembered)
+    return _lower_bound(terms, ranges, remembered), -_lower_bound(scale(terms, -1), ranges, remembered)
 
 
-def _lowest(terms: Terms, ranges: Ranges, remembered: Remembered) -> Bound:
+def _lower_bound(terms: Terms, ranges: Ranges, remembered: Remembered) -> Bound:
     found = {one: _atom_interval(one, ranges, remembered) for monomial, _ in terms for one in monomial}
     if any(len(monomial) > 1 for monomial, _ in terms):
         starts = {one: int(low) for one, (low, _) in found.items() if low > 0}

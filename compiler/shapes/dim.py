@@ -22,7 +22,7 @@ from ..locks import reentrant_lock
 from ..nesting import shown
 from ..symbolic_size import SymbolicFact, SymbolicSize
 from . import division
-from .bounds import own_lowest
+from .bounds import own_lower_bound
 from .spelling import spelled, spelled_comparison, spelled_facts
 from .terms import (
     Monomial,
@@ -190,7 +190,7 @@ class Dim(SymbolicSize):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        return own_lowest(self.terms), -own_lowest(scale(self.terms, -1))
+        return own_lower_bound(self.terms), -own_lower_bound(scale(self.terms, -1))
 
     @property
     def limits(self) -> dict[str, list[str]]:

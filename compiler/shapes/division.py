@@ -9,7 +9,7 @@ from itertools import chain
 from math import gcd
 from typing import Literal
 
-from .bounds import own_lowest
+from .bounds import own_lower_bound
 from .spelling import spelled, spelled_operation
 from .terms import (
     Atom,
@@ -76,7 +76,7 @@ def _operands(op: str, terms: Terms) -> tuple[Terms, ...]:
 
 def _is_beyond(op: str, left: Terms, right: Terms) -> bool:
     """Whether `left` is never needed in addition to `right`."""
-    return own_lowest(add(left, right, -1) if op == "min" else add(right, left, -1)) >= 0
+    return own_lower_bound(add(left, right, -1) if op == "min" else add(right, left, -1)) >= 0
 
 
 def _operation(op: Literal["//", "%", "min", "max"], *args: Terms) -> Operation:
@@ -143,7 +143,7 @@ def _proper_remainder(rest: Terms, divisor: int) -> Terms:
 
 def _lies_below(terms: Terms, most: Terms) -> bool:
     """Whether the sum is always at least 0 and below `most`."""
-    return own_lowest(terms) >= 0 and own_lowest(add(add(most, terms, -1), number(-1))) >= 0
+    return own_lower_bound(terms) >= 0 and own_lower_bound(add(add(most, terms, -1), number(-1))) >= 0
 
 
 # ---- division by what is not a number -------------------------------------------------------------------

@@ -42,7 +42,7 @@ def _product(monomial: Monomial, most: Mapping[str, Any], sign: int) -> Any:
     result: Any = 1
     for one in monomial:
         low, high = _atom(one, most, -1), _atom(one, most, 1)
-        if _lowest(low) < 0:
+        if _lower_bound(low) < 0:
             raise ValueError(f"{one.text} may be negative")
         result = result * (high if sign > 0 else low)
     return result
@@ -68,7 +68,7 @@ def _operation(found: Operation, most: Mapping[str, Any], sign: int) -> Any:
     divisor = of_terms(right)
     if isinstance(divisor, int) and divisor >= 1:
         return quotient(_end(left, most, sign), divisor)
-    if _lowest(_end(left, most, -1)) < 0 or _lowest(_end(right, most, -1)) < 0:
+    if _lower_bound(_end(left, most, -1)) < 0 or _lower_bound(_end(right, most, -1)) < 0:
         raise ValueError(f"{found.text} may be negative")
     return _end(left, most, 1) if sign > 0 else 0
 
@@ -77,6 +77,6 @@ def _names(terms: Terms) -> set[str]:
     return {size.text for size in sizes_in(terms)}
 
 
-def _lowest(size: Any) -> float:
+def _lower_bound(size: Any) -> float:
     bounds = size.bounds if isinstance(size, SymbolicSize) else (size, inf)
     return float(bounds[0])

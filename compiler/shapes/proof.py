@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import gcd, inf
 
-from .bounds import Bound, Ranges, Remembered, interval, lowest
+from .bounds import Bound, Ranges, Remembered, interval, lower_bound
 from .dim import Comparison, Relation
 from .terms import Operation, Terms, add, atom, atoms_in, constant_of, multiply, number, scale
 
@@ -18,9 +18,9 @@ def is_never_negative(terms: Terms, facts: Sequence[Terms], ranges: Ranges) -> b
 
     It holds if multiples of facts can be subtracted so that the rest is above −1.
     """
-    if lowest(terms, ranges) >= 0:
+    if lower_bound(terms, ranges) >= 0:
         return True
-    known = [*facts, *laws((terms, *facts), ranges)][:MOST_FACTS]
+    known = [*facts, *nonnegative_expressions((terms, *facts), ranges)][:MOST_FACTS]
     return bool(known) and _Search(known, ranges).succeeds(terms, 1, DEEPEST)
 
 
@@ -36,14 +36,14 @@ class _Search:
     def succeeds(self, terms: Terms, factor: int, depth: int) -> bool:
         """Whether ``terms``, which is `factor` times the sum minus facts, is above −`factor`."""
         self.steps -= 1
-        if self.lowest(terms) > -factor:
+        if self.lower_bound(terms) > -factor:
             return True
         if depth == 0 or self.steps < 0:
             return False
         if self._succeeds_by_cases(terms, factor, depth):
             return True
         for monomial, count in terms:
-            if not monomial or self.lowest(((monomial, count),)) >= 0:
+            if not monomial or self.lower_bound(((monomial, count),)) >= 0:
                 continue
             for fact, counts in self.facts:
                 theirs = counts.get(monomial, 0)
@@ -56,8 +56,8 @@ class _Search:
                     return True
         return False
 
-    def lowest(self, terms: Terms) -> Bound:
-        return lowest(terms, self.ranges, self.remembered)
+    def lower_bound(self, terms: Terms) -> Bound:
+        return lower_bound(terms, self.ranges, self.remembered)
 
     def _succeeds_by_cases(self, terms: Terms, factor: int, depth: int) -> bool:
         """Whether it succeeds with each argument in place of a subtracted maximum or an added minimum."""
@@ -74,7 +74,7 @@ class _Search:
 def decided(comparison: Comparison, facts: Sequence[Terms], ranges: Ranges) -> bool | None:
     """The truth value of a comparison for all sizes, as far as ranges and facts that are never negative tell."""
     terms, relation = comparison.terms, comparison.relation
-    found = verdict(relation, *interval(terms, ranges))
+    found = truth_from_bounds(relation, *interval(terms, ranges))
     if found is not None:
         return found
 
@@ -82,14 +82,16 @@ def decided(comparison: Comparison, facts: Sequence[Terms], ranges: Ranges) -> b
         return is_never_negative(terms, facts, ranges)
 
     if proved(_less_one(scale(terms, -1))):
-        return verdict(relation, -inf, -1)
+        return truth_from_bounds(relation, -inf, -1)
     if relation != ">=" and proved(_less_one(terms)):
-        return verdict(relation, 1, inf)
+        return truth_from_bounds(relation, 1, inf)
     low = 0 if proved(terms) else -inf
-    return verdict(relation, low, 0 if relation != ">=" and low == 0 and proved(scale(terms, -1)) else inf)
+    return truth_from_bounds(
+        relation, low, 0 if relation != ">=" and low == 0 and proved(scale(terms, -1)) else inf
+    )
 
 
-def verdict(relation: Relation, low: Bound, high: Bound) -> bool | None:
+def truth_from_bounds(relation: Relation, low: Bound, high: Bound) -> bool | None:
     """What bounds say about ``terms relation 0``."""
     if relation == ">=":
         return True if low >= 0 else False if high < 0 else None
@@ -101,7 +103,7 @@ def _less_one(terms: Terms) -> Terms:
     return add(terms, number(-1))
 
 
-def laws(sums: Iterable[Terms], ranges: Ranges) -> Iterator[Terms]:
+def nonnegative_expressions(sums: Iterable[Terms], ranges: Ranges) -> Iterator[Terms]:
     """Expressions that are never negative because of the definitions of the operations in some sums."""
     for found in dict.fromkeys(one for terms in sums for one in atoms_in(terms)):
         if isinstance(found, Operation):
@@ -123,7 +125,7 @@ def _laws(found: Operation, ranges: Ranges) -> Iterator[Terms]:
             yield add(arg, value, -1) if found.op == "min" else add(value, arg, -1)
         return
     dividend, divisor = found.args
-    if lowest(divisor, ranges) < 1:
+    if lower_bound(divisor, ranges) < 1:
         return
     if found.op == "//":
         rest = add(dividend, multiply(divisor, value), -1)

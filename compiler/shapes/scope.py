@@ -27,11 +27,11 @@ Where = Callable[[], Any]
 """The line of the user's program that is running."""
 
 
-def nowhere() -> None:
+def no_location() -> None:
     """No line is known."""
 
 
-def nobody(code: CodeType) -> bool:
+def never_for_user(code: CodeType) -> bool:
     """All code is Tracemill's."""
     return False
 
@@ -48,7 +48,10 @@ class Declared:
     """
 
     def __init__(
-        self, assumptions: Assumptions | None = None, where: Where = nowhere, is_for_user: IsForUser = nobody
+        self,
+        assumptions: Assumptions | None = None,
+        where: Where = no_location,
+        is_for_user: IsForUser = never_for_user,
     ) -> None:
         """`is_for_user` distinguishes the user's code from Tracemill's, when it looks up a size in sets and dicts."""
         self._given = assumptions
@@ -150,8 +153,8 @@ class Observed:
         self,
         hints: Mapping[str, int],
         assumptions: Assumptions | None = None,
-        where: Where = nowhere,
-        is_for_user: IsForUser = nobody,
+        where: Where = no_location,
+        is_for_user: IsForUser = never_for_user,
         ahead: Mapping[str, int] | None = None,
         lengths: Lengths | None = None,
     ) -> None:
@@ -165,10 +168,10 @@ class Observed:
         self._computed_in: object = None
         """The trace of the lengths that something is assumed about."""
         self.where = where
-        self.judged = _Typical((name, coarse(size)) for name, size in self.hints.items())
+        self.judged = _Typical((name, size_class(size)) for name, size in self.hints.items())
         """The sizes by which programs are weighed. All calls with about the same sizes give the same program."""
         self.judged_ahead = (
-            None if ahead is None else _Typical((name, coarse(size)) for name, size in ahead.items())
+            None if ahead is None else _Typical((name, size_class(size)) for name, size in ahead.items())
         )
         """The sizes by which a program was weighed that was compiled ahead of time and serves this call as well."""
         self._guards: list[Guard] = []
@@ -378,7 +381,7 @@ def usual(size: Size) -> int:
     return max(highest // size.multiple_of, -(-size.min // size.multiple_of)) * size.multiple_of
 
 
-def coarse(size: int) -> int:
+def size_class(size: int) -> int:
     """The representative of all sizes from a power of 4 to the next: one program is compiled for this class.
 
     >>> [coarse(size) for size in (1, 3, 4, 15, 16, 63, 64, 1000)]

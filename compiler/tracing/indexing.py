@@ -12,7 +12,7 @@ from ..callers.user_code import user_location
 from ..dtypes import INT64
 from ..errors import ArgumentValueError, OutOfBoundsError
 from ..ir import Constant, Shape, Value
-from ..memory_layout.layout import Layout, dense
+from ..memory_layout.layout import Layout, dense_layout
 from ..memory_layout.result_layouts import stride_order
 from ..symbolic_size import (
     SymbolicSize,
@@ -105,7 +105,7 @@ class Gather:
         kept = sorted(rest)
         behind = self._order(len(shape))
         order = (*range(count), *(count + kept.index(axis) for axis in rest))
-        return dense(shape, tuple(behind.index(axis) for axis in order), of.questions)
+        return dense_layout(shape, tuple(behind.index(axis) for axis in order), of.questions)
 
     def _order(self, ndim: int) -> list[int]:
         """The source of each axis of the result, if the index axes come first."""

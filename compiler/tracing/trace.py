@@ -638,7 +638,7 @@ class Trace(Builder):
                 return frozenset()
         return frozenset(found)
 
-    def is_counted(self, value: Value) -> bool:
+    def follows_from_loop_counters(self, value: Value) -> bool:
         """Whether a value follows from constants and from counters of loops with known bounds."""
         seen: set[tuple[int, Value]] = set()
         stack: list[tuple[Trace, Value]] = [(self, value)]

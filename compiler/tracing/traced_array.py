@@ -32,7 +32,7 @@ from ..memory_layout.array_flags import Flags
 from ..memory_layout.layout import Layout
 from ..memory_layout.result_layouts import elementwise_layout
 from ..message_values import MESSAGE_VALUES
-from ..nesting import named, refuse_deep
+from ..nesting import named, refuse_deep_nesting
 from ..symbolic_size import SymbolicSize, is_known
 from ..value_ops import broadcast_to, convert, full, reshape
 from .array_values import (
@@ -499,7 +499,7 @@ def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except RecursionError:
-            refuse_deep(named(args, kwargs))
+            refuse_deep_nesting(named(args, kwargs))
             raise
     except TracemillError as error:
         if error.location is None:

@@ -16,7 +16,7 @@ from ...compiler.ir import Call, Value
 from ...compiler.op import is_view, moved_inputs
 from .cost import LARGEST, MOST_PARTS, SHARED_STAGES, STAGES, Costs, is_number, operations
 from .reasons import Reason, Refusal
-from .shared_axes import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
+from .shared_axes import aligned_axes, common_prefix, in_order, is_reduction, long_axes, outer_axes, rank
 
 WORD: Final = 4
 """Bytes of a register."""
@@ -178,7 +178,7 @@ class Group:
         (output,) = call.outputs
         if misplaced:
             return Refusal(Reason.NOT_ALIGNED, output.type.size)
-        outer = common_prefix([counted(value.shape) for value in (output, *self.stored)])
+        outer = common_prefix([long_axes(value.shape) for value in (output, *self.stored)])
         iterations = prod(outer)
         if self._is_serial(iterations, size_of(call)):
             return Refusal(Reason.SERIAL, iterations)

@@ -26,7 +26,7 @@ def fused_calls(plan: Plan) -> tuple[Call, ...]:
             calls[unit.call] = None
             continue
         members = sorted(unit.calls, key=position.__getitem__)
-        if stays_calls(unit, plan):
+        if is_not_worth_a_kernel(unit, plan):
             calls.update(dict.fromkeys(members))
         else:
             calls[kernel_call(members, unit.stored, names)] = None
@@ -40,7 +40,7 @@ def names_of(graph: Graph) -> dict[Value, str]:
     return names
 
 
-def stays_calls(group: Group, plan: Plan) -> bool:
+def is_not_worth_a_kernel(group: Group, plan: Plan) -> bool:
     """Whether a kernel gains nothing: views of arrays in memory, and a few operations on single numbers.
 
     In the step of a loop, several of these become one kernel, so that C keeps intermediate values in registers.

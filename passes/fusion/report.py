@@ -9,7 +9,7 @@ from ...compiler.op import is_view
 from ...compiler.text.naming import Naming
 from .cost import Costs, is_number, operations
 from .group import Group
-from .kernels import kernel_call, stays_calls
+from .kernels import is_not_worth_a_kernel, kernel_call
 from .plan import Plan, Unit
 from .products import first_refusal
 from .reasons import NotFused, Reason, Refusal
@@ -76,7 +76,7 @@ def report(plan: Plan, fused: Graph, nested: tuple[Report, ...]) -> Report:
 def _kernels(plan: Plan, names: Mapping[Value, str]) -> Iterator[FusedKernel]:
     position = {call: index for index, call in enumerate(plan.graph.calls)}
     for unit in plan.in_order():
-        if not isinstance(unit, Group) or stays_calls(unit, plan):
+        if not isinstance(unit, Group) or is_not_worth_a_kernel(unit, plan):
             continue
         members = sorted(unit.calls, key=position.__getitem__)
         kernel = kernel_call(members, unit.stored, {})
@@ -104,7 +104,7 @@ def _not_fused(plan: Plan, fused: Graph, names: Mapping[Value, str]) -> Iterator
             for user in users:
                 consumer = names[user.outputs[0]] if user.outputs else user.op
                 yield NotFused(names[value], consumer, refusal.reason, refusal.number, value, user)
-        if isinstance(unit, Group) and stays_calls(unit, plan):
+        if isinstance(unit, Group) and is_not_worth_a_kernel(unit, plan):
             yield from _left_apart(unit, maker, names)
 
 

@@ -11,10 +11,10 @@ from ...compiler.analysis.source_axes import source_axes
 from ...compiler.ir import Call, Extent, Shape, Value
 
 
-def counted(shape: Shape) -> Shape:
+def long_axes(shape: Shape) -> Shape:
     """A shape without its axes of length 1.
 
-    >>> counted((64, 1, 10))
+    >>> long_axes((64, 1, 10))
     (64, 10)
     """
     return tuple(dim for dim in shape if dim != 1)

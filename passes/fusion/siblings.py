@@ -8,7 +8,7 @@ from .cost import LARGEST
 from .group import Group, registers_of, size_of
 from .kernels import kernel_call
 from .plan import Plan
-from .shared_axes import common_prefix, counted, is_reduction, reduces_last_axes
+from .shared_axes import common_prefix, is_reduction, long_axes, reduces_last_axes
 
 ATTEMPTS = 4
 """A kernel is compared with this many earlier kernels that read the same value."""
@@ -144,7 +144,7 @@ def _fit_together(first: Group, second: Group) -> bool:
         return True
     if first.costs.combines_in_passing and (_combines_everything(first) or _combines_everything(second)):
         return True
-    shapes = [counted(value.shape) for value in (*first.stored, *second.stored)]
+    shapes = [long_axes(value.shape) for value in (*first.stored, *second.stored)]
     if axes != other_axes:
         return False
     if all(shape == shapes[0] for shape in shapes):
@@ -162,12 +162,12 @@ def _space(group: Group) -> tuple[Shape, tuple[int, ...]]:
     """The shape of the largest loops of a kernel, and the axes that they sum over unless they are the last ones."""
     call = group.largest
     if not is_reduction(call):
-        return counted(call.outputs[0].shape), ()
+        return long_axes(call.outputs[0].shape), ()
     shape = call.inputs[0].shape
-    return counted(shape), () if reduces_last_axes(call) else _counted_axes(call)
+    return long_axes(shape), () if reduces_last_axes(call) else _reduced_long_axes(call)
 
 
-def _counted_axes(call: Call) -> tuple[int, ...]:
+def _reduced_long_axes(call: Call) -> tuple[int, ...]:
     axes = reduced_axes(call)
     long = [axis for axis, dim in enumerate(call.inputs[0].shape) if dim != 1]
     return tuple(place for place, axis in enumerate(long) if axis in axes)

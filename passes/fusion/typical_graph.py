@@ -62,9 +62,9 @@ def typical_graph(graph: Graph) -> TypicalGraph:
 
     Otherwise, sizes that happen to be equal in the current call would look like one axis.
     """
-    fixing = Substitution(_distinct_sizes(graph).__getitem__)
-    fixed = fixing.graph(graph)
-    values = {ours: value for value, ours in fixing.values.items()}
+    substitution = Substitution(_distinct_sizes(graph).__getitem__)
+    fixed = substitution.graph(graph)
+    values = {ours: value for value, ours in substitution.values.items()}
     return TypicalGraph(graph, fixed, values, dict(zip(fixed.calls, graph.calls, strict=True)))
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ...compiler.ir import Call, Graph, Value
 from .cost import LARGEST, Costs, operations
 from .group import Group, size_of
-from .kernels import fused_calls, stays_calls
+from .kernels import fused_calls, is_not_worth_a_kernel
 from .plan import Plan, group_calls
 from .reasons import Reason
 from .shared_axes import is_reduction
@@ -132,7 +132,9 @@ def _nbytes(values: list[Value]) -> int:
 
 def _nanoseconds(plan: Plan) -> float:
     """The time of a plan's kernels, by the cost model of fusion."""
-    kernels = [unit for unit in plan.units if isinstance(unit, Group) and not stays_calls(unit, plan)]
+    kernels = [
+        unit for unit in plan.units if isinstance(unit, Group) and not is_not_worth_a_kernel(unit, plan)
+    ]
     moved = bytes_moved(replace(plan.graph, calls=fused_calls(plan)))
     computed = sum(operations(call) * size_of(call) for kernel in kernels for call in kernel.calls)
     repeated = sum(kernel.repeated for kernel in kernels)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...compiler.builder import inline
 from ...compiler.ir import Graph, Param, Value, holds_graphs
-from ...compiler.ops.control.custom_rule import pushing
+from ...compiler.ops.control.custom_rule import require_linear_graph
 from ..rewrite import Rewriter
 
 
@@ -33,5 +33,5 @@ class _Inliner(Rewriter):
         if op == "custom_rule":
             return inline(given["graph"], inputs)
         if op == "linear_call":
-            return inline(pushing(given["graph"], given["transposed"]), inputs)
+            return inline(require_linear_graph(given["graph"], given["transposed"]), inputs)
         return None

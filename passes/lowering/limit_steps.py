@@ -77,12 +77,12 @@ class _Limiting:
     def __init__(self, most: int) -> None:
         self.most = most
         self._loops: dict[int, tuple[int, ...]] = {}
-        self._counted: dict[int, Graph] = {}
+        self._with_counters: dict[int, Graph] = {}
 
     def checked(self, graph: Graph) -> Graph:
         """The graph with the same inputs and outputs, which counts from the start and raises."""
         loops = self.loops(graph)
-        nested = self.counted(graph)
+        nested = self.graph_with_counters(graph)
         if nested is graph:
             return graph
         start = [Constant(np.int64(self.most))] * len(loops)
@@ -113,11 +113,11 @@ class _Limiting:
         inner = [loop for graph in called((call,)) for loop in self.loops(graph)]
         return tuple(dict.fromkeys([*own, *inner]))
 
-    def counted(self, graph: Graph) -> Graph:
+    def graph_with_counters(self, graph: Graph) -> Graph:
         """The graph with counters after its inputs and outputs; the graph itself if there is nothing to count."""
-        if id(graph) not in self._counted:
-            self._counted[id(graph)] = self._rewritten(graph)
-        return self._counted[id(graph)]
+        if id(graph) not in self._with_counters:
+            self._with_counters[id(graph)] = self._rewritten(graph)
+        return self._with_counters[id(graph)]
 
     def _rewritten(self, graph: Graph) -> Graph:
         loops = self.loops(graph)
@@ -166,7 +166,7 @@ class _Limiting:
         counters."""
         own = self.loops(graph)
         left = dict(zip(loops, counters, strict=True))
-        found = inline(self.counted(graph), (*values, *(left[loop] for loop in own)))
+        found = inline(self.graph_with_counters(graph), (*values, *(left[loop] for loop in own)))
         count = len(graph.outputs)
         left.update(zip(own, found[count:], strict=True))
         return found[:count], [left[loop] for loop in loops]
@@ -178,7 +178,7 @@ def _types(values: Iterable[Value]) -> list[ArrayType]:
 
 def _call(limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequence[Value]) -> Sequence[Value]:
     graph = graph_param(call)
-    params = {**call.params, "graph": limiting.counted(graph)}
+    params = {**call.params, "graph": limiting.graph_with_counters(graph)}
     return bind_all(call.op, *inputs, *left, **params)
 
 
@@ -210,12 +210,12 @@ def _scan(limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequen
         return [*found[:carried], *after, *found[carried:]]
 
     types = [*_types(graph.inputs[:before]), *_types(left), *_types(graph.inputs[before:])]
-    counted: dict[str, Any] = {
+    with_counters: dict[str, Any] = {
         **call.params,
         "graph": graph_of(graph.name, types, step),
         "counts": (consts, carried + len(loops)),
     }
-    found = bind_all("scan", *inputs[:before], *left, *inputs[before:], **counted)
+    found = bind_all("scan", *inputs[:before], *left, *inputs[before:], **with_counters)
     behind = carried + len(loops)
     return [*found[:carried], *found[behind:], *found[carried:behind]]
 

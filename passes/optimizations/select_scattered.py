@@ -10,8 +10,8 @@ from ...compiler.ops.elementwise.broadcasting import broadcast_shapes
 from ...compiler.symbolic_size import is_known, same_shape
 from ...compiler.value_ops import equal, iota, reshape, where
 from ..rewrite import Rewriter
-from ..simplifications.ranges import is_position
-from ..simplifications.rule import Site
+from ..rewrite_rules.ranges import is_position
+from ..rewrite_rules.rule import Site
 
 
 def select_scattered(graph: Graph) -> Graph:

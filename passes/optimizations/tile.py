@@ -154,7 +154,7 @@ def _rows(length: Extent, most: int) -> int:
     return next(divisors, most)
 
 
-def _counted(length: Extent, rows: int) -> tuple[Extent, Extent]:
+def _full_tiles(length: Extent, rows: int) -> tuple[Extent, Extent]:
     """How many tiles have this many rows, and how many rows remain; for a symbolic length, always some."""
     count, left = divmod(length, rows)
     if isinstance(left, SymbolicSize):
@@ -193,7 +193,7 @@ class _Tiles:
         tiling = self.tiling
         outside = [call for call in self.graph.calls if call.outputs[0] not in self.inside]
         self._outside(builder, [call for call in outside if call.outputs[0] not in tiling.late])
-        count, left = _counted(tiling.length, self.rows)
+        count, left = _full_tiles(tiling.length, self.rows)
         params: dict[str, Any] = {"graph": self.tile}
         if isinstance(left, SymbolicSize) or left:
             params["rest"] = self._part(left)

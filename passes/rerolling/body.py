@@ -11,9 +11,9 @@ from ...compiler.ir import ArrayType, Call, Constant, Graph, Value
 from ...compiler.params import ints_param
 from ...compiler.value_ops import broadcast_to, constant, reshape
 from .loop import Loop
-from .operand import Carried, Local, Made, Numbers, Operand, Rows, Same
+from .operand import BodyOutput, Carried, Local, Numbers, Operand, OutsideValue, Rows
 
-History: TypeAlias = tuple[Made, tuple[Hashable, ...]]
+History: TypeAlias = tuple[BodyOutput, tuple[Hashable, ...]]
 """A value of the body n repetitions ago, where n is the number of its initial values, which have these identities."""
 
 
@@ -47,14 +47,14 @@ class Body:
         """From initial values of the carry, by `History`."""
         self.sliced: Inputs[Hashable, Rows | Array] = Inputs()
         """From rows of an array of the program, or of constants."""
-        self.made: dict[Made, Value] = {}
+        self.made: dict[BodyOutput, Value] = {}
         self.builder = Builder()
         with recording(self.builder):
             for index, call in enumerate(loop.calls):
                 if index not in loop.invariant:
                     self.builder.location = call.location
                     for output, value in enumerate(self._written(index, call)):
-                        self.made[Made(index, output)] = value
+                        self.made[BodyOutput(index, output)] = value
 
     def _written(self, index: int, call: Call) -> tuple[Value, ...]:
         """Record one call of the body."""
@@ -81,7 +81,7 @@ class Body:
         """The value of an operand in the step, with its type in the first repetition."""
         if isinstance(operand, Local):
             return self.value(operand.made)
-        if isinstance(operand, Same):
+        if isinstance(operand, OutsideValue):
             return self._same(operand.value)
         if isinstance(operand, Carried):
             return self.history(operand.made, operand.before)
@@ -90,7 +90,7 @@ class Body:
             return self._numbers(array)
         return reshape(self._entry(operand), like.shape)
 
-    def value(self, made: Made) -> Value:
+    def value(self, made: BodyOutput) -> Value:
         """The value that the step computes there."""
         if made.call in self.loop.invariant:
             return self._same(self.loop.calls[made.call].outputs[made.output])
@@ -99,7 +99,7 @@ class Body:
     def _same(self, value: Value) -> Value:
         return self.same.input(identity(value), value, value.type)
 
-    def history(self, made: Made, before: Sequence[Value]) -> Value:
+    def history(self, made: BodyOutput, before: Sequence[Value]) -> Value:
         """The value from ``len(before)`` repetitions ago; those in between are carried, too."""
         for lag in range(1, len(before) + 1):
             recent = before[-lag:]
@@ -117,7 +117,11 @@ class Body:
         """The entry of an outside array that a slice takes, if it moves along one axis in equal steps."""
         strides = starts[1] - starts[0]
         (moving,) = np.nonzero(strides)
-        if not isinstance(operand, Same) or len(moving) != 1 or (np.diff(starts, axis=0) != strides).any():
+        if (
+            not isinstance(operand, OutsideValue)
+            or len(moving) != 1
+            or (np.diff(starts, axis=0) != strides).any()
+        ):
             return None
         axis = int(moving[0])
         start, stop = ints_param(call, "start"), ints_param(call, "stop")
@@ -135,7 +139,7 @@ class Body:
 
     # ---- the step ------------------------------------------------------------------------------
 
-    def step(self, name: str, stacked: Sequence[Made]) -> Graph:
+    def step(self, name: str, stacked: Sequence[BodyOutput]) -> Graph:
         """The graph of one step, which also returns the values to be stacked."""
         after = [
             self.value(made) if len(before) == 1 else self.carried.values[made, before[1:]]

@@ -11,7 +11,7 @@ from ...compiler.ir import Call, Constant, Graph, Value, same_params, same_type
 from ...compiler.op import has_effect, is_view
 from ...compiler.params import ints_param
 from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
-from .operand import Carried, Local, Made, Numbers, Operand, Rows, Same
+from .operand import BodyOutput, Carried, Local, Numbers, Operand, OutsideValue, Rows
 from .repetition import Repetition
 
 LONGEST_LAG = 8
@@ -65,7 +65,7 @@ class Loop:
     """Calls with the same results in each repetition, except those of constants only, which are cheap in the body."""
     first: int
     """The number of the first value that the loop computes."""
-    made: tuple[Made, ...]
+    made: tuple[BodyOutput, ...]
     """The values of the body, in order."""
 
     @property
@@ -73,7 +73,7 @@ class Loop:
         """The number after the last value that the loop computes."""
         return self.first + len(self.made) * self.place.count
 
-    def find(self, number: int) -> tuple[Made, int]:
+    def find(self, number: int) -> tuple[BodyOutput, int]:
         """Which value of the body a value is, and of which repetition."""
         repetition, offset = divmod(number - self.first, len(self.made))
         return self.made[offset], repetition
@@ -107,7 +107,7 @@ class _Reading:
         """The repetitions that are explained so far."""
         self.first = numbering.first[place.start]
         self.made = tuple(
-            Made(index, output)
+            BodyOutput(index, output)
             for index in range(place.period)
             for output in range(len(numbering.calls[place.start + index].outputs))
         )
@@ -187,13 +187,13 @@ class _Reading:
             return self._own(values, number)
         return self._rows(values)
 
-    def _same(self, values: Sequence[Value]) -> Same:
+    def _same(self, values: Sequence[Value]) -> OutsideValue:
         middle = values[self.middle]
         first, last = self._narrow([_same_value(value, middle) for value in values])
         while not self.numbering.is_before(middle, self.place.start + first * self.place.period):
             first += 1
         self._cut(first, last)
-        return Same(middle)
+        return OutsideValue(middle)
 
     def _own(self, values: Sequence[Value], number: int) -> Operand:
         """A value that the loop itself computes, in this repetition or in an earlier one."""
@@ -222,7 +222,7 @@ class _Reading:
         self.valid = before
         return found
 
-    def _rows(self, values: Sequence[Value]) -> Rows | Same:
+    def _rows(self, values: Sequence[Value]) -> Rows | OutsideValue:
         """Consecutive entries of an array, or one entry that is read again in each repetition."""
         rows = [self._row(value) for value in values]
         middle, following = rows[self.middle], rows[self.middle + 1]
@@ -233,7 +233,7 @@ class _Reading:
         first = at - self.middle * stride
         start, _ = self._narrow([row == (array, axis, first + t * stride) for t, row in enumerate(rows)])
         if not stride:
-            return Same(values[self.middle])
+            return OutsideValue(values[self.middle])
         return Rows(array, axis, first + start * stride, stride, (0,) * array.ndim, array.shape)
 
     def _row(self, value: Value) -> tuple[Value, int, int] | None:
@@ -304,7 +304,7 @@ def _invariant(
     for index, (call, given) in enumerate(zip(calls, operands, strict=True)):
         if index in moving or has_effect(call):
             continue
-        if all(isinstance(x, Same) or (isinstance(x, Local) and x.made.call in same) for x in given):
+        if all(isinstance(x, OutsideValue) or (isinstance(x, Local) and x.made.call in same) for x in given):
             same.add(index)
         if all(_is_constant(x) or (isinstance(x, Local) and x.made.call in of_constants) for x in given):
             of_constants.add(index)
@@ -312,4 +312,4 @@ def _invariant(
 
 
 def _is_constant(operand: Operand) -> bool:
-    return isinstance(operand, Same) and isinstance(operand.value, Constant)
+    return isinstance(operand, OutsideValue) and isinstance(operand.value, Constant)

@@ -6,9 +6,9 @@ from typing import TypeAlias
 from ...compiler.ir import Graph, Value
 from ...compiler.op import lookup
 from .loop import Loop, Numbering
-from .operand import Carried, Made, Rows, Same
+from .operand import BodyOutput, Carried, OutsideValue, Rows
 
-Needs: TypeAlias = dict[Made, set[int]]
+Needs: TypeAlias = dict[BodyOutput, set[int]]
 """The repetitions whose values a loop must return."""
 
 
@@ -51,7 +51,7 @@ def viewed_from_outside(value: Value, loop: Loop, numbering: Numbering) -> Value
 def _taken(loop: Loop) -> Iterator[Value]:
     """The values that a loop takes from outside."""
     for operand in (operand for operands in loop.operands for operand in operands):
-        if isinstance(operand, Same):
+        if isinstance(operand, OutsideValue):
             yield operand.value
         elif isinstance(operand, Carried):
             yield from operand.before

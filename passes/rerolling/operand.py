@@ -7,7 +7,7 @@ from ...compiler.ir import Constant, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class BodyOutput:
     """An output of a call of the body."""
 
     call: int
@@ -18,7 +18,7 @@ class Made:
 class Local:
     """A value that the same repetition computes."""
 
-    made: Made
+    made: BodyOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Carried:
     """A value that the repetition `lag` steps earlier computed; `before` has the values for the first ones, oldest
     first."""
 
-    made: Made
+    made: BodyOutput
     before: tuple[Value, ...]
 
     @property
@@ -35,7 +35,7 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
-class Same:
+class OutsideValue:
     """One value from outside."""
 
     value: Value
@@ -67,4 +67,4 @@ class Rows:
         return (*sizes[: self.axis], *sizes[self.axis + 1 :])
 
 
-Operand: TypeAlias = Local | Carried | Same | Numbers | Rows
+Operand: TypeAlias = Local | Carried | OutsideValue | Numbers | Rows

@@ -27,7 +27,7 @@ from ...compiler.value_ops import (
 from .body import Body
 from .loop import Loop, Numbering
 from .needs import Needs, needs_of, outside, viewed_from_outside
-from .operand import Local, Made, Rows
+from .operand import BodyOutput, Local, Rows
 
 
 class Entry(NamedTuple):
@@ -44,9 +44,9 @@ class Written:
 
     loop: Loop
     reverse: bool
-    last: dict[tuple[Made, int], Value]
+    last: dict[tuple[BodyOutput, int], Value]
     """The values of the last repetitions, counted from the end: the last one is 1."""
-    stacks: dict[Made, Value]
+    stacks: dict[BodyOutput, Value]
     """The stacked values of all repetitions."""
 
 
@@ -125,7 +125,7 @@ class _Writer(Builder):
                     self.entries[value] = Entry(written.stacks[made], row)
         return self.entries.get(value)
 
-    def origin(self, value: Value) -> Iterator[tuple[Written, Made, int]]:
+    def origin(self, value: Value) -> Iterator[tuple[Written, BodyOutput, int]]:
         """The loop that computes a value, where and in which repetition; None if there is none."""
         number = self.numbering.of.get(value, -1)
         for written in self.written:
@@ -239,7 +239,7 @@ class _Writer(Builder):
         return moveaxis(array, axis, 0)
 
 
-def _settled(body: Body, needs: Needs, count: int) -> "tuple[list[tuple[Made, int]], list[Made]]":
+def _settled(body: Body, needs: Needs, count: int) -> "tuple[list[tuple[BodyOutput, int]], list[BodyOutput]]":
     """The carried values, each with how many repetitions it goes back, and those that are stacked.
 
     The step computes all of them here. That may need more operands, which the loop must get as inputs.

@@ -12,14 +12,14 @@ from ...compiler.errors import InternalError
 from ...compiler.ir import Graph, Param, Value
 from ...compiler.op import lookup
 from ..rewrite import Rewriter
-from ..simplifications.control_flow import RULES as CONTROL_FLOW
-from ..simplifications.elementwise import EVERY_ELEMENTWISE
-from ..simplifications.rule import RULES, Rule, Site
+from ..rewrite_rules.control_flow import RULES as CONTROL_FLOW
+from ..rewrite_rules.elementwise import EVERY_ELEMENTWISE
+from ..rewrite_rules.rule import RULES, Rule, Site
 from .remove_dead_code import remove_dead_code
 
 
 def simplify(graph: Graph, *, fired: list[str] | None = None) -> Graph:
-    """Apply the rules of `passes.simplifications` until none fits; their names are appended to `fired`, in order.
+    """Apply the rules of `passes.rewrite_rules` until none fits; their names are appended to `fired`, in order.
 
     Before::
 

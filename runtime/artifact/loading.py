@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
 from ...compiler.arguments.byte_counts import parse_bytes
-from ...compiler.arguments.option_checks import flag, is_int
+from ...compiler.arguments.option_checks import flag
 from ...compiler.errors import ArtifactError, DonationError, TransformArgumentError, TransformTypeError
 from ...compiler.nesting import shown
 from ..bundle.archive import WHOLE, Archive
 from ..bundle.damage import DamageError
 from ..bundle.manifest import MANIFEST
 from ..files.input_file import opened, path_of
+from ..int_options import positive_int
 from ..machine.target import check_backend
 from ..tracebacks import with_users_frames
 from .artifact import Artifact
@@ -89,15 +90,11 @@ def load(
                 f"load: types must contain classes, not {type(given).__name__}: {shown(given)}"
             )
     most = None if max_bytes is None else parse_bytes("load", max_bytes, "max_bytes")
-    _check_steps(max_steps)
-    reading = Reading(types, most, flag("trust_code", trust_code), max_steps)
+    steps = (
+        max_steps if max_steps is None else positive_int("load: max_steps", max_steps, TransformArgumentError)
+    )
+    reading = Reading(types, most, flag("trust_code", trust_code), steps)
     return load_artifact(path_of("load", path), reading).function(backend=backend)
-
-
-def _check_steps(given: Any) -> None:
-    if given is None or is_int(given, 1):
-        return
-    raise TransformArgumentError(f"load: max_steps must be a positive int, not {shown(given, 40)}")
 
 
 def load_artifact(path: str | os.PathLike[str], reading: Reading = USUAL) -> Artifact:

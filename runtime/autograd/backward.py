@@ -22,7 +22,7 @@ from ...compiler.errors import (
     UnusedInputError,
 )
 from ...compiler.ir import ArrayType, Constant, Graph, Value
-from ...compiler.nesting import refusing_deep
+from ...compiler.nesting import refusing_deep_nesting
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.registry import method
 from ...compiler.tracing.trace import current_trace
@@ -301,7 +301,7 @@ def _flat_inputs(given: Any) -> tuple[list[Any], Any]:
     """The inputs, and the structure of the result if it is not a plain tuple."""
     if _is_one(given):
         return [given], None
-    with refusing_deep("autograd.grad: inputs", given):
+    with refusing_deep_nesting("autograd.grad: inputs", given):
         leaves, tree = optree.tree_flatten(given, none_is_leaf=True, namespace=NAMESPACE)
     if not leaves:
         raise TransformArgumentError("autograd.grad: inputs is empty: there is nothing to differentiate for")

@@ -10,13 +10,13 @@ from ...compiler.arguments.option_checks import is_int
 from ...compiler.errors import TransformArgumentError, TreeMismatchError
 from ...compiler.frontend.program import Argument, Static
 from ...compiler.ir import ArrayType
-from ...compiler.nesting import refusing_deep, shown
+from ...compiler.nesting import refusing_deep_nesting, shown
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.foreign_memory import is_outside
 from ..eager.mapped_graph import BatchAxis
 from ..eager.run import as_argument, is_array
+from ..int_options import joint_length
 from ..trees import show, spread
-from ..whole_numbers import joint_length
 
 
 class BatchArguments:
@@ -47,7 +47,7 @@ class BatchArguments:
         self.size = self._size(axis_size)
 
     def _check_out_dims(self) -> None:
-        with refusing_deep("out_dims", self.out_dims):
+        with refusing_deep_nesting("out_dims", self.out_dims):
             dims = optree.tree_leaves(self.out_dims, none_is_leaf=True, namespace=NAMESPACE)
         for dim in dims:
             if not _is_dim(dim):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ShapeError, TransformArgumentError
-from ..whole_numbers import joint_length
+from ..int_options import joint_length
 
 
 def batch_size(where: str, name: str, cotangents: Sequence[Any], paths: Sequence[str], option: str) -> int:

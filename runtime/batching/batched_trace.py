@@ -75,7 +75,7 @@ class Batch:
         self.size, self.leaves, self.dims, self.outside = size, leaves, dims, outside
 
 
-class NotAtOnceError(BaseException):
+class MustTraceSingleExamplesError(BaseException):
     """A function that is differentiated in a batch must be traced: one of its calls cannot be computed for the whole
     batch, or has a custom derivative for single examples."""
 
@@ -117,7 +117,7 @@ class BatchedTrace(Trace):
         try:
             found = None if self._is_differentiated and op == "custom_rule" else self._computed(call)
             if found is None and self._is_differentiated:
-                raise NotAtOnceError
+                raise MustTraceSingleExamplesError
         except BaseException as error:
             self.calls.pop()  # the function may go on without it
             if isinstance(error, Exception) and not self._concerns_all(call):

@@ -8,11 +8,9 @@ from typing import Any
 
 from ...compiler.analysis.peak_memory import peak_memory
 from ...compiler.arguments.byte_counts import parse_bytes
-from ...compiler.arguments.option_checks import is_int
 from ...compiler.builder import bind_all
 from ...compiler.errors import TransformArgumentError
 from ...compiler.ir import Graph
-from ...compiler.nesting import shown
 from ...compiler.symbolic_size import is_known
 from ...compiler.text.units import show_bytes
 from ...compiler.tracing.array_values import as_value
@@ -20,6 +18,7 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import wrap
 from ..eager.mapped_graph import MappedGraph
 from ..eager.run import run
+from ..int_options import positive_int
 from .chunked_batch import Chunks
 
 
@@ -88,11 +87,6 @@ def chunking(where: str, chunk_size: Any = None, memory_limit: Any = None) -> Ch
         raise TransformArgumentError(f"{where}: chunk_size and memory_limit exclude each other: give one")
     if memory_limit is not None:
         return Chunking(limit=parse_bytes(where, memory_limit))
-    return Chunking(length=None if chunk_size is None else positive(where, "chunk_size", chunk_size))
-
-
-def positive(where: str, name: str, given: Any) -> int:
-    """A number of examples or chunks; raises `TransformArgumentError` unless it is a positive int."""
-    if not is_int(given, 1):
-        raise TransformArgumentError(f"{where}: {name} must be a positive int, not {shown(given)}")
-    return int(given)
+    if chunk_size is None:
+        return Chunking()
+    return Chunking(length=positive_int(f"{where}: chunk_size", chunk_size, TransformArgumentError))

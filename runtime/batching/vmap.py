@@ -28,11 +28,12 @@ from ..eager.mapped_graph import BatchAxis, MappedGraph
 from ..eager.numpy_generators import refusing_draws
 from ..eager.one_call import answering_for_one_call
 from ..eager.run import inputs_of, is_array, like_function, overwrite
+from ..int_options import positive_int
 from ..tracebacks import with_users_frames
 from .arrays_outside import ArraysOutside, array_from_outside, unmapped_write
 from .batch_arguments import BatchArguments, spread_dims
-from .batched_trace import Batch, BatchedTrace, Examples, NotAtOnceError, can_compute
-from .chunk_size import Chunking, chunking, positive
+from .batched_trace import Batch, BatchedTrace, Examples, MustTraceSingleExamplesError, can_compute
+from .chunk_size import Chunking, chunking
 from .failing_examples import FailingExamplesError
 
 
@@ -120,7 +121,7 @@ def chunk_vmap(
     """
     func = converting(func, convert)
     where = f"chunk_vmap({describe(func)})"
-    pieces = Chunking(count=positive(where, "chunks", chunks))
+    pieces = Chunking(count=positive_int(f"{where}: chunks", chunks, TransformArgumentError))
     return _mapped(func, where, in_dims, out_dims, randomness, {}, None, pieces)
 
 
@@ -184,7 +185,7 @@ class _Mapping:
         with answers, refusing_draws(func, batch.tree, entering, clocks=False):
             try:
                 self.program: Program = self._traced(example, entering, made)
-            except NotAtOnceError:
+            except MustTraceSingleExamplesError:
                 self.program = trace(example, batch.tree, entering)
         outside.refuse_writes(self.where)
         self.graph = self.program.graph

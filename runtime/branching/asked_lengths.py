@@ -9,7 +9,7 @@ from ...compiler.tracing.value_lengths import depends_on_values
 from .python_numbers import is_open
 
 
-def answered(test: Any) -> Any:
+def length_test(test: Any) -> Any:
     """A test of such a length as a traced bool; any other test unchanged.
 
     If the current call shows the length, the program is made for the answer instead.
@@ -28,4 +28,4 @@ def is_staged(test: Any) -> bool:
     """Whether the program decides a test."""
     if type(test) is bool:
         return False
-    return is_open(test) or is_open(answered(test))
+    return is_open(test) or is_open(length_test(test))

@@ -80,7 +80,7 @@ def _build_in_stages(graph: Graph, target: Target, scope: Observed | None) -> Bu
 def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:
     """Build with Triton, or for the host if Triton is missing and the target allows that."""
     from ..gpu.device import gpu
-    from ..gpu.host_program import REASONS, HostProgram, say_once
+    from ..gpu.host_program import REASONS, HostProgram, warn_of_host_fallback
     from ..gpu_programs.gpu_strategy import GpuStrategy, build_ahead_of_time
 
     try:
@@ -90,7 +90,7 @@ def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: 
     except REASONS as error:
         if not target.falls_back:
             raise
-        say_once(graph.name, error)
+        warn_of_host_fallback(graph.name, error)
     built = build(graph, target_of("auto", target.options.fast_math), donated, scope)
     return replace(built, function=HostProgram(built.function, gpu(target.gpu)))
 

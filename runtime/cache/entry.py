@@ -22,7 +22,7 @@ from typing import IO, Any, Final
 from ..files.cache_folder import (
     SAFE_TO_OPEN,
     discard,
-    is_mine,
+    is_owned_by_user,
     others_can_write,
     problem_of_file,
     write_private,
@@ -234,7 +234,7 @@ def _check_folder(folder: Path, status_of: Callable[[Path], os.stat_result]) -> 
         raise _unreadable(folder, error) from error
     if not stat.S_ISDIR(status.st_mode):
         raise BadEntryError(folder, "is not a folder")
-    if not is_mine(status):
+    if not is_owned_by_user(status):
         raise BadEntryError(folder, "belongs to another user")
     if others_can_write(status):
         raise BadEntryError(folder, "can be written by other users")

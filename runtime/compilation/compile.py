@@ -5,22 +5,18 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast, overload
 
-from ...compiler.arguments.option_checks import flag, is_int
+from ...compiler.arguments.option_checks import flag
 from ...compiler.errors import TransformTypeError
 from ...compiler.nesting import shown
 from ...compiler.shapes.dim import Comparison
 from ..environment import usual_lock
+from ..int_options import positive_int
 from ..machine.target import check_backend, target_of
 from ..tracebacks import with_users_frames
 from ..variants.dynamic_shapes import Given, read_dynamic
 from ..variants.static_arguments import as_tuple
 from .compiled_function import CompiledFunction
 from .options import OnRecompile, Options
-
-
-def _check_count(option: str, given: Any) -> None:
-    if not is_int(given, 1):
-        raise TransformTypeError(f"{option} must be a positive int, not {shown(given)}")
 
 
 def _lock_file(autotune: Any, backend: str) -> Path | None:
@@ -176,7 +172,7 @@ def compile(
     argnums = as_tuple("static_argnums", static_argnums, int)
     argnames = as_tuple("static_argnames", static_argnames, str)
     donated = tuple(donate_argnums) if isinstance(donate_argnums, Iterable) else (donate_argnums,)
-    _check_count("max_variants", max_variants)
+    positive_int("max_variants", max_variants, TransformTypeError)
     lock = _lock_file(autotune, backend)
     is_named = isinstance(on_recompile, str) and on_recompile in ("warn", "error", "ignore")
     if not is_named and not callable(on_recompile):

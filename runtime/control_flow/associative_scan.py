@@ -20,9 +20,9 @@ from ...compiler.ops.parallel_prefix import prefix_strides
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.traced_array import located
 from ..eager.run import require_function
+from ..int_options import int_option, joint_length
 from ..tracebacks import with_users_frames
 from ..trees import flatten, show
-from ..whole_numbers import joint_length, whole_number
 
 
 @with_users_frames
@@ -58,7 +58,7 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = Fals
 def _associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool, axis: int) -> Any:
     where = f"associative_scan({describe(f)})"
     reverse = flag("reverse", reverse)
-    axis = whole_number(where, "axis", axis, least=None)
+    axis = int_option(where, "axis", axis, minimum=None)
     leaves, tree = flatten(xs)
     if not leaves:
         return xs

@@ -67,7 +67,7 @@ def _fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> 
             raise TransformArgumentError(f"{where}: {name} must fit into 64 bits with a sign, but is {bound}")
     carry = Carry(where, "init", init)
     if _is_known(lo) and _is_known(hi):
-        last = _counted(where, _whole(lo), _whole(hi), body, carry)
+        last = _known_loop(where, _whole(lo), _whole(hi), body, carry)
     else:
         last = _until(where, lo, hi, body, carry)
     return optree.tree_unflatten(carry.tree, last)
@@ -87,7 +87,7 @@ def _whole(bound: Any) -> Any:
     return bound if isinstance(bound, SymbolicSize) else int(bound)
 
 
-def _counted(where: str, lo: int, hi: int, body: Callable[[Any, Any], Any], carry: Carry) -> list[Any]:
+def _known_loop(where: str, lo: int, hi: int, body: Callable[[Any, Any], Any], carry: Carry) -> list[Any]:
     length = 0 if hi < lo else hi - lo
     number = Argument(ArrayType(INT64, ()), "i", int, is_scalar=True)
     tree = optree.treespec_tuple(
@@ -108,5 +108,5 @@ def _until(where: str, lo: Any, hi: Any, body: Callable[[Any, Any], Any], carry:
         i, mine = state
         return i + 1, converted(body)(i, mine)
 
-    counted = carry.with_number(lo, "i")
-    return run_while(where, counted, lambda state: state[0] < hi, step, {}, body)[1:]
+    with_number = carry.with_number(lo, "i")
+    return run_while(where, with_number, lambda state: state[0] < hi, step, {}, body)[1:]

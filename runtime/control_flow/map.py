@@ -14,9 +14,9 @@ from ...compiler.tracing.traced_array import located
 from ...compiler.tracing.traced_memory import is_traced
 from ..batching.vmap import vmap
 from ..eager.run import like_function, require_function
+from ..int_options import int_option
 from ..tracebacks import with_users_frames
 from ..trees import changed_leaves
-from ..whole_numbers import whole_number
 from .scan import scan, slices_of
 
 
@@ -55,7 +55,7 @@ def _map(f: Callable[[Any], Any], xs: Any, batch_size: int | None) -> Any:
 
     if batch_size is None:
         return scan(lambda carry, x: (carry, arrays_of(x)), (), xs)[1]
-    size = whole_number(where, "batch_size", batch_size, least=1)
+    size = int_option(where, "batch_size", batch_size, minimum=1)
     return vmap(arrays_of, randomness="different", chunk_size=size)(xs)
 
 

@@ -23,9 +23,9 @@ from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.value_ops import add, number
 from ..eager.nested_function import Captures, NestedFunction
 from ..eager.run import overwrite, require_function, run
+from ..int_options import int_option, joint_length, size_option
 from ..tracebacks import with_users_frames
 from ..trees import flatten, show, structure
-from ..whole_numbers import joint_length, whole_number, whole_size
 from .carry import Carry
 from .checkpointed_scan import scan_in_blocks
 
@@ -85,7 +85,7 @@ def _scan(
     where = f"scan({describe(f)})"
     slices = slices_of(where, xs, length)
     loop: dict[str, Any] = {"reverse": True} if flag("reverse", reverse) else {}
-    if whole_number(where, "unroll", unroll, least=1) > 1:
+    if int_option(where, "unroll", unroll, minimum=1) > 1:
         loop["unroll"] = int(unroll)
     every = _block_length(where, checkpoint_every, slices.length)
     carry = Carry(where, "init", init)
@@ -133,7 +133,7 @@ def slices_of(where: str, xs: Any, length: int | None) -> Slices:
         arguments.append(Argument(part, path, None, not part.shape))
         lengths[path] = found.shape[0]
     if length is not None:
-        lengths["length"] = whole_size(where, "length", length)
+        lengths["length"] = size_option(where, "length", length)
     if not lengths:
         raise TransformArgumentError(f"{where}: how many steps? Give xs, or length")
     steps = joint_length(lengths.values())
@@ -215,5 +215,5 @@ def _block_length(where: str, given: "int | str | None", length: int) -> int | N
         raise TransformArgumentError(
             f'{where}: checkpoint_every must be an int or "sqrt", not {shown(given)}'
         )
-    every = whole_number(where, "checkpoint_every", given, least=1)
+    every = int_option(where, "checkpoint_every", given, minimum=1)
     return every if isinstance(length, SymbolicSize) else min(every, max(1, length))

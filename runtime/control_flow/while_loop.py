@@ -15,9 +15,9 @@ from ...compiler.tracing.traced_array import located
 from ...compiler.value_ops import nonzero_mask
 from ..eager.nested_function import Captures, NestedFunction
 from ..eager.run import overwrite, require_function, run
+from ..int_options import int_option
 from ..tracebacks import with_users_frames
 from ..trees import show, structure
-from ..whole_numbers import whole_number
 from .carry import Carry
 
 
@@ -58,7 +58,7 @@ def while_loop(
 
 def _while_loop(cond: Any, body: Any, init: Any, max_steps: int | None) -> Any:
     where = f"while_loop({describe(body)})"
-    limit = {} if max_steps is None else {"max_steps": whole_number(where, "max_steps", max_steps)}
+    limit = {} if max_steps is None else {"max_steps": int_option(where, "max_steps", max_steps)}
     return optree.tree_unflatten(
         structure(init), run_while(where, Carry(where, "init", init), cond, body, limit)
     )

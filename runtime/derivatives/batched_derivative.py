@@ -18,8 +18,8 @@ from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.traced_array import TracedArray, array_on, wrap
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import broadcast_to
-from ..batching.batched_trace import BatchedTrace, NotAtOnceError
-from ..evaluation.evaluated_array import EvaluatedArray, made
+from ..batching.batched_trace import BatchedTrace, MustTraceSingleExamplesError
+from ..evaluation.evaluated_array import EvaluatedArray, new_result
 from ..evaluation.evaluated_call import EvaluatedCall, Result
 from ..evaluation.evaluating import Evaluated, Evaluating, Node, elements
 from ..evaluation.operand_types import operand_type
@@ -56,7 +56,7 @@ class _BatchedCall(EvaluatedCall):
             return leaf
         value = as_value(leaf)
         if is_chosen:
-            array, outer = in_home(self.batch, self.trace, value).evaluated()
+            array, outer = on_evaluating_trace(self.batch, self.trace, value).evaluated()
             parents = () if outer is None else (outer,)
             node = Node(self.trace.next_number(), Copied if parents else None, parents)
             self.leaves.append(node)
@@ -74,7 +74,7 @@ class _BatchedCall(EvaluatedCall):
         value = leaf.value
         known = self.batch.of_batch(value)
         if known is None:
-            raise NotAtOnceError
+            raise MustTraceSingleExamplesError
         self.values.append(value)
         node = getattr(known[0], "node", None) if known[1] else None
         return Result(np.empty(0), node, leaf.is_scalar, leaf.weak)
@@ -120,7 +120,7 @@ class BatchedDerivative(EvaluatedDerivative):
 
     def pulled(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
         given = [
-            (self.out_nodes[leaf.index], in_home(self._batch, self._home, as_value(cotangent)))
+            (self.out_nodes[leaf.index], on_evaluating_trace(self._batch, self._home, as_value(cotangent)))
             for leaf, cotangent in zip(leaves, cotangents, strict=True)
         ]
         given = [(node, one) for node, one in given if node in self._between.moving]
@@ -129,7 +129,9 @@ class BatchedDerivative(EvaluatedDerivative):
         return [self._example(one, type) for one, type in zip(found, self.primal_types, strict=True)]
 
     def moved(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
-        given = [in_home(self._batch, self._home, as_value(direction)) for direction in directions]
+        given = [
+            on_evaluating_trace(self._batch, self._home, as_value(direction)) for direction in directions
+        ]
         with self._batch.failing_as_a_whole(), quiet_unless_strict(), recording(self._home):
             tangents = self._between.moved(self._home, given)
         return [
@@ -145,15 +147,15 @@ class BatchedDerivative(EvaluatedDerivative):
         return wrap(self._batch.of_examples(Evaluated(array, self._between.outer(node))))
 
 
-def in_home(batch: BatchedTrace, home: Evaluating, value: Value) -> EvaluatedArray:
+def on_evaluating_trace(batch: BatchedTrace, home: Evaluating, value: Value) -> EvaluatedArray:
     """The elements of a value for all examples, as an array of the trace that computes them."""
     known = batch.of_batch(value)
     if known is None:
-        raise NotAtOnceError
+        raise MustTraceSingleExamplesError
     found, is_mapped = known
     found = found if isinstance(found, Value) else Evaluated(np.asarray(found))
     if not is_mapped:
         with recording(home):
             found = broadcast_to(found, (batch.batch.size, *value.shape))
     array, node = elements(found), getattr(found, "node", None)
-    return made(home, array if array.ndim else array[()], operand_type(array), node)
+    return new_result(home, array if array.ndim else array[()], operand_type(array), node)

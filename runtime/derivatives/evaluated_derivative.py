@@ -26,7 +26,7 @@ from ..evaluation.evaluated_array import EvaluatedArray
 from ..evaluation.evaluated_call import EvaluatedCall, Result
 from ..evaluation.evaluating import Evaluated, Evaluating
 from ..evaluation.linear_graph import linear_graph
-from ..evaluation.sweep import Tangents, moved, pulled
+from ..evaluation.sweep import Tangents, pulled_back, push_forward
 from .argnums import Chosen
 from .differentiated_call import DifferentiatedCall
 from .masked_nan import has_nan, warn_of_masked_nan
@@ -130,7 +130,7 @@ class EvaluatedDerivative(DifferentiatedCall):
         ]
         given = [(node, cotangent) for node, cotangent in given if node is not None]
         with quiet_unless_strict():
-            found = pulled(given, self.nodes)
+            found = pulled_back(given, self.nodes)
             arrays = [
                 np.zeros(type.shape, type.dtype) if one is None else in_rows(np.asarray(one))
                 for one, type in zip(found, self.primal_types, strict=True)
@@ -142,7 +142,7 @@ class EvaluatedDerivative(DifferentiatedCall):
         tangents = Tangents(zip(self.nodes, map(np.asarray, directions), strict=True))
         nodes = [self.out_nodes[leaf.index] for leaf in leaves]
         with quiet_unless_strict():
-            moved(tangents, [node for node in nodes if node is not None])
+            push_forward(tangents, [node for node in nodes if node is not None])
             arrays = [
                 in_rows(np.asarray(tangents[node]))
                 if node in tangents

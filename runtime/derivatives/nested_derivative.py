@@ -10,7 +10,7 @@ from ...compiler.frontend.program import ArrayOutput
 from ...compiler.interpreter import is_watched
 from ...compiler.ir import ArrayType
 from ...compiler.tracing.array_values import as_value
-from ..evaluation.evaluated_array import EvaluatedArray, made
+from ..evaluation.evaluated_array import EvaluatedArray, new_result
 from ..evaluation.evaluated_call import EvaluatedCall, Result
 from ..evaluation.evaluating import Evaluated, Evaluating, elements
 from ..evaluation.nested_call import NestedCall
@@ -54,7 +54,7 @@ class NestedDerivative(EvaluatedDerivative):
 
     def _array(self, array: Any, node: Any) -> EvaluatedArray:
         """An array; if it has no axes, a scalar, as in NumPy."""
-        return made(self._home, array if array.ndim else array[()], operand_type(array), node)
+        return new_result(self._home, array if array.ndim else array[()], operand_type(array), node)
 
     def can_sweep(self, given: Sequence[Any]) -> bool:
         return current_builder() is self._home and not is_watched() and not self.safe_where

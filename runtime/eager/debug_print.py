@@ -39,10 +39,10 @@ def debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:
     x = 1.0, twice that 2.0
     array([0.        , 0.84147098])
     """
-    say(fmt, args, kwargs)
+    log_line(fmt, args, kwargs)
 
 
-def say(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any], **to: Any) -> None:
+def log_line(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any], **to: Any) -> None:
     """The same for a line that goes elsewhere, such as to a logger: `to` is a parameter of the op."""
     template = _Template(args, kwargs)
     try:

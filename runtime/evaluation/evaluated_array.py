@@ -220,7 +220,7 @@ Evaluating.array_class = EvaluatedArray
 _new: Final = EvaluatedArray.__new__
 
 
-def made(home: Any, out: Any, kind: OperandType, node: Any) -> EvaluatedArray:
+def new_result(home: Any, out: Any, kind: OperandType, node: Any) -> EvaluatedArray:
     """A new array with the result of a NumPy function: an array, or a scalar."""
     new = _new(EvaluatedArray)
     if type(out) is not np.ndarray:
@@ -238,8 +238,8 @@ def made(home: Any, out: Any, kind: OperandType, node: Any) -> EvaluatedArray:
     return new
 
 
-def made_number(home: Any, number: float, node: Any) -> EvaluatedArray:
+def new_number(home: Any, number: float, node: Any) -> EvaluatedArray:
     """A new array that stands for a Python float."""
-    new = made(home, np.float64(number), _FLOAT, node)
+    new = new_result(home, np.float64(number), _FLOAT, node)
     new.weak = float
     return new

@@ -21,13 +21,13 @@ from ...compiler.frontend.outside_changes import ArgumentContainers
 from ...compiler.frontend.program import Static
 from ...compiler.frontend.traced_program import refuse_hidden_arrays
 from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
-from ...compiler.nesting import refuse_deep
+from ...compiler.nesting import refuse_deep_nesting
 from ...compiler.tracing.outside.adoption import begins_trace
 from ...compiler.tracing.trace import array_type
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...compiler.tracing.tracing_again import may_need_operators
 from . import functions, indexing, ufuncs
-from .evaluated_array import EvaluatedArray, made, made_number
+from .evaluated_array import EvaluatedArray, new_number, new_result
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node, elements
 from .operand_types import operand_type
 from .shared_arguments import SharedArguments
@@ -149,7 +149,7 @@ class EvaluatedCall:
         try:
             found, self.out_tree = flattened(with_plain_keys(result))
         except RecursionError:
-            refuse_deep({"the result": result})
+            refuse_deep_nesting({"the result": result})
             raise
         self.out_leaves = list(map(self._leaf, found))
 
@@ -183,9 +183,9 @@ class EvaluatedCall:
             and leaf.flags.owndata
             and leaf.flags.writeable
         ):
-            return made(self.trace, leaf.copy(), operand_type(leaf), node)
+            return new_result(self.trace, leaf.copy(), operand_type(leaf), node)
         if type(leaf) is float:
-            return made_number(self.trace, leaf, node)
+            return new_number(self.trace, leaf, node)
         return self._entering_with_layout(leaf, node)
 
     def _entering_with_layout(self, leaf: Any, node: Any) -> Any:

@@ -329,7 +329,7 @@ class Evaluating(Trace):
     def numbers_used_by(self, value: Value) -> frozenset[int]:
         return frozenset()
 
-    def is_counted(self, value: Value) -> bool:
+    def follows_from_loop_counters(self, value: Value) -> bool:
         return False
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from ...compiler.frontend.conversion import Conversion
 from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, METHODS
 from ...compiler.tracing.traced_array import TracedArray, located
 from .call_graphs import Place
-from .evaluated_array import EvaluatedArray, made
+from .evaluated_array import EvaluatedArray, new_result
 from .evaluating import Evaluating, Node, NodeOfWhere
 from .operand_types import NUMBER, operand_type
 from .parts import SortPlan
@@ -49,7 +49,7 @@ _SETTINGS: Final[frozenset[Any]] = frozenset({int, bool, str, type(None), float,
 """Types of arguments that are part of the call."""
 
 
-class NotPlainError(Exception):
+class NeedsNumpySurfaceError(Exception):
     """The call must go through the NumPy surface."""
 
 
@@ -80,7 +80,7 @@ class _Arguments:
         type_ = type(x)
         if type_ is EvaluatedArray:
             if not x.is_readable_in(self.home):
-                raise NotPlainError
+                raise NeedsNumpySurfaceError
             return self.add(key, x._kind, x._array, x._node, x)
         if type_ is float and self.has_numbers:
             return self.add(key, NUMBER, x, None, x)
@@ -97,7 +97,7 @@ class _Arguments:
             return self.add(key, operand_type(found_array), found_array, None, found_array)
         if is_plain_scalar(x):
             return self.add(key, operand_type(x), x, None, x)
-        raise NotPlainError
+        raise NeedsNumpySurfaceError
 
     def template(self, x: Any, places: list[Place]) -> Any:
         """An argument with places for operands, in the order of `read`."""
@@ -140,7 +140,7 @@ def _evaluated(
     elif _is_shared(out, read.arrays):
         return _by_surface(function, args, options), None
     elif not any(nodes):
-        return made(home, out, operand_type(out), None), None
+        return new_result(home, out, operand_type(out), None), None
     wrt = tuple([node is not None for node in nodes])
     read.key.append(wrt)
     key = tuple(read.key)
@@ -158,7 +158,7 @@ def _evaluated(
         node.plan = plan
         node.parents = plan.parents(nodes)
         node.saved = plan.saved((*read.arrays, np.asarray(out)))
-    new = made(home, out, plan.out, node)
+    new = new_result(home, out, plan.out, node)
     if plan.views is not None:
         new.is_scalar = False
         new.share(read.operands[0], plan.views)
@@ -175,7 +175,7 @@ def _is_shared(out: Any, arrays: list[Any]) -> bool:
 def _called(function: Any, args: tuple[Any, ...], options: dict[str, Any], read: _Arguments) -> Any:
     """The result of NumPy's function."""
     if "out" in options:
-        raise NotPlainError
+        raise NeedsNumpySurfaceError
     key = read.key
     given = [read.read(x, key) for x in args]
     if not options:
@@ -269,21 +269,21 @@ def _of_one(function: Any, x: Any, options: dict[str, Any]) -> Any:
     try:
         plan = _PLANS_OF_ONE.get(key)
         if plan is None:
-            raise NotPlainError
+            raise NeedsNumpySurfaceError
         out = function(array, **options)
         if out is array:
-            raise NotPlainError
+            raise NeedsNumpySurfaceError
     except Exception:  # an unknown call, or an option that is no setting, or an error that the surface names
         result, plan = _evaluated(function, (x,), options)
         _note_plan(key, plan)
         return result
     if not plan.is_recorded:
-        return made(home, out, plan.out, None)
+        return new_result(home, out, plan.out, None)
     if function is np.sort and not options and array.ndim == 1:
-        return made(
+        return new_result(
             home, out, plan.out, Node(next(x._home.numbers_of_nodes), SortPlan, (node,), (x._kind, array))
         )
-    new = made(home, out, plan.out, Node(next(x._home.numbers_of_nodes), plan, (node,)))
+    new = new_result(home, out, plan.out, Node(next(x._home.numbers_of_nodes), plan, (node,)))
     new._node.saved = plan.saved((array, new._array))
     return new
 

@@ -13,7 +13,7 @@ from ...compiler.memory_layout.layout import layout_of
 from ...compiler.tracing.sharing import invalidate_shared
 from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import TracedArray
-from .evaluated_array import UNWRITTEN, EvaluatedArray, PartOf, made
+from .evaluated_array import UNWRITTEN, EvaluatedArray, PartOf, new_result
 from .evaluating import Evaluated, Node, laid_out
 from .operand_types import operand_type
 from .parts import GatherPlan, SetItemPlan, SlicePlan
@@ -34,7 +34,7 @@ def get(self: Any, index: Any) -> Any:
         return TracedArray.__getitem__(self, index)
     if node is not None:
         node = Node(next(self._home.numbers_of_nodes), plan, (node,), (self._kind, index))
-    new = made(home, out, operand_type(out), node)
+    new = new_result(home, out, operand_type(out), node)
     if plan is SlicePlan and not new.is_scalar:
         if self.is_scalar:
             return TracedArray.__getitem__(self, index)

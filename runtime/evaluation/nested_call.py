@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...compiler.tracing.traced_memory import is_traced
-from .evaluated_array import EvaluatedArray, made, made_number
+from .evaluated_array import EvaluatedArray, new_number, new_result
 from .evaluated_call import EvaluatedCall
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node
 from .operand_types import operand_type
@@ -41,11 +41,11 @@ class NestedCall(EvaluatedCall):
             self.leaves.append(node)
         argument = None if leaf.is_unshared() or leaf._views else leaf._storage.argument
         if argument is None and leaf.weak is None:
-            new = made(self.trace, array, operand_type(array), node)
+            new = new_result(self.trace, array, operand_type(array), node)
             new.is_scalar = leaf.is_scalar
             return new
         if leaf.weak is float:
-            return made_number(self.trace, array.item(), node)
+            return new_number(self.trace, array.item(), node)
         layout = leaf.layout
         storage = EvaluatedMemory(self.trace, Evaluated(array, node), None if layout.is_row_major else layout)
         storage.argument = argument

@@ -12,14 +12,14 @@ import numpy as np
 from ...compiler.builder import inline
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import Graph
-from .evaluated_array import EvaluatedArray, made
+from .evaluated_array import EvaluatedArray, new_result
 from .evaluating import Evaluating, Node, NodeOfGraphs, NodeOfWhere, elements
 from .linear_graph import origins, saved_values
 from .operand_types import OperandType, operand_type
 from .parts import CollectedPlan
 from .plans import LazyFunction, Plan
 from .squared_lengths import Squared, SquaredLengths
-from .sweep import pulled, reached
+from .sweep import pulled_back, reached
 
 
 class Copied:
@@ -86,8 +86,8 @@ class Between:
         is_recorded = any(map(self._is_outer, (*self.nodes, *self.leaves)))
         if is_recorded or any(cotangent.evaluated()[1] is not None for _, cotangent in outputs):
             return _RecordedPull(home, self).pulled(outputs)
-        found = pulled([(node, one.evaluated()[0]) for node, one in outputs], self.leaves, self.nodes)
-        return [None if one is None else made(home, one, operand_type(one), None) for one in found]
+        found = pulled_back([(node, one.evaluated()[0]) for node, one in outputs], self.leaves, self.nodes)
+        return [None if one is None else new_result(home, one, operand_type(one), None) for one in found]
 
     def moved(self, home: Evaluating, given: Sequence[EvaluatedArray]) -> dict[Node, Any]:
         """The tangents of all nodes that move, given those of the arguments."""
@@ -327,13 +327,13 @@ class _Arrived:
 
 
 def _made(home: Evaluating, result: Any, node: Node | None) -> EvaluatedArray:
-    return made(home, result, operand_type(result), node)
+    return new_result(home, result, operand_type(result), node)
 
 
 def _copied(home: Evaluating, array: EvaluatedArray) -> EvaluatedArray:
     """An array that may be written to."""
     elements, node = array.evaluated()
-    return made(home, elements.copy(), operand_type(elements), node)
+    return new_result(home, elements.copy(), operand_type(elements), node)
 
 
 def _collected(home: Evaluating, parts: Sequence[tuple[OperandType, Any, EvaluatedArray]]) -> EvaluatedArray:

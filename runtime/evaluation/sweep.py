@@ -53,7 +53,7 @@ class Cotangents:
         return total
 
 
-def pulled(
+def pulled_back(
     outputs: Sequence[tuple[Node, Any]], leaves: Sequence[Node], nodes: Sequence[Node] | None = None
 ) -> list[Any]:
     """The cotangent of each leaf, given those of some nodes; None if nothing reaches it.
@@ -108,7 +108,7 @@ class Tangents(dict[Node, Any]):
         return total
 
 
-def moved(tangents: Tangents, outputs: Sequence[Node]) -> None:
+def push_forward(tangents: Tangents, outputs: Sequence[Node]) -> None:
     """Add the tangents of the nodes that lead to the outputs, given those of the leaves."""
     for node in reversed(reached(outputs)):
         plan, parents = node.plan, node.parents

@@ -11,7 +11,7 @@ from ...compiler.symbolic_size import is_symbolic_shape
 from ...compiler.tracing.registry import UFUNCS
 from ...compiler.tracing.traced_array import TracedArray
 from .call_graphs import Place, graph_of_call
-from .evaluated_array import EvaluatedArray, made
+from .evaluated_array import EvaluatedArray, new_result
 from .evaluating import Node
 from .operand_types import COMPLEX, NUMBER, operand_type
 from .plans import PLANS, Plan, PlanWithoutDerivative, remember
@@ -32,7 +32,7 @@ def evaluate_binary(ufunc: Any, x: Any, y: Any) -> Any:
         return _by_surface(ufunc, x, y)
     if node_x is None:
         if node_y is None:
-            return made(home, out, operand_type(out), None)
+            return new_result(home, out, operand_type(out), None)
         key = ufunc, kind_x, kind_y, 2
     else:
         key = ufunc, kind_x, kind_y, 1 if node_y is None else 3
@@ -42,9 +42,9 @@ def evaluate_binary(ufunc: Any, x: Any, y: Any) -> Any:
     if plan is None:
         return _by_surface(ufunc, x, y)
     if not plan.is_recorded:
-        return made(home, out, plan.out, None)
+        return new_result(home, out, plan.out, None)
     node = Node(next(home.numbers_of_nodes), plan, plan.parents((node_x, node_y)))
-    new = made(home, out, plan.out, node)
+    new = new_result(home, out, plan.out, node)
     node.saved = plan.saved((array_x, array_y, new._array))
     return new
 
@@ -68,9 +68,9 @@ def evaluate_unary(ufunc: Any, x: Any) -> Any:
         if plan is None:
             return _by_surface(ufunc, x)
     if not plan.is_recorded:
-        return made(home, out, plan.out, None)
+        return new_result(home, out, plan.out, None)
     node = Node(next(home.numbers_of_nodes), plan, (x._node,))
-    new = made(home, out, plan.out, node)
+    new = new_result(home, out, plan.out, node)
     node.saved = plan.saved((array, new._array))
     return new
 

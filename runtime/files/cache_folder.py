@@ -40,14 +40,14 @@ def problem_of(folder: Path) -> str | None:
         return f"{folder} cannot be read ({error.strerror}): set TRACEMILL_CACHE_DIR to another folder"
     if not stat.S_ISDIR(target.st_mode):
         return f"{folder} is not a folder: remove it, or set TRACEMILL_CACHE_DIR to another folder"
-    if not (is_mine(link) and is_mine(target)):
+    if not (is_owned_by_user(link) and is_owned_by_user(target)):
         return f"{folder} belongs to another user: set TRACEMILL_CACHE_DIR to a folder of your own"
     if others_can_write(target):
         return f"{folder} can be written by other users: empty it and run `chmod 700 {folder}`"
     return None
 
 
-def is_mine(status: os.stat_result) -> bool:
+def is_owned_by_user(status: os.stat_result) -> bool:
     """Whether a file belongs to this process's user. Windows protects the user's folders by other means."""
     return os.name == "nt" or status.st_uid == os.geteuid()
 
@@ -61,7 +61,7 @@ def problem_of_file(status: os.stat_result) -> str | None:
     """Why a file in the folder must not be read, in the words that follow its name; None if it is this user's alone."""
     if not stat.S_ISREG(status.st_mode):
         return "is not a regular file"
-    if not is_mine(status):
+    if not is_owned_by_user(status):
         return "belongs to another user"
     return "can be written by other users" if others_can_write(status) else None
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from .cache_folder import is_mine, others_can_write
+from .cache_folder import is_owned_by_user, others_can_write
 
 if sys.platform != "win32":  # for which there is no C
     import fcntl
@@ -42,7 +42,7 @@ class ScratchFolder:
         """Raises OSError if there is no room, or no temporary folder."""
         if not _Process.has_reaped:
             _Process.has_reaped = True
-            reap()
+            remove_abandoned()
         self.path, self._descriptor = _made()
         self._is_kept = False
 
@@ -97,7 +97,7 @@ def _made() -> tuple[Path, int]:
             os.rmdir(path)
             raise
         status = os.fstat(descriptor)
-        if not is_mine(status) or others_can_write(status):
+        if not is_owned_by_user(status) or others_can_write(status):
             os.close(descriptor)
             raise OSError(f"{path} was replaced by another user: set TMPDIR to a folder of your own")
         if _is_locked(descriptor) and os.path.isdir(path):
@@ -128,7 +128,7 @@ def _is_locked(descriptor: int) -> bool:
     return True
 
 
-def reap() -> int:
+def remove_abandoned() -> int:
     """Remove the folders of this user's killed processes; returns how many there were."""
     try:
         parent = tempfile.gettempdir()
@@ -142,7 +142,7 @@ def _reaped(path: str) -> bool:
     with contextlib.suppress(OSError):
         descriptor = os.open(path, _FOLDER)
         try:
-            if not is_mine(os.fstat(descriptor)):
+            if not is_owned_by_user(os.fstat(descriptor)):
                 return False
             if sys.platform != "win32":
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

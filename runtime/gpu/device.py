@@ -66,7 +66,7 @@ class Device:
         count = _count()
         if not 0 <= ordinal < count:
             raise NoGpuError(
-                f"there is no GPU {ordinal}: they are numbered from 0, and there {_counted(count)}"
+                f"there is no GPU {ordinal}: they are numbered from 0, and there {_count_text(count)}"
                 " (CUDA_VISIBLE_DEVICES hides those that it does not name)"
             )
         self.ordinal = ordinal
@@ -388,7 +388,7 @@ def _text(padded: bytes) -> str:
     return padded.partition(b"\0")[0].decode()
 
 
-def _counted(count: int) -> str:
+def _count_text(count: int) -> str:
     return "is 1" if count == 1 else f"are {count}"
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import ArgumentTypeError, DTypeError
 from ...compiler.tracing.traced_memory import is_traced
+from ..int_options import int_option
 from ..trees import changed_leaves
-from ..whole_numbers import whole_number
 from .device import Device, gpu
 from .device_array import DeviceArray, on_device
 from .foreign import foreign
@@ -38,7 +38,7 @@ def device_put(tree: Any, device: int = 0) -> Any:
     >>> tm.device_put({"w": np.ones(2, np.float32), "b": 0.5})
     {'w': DeviceArray([1., 1.], f32[2] on cuda:0), 'b': DeviceArray(0.5, f64[] on cuda:0)}
     """
-    target = gpu(whole_number("device_put", "device", device, least=None))
+    target = gpu(int_option("device_put", "device", device, minimum=None))
     return changed_leaves("the argument of device_put", lambda leaf: _put(leaf, target), tree)
 
 

@@ -28,7 +28,7 @@ class HostProgram:
         return tuple(on_device(np.asarray(x), self.device.ordinal) for x in outputs)
 
 
-def say_once(name: str, error: GpuCodeError | KernelError | MissingPackageError) -> None:
+def warn_of_host_fallback(name: str, error: GpuCodeError | KernelError | MissingPackageError) -> None:
     """`HostFallbackWarning` for a program with this name; missing packages are reported once for all of them."""
     about = "programs" if isinstance(error, MissingPackageError) else name
     message = (

@@ -116,7 +116,7 @@ class Cost:
             what = call.name if call.op in ("kernel", "tiled") else f"{call.name} ({call.op})"
             yield (
                 what,
-                _counted(call.flops, call.is_lower_bound),
+                _flops_text(call.flops, call.is_lower_bound),
                 f"{call.transcendentals:_}",
                 show_bytes(call.bytes_moved),
                 _time(call.least_time),
@@ -124,7 +124,7 @@ class Cost:
             )
         yield (
             "all",
-            _counted(self.flops, self.is_lower_bound),
+            _flops_text(self.flops, self.is_lower_bound),
             f"{self.transcendentals:_}",
             show_bytes(self.bytes_moved),
             _time(self.least_time),
@@ -188,7 +188,7 @@ def _totals(cost: Cost) -> dict[str, Any]:
     }
 
 
-def _counted(flops: int, is_lower_bound: bool) -> str:
+def _flops_text(flops: int, is_lower_bound: bool) -> str:
     return f"{'≥ ' if is_lower_bound else ''}{flops:_}"
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...compiler.errors import ArgumentValueError
-from ..whole_numbers import whole_number
+from ..int_options import int_option
 
 MOST = 1024
 """More threads than any machine has cores: OpenMP aborts the process if the system refuses it threads."""
@@ -40,7 +40,7 @@ def set_num_threads(count: int) -> None:
     1
     >>> tm.set_num_threads(before)
     """
-    wanted = whole_number("set_num_threads", "count", count, least=1, most=MOST)
+    wanted = int_option("set_num_threads", "count", count, minimum=1, maximum=MOST)
     if not _Process.is_forked:
         _count.value = wanted
 

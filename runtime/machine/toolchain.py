@@ -151,7 +151,7 @@ def working_toolchain() -> Toolchain | None:
     return None if found.command[0] in _stopped else found
 
 
-def ask_again() -> None:
+def recheck_compiler() -> None:
     """Test the compiler again. If it is gone, the stored features stay, for the programs in the cache."""
     _known.cache_clear()
     _stopped.clear()

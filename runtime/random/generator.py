@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.arguments.option_checks import flag, whole
+from ...compiler.arguments.option_checks import flag, integer
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...compiler.nesting import shown
 from ...compiler.tracing.foreign_memory import ForeignMemory
@@ -107,7 +107,7 @@ class Generator(ByReference):
         return located(self._spawned, n_children)  # type: ignore[no-any-return]
 
     def _spawned(self, n_children: int) -> "list[Generator]":
-        count = whole("spawn: n_children", n_children)
+        count = integer("spawn: n_children", n_children)
         if count < 0:
             raise ArgumentValueError(f"spawn: n_children must not be negative, but is {count}")
         keys = self._source("spawn").bits((count, 2), np.uint32)

@@ -14,7 +14,7 @@ from ...compiler.numpy_surface.ufuncs.value_checks import guarded
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_memory import is_traced
-from ..branching.asked_lengths import answered
+from ..branching.asked_lengths import length_test
 from ..branching.branches import value_of
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_python_number, is_open, is_unknown
@@ -29,7 +29,7 @@ from .operators import compared, truth, users_method
 def and_(first: Any, *others: Callable[[], Any]) -> Any:
     """``first and …``"""
     for other in others:
-        first = answered(first)
+        first = length_test(first)
         if is_open(first):
             first = _joined(np.logical_and, first, other, first_if=False)
         elif not first:
@@ -42,7 +42,7 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
 def or_(first: Any, *others: Callable[[], Any]) -> Any:
     """``first or …``"""
     for other in others:
-        first = answered(first)
+        first = length_test(first)
         if is_open(first):
             first = _joined(np.logical_or, first, other, first_if=True)
         elif first:
@@ -86,13 +86,13 @@ def _like_both(found: Any, one: Any, other: Any) -> Any:
 
 def not_(x: Any) -> Any:
     """``not x``"""
-    x = answered(x)
+    x = length_test(x)
     return as_python_number(np.logical_not(x), bool) if is_open(x) else not x
 
 
 def choose(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
     """``body if test else orelse``"""
-    test = answered(test)
+    test = length_test(test)
     if not is_open(test):
         return body() if test else orelse()
     return value_of("if … else", test, body, orelse)
@@ -110,7 +110,7 @@ def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> An
         with _running_if(result):
             right = other()
             found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
-        found = answered(found)
+        found = length_test(found)
         if is_open(result):
             result = _like_both(np.logical_and(result, found), result, found)
         elif number == len(names) or not (is_open(found) or found):

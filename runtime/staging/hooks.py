@@ -29,7 +29,7 @@ from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.tracing.values_in_call import FOLLOWS, guarded_value
-from ..branching.asked_lengths import answered, is_staged
+from ..branching.asked_lengths import is_staged, length_test
 from ..branching.branches import branch_on
 from ..branching.one_of import entries_of, is_one_of, place_of
 from ..branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
@@ -164,7 +164,7 @@ class Hooks:
 
     def _chosen(self, site: Site, test: Any, names: Mapping[str, Any]) -> Outcome:
         self._check(site, "if")
-        where, test = self._where(site, "if"), answered(test)
+        where, test = self._where(site, "if"), length_test(test)
         orelse, body = (self._runner(block, names) for block in site.blocks)
         try:
             return self._choice(site, where, np.reshape(test, ()), orelse, body, site.names, names)
@@ -234,7 +234,7 @@ class Hooks:
         names: Mapping[str, Any],
     ) -> Outcome:
         """A loop whose first iteration, if it runs, raises an error."""
-        without, test = Outcome(FELL, UNSET, names), answered(test)
+        without, test = Outcome(FELL, UNSET, names), length_test(test)
         if not is_unknown(test):
             return iteration(names) if test else without
         return self._choice(
@@ -270,7 +270,7 @@ class Hooks:
         for number in count():
             if left.kind != FELL:
                 break
-            asked = holds = answered(test.run(self, self._module, left.names))
+            asked = holds = length_test(test.run(self, self._module, left.names))
             if is_unknown(asked):
                 holds = guarded_value(
                     asked._trace, asked.value, "the test of a `while` that a program cannot hold"

@@ -70,7 +70,7 @@ def _get_item(table: Any, index: Any) -> Any:
         return _of_numpys_array(table, index) if is_numpy_array(table) else table[index]
     if isinstance(table, (StagedRange, range, *_SEQUENCES)):
         index = as_place(index)
-    _check_counted(table, index)
+    _check_index_of_loops(table, index)
     if isinstance(table, StagedRange | range) and is_unknown_integer(index):
         numbers = table if isinstance(table, range) else table.plain()
         return numbers.start + from_start(index, len(numbers)) * numbers.step
@@ -112,7 +112,7 @@ def set_item(value: Any, table: Any, index: Any) -> None:
         else:
             table[plain_key(index)] = value
     elif isinstance(table, list | deque) and is_unknown_integer(index):
-        _check_counted(table, index)
+        _check_index_of_loops(table, index)
         place = from_start(index, len(table))
         places = {number: place == number for number in range(len(table))}
         set_entry(table, index, places, value, is_temporary=is_temporary)
@@ -137,7 +137,7 @@ def _store(value: Any, table: Any, index: Any) -> None:
     elif is_numpy_array(table):
         require_trace().note_numpy_write(table)
     if _is_traced_index(index):
-        _check_counted(table, index)
+        _check_index_of_loops(table, index)
     with _at_work("write"):
         table[index] = value
 
@@ -196,7 +196,7 @@ def max_iterations(length: Any) -> Any:
     return max(0, found[1]) if found is not None and isinstance(found[1], int) else None
 
 
-def _check_counted(table: Any, index: Any) -> None:
+def _check_index_of_loops(table: Any, index: Any) -> None:
     """Refuse an index that depends only on counters of loops and may be out of range, because Python would raise.
 
     If it also depends on values of arguments, it is checked only in programs that check bounds.
@@ -212,7 +212,7 @@ def _check_counted(table: Any, index: Any) -> None:
     for item, length in zip(items, shape, strict=False):
         if not (is_traced(item) and item.ndim == 0 and item.dtype.kind in "iu"):
             continue
-        if not item._trace.is_counted(item.value):
+        if not item._trace.follows_from_loop_counters(item.value):
             continue
         found = range_of(item)
         if found is None or not (is_known(found[0] >= -length) and is_known(found[1] < length)):

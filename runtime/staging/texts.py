@@ -16,7 +16,7 @@ from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.users_errors import attach_values, complete
-from ..eager.debug_print import escaped, say
+from ..eager.debug_print import escaped, log_line
 from ..eager.run import is_array
 from .callee import callee
 from .operators import percent, with_texts
@@ -95,7 +95,7 @@ def _print(
     values: list[Any] = []
     fields = [_field(one, message_values, values) for one in args]
     sep = options.get("sep")
-    say(escaped(" " if sep is None else sep).join(fields), tuple(values), {})
+    log_line(escaped(" " if sep is None else sep).join(fields), tuple(values), {})
 
 
 def _log(
@@ -130,7 +130,7 @@ def _log(
     text = _field(percent(str(message), _as_given(given)) if given else message, message_values, values)
     file, line, function_name, _ = _line_of(options.get("stacklevel", 1))
     target = "" if logger is logging.root else logger.name
-    say(text, tuple(values), {}, to=("log", target, int(level), file, line, function_name))
+    log_line(text, tuple(values), {}, to=("log", target, int(level), file, line, function_name))
 
 
 def _is_enabled(logger: logging.Logger, level: int) -> bool:
@@ -163,7 +163,7 @@ def _warn(
     values: list[Any] = []
     text = _field(message, message_values, values)
     kind = f"{category.__module__}.{category.__qualname__}"
-    say(text, tuple(values), {}, to=("warn", kind, file, line, module))
+    log_line(text, tuple(values), {}, to=("warn", kind, file, line, module))
 
 
 def _line_of(stacklevel: int) -> tuple[str, int, str, str]:

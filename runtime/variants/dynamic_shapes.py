@@ -20,7 +20,7 @@ from ...compiler.errors import (
 )
 from ...compiler.ir import Shape
 from ...compiler.nesting import shown
-from ...compiler.shapes.arguments.solving import SizeReader, counted_axes
+from ...compiler.shapes.arguments.solving import SizeReader, axes_text
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import LONGEST_NAME, RESERVED, Comparison, Dim, Extent
 from ...compiler.shapes.guards import Guard, Guards
@@ -163,7 +163,7 @@ class _Naming:
         if len(said.shape) != len(spec.shape):
             shown = ", ".join("_" if size is None else str(size) for size in said.shape)
             raise DimMismatchError(
-                f"{name} has {counted_axes(len(spec.shape))}, {list(spec.shape)}, and {len(said.shape)} are declared:"
+                f"{name} has {axes_text(len(spec.shape))}, {list(spec.shape)}, and {len(said.shape)} are declared:"
                 f" [{shown}]"
             )
         if said.dtype is not None and said.dtype != spec.dtype:

@@ -22,7 +22,7 @@ from ...runtime.machine.machine_facts import place_of, recall
 from ...runtime.machine.measurements import Machine, measure, measured_machine
 from ...runtime.machine.package_versions import NOT_INSTALLED, version_of_package
 from ...runtime.machine.threads import available_cores, get_num_threads
-from ...runtime.machine.toolchain import FEATURES, REQUIRED, Toolchain, ask_again, toolchain
+from ...runtime.machine.toolchain import FEATURES, REQUIRED, Toolchain, recheck_compiler, toolchain
 from .cache_commands import count_text, size_text
 
 
@@ -49,7 +49,7 @@ def doctor(as_json: bool, anew: bool) -> None:
     """Report versions, the C compiler, threads, the cache and the GPUs, and check that each backend works."""
     machine = measure() if anew else measured_machine()
     if anew:
-        ask_again()
+        recheck_compiler()
     findings = [
         *_versions(),
         *_compiler(),

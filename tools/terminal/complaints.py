@@ -22,7 +22,7 @@ def reason_of(error: Exception) -> str:
     return f"{type(error).__name__}: {error}{place}"
 
 
-def is_of_ours(category: type[Warning]) -> bool:
+def is_about_the_installation(category: type[Warning]) -> bool:
     """Whether a warning is about the cache, the compiler, or settings, which no line of Python causes."""
     return issubclass(category, (CacheWarning, CompilerWarning, HostFallbackWarning, SettingWarning))
 

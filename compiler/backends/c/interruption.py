@@ -79,6 +79,6 @@ def steps_between(work: int) -> int:
     return 1 << max(0, (-(-ASKING // max(typical(work), 1)) - 1).bit_length())
 
 
-def stops(work: int) -> str:
+def stop_condition(work: int) -> str:
     """Whether to leave a loop, after this many nanoseconds of steps."""
     return f"{CALL}{size_text(work)})"

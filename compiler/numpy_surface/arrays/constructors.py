@@ -10,7 +10,7 @@ from ...builder import bind, bind_all
 from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from ...ir import Shape, Value
-from ...memory_layout.layout import NOTHING_ASKED, Layout, dense, layout_of
+from ...memory_layout.layout import NOTHING_ASKED, Layout, dense_layout, layout_of
 from ...memory_layout.result_layouts import copied_order, order_of, stride_order
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_symbolic_shape, max_expr
@@ -37,7 +37,7 @@ def new_array(value: Value, order: Sequence[int] | None = None, like: Layout | N
     if order is None or value.ndim < 2:
         return wrap(value, is_scalar=False)
     questions = NOTHING_ASKED if like is None else like.questions
-    return wrap(value, is_scalar=False, layout=dense(value.shape, tuple(order), questions))
+    return wrap(value, is_scalar=False, layout=dense_layout(value.shape, tuple(order), questions))
 
 
 def check_order(order: Any, allowed: str = "CFAK") -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from ...dtypes import INT64, Array
 from ...errors import ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
-from ...memory_layout.layout import Layout, dense, elementwise_order, row_major
+from ...memory_layout.layout import Layout, dense_layout, elementwise_order, row_major
 from ...memory_layout.result_layouts import joint_questions, order_of
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_empty, is_known, is_one, joint_shape, typical
@@ -30,7 +30,7 @@ from ...value_ops import (
     reshape,
     transpose,
 )
-from ..ufuncs.reductions import deliver, fold_all
+from ..ufuncs.reductions import finished_reduction, fold_all
 from ..ufuncs.ufunc_calls import as_array, ufunc_layout, write_out
 from .products import added_to_zero, in_common_dtype, sum_of_products
 
@@ -264,7 +264,7 @@ def einsum(
     value = _in_order(last, output, sizes)
     if out is not None and np.ndim(out) == value.ndim:  # to which the result is broadcast
         return write_out(out, wrap(value), casting=casting)
-    delivered = deliver(value, out, casting=casting)
+    delivered = finished_reduction(value, out, casting=casting)
     if delivered.ndim < 2:
         return delivered
     given = [_Seen(array.layout, labels) for array, labels in zip(arrays, inputs, strict=True)]
@@ -338,7 +338,7 @@ def _layout_by_numpy(
     labels = [numbers[label] for label in output]
     result = np.einsum(*args, labels, optimize=optimize, order=order)  # type: ignore[call-overload]
     shape = tuple(sizes[label] for label in output)
-    return dense(shape, order_of(result), joint_questions([term.layout for term in given]))
+    return dense_layout(shape, order_of(result), joint_questions([term.layout for term in given]))
 
 
 def _miniature(layout: Layout) -> Array:
@@ -364,7 +364,7 @@ def _layout_of_sum(terms: Sequence[_Seen], output: Labels, sizes: dict[Any, int]
         return ufunc_layout(shape, layouts, order) or row_major(shape)
     labels = [*output, *(label for label in sizes if label not in output)]
     axes = elementwise_order(len(labels), [_spread(term, labels) for term in terms])
-    return dense(shape, tuple(axis for axis in axes if axis < len(output)), joint_questions(layouts))
+    return dense_layout(shape, tuple(axis for axis in axes if axis < len(output)), joint_questions(layouts))
 
 
 def _spread(term: _Seen, labels: Sequence[Any]) -> Layout:

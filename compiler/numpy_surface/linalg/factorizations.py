@@ -20,7 +20,7 @@ from ...builder import bind, bind_all
 from ...dtypes import FLOAT64, is_inexact
 from ...errors import ArgumentValueError
 from ...ir import Value
-from ...memory_layout.layout import dense, row_major
+from ...memory_layout.layout import dense_layout, row_major
 from ...memory_layout.result_layouts import copied_order, elementwise_layout, layout_of_stacks
 from ...nesting import shown
 from ...ops.linalg.matrix_stacks import adjoint
@@ -72,9 +72,9 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     copy = copied_order(given, "K")
     if mode == "raw":
         transposed = (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
-        reflectors = dense(first.shape, tuple(transposed[axis] for axis in copy), given.questions)
+        reflectors = dense_layout(first.shape, tuple(transposed[axis] for axis in copy), given.questions)
         return wrap(first, layout=reflectors), wrap(second, layout=layout_of_stacks(second.shape, [given]))
-    triangle = [row_major(second.shape[-2:]), dense(second.shape, copy, given.questions)]
+    triangle = [row_major(second.shape[-2:]), dense_layout(second.shape, copy, given.questions)]
     r = wrap(second, layout=elementwise_layout(second.shape, triangle))
     return r if mode == "r" else QRResult(wrap(first, layout=layout_of_stacks(first.shape, [given])), r)
 

@@ -13,7 +13,7 @@ from ...tracing.array_values import as_value
 from ...tracing.registry import implements
 from ...tracing.traced_array import wrap
 from ...value_ops import convert
-from ..ufuncs.reductions import accumulator, deliver, root_of_squares
+from ..ufuncs.reductions import accumulator, finished_reduction, root_of_squares
 from ..ufuncs.ufunc_calls import as_array
 
 
@@ -120,7 +120,9 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     if axes[0] == axes[1]:
         raise ShapeError("axis1 and axis2 cannot be the same")
     given = convert(x, accumulator(np.add, x.dtype, dtype, out))
-    return deliver(bind("trace", given, offset=operator.index(offset), axes=axes), out, x.shape, axes, False)
+    return finished_reduction(
+        bind("trace", given, offset=operator.index(offset), axes=axes), out, x.shape, axes, False
+    )
 
 
 @implements(np.linalg.trace)

@@ -25,7 +25,7 @@ from ...value_ops import (
 )
 from ...value_ops import dot as contract
 from ..arrays.constructors import copied, new_array
-from ..ufuncs.reductions import deliver
+from ..ufuncs.reductions import finished_reduction
 from ..ufuncs.ufunc_calls import apply, as_array
 
 Axes = tuple[int, ...]
@@ -145,11 +145,11 @@ def dot(a: Any, b: Any, out: Any = None) -> TracedArray:
     """The sum of products over the last axis of a and the second-to-last of b; a plain product with a scalar."""
     x, y = in_common_dtype(a, b)
     if not (x.ndim and y.ndim):
-        return deliver(apply(np.multiply, wrap(x), wrap(y)).value, out, casting="no")
+        return finished_reduction(apply(np.multiply, wrap(x), wrap(y)).value, out, casting="no")
     along = y.ndim - 2 if y.ndim > 1 else 0
     if x.shape[-1] != y.shape[along]:
         raise ShapeError(f"dot of {x.type} and {y.type}: {x.shape[-1]} entries do not match {y.shape[along]}")
-    return deliver(_sum_over_axes(x, y, along), out, casting="no")
+    return finished_reduction(_sum_over_axes(x, y, along), out, casting="no")
 
 
 def _sum_over_axes(x: Value, y: Value, along: int) -> Value:
@@ -172,7 +172,7 @@ def vdot(a: Any, b: Any, /) -> TracedArray:
 def inner(a: Any, b: Any, /) -> TracedArray:
     x, y = in_common_dtype(a, b)
     if not (x.ndim and y.ndim):
-        return deliver(apply(np.multiply, wrap(x), wrap(y)).value)
+        return finished_reduction(apply(np.multiply, wrap(x), wrap(y)).value)
     if x.shape[-1] != y.shape[-1]:
         raise ShapeError(
             f"inner of {x.type} and {y.type}: the last axes have lengths {x.shape[-1]} and {y.shape[-1]}"
@@ -304,7 +304,7 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     )
     if first_is_row or last_is_column:
         result = result[(0 if first_is_row else slice(None)), (0 if last_is_column else slice(None))]
-    return result if out is None else deliver(result.value, out, casting="no")
+    return result if out is None else finished_reduction(result.value, out, casting="no")
 
 
 def _chained(chain: list[TracedArray], split: dict[tuple[int, int], int], i: int, j: int) -> Any:

@@ -34,7 +34,7 @@ from ..ufuncs.reductions import (
     Axes,
     accumulator,
     count_along,
-    deliver,
+    finished_reduction,
     fold_all,
     keeps_axes,
     masked,
@@ -87,7 +87,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     wide, result = mean_dtypes(x.dtype, dtype)
     averages = quotient(_total(x, wide, where, axes), _count(x, where, axes), out)
     averages = convert(averages, result if out is None else out_dtype(out))
-    return deliver(_without(averages, axes), out, x.shape, axes, keepdims)
+    return finished_reduction(_without(averages, axes), out, x.shape, axes, keepdims)
 
 
 def _total(x: Value, dtype: DType, where: Any, axes: Axes) -> Value:
@@ -151,7 +151,7 @@ def variance(
     if root:
         is_array = out is not None or (keeps_axes(keepdims) and x.ndim > 0) or result.ndim > 0
         result = _root(result, is_array)
-    return deliver(result, out, x.shape, axes, keepdims)
+    return finished_reduction(result, out, x.shape, axes, keepdims)
 
 
 def _squared_size(given: DType, x: Value) -> Value:

@@ -65,14 +65,14 @@ def bincount_of_length(x: Any, weights: Any, length: int) -> Any:
     """Like `numpy.bincount`, for 0, …, length − 1; other entries are not counted."""
     values = as_value(x)
     if weights is None:
-        return wrap(counted(values, None, full(values.shape, 1, INT64), length))
+        return wrap(sums_at(values, None, full(values.shape, 1, INT64), length))
     added = as_value(weights)
     if added.shape != values.shape:
         raise ShapeError(f"bincount: weights of shape {added.shape} for {values.shape[0]} entries")
-    return wrap(counted(values, None, convert(added, FLOAT64), length))
+    return wrap(sums_at(values, None, convert(added, FLOAT64), length))
 
 
-def counted(places: Value, present: Value | None, added: Value, length: int) -> Value:
+def sums_at(places: Value, present: Value | None, added: Value, length: int) -> Value:
     """The sums of the values added at each position; absent entries are not counted."""
     if present is not None:
         added = where(present, added, 0)
@@ -194,7 +194,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     flat: Any = np.ravel(x.astype(np.uint8) if x.dtype.kind == "b" else x)
     edges = _edges(x, bins, range)
     place, present = _places(flat, edges)
-    counts: Any = wrap(counted(place, present, added, edges.shape[0] - 1))
+    counts: Any = wrap(sums_at(place, present, added, edges.shape[0] - 1))
     if density:
         widths = np.diff(edges).astype(float)
         counts = counts / widths / np.sum(counts)
@@ -224,7 +224,7 @@ def histogramdd(
     shape = tuple(edge.shape[0] - 1 for edge in edges)
     assert place is not None
     added = convert(_weights_and_counts(points[:, 0], weights), FLOAT64)
-    counts: Any = wrap(reshape(counted(place, present, added, int(np.prod(shape))), shape))
+    counts: Any = wrap(reshape(sums_at(place, present, added, int(np.prod(shape))), shape))
     if density:
         counts = _density(counts, edges)
     return counts, tuple(edges)

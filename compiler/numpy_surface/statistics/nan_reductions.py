@@ -10,7 +10,7 @@ from ...ir import Value
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import convert
-from ..ufuncs.reductions import NO_VALUE, deliver, keeps_axes, out_dtype, root_of_squares
+from ..ufuncs.reductions import NO_VALUE, finished_reduction, keeps_axes, out_dtype, root_of_squares
 from ..ufuncs.ufunc_calls import as_array
 from ..ufuncs.value_checks import refuse_values
 from .averages import one_ddof, quotient
@@ -58,7 +58,7 @@ def _extremum(name: str, fill: float) -> None:
         if is_inexact(x.dtype) and initial is NO_VALUE:
             nothing = np.all(np.isnan(x), axis=axis, keepdims=keeps_axes(keepdims))
             result = np.where(nothing, np.asarray(np.nan, x.dtype), result)
-        return deliver(result.value, out)
+        return finished_reduction(result.value, out)
 
 
 _extremum("max", -np.inf)
@@ -108,7 +108,7 @@ def nanmean(
     count: Any = np.sum(_present(x, where), axis=axis, dtype=np.intp, keepdims=keep)
     total: Any = np.sum(_without_nan(x, 0), axis=axis, dtype=dtype, keepdims=keep, where=where)
     averages = _quotient(total.value, count.value, out)
-    return deliver(convert(averages, total.dtype if out is None else out_dtype(out)), out)
+    return finished_reduction(convert(averages, total.dtype if out is None else out_dtype(out)), out)
 
 
 def _refuse_inexact_in_exact(dtype: Any, out: Any) -> None:
@@ -156,7 +156,7 @@ def _variance(
     variances = _quotient(total.value, divisor.value, out)
     result: Any = wrap(convert(variances, total.dtype if out is None else out_dtype(out)))
     result = np.where(freedom > 0, result, np.asarray(np.nan, result.dtype))
-    return deliver(root_of_squares(result.value) if root else result.value, out)
+    return finished_reduction(root_of_squares(result.value) if root else result.value, out)
 
 
 implements(np.nanvar)(_variance)

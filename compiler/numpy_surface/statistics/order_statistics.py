@@ -23,7 +23,7 @@ from ...tracing.traced_memory import contains_traced, is_traced
 from ...tracing.value_lengths import depends_on_values
 from ...value_ops import concatenate, convert, full, gather, number
 from ..arrays.constructors import new_array
-from ..ufuncs.reductions import Axes, deliver, in_one_axis, keeps_axes
+from ..ufuncs.reductions import Axes, finished_reduction, in_one_axis, keeps_axes
 from ..ufuncs.ufunc_calls import as_array
 from ..ufuncs.value_checks import refuse_values
 from .averages import matching_weights
@@ -262,7 +262,7 @@ def _quantile(name: str, scale: int, *, ignore_nan: bool) -> None:
         if out is not None or not keeps_axes(keepdims):
             delivered = _with_kept_axes(result, fractions.ndim, x, axes, out, keepdims, "same_kind")
         else:
-            delivered = deliver(as_value(result), None)
+            delivered = finished_reduction(as_value(result), None)
         if out is None and ignore_nan and weights is None and axis is not None:
             delivered = _quantiles_last(delivered, np.ndim(q))
         return _with_new_axes(delivered, x, axes) if out is None and keeps_axes(keepdims) else delivered
@@ -285,7 +285,7 @@ def _with_kept_axes(
     if keeps_axes(keepdims):
         kept = (1 if axis in axes else dim for axis, dim in enumerate(x.shape))
         result = np.reshape(result, (*result.shape[:quantile_axes], *kept))
-    return deliver(as_value(result), out, casting=casting)
+    return finished_reduction(as_value(result), out, casting=casting)
 
 
 for _name, _scale in (("quantile", 1), ("percentile", 100)):

@@ -11,7 +11,7 @@ from ...tracing.array_values import PYTHON_NUMBERS
 from ...tracing.registry import implements
 from ...tracing.traced_array import wrap
 from ...tracing.traced_memory import is_traced
-from .reductions import deliver
+from .reductions import finished_reduction
 from .ufunc_calls import as_array
 
 
@@ -91,7 +91,7 @@ def _is_infinity(name: str, infinity: float) -> None:
                 f"This operation is not supported for {array.dtype} values because it would be ambiguous."
             )
         result: Any = array == infinity if is_inexact(array.dtype) else np.zeros_like(array, bool)
-        return deliver(result.value, out)
+        return finished_reduction(result.value, out)
 
 
 _is_infinity("isposinf", np.inf)

@@ -12,7 +12,7 @@ from ...nesting import shown
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import make_complex
-from .reductions import deliver
+from .reductions import finished_reduction
 from .ufunc_calls import as_array
 
 # ---- rounding ----------------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> TracedArray:
     decimals = operator.index(decimals)
     if x.dtype.kind in "iu":
         rounded = x if decimals >= 0 else _rounded_integer(x, decimals)
-        return deliver(rounded.value, out, casting="same_kind")
+        return finished_reduction(rounded.value, out, casting="same_kind")
     if x.dtype == BOOL:
         if decimals:
             raise DTypeError(
@@ -34,8 +34,8 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> TracedArray:
         x = x.astype(np.float16)
     if is_complex(x.dtype):
         parts = (_rounded(part, decimals).value for part in (x.real, x.imag))
-        return deliver(make_complex(*parts), out, casting="same_kind")
-    return deliver(_rounded(x, decimals).value, out, casting="same_kind")
+        return finished_reduction(make_complex(*parts), out, casting="same_kind")
+    return finished_reduction(_rounded(x, decimals).value, out, casting="same_kind")
 
 
 def _rounded(x: Any, decimals: int) -> Any:

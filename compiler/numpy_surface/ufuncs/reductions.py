@@ -60,7 +60,7 @@ def keeps_axes(keepdims: Any) -> bool:
     return keepdims is not NO_VALUE and bool(keepdims)
 
 
-def deliver(
+def finished_reduction(
     result: Value,
     out: Any = None,
     shape: Shape = (),
@@ -129,7 +129,7 @@ def _folded(name: str, ufunc: Any, identity: int) -> Any:
         result = fold_all(name, x, axes)
         if initial is not NO_VALUE:
             result = elementwise(combine, result, convert(as_value(initial, chosen), chosen))
-        return deliver(result, out, x.shape, axes, keepdims)
+        return finished_reduction(result, out, x.shape, axes, keepdims)
 
     return reduction
 
@@ -168,7 +168,7 @@ def _running(name: str, ufunc: Any) -> Any:
         x = convert(x, accumulator(ufunc, x.dtype, dtype, out))
         if axis is None:
             x, axis = reshape(x, (x.type.size,)), 0
-        return deliver(run_along(name, x, normalize_axis(axis, x.ndim)), out)
+        return finished_reduction(run_along(name, x, normalize_axis(axis, x.ndim)), out)
 
     return running
 
@@ -201,7 +201,7 @@ def _running_with_initial(name: str, running: Any, start: int) -> None:
         if include_initial:
             first = np.full((*result.shape[:axis], 1, *result.shape[axis + 1 :]), start, result.dtype)
             result = np.concatenate([first, result], axis=axis)
-        return deliver(result.value, out)
+        return finished_reduction(result.value, out)
 
 
 if "cumulative_sum" in np.__all__:  # since numpy 2.1
@@ -219,7 +219,7 @@ def _truth(name: str, identity: bool) -> Any:
         x = masked(nonzero_mask(as_value(a)), where, identity)
         axes = some_axes(axis, x.ndim)
         result = bind(name, x, axes=axes)
-        return deliver(result, out, x.shape, axes, keepdims)
+        return finished_reduction(result, out, x.shape, axes, keepdims)
 
     return reduction
 
@@ -232,7 +232,7 @@ implements(np.all)(_truth("all", True))
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
     x = convert(nonzero_mask(as_value(a)), np.dtype(np.intp))
     axes = some_axes(axis, x.ndim)
-    return deliver(sum_(x, axes), None, x.shape, axes, keepdims)
+    return finished_reduction(sum_(x, axes), None, x.shape, axes, keepdims)
 
 
 # ---- extrema -----------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def _extremum(name: str, ufunc: Any) -> Any:
             x = x if start is None else _with_something(x, start, axes)
             result = extreme(name, x, axes) if axes else x
             result = result if start is None else ufunc(wrap(result), wrap(start)).value
-        return deliver(result, out, shape, axes, keepdims)
+        return finished_reduction(result, out, shape, axes, keepdims)
 
     return reduction
 
@@ -321,8 +321,8 @@ implements(np.min, np.amin)(_extremum("min", np.minimum))
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> TracedArray:
     x = as_value(a)
     axes = some_axes(axis, x.ndim)
-    top = deliver(extreme("max", x, axes), out, x.shape, axes, keepdims)
-    bottom = deliver(extreme("min", x, axes), None, x.shape, axes, keepdims)
+    top = finished_reduction(extreme("max", x, axes), out, x.shape, axes, keepdims)
+    bottom = finished_reduction(extreme("min", x, axes), None, x.shape, axes, keepdims)
     return apply(np.subtract, top, bottom, out=out)  # type: ignore[no-any-return]
 
 
@@ -349,7 +349,7 @@ def _index_of(name: str, extreme_name: str) -> Any:
             raise DTypeError(
                 f"out= of {name} must have a dtype that {found.dtype} holds, not {out_dtype(out)}"
             )
-        return deliver(found, out, x.shape, axes, keepdims)
+        return finished_reduction(found, out, x.shape, axes, keepdims)
 
     return reduction
 

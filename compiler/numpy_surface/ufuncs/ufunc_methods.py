@@ -20,7 +20,7 @@ from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import broadcast_to, concatenate, constant, convert, expand_dims, full, slice_axis, where
 from ...value_ops import moveaxis as move_axis
-from .reductions import NO_VALUE, deliver, in_one_axis, run_along, some_axes
+from .reductions import NO_VALUE, finished_reduction, in_one_axis, run_along, some_axes
 from .ufunc_calls import METHODS_OF_UFUNCS, apply, as_array, as_mask, layouts_of, loop_dtypes, target_of
 
 _ASSOCIATIVE = frozenset(
@@ -138,7 +138,7 @@ def reduce(
     if start is not None:
         line = concatenate([broadcast_to(start, (*line.shape[:-1], 1)), line], line.ndim - 1)
     folded = _fold(ufunc, line) if mask is None else _folded_where(ufunc, line, mask)
-    return deliver(folded, out, x.shape, axes, keepdims)
+    return finished_reduction(folded, out, x.shape, axes, keepdims)
 
 
 def _start(ufunc: Any, x: Value, initial: Any, mask: Any) -> Value | None:
@@ -231,7 +231,7 @@ def accumulate(ufunc: Any, array: Any, axis: int = 0, dtype: Any = None, out: An
     _refuse_unless_binary(ufunc, "accumulate")
     x = as_value(array)
     x = convert(x, _reduced_dtype(ufunc, x.dtype, dtype, out))
-    result = deliver(_scan(ufunc, x, normalize_axis(axis, x.ndim)), out)
+    result = finished_reduction(_scan(ufunc, x, normalize_axis(axis, x.ndim)), out)
     return result if out is not None else _laid_out_like(array, result)
 
 
@@ -274,7 +274,7 @@ def reduceat(ufunc: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = N
         result = concatenate([expand_dims(row, 0) for row in done], 0)
     else:
         result = _reduce_pieces(mode, lines, pieces)
-    delivered = deliver(move_axis(result, 0, place), out)
+    delivered = finished_reduction(move_axis(result, 0, place), out)
     if out is not None:
         return delivered
     layouts = [

@@ -65,7 +65,7 @@ def _recomputation(
     used = [(v, n) for v, n in zip(forward.inputs, forward.input_names, strict=True) if v in reached]
     tangents = linear.inputs[len(residuals) :]
     with recording(Builder()) as builder:
-        builder.calls += silent(calls)
+        builder.calls += without_effects(calls)
         outputs = inline(linear, (*residuals, *tangents))
     names = (
         *(name for _, name in used),
@@ -77,7 +77,7 @@ def _recomputation(
     return again, {value for value, _ in used}, saved
 
 
-def silent(calls: Sequence[Call]) -> list[Call]:
+def without_effects(calls: Sequence[Call]) -> list[Call]:
     """The calls without those that print or check, also in nested graphs: the forward pass has done this."""
     return [
         replace(call, params={name: _silenced(param) for name, param in call.params.items()})
@@ -90,7 +90,7 @@ def silent(calls: Sequence[Call]) -> list[Call]:
 
 def _silenced(param: Param) -> Param:
     if isinstance(param, Graph):
-        return replace(param, calls=tuple(silent(param.calls)))
+        return replace(param, calls=tuple(without_effects(param.calls)))
     return tuple(map(_silenced, param)) if isinstance(param, tuple) else param
 
 

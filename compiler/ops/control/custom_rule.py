@@ -296,7 +296,7 @@ def _linear_type(*inputs: ArrayType, graph: Graph | None, transposed: Graph) -> 
     return tuple(v.type for v in transposed.inputs[known:])
 
 
-def pushing(graph: Graph | None, transposed: Graph) -> Graph:
+def require_linear_graph(graph: Graph | None, transposed: Graph) -> Graph:
     """The graph of a linear call; an error if there is only a transpose that is not linear."""
     if graph is None:
         raise NotDifferentiableError(
@@ -307,7 +307,7 @@ def pushing(graph: Graph | None, transposed: Graph) -> Graph:
 
 
 def _linear_numpy(*inputs: Any, graph: Graph | None, transposed: Graph) -> Any:
-    return evaluate(pushing(graph, transposed), *inputs)
+    return evaluate(require_linear_graph(graph, transposed), *inputs)
 
 
 def _linear_jvp(
@@ -319,7 +319,7 @@ def _linear_jvp(
     transposed: Graph,
     recurse: DifferentiateGraph,
 ) -> Rebuilt:
-    return _derived(inputs, tangents, pushing(graph, transposed), recurse)
+    return _derived(inputs, tangents, require_linear_graph(graph, transposed), recurse)
 
 
 def _linear_transpose(

@@ -137,7 +137,7 @@ class SizeReader:
         for name, expected, found in zip(self.names, self.shapes, shapes, strict=True):
             if len(expected) != len(found):
                 raise DimMismatchError(
-                    f"{name} has {counted_axes(len(found))}, {list(found)}, and {len(expected)} are declared:"
+                    f"{name} has {axes_text(len(found))}, {list(found)}, and {len(expected)} are declared:"
                     f" {list(expected)}"
                 )
 
@@ -200,7 +200,7 @@ class SizeReader:
         return f"axis {place[1]} of {self.names[place[0]]}"
 
 
-def counted_axes(count: int) -> str:
+def axes_text(count: int) -> str:
     """``1 axis``, ``2 axes``."""
     return f"{count} {'axis' if count == 1 else 'axes'}"
 

@@ -30,7 +30,7 @@ from ..trace import Storage, Trace, array_type, require_trace
 from ..traced_array import TracedArray, array_on
 from ..traced_memory import is_numpy_array, is_traced
 from ..views import Bits, ImaginaryPart, Placed, ReadOnly, RealPart, Reshape, Slice, View
-from .reach import Place, Reach
+from .object_walk import ObjectWalk, Place
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,27 +99,27 @@ def is_adopted(array: Array) -> bool:
 
 def is_reachable(array: Array) -> bool:
     """Whether the user's functions that are running can reach the memory of a NumPy array."""
-    reach = Reach()
-    _walk(reach, _users_frames(require_trace()))
-    return _holds(reach, array)
+    walk = ObjectWalk()
+    _walk(walk, _users_frames(require_trace()))
+    return _holds(walk, array)
 
 
 def _is_from_outside(trace: Trace, iteration: Trace, array: Array) -> bool:
     """Whether functions can reach the memory of an array without the variables of an iteration."""
     outside = list(_users_frames(trace, beyond=trace.depth - iteration.depth + 1))
-    reach = Reach()
-    _walk(reach, outside)
+    walk = ObjectWalk()
+    _walk(walk, outside)
     for frame in _users_frames(trace):
         if frame not in outside:
-            reach.named(frame.f_code, frame.f_globals)
-            _walk_enclosing(reach, frame)
-    return _holds(reach, array)
+            walk.named(frame.f_code, frame.f_globals)
+            _walk_enclosing(walk, frame)
+    return _holds(walk, array)
 
 
-def _holds(reach: Reach, array: Array) -> bool:
+def _holds(walk: ObjectWalk, array: Array) -> bool:
     """Whether what was walked through has the memory of an array."""
     low, high = byte_bounds(array)
-    return any(x is array or _overlap(x, low, high) for _, x in reach.arrays.values())
+    return any(x is array or _overlap(x, low, high) for _, x in walk.arrays.values())
 
 
 def _adopt_captured(storage: Storage) -> None:
@@ -146,16 +146,16 @@ def _replace_outside(
     def replacement(x: Array) -> Any:
         return _seen(outermost, base, x) if x is base or _overlap(x, low, high) else x
 
-    reach = Reach(replacement)
-    bindings = _walk(reach, frames, roots)
-    if reach.stuck:
-        path, _ = reach.stuck[0]
+    walk = ObjectWalk(replacement)
+    bindings = _walk(walk, frames, roots)
+    if walk.stuck:
+        path, _ = walk.stuck[0]
         raise ArgumentValueError(
             f"the function writes to {whole.type}, an array from outside that `{path}` holds, too, where reading it "
             "would not show what was written: make that a list, or write to a copy",
             user_location(),
         )
-    for place, x in reach.places:
+    for place, x in walk.places:
         outermost.replacements.append(partial(_put_back, place, x))
         place.set(x)
     for frame, names in bindings:
@@ -163,24 +163,24 @@ def _replace_outside(
 
 
 def _walk(
-    reach: Reach, frames: Iterable[FrameType], roots: Iterable[Any] = ()
+    walk: ObjectWalk, frames: Iterable[FrameType], roots: Iterable[Any] = ()
 ) -> list[tuple[FrameType, dict[str, Any]]]:
     """Walk through everything that running functions can reach. Returns the new values of their local variables."""
     bindings: list[tuple[FrameType, dict[str, Any]]] = []
     for root in roots:
-        reach.of(root, "")
+        walk.of(root, "")
     for frame in frames:
         code = frame.f_code
         own = {*code.co_varnames, *code.co_cellvars} if code.co_flags & inspect.CO_NEWLOCALS else set()
         variables = frame.f_locals
-        found = {name: reach.of(x, name) for name, x in variables.items() if name in own}
+        found = {name: walk.of(x, name) for name, x in variables.items() if name in own}
         bindings.append((frame, {name: x for name, x in found.items() if x is not variables[name]}))
-        _walk_enclosing(reach, frame)
-        reach.named(code, frame.f_globals)
+        _walk_enclosing(walk, frame)
+        walk.named(code, frame.f_globals)
     return bindings
 
 
-def _walk_enclosing(reach: Reach, frame: FrameType) -> None:
+def _walk_enclosing(walk: ObjectWalk, frame: FrameType) -> None:
     """Walk through the variables of enclosing functions that a running function uses.
 
     Their cells are only looked for where one must get a replacement, because that goes through all objects of Python;
@@ -188,17 +188,17 @@ def _walk_enclosing(reach: Reach, frame: FrameType) -> None:
     """
     code, variables = frame.f_code, frame.f_locals
     values = [(name, variables[name]) for name in code.co_freevars if name in variables]
-    if not code.co_flags & inspect.CO_OPTIMIZED or any(reach.of(x, name) is not x for name, x in values):
+    if not code.co_flags & inspect.CO_OPTIMIZED or any(walk.of(x, name) is not x for name, x in values):
         for cell in _cells(code):
-            reach.of(cell, "a variable of an enclosing function")
+            walk.of(cell, "a variable of an enclosing function")
 
 
 def _is_seen_elsewhere(frames: Iterable[FrameType], array: Array, base: Array) -> bool:
     """Whether functions can reach the memory of `base` other than by its view `array`."""
-    reach = Reach()
-    _walk(reach, frames)
+    walk = ObjectWalk()
+    _walk(walk, frames)
     low, high = byte_bounds(base)
-    return any(x is base or (x is not array and _overlap(x, low, high)) for _, x in reach.arrays.values())
+    return any(x is base or (x is not array and _overlap(x, low, high)) for _, x in walk.arrays.values())
 
 
 def _users_frames(trace: Trace, *, beyond: int = 0) -> Iterator[FrameType]:

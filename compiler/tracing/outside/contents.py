@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ...dtypes import Array, is_supported
-from .reach import Reach
+from .object_walk import ObjectWalk
 
 _LARGEST_COPY: Final = 1 << 22
 """Arrays of up to this many bytes are copied; larger ones are not restored."""
@@ -31,21 +31,21 @@ class OutsideArrays:
     """The contents of arrays, lists, dicts and objects from outside a function, before it was traced."""
 
     def __init__(self, roots: Iterable[Any]) -> None:
-        reach = Reach()
+        walk = ObjectWalk()
         for root in roots:
-            reach.of(root, "")
+            walk.of(root, "")
         memory: dict[tuple[int, int], tuple[str, Array]] = {}
-        for path, x in reach.arrays.values():
+        for path, x in walk.arrays.values():
             if x.size and is_supported(x.dtype) and _is_writeable(x):
                 known = memory.get(byte_bounds(x))
                 if known is None or not known[1].flags.writeable:
                     memory[byte_bounds(x)] = path, x
         self._before = [Written(path, x, _content(x)) for path, x in memory.values()]
-        self.reach = reach
+        self.objects = walk
         """What the function could reach before it ran."""
-        self._slots = reach.slots
-        self._sources = [(path, x, _state(x)) for path, x in reach.sources]
-        self._containers = [(x, _copy(x)) for x in reach.containers if len(x) <= _LONGEST]
+        self._slots = walk.slots
+        self._sources = [(path, x, _state(x)) for path, x in walk.sources]
+        self._containers = [(x, _copy(x)) for x in walk.containers if len(x) <= _LONGEST]
 
     def holds(self, array: Array) -> bool:
         """Whether the function can reach the memory of an array without having made it."""

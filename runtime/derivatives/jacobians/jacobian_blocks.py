@@ -73,7 +73,7 @@ def columns(
     return outputs, [list(row) for row in zip(*blocks, strict=True)]
 
 
-def shorter(
+def blocks_of_shorter_side(
     call: DifferentiatedCall, leaves: list[ArrayOutput], chunks: Chunking
 ) -> tuple[list[Any], Blocks]:
     """Forward mode if there are at most as many inputs as outputs, otherwise reverse mode; the call has the mode in

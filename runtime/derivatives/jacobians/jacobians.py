@@ -18,11 +18,11 @@ from ..differentiated import differentiated
 from ..grad import Names, Numbers
 from ..traced_derivative import TracedDerivative
 from .coloured_derivatives import Sparsity
-from .jacobian_blocks import BlocksOf, columns, rows, shorter
+from .jacobian_blocks import BlocksOf, blocks_of_shorter_side, columns, rows
 from .jacobian_options import JacobianOptions, jacobian_options
 from .sparse_jacobians import require_sparse_option, sparse_blocks, sparse_hessian
 
-MODES: dict[str, BlocksOf] = {"auto": shorter, "forward": columns, "reverse": rows}
+MODES: dict[str, BlocksOf] = {"auto": blocks_of_shorter_side, "forward": columns, "reverse": rows}
 
 
 @with_users_frames

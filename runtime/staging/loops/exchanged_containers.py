@@ -15,7 +15,7 @@ from types import BuiltinMethodType, FrameType, GeneratorType, MethodType
 from typing import Any, Final
 
 from ....compiler.callers.user_code import HOOKS, is_own
-from ....compiler.tracing.outside.reach import is_users_class
+from ....compiler.tracing.outside.object_walk import is_users_class
 from ....compiler.tracing.traced_memory import is_traced
 from ...branching.object_states import reached
 from ...branching.one_of import entries_of, is_one_of

@@ -21,7 +21,7 @@ from ....compiler.tracing.sharing import TELLS_APART
 from ....compiler.tracing.trace import require_trace
 from ....compiler.tracing.traced_memory import is_traced
 from ...branching.alternatives import alternatives, as_one_of, distinct, index_of, require_operators
-from ...branching.asked_lengths import answered
+from ...branching.asked_lengths import length_test
 from ...branching.outcomes import FELL, UNSET, Outcome
 from ...branching.slots import Slot
 from ...branching.stand_ins import update_stand_ins
@@ -281,7 +281,7 @@ class StagedLoop:
                     "as in `while goes_on:`",
                     user_location(),
                 )
-            holds = answered(holds)
+            holds = length_test(holds)
             holds = holds if np.ndim(holds) == 0 else np.reshape(holds, ())
             return holds if kind is None else np.logical_and(kind == FELL, holds)
 

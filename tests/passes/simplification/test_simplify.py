@@ -17,10 +17,10 @@ from tracemill.compiler.dtypes import INT64, dtype_named
 from tracemill.compiler.errors import InternalError
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
+from tracemill.passes.rewrite_rules.elementwise import EVERY_ELEMENTWISE
+from tracemill.passes.rewrite_rules.rule import RULES, Site
 from tracemill.passes.simplification.remove_dead_code import remove_dead_code
 from tracemill.passes.simplification.simplify import simplify
-from tracemill.passes.simplifications.elementwise import EVERY_ELEMENTWISE
-from tracemill.passes.simplifications.rule import RULES, Site
 
 
 @dataclass(frozen=True)

@@ -348,7 +348,7 @@ def test_an_entry_that_others_can_write_is_a_miss(cache: DiskCache) -> None:
 def test_a_member_of_another_user_is_a_miss(cache: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
     program = os.stat(stored(cache) / "program.py").st_ino
     monkeypatch.setattr(
-        "tracemill.runtime.files.cache_folder.is_mine", lambda status: status.st_ino != program
+        "tracemill.runtime.files.cache_folder.is_owned_by_user", lambda status: status.st_ino != program
     )
     with pytest.warns(CacheWarning, match="program.py belongs to another user"):
         assert cache.load(KEY) is None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tracemill.runtime.files import scratch_folder
-from tracemill.runtime.files.scratch_folder import KEPT_SECONDS, PREFIX, ScratchFolder, reap
+from tracemill.runtime.files.scratch_folder import KEPT_SECONDS, PREFIX, ScratchFolder, remove_abandoned
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the C backend is for Linux and macOS")
 TREE = Path(__file__).resolve().parents[2] / ".root"
@@ -58,10 +58,10 @@ with ScratchFolder() as folder:
     with process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        assert reap() == 0
+        assert remove_abandoned() == 0
         assert len(list(temporary.iterdir())) == 1
         process.send_signal(signal.SIGKILL)
-    assert reap() == 1
+    assert remove_abandoned() == 1
     assert not list(temporary.iterdir())
 
 
@@ -81,7 +81,7 @@ def test_folders_of_others_with_names_alike_are_left_alone(temporary: Path) -> N
         (temporary / name).mkdir()
     (temporary / f"{PREFIX}abcd1234").symlink_to(temporary / f"{PREFIX}results")
     (temporary / f"{PREFIX}abcd1235").write_text("a file")
-    reap()
+    remove_abandoned()
     assert len(list(temporary.iterdir())) == 5
 
 
@@ -89,7 +89,7 @@ def test_folders_of_others_with_names_alike_are_left_alone(temporary: Path) -> N
 def test_folders_of_other_users_are_left_alone(temporary: Path) -> None:
     (temporary / f"{PREFIX}abcd1234").mkdir()
     os.chown(temporary / f"{PREFIX}abcd1234", 65534, 65534)
-    assert reap() == 0
+    assert remove_abandoned() == 0
     assert (temporary / f"{PREFIX}abcd1234").exists()
 
 
@@ -98,10 +98,10 @@ def test_a_folder_that_is_kept_stays_for_a_day(temporary: Path) -> None:
         folder.write("program.c", b"text")
         folder.keep()
     assert (folder.path / "program.c").read_bytes() == b"text"
-    assert reap() == 0
+    assert remove_abandoned() == 0
     then = time.time() - KEPT_SECONDS - 1
     os.utime(folder.path / "kept", (then, then))
-    assert reap() == 1
+    assert remove_abandoned() == 1
     assert not list(temporary.iterdir())
 
 

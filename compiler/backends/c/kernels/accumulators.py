@@ -33,7 +33,7 @@ class AccumulatorWriter(ExpressionWriter):
             if accumulator.size is None:
                 self.line(f"{c_type(part.dtype)} {name} = {part.initial};")
             else:
-                self.line(f"{element_type(part.dtype)} {name}[{most(accumulator.size)}];")
+                self.line(f"{element_type(part.dtype)} {name}[{stack_entries(accumulator.size)}];")
         self.fill(accumulator, how, suffix)
 
     def part_begins(self, accumulator: Accumulator, how: Gathering) -> None:
@@ -90,7 +90,7 @@ class AccumulatorWriter(ExpressionWriter):
                 self.line(self.called(line))
 
 
-def most(size: int | None) -> int | None:
+def stack_entries(size: int | None) -> int | None:
     """The entries of an array on the stack, for an unknown size the maximum; None if there may be too many."""
     if not isinstance(size, SymbolicSize):
         return size

@@ -16,7 +16,7 @@ from ....symbolic_size import SymbolicSize, is_known, min_expr, quotient
 from ..parameters import STACK
 from ..sizes import factor_text, place_text, size_parameters, size_text, size_variable
 from ..types import c_type, element_type
-from .accumulators import most
+from .accumulators import stack_entries
 from .expressions import variables
 from .loops import Writer, rows_in
 from .reductions import Gathering, gathering
@@ -48,7 +48,7 @@ class ChunkWriter(Writer):
             if self.depth == 1:
                 self.rows(statement)
                 for row in rows_in(statement):
-                    if most(row.size) is None:
+                    if stack_entries(row.size) is None:
                         self.part(row.dtype, row.name, row.size)
             Writer.statement(self, statement)
 
@@ -74,7 +74,7 @@ class ChunkWriter(Writer):
                 apart = "" if is_known(step == 1) else f"{factor_text(step)} * "
                 arguments.append(f"{name}s{number} + {apart}chunk")
         for row in rows_in(loop):
-            if most(row.size) is None:
+            if stack_entries(row.size) is None:
                 parameters.append(f"{element_type(row.dtype)} *restrict {row.name}")
                 arguments.append(self.row_of_chunk(row, most_chunks))
         self.functions.append(self.function(function, loop, parameters, parts))

@@ -27,10 +27,10 @@ from ...python_text import operand
 from ..layout import bare
 from ..sizes import place_text, size_text
 from ..types import c_type, element_type
-from .accumulators import AccumulatorWriter, most
+from .accumulators import AccumulatorWriter, stack_entries
 from .expressions import condition_text, variables
 from .reductions import equals, gathering, is_search, longest, replaces
-from .vectors import LANES, SHORT, may_be_short, runs_on_vectors, widest
+from .vectors import LANES, SHORT, may_be_short, runs_on_vectors, widest_vector
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Writer(AccumulatorWriter):
     def rows(self, outermost: Statement) -> None:
         """Memory for values that the loops in an outermost statement store for later ones."""
         for row in rows_in(outermost):
-            size = most(row.size)
+            size = stack_entries(row.size)
             if size is not None:
                 self.line(f"{c_type(row.dtype)} {row.name}[{size}] __attribute__((aligned(64)));")
 
@@ -246,7 +246,7 @@ class Writer(AccumulatorWriter):
             return
         if is_any and self.is_repeated and may_be_short(loop):
             length = operand(end) if low == "0" else f"({end} - {operand(low)})"
-            with self.braces(f"if ({length} < {SHORT} && {length} % {widest(loop)} >= {LANES})"):
+            with self.braces(f"if ({length} < {SHORT} && {length} % {widest_vector(loop)} >= {LANES})"):
                 self.line(f"#pragma omp simd simdlen({LANES}){self.clauses(gathered)}")
                 self.each_iteration(loop, low, end)
             with self.braces("else"):

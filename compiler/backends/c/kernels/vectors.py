@@ -20,7 +20,7 @@ def may_be_short(loop: Loop) -> bool:
     return isinstance(extent, SymbolicSize) and typical(extent) < SHORT
 
 
-def widest(loop: Loop) -> int:
+def widest_vector(loop: Loop) -> int:
     """The number of iterations that the widest vectors of processors compute at once."""
     inner = list(statements(loop.body))
     dtypes = [a.dtype for a in accumulated(loop.body)]

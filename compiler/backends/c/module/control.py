@@ -13,7 +13,7 @@ from ....ops.control.loop_params import scan_params, while_params
 from ....params import graph_param, graphs_param
 from ....symbolic_size import is_known, is_none, is_one, max_expr, min_expr, upper_bound
 from ..function import CFunction, copying
-from ..interruption import ASKING, steps_between, stops
+from ..interruption import ASKING, steps_between, stop_condition
 from ..literals import c_literal
 from ..nests.progress import counting_test
 from ..parameters import WorkingMemory, parameters
@@ -137,7 +137,7 @@ def _counted(length: int, work: int, step: Sequence[str], unroll: int, *, asks: 
         *hint,
         "        for (long t = first; t < last; t++) {",
         *(f"    {line}" for line in inner),
-        f"        if ({stops(every * work)})",
+        f"        if ({stop_condition(every * work)})",
         "            break;",
         "    }",
     ]
@@ -179,7 +179,10 @@ def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunc
         f"        {step.function.name}({', '.join([*step_sizes, *given, *now, *next_, *step_scratch])});",
         *(f"    {line}" for line in after),
         *(
-            [f"        if ((steps + 1) % {every} == 0 && {stops(every * work)})", "            break;"]
+            [
+                f"        if ((steps + 1) % {every} == 0 && {stop_condition(every * work)})",
+                "            break;",
+            ]
             if not alone
             else []
         ),
@@ -263,7 +266,7 @@ def _counted_while(
                 "        for (uint64_t t = first; t < last; t++) {",
                 *(f"        {line}" for line in steps),
                 "        }",
-                f"        if ({stops(every * work)})",
+                f"        if ({stop_condition(every * work)})",
                 "            break;",
                 "    }",
             ]

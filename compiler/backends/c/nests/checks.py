@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ....symbolic_size import upper_bound
 from ...python_text import Names
-from ..interruption import CALL, stops
+from ..interruption import CALL, stop_condition
 from .statements import Line, Statements
 
 SILENT: Final = 100_000
@@ -95,7 +95,7 @@ class Checks:
             for line in hint:
                 self.lines.line(line)
             self.lines.nest(f"for (int64_t {counter} = {first}; {counter} < {last}; {counter}++)", body)
-            with self.lines.block(f"if ({stops(every * step.work)})"):
+            with self.lines.block(f"if ({stop_condition(every * step.work)})"):
                 if not is_known:
                     self._spend(str(BETWEEN))
                 self.lines.line("break;")
@@ -119,7 +119,7 @@ class Checks:
         with self.lines.block(head):
             self.lines.extend(body)
             with self.lines.block(f"if (--{left} == 0)"):
-                self.lines.line(f"if ({stops(every * step.work)})")
+                self.lines.line(f"if ({stop_condition(every * step.work)})")
                 self.lines.line("    break;")
                 self.lines.line(f"{left} = {every};")
         # if this loop was stopped, it is enough for the outer loops to stop, too
@@ -129,7 +129,7 @@ class Checks:
     def _check(self, step: Step, asks: bool) -> None:
         """At the end of a step."""
         if not step.is_counted:
-            self.lines.line(f"if ({stops(step.work)})")
+            self.lines.line(f"if ({stop_condition(step.work)})")
             self.lines.line("    break;")
             return
         self._spend(str(step.own))

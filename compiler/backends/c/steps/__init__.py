@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ....ir import Call
 from ....symbolic_size import is_none
 from ..function import CFunction, COptions
-from .chunks import nothing
+from .chunks import empty_function
 from .cumulative import cumulative
 from .matrices import MATRIX_STEPS, matrix_step
 from .positions import positions
@@ -44,7 +44,7 @@ def step_function(
     if call.op != "dot" and step is None and not by_matrices:
         return None
     if all(is_none(value.type.size) for value in call.outputs):
-        return nothing(call, name)
+        return empty_function(call, name)
     if by_matrices:
         return matrix_step(call, name)
     if step is None:

@@ -84,7 +84,7 @@ def over_chunks(name: str, declared: Sequence[str], items: int, size: int, eleme
     )
 
 
-def nothing(call: Call, name: str) -> CFunction:
+def empty_function(call: Call, name: str) -> CFunction:
     """The function of a call whose results have no elements."""
     inputs, outputs = (tuple(value.type for value in values) for values in (call.inputs, call.outputs))
     sizes = names_in_call(call)

@@ -130,7 +130,7 @@ class Side:
         apart: int = reduce(max_expr, (distance for distance in self.distances if distance is not None), 0)
         return apart
 
-    def text_of_turn(self, axes: tuple[int, ...]) -> str:
+    def text_of_transposed(self, axes: tuple[int, ...]) -> str:
         """``true`` for BLAS if these axes are not the contiguous ones."""
         distance = even_distance(self.shape, axes)
         return "false" if distance is not None and is_one(distance) else "true"

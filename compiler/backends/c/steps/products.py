@@ -102,9 +102,9 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
         texts = product.texts(", ".join(declared)) | {
             "name": whole,
             "arguments": ", ".join(names(declared)),
-            "turned": left.text_of_turn(left.contract),
+            "turned": left.text_of_transposed(left.contract),
             "left_apart": factor_text(left.apart),
-            "right_turned": right.text_of_turn(right.free),
+            "right_turned": right.text_of_transposed(right.free),
             "right_apart": factor_text(right.apart),
             "size": factor_text(left.entries * right.entries),
         }

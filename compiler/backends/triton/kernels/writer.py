@@ -171,7 +171,7 @@ class Writer(Elements):
 
     def loop(self, loop: Loop) -> None:
         if any(isinstance(s, Loop) for s in statements(loop.body)):
-            self.turn_by_turn(loop)
+            self.iteration_by_iteration(loop)
             return
         self.leaf = loop.variable
         if is_known(self.size(loop.variable) >= loop.variable.extent):
@@ -183,7 +183,7 @@ class Writer(Elements):
             self.block_by_block(loop)
         self.leaf = None
 
-    def turn_by_turn(self, loop: Loop) -> None:
+    def iteration_by_iteration(self, loop: Loop) -> None:
         """A loop with inner loops, each of whose iterations is computed for all rows."""
         for accumulator in accumulated(loop.body):
             if accumulator in self.begun:

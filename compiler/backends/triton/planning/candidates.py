@@ -166,7 +166,7 @@ def _of_matrices(product: Product, rules: Tile, target: str) -> Iterator[Choice]
         yield Choice(parts=1)
     count = -(-product.rows // rules.rows) * -(-product.columns // rules.columns)
     if size == 2 and count > (programs := COPYING.get(target, count)):
-        yield _in_turn(product, rules, programs, target)
+        yield _persistent_programs(product, rules, programs, target)
     for stages in (rules.stages + 1, rules.stages - 1):
         if _fits(rules.rows, rules.columns, rules.depth * size, stages, target):
             yield Choice(stages=stages)
@@ -185,7 +185,7 @@ def _of_matrices(product: Product, rules: Tile, target: str) -> Iterator[Choice]
         yield Choice(rows=rows, columns=columns, depth=row_bytes // size, warps=warps, stages=stages)
 
 
-def _in_turn(product: Product, rules: Tile, programs: int, target: str) -> Choice:
+def _persistent_programs(product: Product, rules: Tile, programs: int, target: str) -> Choice:
     """The number of programs, and tiles that fit into shared memory together with the operands loaded ahead."""
     row_bytes, stored = rules.depth * product.dtype.itemsize, product.tail.outputs[0].dtype.itemsize
     columns = rules.columns

@@ -15,7 +15,7 @@ from .rows.cumulative import cumulative
 from .rows.recurrence import recurrence
 from .rows.scattering import scatter
 from .rows.sorting import sort, top_k
-from .step_writer import nothing
+from .step_writer import empty_kernel
 
 _CHOSEN: Mapping[str, Callable[[Call, str, Choice], TritonKernel | None]] = {
     "attention": attention,
@@ -46,5 +46,5 @@ def step_kernel(call: Call, name: str, choice: Choice = RULES) -> TritonKernel |
     if not has_step or not all(has_type(value.dtype) for value in (*call.inputs, *call.outputs)):
         return None
     if all(is_known(value.type.size == 0) for value in call.outputs):
-        return nothing(call)
+        return empty_kernel(call)
     return _CHOSEN[call.op](call, name, choice) if call.op in _CHOSEN else _STEPS[call.op](call, name)

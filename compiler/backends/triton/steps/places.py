@@ -64,7 +64,7 @@ def place_text(place: Affine, size: SizeText = str) -> str:
     return place.text(size).replace(" / ", " // ")
 
 
-def is_far(counts: Iterable[int]) -> bool:
+def needs_wide_offsets(counts: Iterable[int]) -> bool:
     """Whether offsets among this many need integers of eight bytes."""
     found = sorted(counts, key=typical, reverse=True)  # the largest first, from which others follow
     if any(count >= FAR for count in found if not isinstance(count, SymbolicSize)):
@@ -74,4 +74,4 @@ def is_far(counts: Iterable[int]) -> bool:
 
 def wide(count: int) -> str:
     """Makes integers large enough to count this many offsets."""
-    return ".to(tl.int64)" if is_far((count,)) else ""
+    return ".to(tl.int64)" if needs_wide_offsets((count,)) else ""

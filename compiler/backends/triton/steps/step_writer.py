@@ -9,7 +9,7 @@ from ..kernels.expression import functions_in
 from ..kernels.kernel import Launch, TritonKernel
 from ..kernels.numbers import Numbers
 from ..plan import Number
-from .places import is_far
+from .places import needs_wide_offsets
 from .step_sizes import StepSizes
 
 
@@ -44,7 +44,7 @@ class StepWriter:
 
     def sizes(self, *counts: int) -> StepSizes:
         """The spelling of sizes in the next function, which goes through this many elements of each array."""
-        return StepSizes(Numbers.of_step(self.call), is_far(counts))
+        return StepSizes(Numbers.of_step(self.call), needs_wide_offsets(counts))
 
     def function(self, text: str) -> None:
         """Add a function, which launches run."""
@@ -74,6 +74,6 @@ class StepWriter:
         )
 
 
-def nothing(call: Call) -> TritonKernel:
+def empty_kernel(call: Call) -> TritonKernel:
     """The kernel of a call whose results have no elements."""
     return StepWriter(call).kernel()

@@ -88,17 +88,17 @@ def _loops(blocks: Blocks) -> list[str]:
         return [
             f"seen_by_all = tl.minimum(first // {size} * {size}, {whole})",
             f"for start in range(0, seen_by_all, {size}):",
-            *_turn(blocks),
+            *_key_block(blocks),
             f"for start in range(seen_by_all, tl.minimum(first + {blocks.row_count}, {end}), {size}):",
-            *_turn(blocks, ends=blocks.columns_end, diagonal=True),
+            *_key_block(blocks, ends=blocks.columns_end, diagonal=True),
         ]
-    lines = [] if is_none(count) else [f"for start in range(0, {whole}, {size}):", *_turn(blocks)]
+    lines = [] if is_none(count) else [f"for start in range(0, {whole}, {size}):", *_key_block(blocks)]
     if blocks.columns_end:
-        lines += [f"for start in range({whole}, {end}, {size}):", *_turn(blocks, ends=True)]
+        lines += [f"for start in range({whole}, {end}, {size}):", *_key_block(blocks, ends=True)]
     return lines
 
 
-def _turn(blocks: Blocks, *, ends: bool = False, diagonal: bool = False) -> list[str]:
+def _key_block(blocks: Blocks, *, ends: bool = False, diagonal: bool = False) -> list[str]:
     """The contribution of a block of keys; at `ends` it may reach beyond the last one."""
     known = blocks.attention
     product = blocks.dot("query, tl.trans(key)")

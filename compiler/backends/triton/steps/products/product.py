@@ -167,7 +167,7 @@ def in_parts(product: Product, parts: int) -> Product:
     return replace(product, type=ArrayType(dtype, product.type.shape), tail=tail)
 
 
-def behind_parts(product: Product, parts: int) -> Graph:
+def graph_after_parts(product: Product, parts: int) -> Graph:
     """From the kernel's inputs, and the parts of the product's sums after them, to the outputs."""
     *others, _ = (Value(value.type) for value in product.tail.inputs)
     (sums,) = in_parts(product, parts).tail.outputs

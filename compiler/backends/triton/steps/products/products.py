@@ -9,7 +9,7 @@ from .....ir import Call, Graph
 from .....symbolic_size import assume, is_known
 from ...choice import RULES, Choice
 from ...kernels.kernel import TritonKernel, is_in_triton, triton_kernel
-from .product import WIDE, Product, behind_parts, in_parts, product_in, product_of, with_sums
+from .product import WIDE, Product, graph_after_parts, in_parts, product_in, product_of, with_sums
 from .tile import tile_of_elements, tile_of_matrices
 from .tiled_product import by_elements, by_matrices
 from .windows import Windows
@@ -81,10 +81,10 @@ def product_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKer
     sums = make(in_parts(product, parts), tile, f"{name}_1")
     if sums is None:
         return None if isinstance(product.right, Windows) else triton_kernel(with_sums(graph), name)
-    return _in_turn(sums, triton_kernel(behind_parts(product, parts), f"{name}_2"))
+    return _one_after_another(sums, triton_kernel(graph_after_parts(product, parts), f"{name}_2"))
 
 
-def _in_turn(first: TritonKernel, second: TritonKernel) -> TritonKernel:
+def _one_after_another(first: TritonKernel, second: TritonKernel) -> TritonKernel:
     """Both, where the output of the first is the last input of the second, and they share the others."""
     inputs, outputs = len(first.buffers) - 1, second.outputs
     places = (*range(inputs), inputs + outputs, *range(inputs, inputs + outputs))

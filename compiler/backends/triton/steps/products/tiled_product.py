@@ -107,8 +107,8 @@ class _Writing:
         down, across = pieces(row.extent, tile.rows), pieces(column.extent, tile.columns)
         if not tile.programs:
             writer.line(f"program = tl.program_id(0){writer.wide}")
-        part = _turn(writer, "part", tile.parts, batch * down * across)
-        matrix = _turn(writer, "batch", batch, down * across)
+        part = _program_coordinate(writer, "part", tile.parts, batch * down * across)
+        matrix = _program_coordinate(writer, "batch", batch, down * across)
         writing = cls(
             name, product, tile, writer, tile.parts * batch * down * across, part,
             _block_of(row) // product.rows if rows_of_all else matrix,
@@ -354,7 +354,7 @@ class _Writing:
 # ---- which tile ------------------------------------------------------------------------------------------
 
 
-def _turn(writer: Writer, name: str, count: int, size: int) -> Affine:
+def _program_coordinate(writer: Writer, name: str, count: int, size: int) -> Affine:
     """The number of a program's part or matrix, each of which has `size` programs."""
     variable = Variable(name, 0, count - 1)
     if not is_known(count <= 1):

@@ -36,7 +36,7 @@ ROWS: Final = 2048
 SHORT: Final = 64
 """Rows with up to this many entries are scanned in the same way, if others may occur in another call."""
 
-IN_TURN: Final = 256
+SMALLEST_BLOCK: Final = 256
 """For rows of any length, at least this many entries are scanned at once."""
 
 PROGRAMS: Final = 1024
@@ -140,17 +140,17 @@ class _Rows:
         columns = min(COLUMNS, many or COLUMNS)
         most = max(1, ROWS // columns) if are_neighbours else BLOCK
         block = block_of(length, SHORT, most) if in_parts or not isinstance(length, SymbolicSize) else None
-        block = min(most, max(IN_TURN, power_of_two(length)) if block is None else block)
+        block = min(most, max(SMALLEST_BLOCK, power_of_two(length)) if block is None else block)
         rows = max(1, ROWS // block)
         together = columns if are_neighbours else min(many or rows, rows)
         blocks = pieces(length, block)
         if not in_parts or is_known(length <= block):
             return cls(outer, length, inner, together, block, blocks, 1)
         programs = max(1, PROGRAMS // typical(pieces(count, together)))
-        in_turn = pieces(typical(blocks), programs)
-        if in_turn >= typical(blocks):
+        blocks_each = pieces(typical(blocks), programs)
+        if blocks_each >= typical(blocks):
             return cls(outer, length, inner, together, block, blocks, 1)
-        return cls(outer, length, inner, together, block, in_turn, pieces(length, block * in_turn))
+        return cls(outer, length, inner, together, block, blocks_each, pieces(length, block * blocks_each))
 
     @property
     def count(self) -> int:

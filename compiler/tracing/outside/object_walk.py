@@ -1,4 +1,4 @@
-"""`Reach`: walks through everything that functions can reach through their variables, and replaces NumPy arrays there.
+"""`ObjectWalk`: walks through all that functions can reach through their variables, and replaces NumPy arrays there.
 
 An object that cannot change, such as a tuple, is rebuilt, and the new one replaces the old one.
 """
@@ -93,7 +93,7 @@ def _has_entries(x: Any) -> bool:
 
 
 @dataclass
-class Reach:
+class ObjectWalk:
     """A walk through everything that functions can reach, once each."""
 
     replacement: Callable[[Array], Any] = lambda array: array
