@@ -384,7 +384,7 @@ def usual(size: Size) -> int:
 def size_class(size: int) -> int:
     """The representative of all sizes from a power of 4 to the next: one program is compiled for this class.
 
-    >>> [coarse(size) for size in (1, 3, 4, 15, 16, 63, 64, 1000)]
+    >>> [size_class(size) for size in (1, 3, 4, 15, 16, 63, 64, 1000)]
     [2, 2, 8, 8, 32, 32, 128, 512]
     """
     bits = max(size, 1).bit_length()
