@@ -7,13 +7,15 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise, reduced_axes
+from ...compiler.analysis.source_axes import axes_in_operands
 from ...compiler.analysis.tiling_axes import params_of_part
 from ...compiler.builder import bind, bind_all
 from ...compiler.dtypes import DType, is_inexact
 from ...compiler.free_sizes import bound_size
 from ...compiler.ir import Call, Constant, Graph, Param, Value
+from ...compiler.op import is_move, lookup
 from ...compiler.params import ints_param
-from ...compiler.symbolic_size import is_known, is_one, same_shape
+from ...compiler.symbolic_size import is_known, is_one
 from ...compiler.value_ops import add, broadcast_to, constant, moveaxis, reshape, where
 from ..padding.neutral_elements import NEUTRAL
 from ..rewrite import Rewriter
@@ -84,22 +86,29 @@ class _Masker(Rewriter):
         if call.op == "gather":
             has_one = masks[0] is None and len(set(masks[1:])) == 1
             return masks[1] if has_one and all(place.ndim == 1 for place in call.inputs[1:]) else None
-        if call.op == "broadcast_to":
-            (x,) = call.inputs
-            repeats = x.ndim < first.ndim or is_one(x.shape[0])
-            return self.mask_of_size.get(str(first.shape[0])) if repeats else masks[0]
-        if call.op == "reshape":
-            return (
-                masks[0]
-                if masks[0] is not None and same_shape(first.shape[:1], call.inputs[0].shape[:1])
-                else None
-            )
+        if is_move(call):
+            return self._mask_of_moved(call, masks)
         if call.op in REDUCTIONS:
             return masks[0] if 0 not in reduced_axes(call) else None
         differing = [value.ndim > 0 and not is_one(value.shape[0]) for value in call.inputs]
         known = {mask for mask, differs in zip(masks, differing, strict=True) if differs}
         has_one_rank = all(value.ndim in (0, first.ndim) for value in call.inputs)
         return known.pop() if is_elementwise(call) and len(known) == 1 and has_one_rank else None
+
+    def _mask_of_moved(self, call: Call, masks: Sequence[_Mask | None]) -> _Mask | None:
+        """What selects the rows of a result that are rows of operands, or each the same."""
+        axes = axes_in_operands(call, 0)
+        if (
+            axes is None
+            or any(axes)
+            or any(mask for mask, axis in zip(masks, axes, strict=True) if axis is None)
+        ):
+            return None
+        of_rows = {mask for mask, axis in zip(masks, axes, strict=True) if axis == 0}
+        if of_rows:
+            return of_rows.pop() if len(of_rows) == 1 else None
+        is_repeated = lookup(call.op).shape_param is not None
+        return self.mask_of_size.get(str(call.outputs[0].shape[0])) if is_repeated else None
 
     def whole_of(self, value: Value) -> Value:
         """The array from which the mask has selected the elements of `value`."""
@@ -133,7 +142,8 @@ class _Masker(Rewriter):
                 ]
             params = params_of_part(call, 0, mask.value.type.size)
             (made,) = bind_all(call.op, *inputs, **params)
-        return self._sheltered(made, mask, made.ndim) if call.op in ("broadcast_to", "gather") else made
+        enters = is_move(call) and any(value not in self.mask for value in call.inputs)
+        return self._sheltered(made, mask, made.ndim) if enters else made
 
     def _sheltered(self, value: Value, mask: _Mask, ndim: int) -> Value:
         """What enters, with a number in place of what is not selected, where derivatives may be asked for later."""

@@ -41,6 +41,19 @@ def pushed_together(x: Any) -> Any:
     return found
 
 
+def sums_of_copies(x: Any) -> Any:
+    """Each copy is as long as there are copies."""
+    positive = x[x > 0]
+    copies = np.broadcast_to(positive, (len(positive), len(positive)))
+    return copies.sum(axis=0), (copies * positive[:, None]).sum(axis=0)
+
+
+def columns_in_other_places(x: Any) -> Any:
+    """The rows are of selected entries."""
+    columns = np.stack([x, x**2], axis=1)[x > 0]
+    return np.pad(columns[:, ::-1], ((0, 0), (1, 0)), constant_values=2.0).prod(axis=1).sum()
+
+
 def in_a_loop(x: Any) -> Any:
     while np.sum(np.abs(x)) > 1:
         x = 0.5 * x - 0.01 * x[x > 0].sum()
@@ -70,6 +83,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], ...]] = {
     "mask_of_selected": (lambda x: x[x > 0][x[x > 0] > 2], lambda: (X,)),
     "the_same_mask_twice": (lambda x, y: x[x > 0] / (1 + y[x > 0]), lambda: (X, X**2)),
     "pairs": (lambda x: np.subtract.outer(x[x > 0], x[x < 0]), lambda: (X,)),
+    "sums_of_copies": (sums_of_copies, lambda: (X,)),
     "sorted": (lambda x: np.sort(x[x > 0])[::-1], lambda: (X,)),
     "lengths": (lambda x: (len(x[x > 0]), x[x > 0].shape[0] * 2.0, x[x < 0].size), lambda: (X,)),
     "reductions": (lambda x: (x[x > 0].mean(), x[x > 0].max(), x[x < 0].std()), lambda: (X,)),
@@ -148,6 +162,7 @@ REDUCED: dict[str, Callable[[Any], Any]] = {
     "log": lambda x: np.log(x[x > 0]).sum(),
     "std": lambda x: x[x > 0].std(),
     "written": lambda x: np.sum(np.where(x > 0, 0, x) + pushed_together(x) ** 2),
+    "columns": columns_in_other_places,
     "pairs": lambda x: np.sum(np.sin(np.multiply.outer(x[x > 0], x[x < 0]))),
     "sorted": lambda x: np.sum(np.sort(x[x > 0]) * np.arange(1.0, 1 + len(x[x > 0]))),
 }
@@ -166,7 +181,7 @@ def test_a_compiled_derivative_matches_that_of_the_selected_entries(name: str, b
 
 
 @pytest.mark.sampled("mean-numpy")
-@pytest.mark.parametrize(("name", "backend"), mostly_on_numpy(["std", "sum", "mean", "log"], 4))
+@pytest.mark.parametrize(("name", "backend"), mostly_on_numpy(["std", "sum", "mean", "log", "columns"], 5))
 def test_reduced_selections_have_batches_and_derivatives(name: str, backend: str) -> None:
     function, batch = REDUCED[name], np.stack([X, X[::-1] - 1.5, X**2 + 1])
     looped = [function(x) for x in batch]
@@ -322,8 +337,9 @@ def test_a_program_with_a_computed_length_can_be_inspected(backend: str) -> None
     assert lowered.html().startswith("<!doctype html>")
 
 
-def test_a_selection_that_is_only_summed_needs_no_array() -> None:
-    lowered = tm.compile(lambda x: np.sum(x[x > 0] ** 2)).lower(X)
+@pytest.mark.parametrize("name", ["sum", "columns"])
+def test_a_selection_that_is_only_summed_needs_no_array(name: str) -> None:
+    lowered = tm.compile(REDUCED[name]).lower(X)
     assert "flatnonzero" in str(lowered.graph)
     assert "flatnonzero" not in str(lowered.after("mask_selections"))
 
