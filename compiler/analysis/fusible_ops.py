@@ -42,7 +42,7 @@ def combines_everything(call: Call) -> bool:
 def is_loop_call(call: Call) -> bool:
     """Whether a loop nest can compute the call: kernels contain only such calls."""
     if any(is_half(value.type.dtype) for value in (*call.inputs, *call.outputs)):
-        return call.op in ("bitcast", "broadcast_to")  # C has no such arithmetic: NumPy computes it
+        return call.op == "bitcast" or is_move(call)  # C has no such arithmetic: NumPy computes it
     if not is_natural_power(call):
         return False
     return is_elementwise(call) or is_move(call) or call.op in REDUCTIONS or call.op in PLACES

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..affine import ZERO, Affine, Index, Variable, of
+from ..affine import ZERO, Affine, Index, Variable, aligned, of
 from ..ir import Call
 from ..op import Condition, lookup
 from ..symbolic_size import is_known
@@ -38,6 +38,13 @@ def source_axes(call: Call) -> tuple[SourceAxis, ...] | None:
             same = None
         found.append(SourceAxis(same, uses))
     return tuple(found)
+
+
+def is_repeated(call: Call) -> bool:
+    """Whether the result is the first operand, repeated along axes as by broadcasting."""
+    variables, source = _variables(call), call.inputs[0].shape
+    index = _mapped(call, variables) if len(source) <= len(variables) else None
+    return index is not None and index == aligned(tuple(map(of, variables)), source)
 
 
 def is_reversed(call: Call) -> bool:

@@ -23,7 +23,7 @@ from ..params import int_param
 from ..symbolic_size import SymbolicSize, is_known, is_none, is_one, lower_bound, max_expr, min_expr
 from ..text.naming import Naming
 from .building import MOST_COLUMNS, Loops, TooWideError, run_across
-from .moves import Case, Element, cases, halves, moved
+from .moves import Case, Element, cases, halves, is_of_columns, moved
 from .nest import (
     Accumulate,
     Accumulator,
@@ -434,23 +434,13 @@ class _Lowering(Loops):
                 scope.columns[key] = accumulator
             return scope.columns[key], of(across) + -across.low
 
-    def is_of_parts(self, value: Value) -> bool:
-        """Whether the entries along the last axis are different values placed side by side."""
-        call = self.makers.get(value)
-        return (
-            call is not None
-            and call.op == "concatenate"
-            and int_param(call, "axis") == value.ndim - 1
-            and all(is_one(part.shape[-1]) for part in call.inputs)
-        )
-
     # ---- outputs ---------------------------------------------------------------------------------------
 
     def output(self, value: Value, buffer: Buffer) -> None:
         """Store all elements of an output; short last axes are unrolled."""
         shape = value.shape
         short = bool(shape) and not isinstance(shape[-1], SymbolicSize) and 1 < shape[-1] <= UNROLLED
-        short = short and (not self.plain or self.is_of_parts(value))
+        short = short and (not self.plain or (value in self.makers and is_of_columns(self.makers[value])))
 
         def store(index: Index) -> None:
             place = flattened(index, shape)

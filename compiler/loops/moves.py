@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from ..affine import Index
+from ..affine import Affine, Index, Variable, of
 from ..ir import Call, Value
-from ..op import Between, Condition, ReadIndex, lookup
+from ..op import Between, Condition, ReadIndex, lookup, moved_inputs
 
 Element: TypeAlias = tuple[Value, Index]
 """The element of a value at an index, which loops compute."""
@@ -33,6 +33,29 @@ def cases(call: Call, index: Index, read: ReadIndex) -> list[Case] | None:
         return None
     found = rule(index, [value.shape for value in call.inputs], read, **call.params)
     return [(conditions, (call.inputs[k], at)) for conditions, (k, at) in found]
+
+
+def is_of_columns(call: Call) -> bool:
+    """Whether the entries along the last axis are those of different operands, such as of columns that are joined."""
+    rule, shape = lookup(call.op).cases, call.outputs[0].shape
+    if rule is None or len(moved_inputs(call)) < 2:
+        return False
+    rows = [of(Variable(f"i{axis}", 0, dim - 1)) for axis, dim in enumerate(shape[:-1])]
+
+    def read(k: int, index: Index, last: int) -> Affine:
+        return of(Variable(f"at{k}", 0, last))
+
+    chosen: set[int] = set()
+    for column in range(shape[-1]):
+        found = rule((*rows, Affine(column)), [value.shape for value in call.inputs], read, **call.params)
+        for conditions, (k, _) in found:
+            truths = [one.truth for one in conditions]
+            if all(truths):
+                chosen.add(k)
+                break
+            if False not in truths:
+                return False
+    return len(chosen) == shape[-1]
 
 
 def halves(parts: Sequence[Case]) -> tuple[Sequence[Condition], list[Case], Sequence[Case]]:

@@ -6,6 +6,7 @@ from typing import Any
 from ...compiler.analysis.fusible_ops import is_elementwise
 from ...compiler.builder import bind
 from ...compiler.ir import Graph, Param, Value
+from ...compiler.op import Aliasing, lookup
 from ...compiler.ops.elementwise.broadcasting import broadcast_shapes
 from ...compiler.symbolic_size import is_known, same_shape
 from ...compiler.value_ops import equal, iota, reshape, where
@@ -50,7 +51,7 @@ class _Selector(Rewriter):
     def selected(self, inputs: Sequence[Value], params: Mapping[str, Any]) -> Value | None:
         base, updates, *indices = inputs
         maker = self.producer.get(base)
-        if maker is None or not (is_elementwise(maker) or maker.op == "broadcast_to"):
+        if maker is None or not (is_elementwise(maker) or lookup(maker.op).aliasing == Aliasing.PART):
             return None
         if params["axes"] != (0, 1):
             return None

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...compiler.dtypes import Array
 from ...compiler.ir import Call, Constant, Graph, Value, same_params, same_type
-from ...compiler.op import has_effect, is_view
+from ...compiler.op import has_effect, is_reshaped, is_view
 from ...compiler.params import ints_param
 from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
 from .operand import BodyOutput, Carried, Local, Numbers, Operand, OutsideValue, Rows
@@ -239,7 +239,7 @@ class _Reading:
     def _row(self, value: Value) -> tuple[Value, int, int] | None:
         """The array that contains a value as an entry, the axis, and the position of the entry."""
         call = self.numbering.call_that_makes(value)
-        while call is not None and call.op == "reshape":
+        while call is not None and is_reshaped(call):
             call = self.numbering.call_that_makes(call.inputs[0])
         if call is None or call.op != "slice":
             return None

@@ -9,6 +9,7 @@ import numpy as np
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.dtypes import INT64, Array
 from ...compiler.ir import Call, Constant, Graph, Param, Shape, Value
+from ...compiler.op import is_reshaped
 from ...compiler.params import int_param
 from ...compiler.symbolic_size import same_shape
 from ...compiler.value_ops import (
@@ -85,7 +86,7 @@ class _Writer(Builder):
 
     def keep(self, call: Call) -> None:
         """Record a call of the old graph, unless it joins entries that a loop stacks."""
-        if call.op == "reshape" and self.is_entry_with_axis(call):
+        if is_reshaped(call) and self.is_entry_with_axis(call):
             return
         if call.op == "concatenate" and self.is_joined(call):
             return

@@ -7,14 +7,11 @@ import numpy as np
 from ...compiler.free_sizes import is_symbolic
 from ...compiler.interpreter import run_call
 from ...compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called
-from ...compiler.op import has_effect, lookup
+from ...compiler.op import has_effect, lookup, moved_inputs
 from ..rewrite import Rewriter
 
 LARGEST = 1 << 16
 """Calls whose results have more bytes than this, and more than their operands, stay calls."""
-
-KEPT = frozenset({"broadcast_to", "iota", "pad"})
-"""Ops that describe in one word what would become many numbers."""
 
 LOOPS = frozenset({"scan", "while_loop"})
 
@@ -44,13 +41,13 @@ class _Folder(Rewriter):
     def replace(
         self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
     ) -> tuple[Value, ...] | None:
-        if op in KEPT or not all(isinstance(value, Constant) for value in inputs):
+        if not all(isinstance(value, Constant) for value in inputs):
             return None
         types = lookup(op).type(*[value.type for value in inputs], **params)
         types = (types,) if isinstance(types, ArrayType) else types
         allowed = max(LARGEST, sum(value.type.nbytes for value in inputs))
         call = Call(op, inputs, params, tuple(map(Value, types)))
-        if is_symbolic(call) or sum(type.nbytes for type in types) > allowed:
+        if is_symbolic(call) or _is_short(call) or sum(type.nbytes for type in types) > allowed:
             return None
         if has_effect(call) or _loops(call):
             return None
@@ -60,6 +57,13 @@ class _Folder(Rewriter):
                 return tuple(Constant(result) for result in run_call(call, arrays))
         except Exception:  # the call fails at run time, not at compile time
             return None
+
+
+def _is_short(call: Call) -> bool:
+    """Whether it describes in one word what would become many numbers."""
+    moved = moved_inputs(call)
+    is_longer = bool(moved) and call.outputs[0].type.size > sum(value.type.size for value in moved)
+    return is_longer or call.op == "iota"
 
 
 def _loops(call: Call) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from ...compiler.builder import Builder, bind
 from ...compiler.errors import InternalError
 from ...compiler.ir import Call, Constant, Value
+from ...compiler.op import moved_inputs
 from ...compiler.params import ints_param
 from ...compiler.symbolic_size import same_shape
 from ...compiler.value_ops import add
@@ -86,6 +87,6 @@ class Cotangents:
 
     def _is_zero(self, value: Value) -> bool:
         call = self._producer.get(value)
-        if call is not None and call.op == "broadcast_to":
-            (value,) = call.inputs
+        if call is not None and len(moved_inputs(call)) == 1:
+            value = call.inputs[0]
         return isinstance(value, Constant) and not np.any(value.array)

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from ...compiler.analysis.source_axes import is_repeated
 from ...compiler.builder import Builder, bind, bind_all, recording
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import ArrayType, Call, Graph, Param, Shape, Value
-from ...compiler.op import Aliasing, Linear, lookup
+from ...compiler.op import Linear, lookup
 from ...compiler.symbolic_size import is_known, same_shape
 from ...compiler.value_ops import (
     broadcast_to,
@@ -127,12 +128,10 @@ class _Masks:
 
 def _before(call: Call, value: Value, mask: Value) -> Value | None:
     """Where an operand of a call matters, if its result matters where `mask` is true."""
-    if call.op in ELEMENTWISE or call.op == "broadcast_to":
+    if call.op in ELEMENTWISE or is_repeated(call):
         return _narrowed(mask, value.shape)
     op = lookup(call.op)
-    if (
-        op.moves == 1 and op.aliasing >= Aliasing.WHOLE
-    ):  # it only permutes elements: its transpose permutes them back
+    if op.index_map is not None:  # it only moves elements: its transpose moves them back
         before: Value = op.transpose((mask,), (Linear(ArrayType(mask.dtype, value.shape)),), **call.params)
         return before
     axes = call.params.get("axes")

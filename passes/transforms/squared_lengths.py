@@ -7,7 +7,7 @@ from ...compiler.builder import Builder, bind, recording
 from ...compiler.dtypes import is_complex, is_inexact
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import Call, Constant, Graph, Param, Value, exact
-from ...compiler.op import lookup
+from ...compiler.op import lookup, moved_inputs
 from ...compiler.value_ops import (
     add,
     broadcast_to,
@@ -120,7 +120,7 @@ def _tangent_of_square(
         changes = [_change(call.op, x, producers, tangent_of) for x in call.inputs if x in tangent_of]
         total = changes[0] if len(changes) == 1 else add(*changes)
         return broadcast_to(total, length.shape)
-    if call.op == "concatenate":
+    if len(moved_inputs(call)) > 1:
         return _tangent_of_squares(call, producers, tangent_of)
     source, factor = _factored(call, tangent_of)
     if source is None or not is_inexact(source.dtype):
@@ -136,14 +136,15 @@ def _tangent_of_square(
 def _tangent_of_squares(
     call: Call, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]
 ) -> Value | None:
-    """That of the squares of numbers that stand side by side, if some are lengths."""
-    moving = [x for x in call.inputs if x in tangent_of]
+    """That of the squares of numbers from several arrays, if some are lengths."""
+    given = moved_inputs(call)
+    moving = [x for x in given if x in tangent_of]
     if all(_tangent_of_square(x, producers, tangent_of) is None for x in moving):
         return None
     changes = [
-        _change(call.op, x, producers, tangent_of) if x in tangent_of else zeros_like(x) for x in call.inputs
+        _change(call.op, x, producers, tangent_of) if x in tangent_of else zeros_like(x) for x in given
     ]
-    return bind(call.op, *changes, **call.params)
+    return bind(call.op, *changes, *call.inputs[len(given) :], **call.params)
 
 
 def _factored(call: Call, tangent_of: Mapping[Value, Value]) -> tuple[Value | None, Value | None]:

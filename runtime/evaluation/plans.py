@@ -13,7 +13,7 @@ from ...compiler.builder import Builder, inline, not_recording, recording
 from ...compiler.dtypes import is_inexact
 from ...compiler.interpreter import depends_on, evaluate
 from ...compiler.ir import Call, Constant, Graph, Value, holds_graphs
-from ...compiler.op import has_effect
+from ...compiler.op import has_effect, is_reshaped
 from ...compiler.substitution import without_outputs
 from ...compiler.value_ops import zeros_like
 from ...passes.pipeline import apply, run
@@ -289,7 +289,7 @@ def _before_reshape(calls: Sequence[Call], outputs: Sequence[Value]) -> list[Cal
     found: dict[Value, Call] = {}
     for output in outputs:
         call = producers.get(output)
-        if call is not None and call.op == "reshape" and call.inputs[0] in producers:
+        if call is not None and is_reshaped(call) and call.inputs[0] in producers:
             (inner,) = call.inputs
             found.setdefault(inner, Call("reshape", (output,), {"shape": inner.shape}, (inner,)))
     return list(found.values())

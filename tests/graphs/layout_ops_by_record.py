@@ -19,20 +19,24 @@ from tracemill.compiler.op import (
     Aliasing,
     Between,
     ElementCase,
+    JvpRule,
     Linear,
     Multiple,
     Op,
     ReadIndex,
 )
 from tracemill.compiler.ops.batch_axes import Batched, on_one_axis
-from tracemill.compiler.value_ops import reshape, slice_, slice_axis, transpose, zeros_like
+from tracemill.compiler.value_ops import reshape, slice_, slice_axis, sum_, transpose, zeros_like
 
 
-def _jvp(inputs: Any, tangents: Any, outputs: Any, **params: Any) -> Value:
-    name = {(1, True): "rotate", (1, False): "reverse_axes"}.get((len(inputs), bool(params)))
-    name = name or ("interleave" if params else "with_first")
-    given = [zeros_like(x) if dx is None else dx for x, dx in zip(inputs, tangents, strict=True)]
-    return bind(name, *given, **params)
+def _jvp(name: str) -> JvpRule:
+    """All of them are linear in all inputs together."""
+
+    def rule(inputs: Any, tangents: Any, outputs: Any, **params: Any) -> Value:
+        given = [zeros_like(x) if dx is None else dx for x, dx in zip(inputs, tangents, strict=True)]
+        return bind(name, *given, **params)
+
+    return rule
 
 
 # ---- rotate: the entries stay, some at other places; it computes no view ---------------------------------
@@ -52,7 +56,7 @@ ROTATE = Op(
     "layout",
     lambda x, by, axis: x,
     lambda x, by, axis: np.roll(x, -by, axis),
-    _jvp,
+    _jvp("rotate"),
     lambda cotangents, inputs, by, axis: bind("rotate", cotangents[0], by=-by, axis=axis),
     _rotate_batch,
     spelling=None,
@@ -78,7 +82,7 @@ REVERSE_AXES = Op(
     "layout",
     lambda x: ArrayType(x.dtype, x.shape[::-1]),
     np.transpose,
-    _jvp,
+    _jvp("reverse_axes"),
     lambda cotangents, inputs: bind("reverse_axes", cotangents[0]),
     _reverse_axes_batch,
     spelling=None,
@@ -87,6 +91,33 @@ REVERSE_AXES = Op(
     aliasing=Aliasing.WHOLE,
     moves=1,
     index_map=lambda index, source, result: index[::-1],
+)
+
+
+# ---- copies: a view that repeats its input along a new axis ----------------------------------------------
+
+
+def _copies_batch(inputs: Sequence[Batched], size: int, shape: Shape) -> Batched:
+    (x,) = inputs
+    assert x.axis is not None
+    return Batched(bind("copies", x.value, shape=(shape[0], *x.value.shape)), x.axis + 1)
+
+
+COPIES = Op(
+    "copies",
+    "layout",
+    lambda x, shape: ArrayType(x.dtype, (shape[0], *x.shape)),
+    np.broadcast_to,
+    _jvp("copies"),
+    lambda cotangents, inputs, shape: sum_(cotangents[0], (0,)),
+    _copies_batch,
+    spelling=None,
+    effect=None,
+    doc="The input several times, along a new axis in front; `shape` is that of the result.",
+    aliasing=Aliasing.PART,
+    moves=1,
+    index_map=lambda index, source, result, shape: index[1:],
+    shape_param="shape",
 )
 
 
@@ -128,7 +159,7 @@ INTERLEAVE = Op(
     "layout",
     _interleave_type,
     _interleave_numpy,
-    _jvp,
+    _jvp("interleave"),
     lambda cotangents, inputs, axis: tuple(_interleave_transpose(cotangents, inputs, axis)),
     _interleave_batch,
     spelling=None,
@@ -168,7 +199,7 @@ WITH_FIRST = Op(
     "layout",
     lambda x, y: x,
     _with_first_numpy,
-    _jvp,
+    _jvp("with_first"),
     _with_first_transpose,
     _with_first_batch,
     spelling=None,
@@ -183,6 +214,7 @@ SAMPLES = [
     Sample("rotate", ((4, 3),), params={"by": 3, "axis": 0}),
     Sample("rotate", ((2, 5),), "i32", params={"by": 2, "axis": 1}),
     Sample("reverse_axes", ((2, 3, 4),)),
+    Sample("copies", ((2, 3),), params={"shape": (4, 2, 3)}),
     Sample("interleave", ((3, 2), (3, 2)), params={"axis": 0}),
     Sample("interleave", ((2, 3), (2, 3)), params={"axis": 1}),
     Sample("with_first", ((4, 3), (3,))),
@@ -193,6 +225,6 @@ SAMPLES = [
 def registered() -> Generator[None]:
     """The ops are in the table meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
-        for record in (ROTATE, REVERSE_AXES, INTERLEAVE, WITH_FIRST):
+        for record in (ROTATE, REVERSE_AXES, COPIES, INTERLEAVE, WITH_FIRST):
             patch.setitem(op_module._TABLE, record.name, record)
         yield

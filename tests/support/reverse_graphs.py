@@ -7,9 +7,9 @@ from tracemill.compiler.ir import Graph, Value
 from tracemill.passes.transforms.vjp import vjp
 
 
-def reverse_graph(graph: Graph, wrt: Sequence[bool]) -> Graph:
+def reverse_graph(graph: Graph, wrt: Sequence[bool], *, safe: bool = False) -> Graph:
     """``(inputs, cotangents) -> cotangents of the inputs``."""
-    forward, backward = vjp(graph, wrt=wrt)
+    forward, backward = vjp(graph, wrt=wrt, safe=safe)
     residuals = len(forward.outputs) - len(graph.outputs)
     inputs = tuple(Value(v.type) for v in graph.inputs)
     cotangents = tuple(Value(v.type) for v in backward.inputs[residuals:])

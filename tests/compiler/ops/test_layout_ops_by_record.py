@@ -1,6 +1,8 @@
 """A layout op needs a record and a sample: passes, analyses and printers ask the record, and know no name."""
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,6 +13,7 @@ from graphs.layout_ops_by_record import SAMPLES, registered
 from samples.differences import pairing, random_like, rate_of_change
 from samples.sample import Sample
 from support.recording import assert_same, drawn, inner_ops, ops, recorded
+from support.reverse_graphs import reverse_graph
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.analysis.in_place_updates import in_place
 from tracemill.compiler.analysis.tiling_axes import input_axes
@@ -19,6 +22,7 @@ from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.op import is_view
 from tracemill.compiler.text.parser import parse
 from tracemill.compiler.tracing.value_ranges import ValueRanges
 from tracemill.passes.optimizations.fuse import fuse
@@ -34,8 +38,9 @@ from tracemill.runtime.machine.target import target_of
 
 each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.id)
 each_floating = pytest.mark.parametrize(
-    "sample", [sample for sample in SAMPLES if any(sample.floating)], ids=lambda sample: sample.id
+    "sample", [sample for sample in SAMPLES if all(sample.floating)], ids=lambda sample: sample.id
 )
+OF_ONE_ARRAY = [sample for sample in SAMPLES if sample.floating == (True,)]
 each_backend = pytest.mark.parametrize("backend", ["numpy", "c"])
 
 
@@ -147,11 +152,52 @@ def test_its_derivative_has_as_many_entries_as_its_result(sample: Sample) -> Non
     assert pattern.nnz == sample.graph().outputs[0].type.size
 
 
+@each_backend
+@each_floating
+def test_numbers_of_two_bytes_are_moved_as_they_are(sample: Sample, backend: str) -> None:
+    narrow = replace(sample, dtypes="f16")
+    graph, inputs = narrow.graph(), narrow.arrays()
+    assert ops(fuse(graph)) == ["kernel"] or is_view(graph.calls[0])
+    assert_same(computed(graph, backend, *inputs), evaluate(graph, *inputs))
+
+
+@each_floating
+def test_squares_of_lengths_are_smooth_where_these_are_not(sample: Sample) -> None:
+    """The second derivative of ``abs(x) ** 2`` is 2 at 0 as well, wherever the lengths are moved."""
+
+    def function(*inputs: Value) -> Value:
+        lengths = bind(sample.op, *map(partial(fn.elementwise, "absolute"), inputs), **sample.params)
+        return fn.square(lengths)
+
+    graph = recorded(function, *sample.types)
+    arrays, wrt = [np.zeros(shape) for shape in sample.shapes], sample.differentiated
+    forward = jvp(graph, wrt=wrt)
+    twice = jvp(forward, wrt=[*wrt, *(False for _ in wrt)])
+    ones = [np.ones_like(x) for x in arrays]
+    found = evaluate(twice, *arrays, *ones, *ones)
+    assert_same(found[-1:], [np.full(graph.outputs[0].shape, 2.0)])
+
+
+@pytest.mark.parametrize("sample", OF_ONE_ARRAY, ids=lambda sample: sample.id)
+def test_what_a_mask_hides_stays_hidden_in_derivatives(sample: Sample) -> None:
+    """At 0, ``where(x > 0, sqrt(x), 0)`` has derivative 0, and no NaN of 0 times infinity."""
+
+    def function(x: Value, mask: Value) -> Value:
+        return fn.where(mask, bind(sample.op, fn.sqrt(x), **sample.params), 0.0)
+
+    shape = sample.graph().outputs[0].shape
+    graph = recorded(function, sample.types[0], f"bool{list(shape)}")
+    back = reverse_graph(graph, wrt=[True, False], safe=True)
+    hidden, ones = np.zeros(shape, bool), np.ones(shape)
+    assert_same(evaluate(back, np.zeros(sample.shapes[0]), hidden, ones), [np.zeros(sample.shapes[0])])
+
+
 # ---- what depends on where the entries are -------------------------------------------------------------
 
 AXES = {
     "rotate": [None, (1,)],
     "reverse_axes": [(2,), (1,), (0,)],
+    "copies": [(None,), (0,), (1,)],
     "interleave": [None, (1, 1)],
     "with_first": [None, (1, 0)],
 }

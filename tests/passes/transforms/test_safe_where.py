@@ -59,6 +59,26 @@ def test_two_choices_mask_where_neither_holds() -> None:
     np.testing.assert_array_equal(second, [0.0, -0.5])
 
 
+def test_a_mask_for_a_part_moves_to_where_the_part_is() -> None:
+    graph = recorded(
+        lambda dx, r, c: fn.where(c, fn.slice_(fn.multiply(dx, r), (1,), (3,)), 0),
+        "f64[4]",
+        "f64[4]",
+        "bool[2]",
+    )
+    dx, r, c = np.ones(4), np.array([np.inf, np.inf, 2.0, np.nan]), np.array([False, True])
+    assert ops(safe_where(graph, linear=[True, False, False])) == [
+        "pad",
+        "where",
+        "multiply",
+        "slice",
+        "where",
+    ]
+    np.testing.assert_array_equal(
+        evaluate(safe_where(graph, linear=[True, False, False]), dx, r, c)[0], [0, 2]
+    )
+
+
 def test_a_graph_without_a_choice_stays_the_same_object() -> None:
     graph = recorded(lambda dx, r: fn.multiply(dx, r), "f64[3]", "f64[3]")  # noqa: PLW0108
     assert safe_where(graph, linear=[True, False]) is graph

@@ -7,7 +7,7 @@ from typing import Final
 from .....affine import same
 from .....analysis.fusible_ops import is_elementwise
 from .....ir import ArrayType, Call, Constant, Graph, Location, Value, called
-from .....op import is_renamed
+from .....op import is_renamed, lookup
 from .....ops.control.loop_params import scan_params
 from .....symbolic_size import is_known, is_one
 from .....text.printer import location_text
@@ -74,7 +74,7 @@ def _is_elementwise(graph: Graph) -> bool:
 
 
 def _spreads_a_number(call: Call) -> bool:
-    return call.op == "broadcast_to" and _is_of_size(call.inputs[0], call.outputs[0].type.size)
+    return lookup(call.op).index_map is not None and is_one(call.inputs[0].type.size)
 
 
 @dataclass(slots=True)
