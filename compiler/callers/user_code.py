@@ -12,6 +12,7 @@ from types import FrameType
 import numpy as np
 
 from ..ir import Location
+from .source_text import tree_around
 
 PACKAGE = dirname(dirname(dirname(__file__)))
 """The folder of this library."""
@@ -172,6 +173,8 @@ def why_not_converted() -> str:
         return (
             f'. `{name}` belongs to an installed library, which is converted only with convert=("{library}",)'
         )
-    if not getlines(file, frame.f_globals):
+    lines = getlines(file, frame.f_globals)
+    # Since Python 3.13, the text of `python -c` has the name of every text that is executed.
+    if not lines or (file.startswith("<") and tree_around(frame.f_code, lines) is None):
         return f". The source of `{name}` is not available, so it is not converted: put it into a file"
     return ""

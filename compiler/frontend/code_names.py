@@ -60,12 +60,17 @@ def _uses(code: CodeType) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for step, following in pairwise(dis.get_instructions(code)):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD"):
-            is_appended = following.opname == "LOAD_METHOD" and following.argval in _APPENDING
+            is_appended = _loads_method(following) and following.argval in _APPENDING
             found[step.argval] = is_appended and found.get(step.argval, True)
     for one in code.co_consts:
         if isinstance(one, CodeType):
             found |= {name: only and found.get(name, True) for name, only in _uses(one).items()}
     return found
+
+
+def _loads_method(step: dis.Instruction) -> bool:
+    """Whether a method is loaded to be called. Before Python 3.12, this has an instruction of its own."""
+    return step.opname == "LOAD_METHOD" or (step.opname == "LOAD_ATTR" and "NULL|self" in step.argrepr)
 
 
 @lru_cache(4096)

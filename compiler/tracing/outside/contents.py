@@ -4,6 +4,8 @@
 found by comparison and undone. Then the function is traced again with traced arrays, so that the program writes.
 """
 
+import itertools
+import warnings
 import zlib
 from collections import deque
 from collections.abc import Collection, Iterable
@@ -121,10 +123,14 @@ def _state(x: Any) -> Any:
         local = {} if x.gi_frame is None else x.gi_frame.f_locals
         plain = {name: one for name, one in local.items() if isinstance(one, (int, float, str))}
         return None if x.gi_frame is None else (x.gi_frame.f_lasti, plain)
+    if isinstance(x, (itertools.count, itertools.repeat)):
+        return repr(x)
     try:
-        parts = x.__reduce__()
-    except (TypeError, AttributeError):  # it says nothing of its state
-        return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # those of itertools lose it in Python 3.14
+            parts = x.__reduce__()
+    except (TypeError, AttributeError):  # it says nothing of its state, so it may have gone on
+        return object()
     return repr(
         [one for part in parts for one in (part if isinstance(part, tuple) else (part,)) if type(one) is int]
     )

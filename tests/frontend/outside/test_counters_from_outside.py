@@ -153,6 +153,25 @@ def a_part_of_an_iterator() -> Function:
     return lambda x: sum(x * number for number in itertools.islice(numbers, 2))
 
 
+def a_count() -> Function:
+    numbers = itertools.count(3)
+    return lambda x: x * next(numbers)
+
+
+def an_iterator_without_a_state() -> Function:
+    def next_number(self: Any) -> int:
+        self.number = getattr(self, "number", 0) + 1
+        return int(self.number)
+
+    def refused(self: Any) -> Any:
+        raise TypeError("cannot pickle 'itertools.cycle' object")
+
+    # Those of itertools are like this from Python 3.14 on.
+    methods = {"__next__": next_number, "__reduce__": refused, "__module__": "itertools"}
+    numbers: Any = type("cycle", (), methods)()
+    return lambda x: x * next(numbers)
+
+
 def a_factory() -> Function:
     made = defaultdict[int, float](random.Random(3).random)
     return lambda x: x * made[len(made)]
@@ -161,7 +180,7 @@ def a_factory() -> Function:
 IMPURE = [
     in_a_list, in_a_dict, in_a_counter, in_an_attribute, in_a_variable, in_a_default, in_another_function,
     in_a_property, as_the_length_of_a_list, after_it_was_read, a_stack, a_ring, an_iterator, a_generator,
-    an_iterator_of_an_array, a_part_of_an_iterator, a_factory,
+    an_iterator_of_an_array, a_part_of_an_iterator, a_count, an_iterator_without_a_state, a_factory,
 ]  # fmt: skip
 
 

@@ -77,6 +77,7 @@ def weight(n: int) -> int:
     return 2 if n > 4 else 3
 
 
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
 @pytest.mark.parametrize(
     "look",
     [
