@@ -6,16 +6,16 @@ that is in no table here keeps the default: new arrays own their memory, and vie
 
 from collections.abc import Callable
 from functools import wraps
-from inspect import signature
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..ops.installed_numpy import EIGENVALUES_MAY_BE_REAL, TENSORSOLVE_OWNS
 from ..tracing.array_values import as_value
 from ..tracing.registry import FUNCTIONS, enter_all
 from ..tracing.traced_array import TracedArray, wrap
 from ..tracing.traced_memory import is_traced
-from .result_order import arrays_among, function_named, tuple_like
+from .result_order import arrays_among, function_named, signature_of, tuple_like
 
 Rule: TypeAlias = Callable[[dict[str, Any], TracedArray], bool | None]
 """From the arguments by name and a new array that the function returns, to its flag; None if that is not known."""
@@ -33,7 +33,7 @@ def give_results_numpys_ownership() -> None:
 
 def _owned(function: Any, name: str, rule: Rule) -> Callable[..., Any]:
     implementation = FUNCTIONS[function]
-    parameters = signature(function)
+    parameters = signature_of(function)
 
     @wraps(implementation)
     def owned(*args: Any, **kwargs: Any) -> Any:
@@ -105,7 +105,7 @@ enter_all(
     _RULES,
     is_new,
     """
-    digitize interp linalg.cond linalg.tensorsolve packbits poly unpackbits
+    digitize interp linalg.cond packbits poly unpackbits
     """,
 )
 enter_all(
@@ -117,7 +117,8 @@ enter_all(
     linalg.lstsq linalg.matrix_norm linalg.norm linalg.qr linalg.svd linalg.vector_norm
     """,
 )
-enter_all(_RULES, real_if_known, "linalg.eig linalg.eigvals")
+enter_all(_RULES, real_if_known if EIGENVALUES_MAY_BE_REAL else is_new, "linalg.eig linalg.eigvals")
+enter_all(_RULES, is_new if TENSORSOLVE_OWNS else is_view, "linalg.tensorsolve")
 enter_all(_RULES, chosen, "where")
 enter_all(_RULES, squeezed, "cov")
 enter_all(_RULES, resized, "resize")

@@ -5,7 +5,7 @@ A function that is in no table here returns arrays in C order, or consists of fu
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
-from inspect import signature
+from inspect import Signature, signature
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,9 +54,17 @@ def function_named(name: str) -> Any:
     return function
 
 
+def signature_of(function: Any) -> Signature:
+    """The signature of one of NumPy's functions. Older versions have none for those in C: theirs is that of ours."""
+    try:
+        return signature(function)
+    except ValueError:
+        return signature(FUNCTIONS[function])
+
+
 def _ordered(function: Any, rule: Rule) -> Callable[..., Any]:
     implementation = FUNCTIONS[function]
-    parameters = signature(function)
+    parameters = signature_of(function)
 
     @wraps(implementation)
     def ordered(*args: Any, **kwargs: Any) -> Any:

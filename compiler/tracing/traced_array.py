@@ -91,9 +91,9 @@ class TracedArray(TracedMemory):
     @shape.setter
     def shape(self, new: Any) -> None:
         """The same memory in another shape, if that needs no copy."""
-        reshaped = np.reshape(self, new, copy=False)
+        reshaped = FUNCTIONS[np.reshape](self, new, copy=False)  # NumPy 2.0 has no `copy`
         self._is_reshaped = self._is_reshaped or not self._views
-        self._views, self.type, self._version = reshaped._views, reshaped.type, -1  # type: ignore[attr-defined]
+        self._views, self.type, self._version = reshaped._views, reshaped.type, -1
         self._layout = None
 
     @property

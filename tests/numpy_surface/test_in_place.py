@@ -642,6 +642,7 @@ def test_a_written_array_can_be_returned_twice() -> None:
 # ---- methods -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 def test_the_shape_can_be_set_where_it_needs_no_copy() -> None:
     def use(x: Any) -> Any:
         y = x[:]

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tracemill as tm
-from numpy_surface.differential import Function, check, check_both_raise, run_traced
+from numpy_surface.differential import Function, assert_same, check, check_both_raise, run_traced
 from samples.numpy_functions import changed
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
@@ -333,3 +333,24 @@ def test_errors_of_indexing_name_the_line() -> None:
     for function, error, message in cases:
         with pytest.raises(error, match=rf"{message}(.|\n)*at (test_indexing|numpy_functions)\.py:\d+"):
             run_traced(function, ROW)
+
+
+@pytest.mark.parametrize("number", [255, 256, -1, -300, 2**40])
+@pytest.mark.parametrize("dtype", ["u1", "i2", "i8"])
+def test_a_number_that_does_not_fit_is_wrapped_or_refused_by_where_as_in_numpy(
+    dtype: str, number: int
+) -> None:
+    def use(x: Any, n: Any) -> Any:
+        return np.where(x > 0, x, n), np.where(x > 0, number, x)
+
+    x = np.array([1, 0, 3], dtype)
+    try:
+        expected = use(x, number)
+    except OverflowError:
+        with pytest.raises(OverflowError, match="out of bounds"):
+            run_traced(lambda x: np.where(x > 0, x, number), x)
+        with pytest.raises(OverflowError, match="out of bounds"):
+            tm.compile(use)(x, number)
+    else:
+        assert_same(expected, run_traced(use, x, number))
+        assert_same(expected, tm.compile(use)(x, number))

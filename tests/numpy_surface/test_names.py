@@ -42,7 +42,9 @@ def public_functions() -> dict[str, Any]:
 
 
 def public_ufuncs() -> dict[str, Any]:
-    return {u.__name__: u for u in get_overridable_numpy_ufuncs() if not u.__name__.startswith("_")}
+    """NumPy's ufuncs by name, without those that users only reach through a function, such as ``np.real``."""
+    ufuncs = {u.__name__: u for u in get_overridable_numpy_ufuncs() if not u.__name__.startswith("_")}
+    return {name: u for name, u in ufuncs.items() if getattr(np, name, u) is u}
 
 
 def by_module(names: Iterable[str]) -> list[Case]:

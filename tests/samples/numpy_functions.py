@@ -506,7 +506,7 @@ INDEXING: dict[str, list[Use]] = {
         lambda w: np.where(w > 0, w, 1.5),
         lambda w, v: np.where(w > 0, w, v),
         lambda i: np.where(i, i, -1),
-        lambda i: np.where(i > 0, i.astype(np.uint8), -300),
+        lambda i: np.where(i > 0, i.astype(np.uint8), 200),
         lambda s: np.where(s > 1, s, 0),
         lambda p: np.where(p, 1, 2.0),
         lambda p: np.where(p, 1, 2),
@@ -560,7 +560,9 @@ METHODS: dict[str, list[Use]] = {
         lambda m: changed(lambda x: setattr(x, "flat", [1.0, 2.0]))(m),
         lambda m: m.T.flat.copy(),
     ],
-    "shape": [lambda m: changed(lambda x: setattr(x, "shape", (2, 6)))(m.copy())],
+    "shape": [
+        lambda m: changed(lambda x: without_warning(lambda: setattr(x, "shape", (2, 6))))(m.copy()),
+    ],
     "to_device": [lambda v: v.to_device("cpu")],
 }
 

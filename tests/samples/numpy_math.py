@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from samples.grouping import Case
+from samples.numpy_functions import without_warning
 from tracemill.compiler.dtypes import Array
 
 Use: TypeAlias = Callable[[Any], Any]
@@ -279,7 +280,7 @@ HISTOGRAMS: Table = {
 MATHEMATICS: Table = {
     "round": uses("fiucs", *[lambda x, d=d: np.round(x, d) for d in (0, 2, -1)], lambda x: x.round(1)),
     "around": uses("f", lambda x: np.around(x, 1)),
-    "fix": uses("fiubs", lambda x: np.fix(x)),
+    "fix": uses("fiubs", lambda x: without_warning(lambda: np.fix(x))),
     "clip": uses(
         "fics",
         lambda x: np.clip(x, -1, 1),

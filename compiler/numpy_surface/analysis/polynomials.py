@@ -4,14 +4,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...builder import bind
 from ...dtypes import FLOAT64, INT64, is_inexact
 from ...errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...symbolic_size import is_symbolic_shape
+from ...tracing.array_values import as_value
 from ...tracing.registry import implements
 from ...tracing.traced_array import wrap
 from ...tracing.traced_memory import is_traced
 from ...tracing.value_lengths import depends_on_values
 from ...value_ops import iota
+from ..linalg.factorizations import real_if_known
 from ..ufuncs.ufunc_calls import as_array
 
 _ALMOST_ZERO: Final = 1e-8
@@ -181,7 +184,8 @@ def roots(p: Any) -> Any:
     if count:
         first_row = -x[1:] / x[0]
         companion = np.concatenate([first_row[None, :], np.eye(count, k=0, dtype=x.dtype)[:-1]])
-        found = np.linalg.eigvals(companion)
+        matrix = as_value(companion)
+        (found,) = real_if_known(matrix, bind("eigvals", matrix))
     return np.concatenate([as_array(found), np.zeros(int(trailing), found.dtype)])
 
 

@@ -21,8 +21,9 @@ from ...errors import (
 )
 from ...ir import Shape, Value
 from ...nesting import shown
+from ...ops.installed_numpy import WHERE_CHECKS_PYTHON_NUMBERS
 from ...symbolic_size import is_empty, is_symbolic_shape, max_expr, min_expr
-from ...tracing.array_values import as_value, weak_or_dtype, written_value
+from ...tracing.array_values import as_value, check_fits, weak_or_dtype, written_value
 from ...tracing.index_checks import check_index, unchecked
 from ...tracing.registry import implements, method
 from ...tracing.trace import require_trace
@@ -178,7 +179,11 @@ def where_(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None or y is None:
         raise ArgumentTypeError("np.where takes both x and y, or neither")
     dtype = np.result_type(*[weak_or_dtype(choice, as_value(choice)) for choice in (x, y)])
-    yes, no = (convert(as_value(choice), dtype) for choice in (x, y))  # Python ints may wrap there
+    if WHERE_CHECKS_PYTHON_NUMBERS:
+        for choice in (x, y):
+            if not isinstance(choice, (list, tuple)):  # which become arrays before the dtype is chosen
+                check_fits(choice, dtype)
+    yes, no = (convert(as_value(choice), dtype) for choice in (x, y))  # others wrap
     return new_array(where(mask, yes, no))
 
 

@@ -23,6 +23,7 @@ from ...ir import Value
 from ...memory_layout.layout import dense_layout, row_major
 from ...memory_layout.result_layouts import copied_order, elementwise_layout, layout_of_stacks
 from ...nesting import shown
+from ...ops.installed_numpy import EIGENVALUES_MAY_BE_REAL
 from ...ops.linalg.matrix_stacks import adjoint
 from ...tracing.array_values import as_value
 from ...tracing.registry import implements
@@ -82,9 +83,11 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 # ---- eigenvalues -------------------------------------------------------------------------------------
 
 
-def _real_if_known(x: Value, values: Value, *others: Value) -> list[TracedArray]:
-    """NumPy returns real arrays if all eigenvalues of a real matrix are real. This is only known under an uncompiled
-    `grad` or `jvp`; elsewhere the eigenvalues are complex."""
+def real_if_known(x: Value, values: Value, *others: Value) -> list[TracedArray]:
+    """Eigenvalues and eigenvectors of a matrix: real if it is and all eigenvalues are.
+
+    This is only known under an uncompiled `grad` or `jvp`; elsewhere they are complex.
+    """
     results = [wrap(value) for value in (values, *others)]
     known = results[0].concrete() if values.type.size else np.zeros(0)
     if x.dtype.kind == "c" or known is None or np.any(np.imag(known)):
@@ -92,16 +95,20 @@ def _real_if_known(x: Value, values: Value, *others: Value) -> list[TracedArray]
     return [wrap(real(value)) for value in (values, *others)]
 
 
+def _as_numpy_returns(x: Value, *found: Value) -> list[TracedArray]:
+    return real_if_known(x, *found) if EIGENVALUES_MAY_BE_REAL else [wrap(one) for one in found]
+
+
 @implements(np.linalg.eig)
 def eig(a: Any) -> Any:
     (x,) = in_lapack_dtype(a)
-    return EigResult(*_real_if_known(x, *bind_all("eig", x)))
+    return EigResult(*_as_numpy_returns(x, *bind_all("eig", x)))
 
 
 @implements(np.linalg.eigvals)
 def eigvals(a: Any) -> TracedArray:
     (x,) = in_lapack_dtype(a)
-    return _real_if_known(x, bind("eigvals", x))[0]
+    return _as_numpy_returns(x, bind("eigvals", x))[0]
 
 
 @implements(np.linalg.eigh)

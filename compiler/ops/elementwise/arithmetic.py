@@ -30,9 +30,11 @@ from ...value_ops import (
     zeros_like,
 )
 from ...value_ops import elementwise as call
+from ..installed_numpy import NEXTAFTER_GIVES_FIRST_OF_EQUAL_F16
 from .broadcasting import Derivative, elementwise, identity, transpose_of, ufunc, ufunc_spelling
 
 FAMILY = "arithmetic"
+_HALF_NEXTAFTER = "nextafter_or_first" if NEXTAFTER_GIVES_FIRST_OF_EQUAL_F16 else "nextafter_in_bits"
 
 
 def _binary(
@@ -174,7 +176,7 @@ _binary("copysign", lambda out, x, y: multiply(sign(x), sign(out)), None, "copys
         "libdevice.copysign({0}, {1})", kinds="f", doc="The magnitude of x with the sign of y.")  # fmt: skip
 _binary("nextafter", lambda out, x, y: 1, None, "tm_nextafter_{t}({0}, {1})", "libdevice.nextafter({0}, {1})",
         kinds="f", doc="The next floating-point number from x towards y.",
-        triton_f16="tm_nextafter_in_bits({0}, {1})", triton_bf16="tm_nextafter_in_bits({0}, {1})")  # fmt: skip
+        triton_f16=f"tm_{_HALF_NEXTAFTER}({{0}}, {{1}})", triton_bf16="tm_nextafter_in_bits({0}, {1})")  # fmt: skip
 _binary("heaviside", None, lambda out, x, y: where(equal(x, 0), constant(1, y.dtype), zeros_like(y)),
         "tm_heaviside_{t}({0}, {1})", "tm_heaviside({0}, {1})", kinds="f",
         doc="0 below 0, 1 above, y at 0.")  # fmt: skip

@@ -123,7 +123,7 @@ def test_a_single_block_is_in_c_order_and_joined_ones_keep_theirs() -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
 @pytest.mark.parametrize("entries", [[[2, 1], [1, 3]], [[0, 1], [-1, 0]]])
-def test_real_eigenvalues_are_views_where_numpy_computed_complex_ones(entries: Any, dtype: str) -> None:
+def test_eigenvalues_own_their_memory_where_they_do_in_numpy(entries: Any, dtype: str) -> None:
     x = np.array(entries, dtype)
     found: list[bool] = []
 

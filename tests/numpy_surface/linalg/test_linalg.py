@@ -404,11 +404,20 @@ def test_vectors_that_are_any_basis_have_no_derivative(function: Callable[[Any],
         tm.jacfwd(function)(ARRAYS["tall"])
 
 
-def test_eigenvalues_are_real_where_that_is_known_and_complex_elsewhere() -> None:
+def test_where_eigenvalues_are_known_they_have_numpys_dtype_and_elsewhere_they_are_complex() -> None:
     x = np.array([[2.0, 1.0], [0.5, 3.0]])
-    assert np.linalg.eigvals(x).dtype == np.float64
-    np.testing.assert_allclose(tm.jacfwd(np.linalg.eigvals)(x).sum(0), np.eye(2), atol=1e-14)
+    values, tangents = tm.jvp(np.linalg.eigvals, (x,), (np.eye(2),))
+    assert values.dtype == tangents.dtype == np.linalg.eigvals(x).dtype
+    np.testing.assert_allclose(tangents, [1, 1], atol=1e-14)
     assert tm.compile(np.linalg.eigvals)(x).dtype == np.complex128
+
+
+def test_roots_are_real_where_all_are_known_to_be() -> None:
+    x = np.array([1.0, -3.0, 2.0])
+    roots, moved = tm.jvp(np.roots, (x,), (np.array([0.0, 0.0, 1.0]),))
+    assert roots.dtype == moved.dtype == np.roots(x).dtype == np.float64
+    np.testing.assert_allclose(roots * moved * 2 - 3 * moved, [-1, -1], atol=1e-14)
+    assert tm.jvp(np.roots, (x + 2,), (x,))[0].dtype == np.roots(x + 2).dtype == np.complex128
 
 
 def test_residuals_are_nan_where_the_rank_turns_out_not_to_be_full() -> None:

@@ -1,0 +1,23 @@
+"""What the installed NumPy does where its versions differ, asked of NumPy itself."""
+
+from typing import Final
+
+import numpy as np
+
+
+def _where_checks_python_numbers() -> bool:
+    try:
+        np.where(True, np.uint8(0), -1)
+    except OverflowError:
+        return True
+    return False
+
+
+EIGENVALUES_MAY_BE_REAL: Final = np.linalg.eigvals(np.eye(1)).dtype.kind == "f"
+"""Whether `eig` and `eigvals` of a real matrix give real arrays if all eigenvalues are real: before NumPy 2.5."""
+TENSORSOLVE_OWNS: Final = bool(np.linalg.tensorsolve(np.ones((1, 1, 1)), np.ones(1)).flags.owndata)
+"""Whether the result of `tensorsolve` owns its memory: before NumPy 2.5."""
+WHERE_CHECKS_PYTHON_NUMBERS: Final = _where_checks_python_numbers()
+"""Whether `where` refuses Python integers that do not fit the dtype of its result; before NumPy 2.5 they wrap."""
+NEXTAFTER_GIVES_FIRST_OF_EQUAL_F16: Final = not np.signbit(np.nextafter(np.float16(0.0), np.float16(-0.0)))
+"""Whether `nextafter` of 0.0 and -0.0 in f16 is the first of them: before NumPy 2.5."""
