@@ -35,7 +35,7 @@ def warn_of_masked_nan(
 
 
 def has_nan(x: Any) -> bool:
-    return bool(np.any(np.isnan(x)))
+    return bool(np.isnan(x).any())
 
 
 def _choices(graph: Graph) -> Iterable[str]:
