@@ -197,9 +197,14 @@ def is_none(size: Any) -> bool:
 
 def same_shape(x: Sequence[Any], y: Sequence[Any]) -> bool:
     """Whether two shapes are the same for all sizes of the program."""
-    return len(x) == len(y) and all(
-        one is other or is_known(one == other) for one, other in zip(x, y, strict=True)
-    )
+    if x is y:
+        return True
+    if len(x) != len(y):
+        return False
+    for one, other in zip(x, y, strict=True):  # noqa: SIM110 (called for each call that is traced)
+        if one is not other and not is_known(one == other):
+            return False
+    return True
 
 
 def assume(fact: Any) -> bool:
@@ -301,7 +306,10 @@ def is_empty(shape: Sequence[Any]) -> bool:
 def joint_shape(*shapes: Sequence[Any]) -> tuple[Any, ...] | None:
     """The shape that all broadcast to, aligned from the right; None if there is none."""
     first = shapes[0] if shapes else ()
-    if all(same_shape(shape, first) for shape in shapes[1:]):
+    for shape in shapes:
+        if not same_shape(shape, first):
+            break
+    else:
         return tuple(first)
     rank = max(map(len, shapes))
     joint: list[Any] = [1] * rank

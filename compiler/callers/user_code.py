@@ -8,6 +8,7 @@ from dis import opmap
 from linecache import getlines
 from os.path import basename, dirname, join
 from types import FrameType
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,8 @@ def user_location() -> Location | None:
     return location_at(frame.f_code.co_filename, frame.f_lineno)
 
 
-_locations: dict[tuple[str, int], Location] = {}
+_locations: dict[tuple[str, int], tuple[Any, Location]] = {}
+"""The lines that have been asked for, each with what `linecache` had of its file."""
 
 
 def location_at(file: str, line: int) -> Location:
@@ -107,10 +109,12 @@ def location_at(file: str, line: int) -> Location:
     Some instructions, at which a signal may arrive, have no line: None becomes 0.
     """
     line = line or 0
-    found = _locations.get((file, line))
-    code = linecache.getline(file, line).strip()
-    if found is None or found.code != code:
-        found = _locations[file, line] = Location(file, line, code)
+    known, found = _locations.get((file, line), (None, None))
+    if found is None or known is None or linecache.cache.get(file) is not known:
+        code = linecache.getline(file, line).strip()
+        if found is None or found.code != code:
+            found = Location(file, line, code)
+        _locations[file, line] = linecache.cache.get(file), found
     return found
 
 

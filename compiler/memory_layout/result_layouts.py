@@ -7,6 +7,7 @@ from ..dtypes import Array
 from ..ir import Shape
 from ..symbolic_size import is_known, same_shape
 from .layout import (
+    NOTHING_ASKED,
     Layout,
     LayoutQuestion,
     at_most,
@@ -63,6 +64,8 @@ def layout_of_stacks(shape: Shape, operands: Sequence[Layout]) -> Layout | None:
 
 def joint_questions(layouts: Sequence[Layout]) -> frozenset[LayoutQuestion]:
     """The arguments whose layouts the layouts of several arrays depend on."""
+    if not layouts:
+        return NOTHING_ASKED
     first = layouts[0].questions
     if all(layout.questions is first for layout in layouts):
         return first

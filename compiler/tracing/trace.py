@@ -731,7 +731,7 @@ def current_trace() -> Trace | None:
 
 def require_trace() -> Trace:
     """The current trace; `EscapedTracerError` if there is none."""
-    trace = current_trace()
-    if trace is None:
-        raise EscapedTracerError(_ESCAPED)
-    return trace
+    builder = current_builder()
+    if isinstance(builder, Trace):
+        return builder
+    raise EscapedTracerError(_ESCAPED)

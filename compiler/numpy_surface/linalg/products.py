@@ -65,6 +65,8 @@ def batched_matmul(x: Value, y: Value) -> Value:
         raise ShapeError(
             f"matmul of {x.type} and {y.type}: {x.shape[-1]} columns do not match {y.shape[-2]} rows"
         )
+    if x.ndim == y.ndim == 2:
+        return sum_of_products(x, y, ((1,), (0,)), ((), ()))
     lead = _joint_lead(x, y)
     x, x_axes = _present_axes(x, lead)
     y, y_axes = _present_axes(y, lead)

@@ -56,6 +56,8 @@ _SUPPORTED_OPERANDS = (
 
 def operate(ufunc: Any, x: Any, y: Any) -> Any:
     """A binary operator. Two Python numbers give a weak one, as outside."""
+    if type(x) is TracedArray and type(y) is TracedArray and x.weak is None and y.weak is None:
+        return x.__array_ufunc__(ufunc, "__call__", x, y)
     if not all(isinstance(operand, _SUPPORTED_OPERANDS) for operand in (x, y)):
         return NotImplemented
     if (

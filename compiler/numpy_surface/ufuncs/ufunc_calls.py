@@ -1,7 +1,8 @@
 """ufuncs on traced arrays: NumPy's choice of a loop, ``out=``, ``where=``, ``dtype=``, ``casting=``, ``signature=``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from contextlib import nullcontext
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ...dtypes import BOOL, DType, is_supported
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ...errors.tracemill_error import text_of
 from ...ir import Shape, Value
-from ...memory_layout.layout import NOTHING_ASKED, Layout, dense_layout, layout_of
+from ...memory_layout.layout import NOTHING_ASKED, Layout, dense_layout, layout_of, row_major
 from ...memory_layout.result_layouts import direct_layout, elementwise_layout, joint_questions
 from ...nesting import shown
 from ...op import all_ops
@@ -42,6 +43,8 @@ def call_ufunc(ufunc: Any, method_name: str, inputs: tuple[Any, ...], kwargs: di
     if ufunc.__name__ in REFUSED:
         raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: {REFUSED[ufunc.__name__]}")
     if method_name == "__call__":
+        if not kwargs and _has_one_result(ufunc) and all(map(_is_in_rows, inputs)):
+            return _computed_in_rows(ufunc, inputs)
         return apply(ufunc, *inputs, **kwargs)
     return METHODS_OF_UFUNCS[method_name](ufunc, *inputs, **kwargs)
 
@@ -63,7 +66,7 @@ def apply(
     **gufunc_options: Any,
 ) -> Any:
     """``ufunc(*inputs)``: one op with the name of the ufunc, or the function registered for it, or `computed`."""
-    if ufunc.types and all(set(loop) <= set("O->") for loop in ufunc.types):
+    if _calls_python(ufunc):
         raise UnsupportedFunctionError(
             f"{ufunc_name(ufunc)} cannot be traced: it calls Python for every element; "
             "write it with NumPy functions of whole arrays"
@@ -93,6 +96,34 @@ def apply(
         for r, d, o in zip(results, dtypes[ufunc.nin :], outs, strict=True)
     )
     return done if ufunc.nout > 1 else done[0]
+
+
+@lru_cache(maxsize=1024)
+def _calls_python(ufunc: Any) -> bool:
+    """Whether all loops of a ufunc take objects, as those of `np.frompyfunc` do."""
+    return bool(ufunc.types) and all(set(loop) <= set("O->") for loop in ufunc.types)
+
+
+@lru_cache(maxsize=1024)
+def _has_one_result(ufunc: Any) -> bool:
+    """Whether a ufunc gives one array, whose axes lie in the order of those of its operands."""
+    return ufunc.nout == 1 and (ufunc.signature is None or ufunc is np.matmul) and not _calls_python(ufunc)
+
+
+def _is_in_rows(x: Any) -> bool:
+    """Whether an operand is a number, or an array in C order that is no view, as most are: so is the result."""
+    if type(x) is not TracedArray:
+        return type(x) in PYTHON_NUMBERS
+    return not x._views and ((layout := x._storage.layout) is None or layout.is_row_major)
+
+
+def _computed_in_rows(ufunc: Any, inputs: tuple[Any, ...]) -> TracedArray:
+    """What `apply` gives for these operands without options."""
+    operands, dtypes = resolve(ufunc, inputs, None, "same_kind")
+    value = convert(as_array(_computed(ufunc, operands, {})).value, dtypes[-1])
+    matrices = [x._storage.layout for x in inputs if type(x) is TracedArray and len(x.type.shape) > 1]
+    asked = joint_questions([layout for layout in matrices if layout is not None])
+    return wrap(value, layout=row_major(value.type.shape, asked) if asked and value.ndim > 1 else None)
 
 
 def _computed(ufunc: Any, operands: Sequence[Value], gufunc_options: Mapping[str, Any]) -> Any:
@@ -188,7 +219,8 @@ def resolve(
     dtypes = loop_dtypes(ufunc, given, signature, casting)
     if BOOL in dtypes[: ufunc.nin]:
         _refuse_long_integers(inputs)
-    with np.errstate(all="ignore"):  # a number that is too large for f32 is infinite there
+    # A number that is too large for f32 is infinite there.
+    with nullcontext() if given == dtypes[: ufunc.nin] else np.errstate(all="ignore"):
         pairs = zip(inputs, values, dtypes, strict=False)
         return [as_value(x, d) if v is None else convert(v, d) for x, v, d in pairs], dtypes
 
@@ -438,8 +470,11 @@ def _without_leading_axes(result: TracedArray, ndim: int) -> TracedArray:
     return wrap(value)
 
 
-def _core_axes(signature: str) -> tuple[list[int], int]:
-    """The number of axes of each operand and of the result of a gufunc: ``(n,k),(k,m)->(n,m)`` is [2, 2] and 2."""
+@cache
+def _core_axes(signature: str) -> tuple[tuple[int, ...], int]:
+    """The number of axes of each operand and of the result of a gufunc: ``(n,k),(k,m)->(n,m)`` is (2, 2) and 2."""
     left, right = signature.split("->")
     operands = [part.strip("()") for part in left.split("),")]
-    return [len(part.split(",")) for part in operands], len([n for n in right.strip("()").split(",") if n])
+    return tuple(len(part.split(",")) for part in operands), len(
+        [n for n in right.strip("()").split(",") if n]
+    )
