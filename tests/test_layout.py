@@ -33,6 +33,7 @@ FOLDERS = """
     compiler/memory_layout
     compiler/tracing
     compiler/tracing/outside
+    compiler/tracing/exceptions
     compiler/arguments
     compiler/backends/triton
     compiler/ops/arrays
@@ -101,6 +102,7 @@ FOLDERS = """
     runtime/builder
     runtime/branching
     runtime/staging/loops
+    runtime/staging/mathematics
     runtime/staging
     runtime/
     runtime/rules

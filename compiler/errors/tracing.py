@@ -25,6 +25,9 @@ class ConcretizationError(TracemillError, TypeError):
     wants_values: bool = False
     """The branch cannot be traced, so the program is made again for the values of these numbers."""
 
+    is_recursion: bool = False
+    """A function calls itself in each of many branches, one inside the other."""
+
     numbers: frozenset[int] = frozenset()
     """The Python numbers among the leaves of the arguments whose values would be enough."""
 

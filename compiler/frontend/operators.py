@@ -49,8 +49,6 @@ class OperatorRewriter(Rewriter):
                     assign(kept, self.expression(node.value)),
                     self._set_attribute(target, self.expression(target.value), named(kept)),
                 ]
-            case ast.With():
-                return [self._with(node)]
             case ast.Assign(targets=targets) if any(isinstance(one, ast.Tuple | ast.List) for one in targets):
                 value = placed(hook("iterated", self.expression(node.value)), node.value)
                 given = self.unit.temporary()
@@ -71,15 +69,9 @@ class OperatorRewriter(Rewriter):
         name = ast.Constant(self.attribute_name(target))
         return ast.Expr(placed(hook("set_attribute", value, of, name), target))
 
-    def _with(self, node: ast.With) -> ast.stmt:
-        items = [
-            ast.withitem(
-                hook("entered", self.expression(one.context_expr)),
-                None if one.optional_vars is None else self.rebuilt(one.optional_vars),
-            )
-            for one in node.items
-        ]
-        return ast.With(items, self.block(node.body, None), None)
+    def managed(self, manager: ast.expr) -> ast.expr:
+        """The context manager of a `with`, whose methods run converted."""
+        return placed(hook("entered", manager), manager)
 
     def binary(self, node: ast.BinOp) -> ast.expr:
         """Any binary operator."""

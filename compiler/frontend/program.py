@@ -99,6 +99,8 @@ class Program:
     """Whether the function, when it is traced, changes what it computes with the next time, as a counter."""
     follows: bool = False
     """Whether the program is for calls that go the way of the call for which it was made."""
+    falls_back: bool = False
+    """Whether the function itself runs where the program raises an error: it may handle that."""
     asks_identity: bool = False
     """Whether the function asks if two objects are the same. In a trace, two arguments never are."""
     conversions: tuple[Conversion, ...] = ()

@@ -90,17 +90,42 @@ class Rewriter(ExpressionRewriter):
                 return [self.rebuilt(node)]
 
     def rebuilt(self, node: N) -> N:
-        """A node of the same kind with rewritten parts. A handler first completes the message of its exception."""
+        """A node of the same kind with rewritten parts. A handler first looks at its exception."""
         new = super().rebuilt(node)
-        if isinstance(node, ast.ExceptHandler) and isinstance(new, ast.ExceptHandler) and _looks_at(node):
-            assert node.name is not None
-            new.body.insert(0, placed(ast.Expr(hook("caught", named(node.name))), node.body[0]))
-        if isinstance(new, ast.Try | ast.With) and not _waits_inside(node) and (classes := _handled(node)):
-            body = ast.With(
-                [ast.withitem(hook("handling", delayed(ast.Tuple(classes, ast.Load()))))], new.body
-            )
-            new.body = [placed(body, new.body[0])]
+        if isinstance(node, ast.ExceptHandler) and isinstance(new, ast.ExceptHandler):
+            seen = [hook("handles", delayed(node.type or named("BaseException")))]
+            if node.name is not None and _looks_at(node):
+                seen.append(hook("caught", named(node.name)))
+            new.body = [*(placed(ast.Expr(one), node.body[0]) for one in seen), *new.body]
+        if isinstance(new, ast.withitem):
+            new.context_expr = self.managed(new.context_expr)
+        if isinstance(new, ast.Try | ast.TryStar | ast.With) and (classes := self._handled(node)):
+            new.body = [placed(one, new.body[0]) for one in self._with_handlers(new.body, classes)]
         return new
+
+    def managed(self, manager: ast.expr) -> ast.expr:
+        """The context manager of a `with`, which may see exceptions."""
+        return placed(hook("managed", manager), manager)
+
+    def _with_handlers(self, body: list[ast.stmt], classes: list[ast.expr]) -> list[ast.stmt]:
+        """The body of a statement whose handlers wait for exceptions of these classes."""
+        if any(map(_waits_inside, body)):
+            return [ast.Expr(hook("fall_back")), *body]
+        return [ast.With([ast.withitem(hook("handling", delayed(ast.Tuple(classes, ast.Load()))))], body)]
+
+    def _handled(self, node: ast.AST) -> list[ast.expr]:
+        """The classes of the exceptions that handlers, or `contextlib.suppress`, wait for."""
+        if isinstance(node, ast.Try | ast.TryStar):
+            ends = [named("BaseException")] if self._facts_of(node.finalbody).jumps else []
+            return [named("BaseException") if one.type is None else one.type for one in node.handlers] + ends
+        found: list[ast.expr] = []
+        for item in node.items if isinstance(node, ast.With) else ():
+            match item.context_expr:
+                case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=classes):
+                    found += classes
+                case _:
+                    pass
+        return found
 
     # ---- statements ----------------------------------------------------------------------------------
 
@@ -388,20 +413,6 @@ def _parts(target: ast.expr) -> list[ast.expr]:
     if isinstance(target, ast.Tuple | ast.List):
         return [part for one in target.elts for part in _parts(one)]
     return _parts(target.value) if isinstance(target, ast.Starred) else [target]
-
-
-def _handled(node: ast.AST) -> list[ast.expr]:
-    """The classes of the exceptions that handlers, or `contextlib.suppress`, wait for."""
-    if isinstance(node, ast.Try):
-        return [named("BaseException") if one.type is None else one.type for one in node.handlers]
-    found: list[ast.expr] = []
-    for item in node.items if isinstance(node, ast.With) else ():
-        match item.context_expr:
-            case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=classes):
-                found += classes
-            case _:
-                pass
-    return found
 
 
 def _waits_inside(node: ast.AST) -> bool:

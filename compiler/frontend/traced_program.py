@@ -23,7 +23,7 @@ from ..arguments.leaves import (
 from ..builder import bind_all, recording
 from ..callers.function_names import describe, function_name
 from ..callers.signal_handlers import in_signal_handler
-from ..callers.user_code import CONVERTS, line_of_raise, location_at
+from ..callers.user_code import CONVERTS, line_of_raise
 from ..dtypes import BOOL, Array
 from ..errors import (
     ArgumentTypeError,
@@ -42,10 +42,11 @@ from ..symbolic_size import SymbolicFact, SymbolicSize, same_shape
 from ..tracing.array_values import as_value
 from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.outside.adoption import begins_trace, replace_outside
+from ..tracing.recursion import recursion_error, recursive_code
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
 from ..tracing.traced_array import TracedArray, array_on
 from ..tracing.traced_memory import is_numpy_array, is_traced
-from ..tracing.tracing_again import mode_for, needs_value, recursive_code, wants_pythons_number
+from ..tracing.tracing_again import mode_for, needs_value, wants_pythons_number
 from ..tracing.values_in_call import ARGUMENTS, FOLLOWS
 from ..users_errors import noted, values_in_exception
 from ..value_ops import constant
@@ -92,12 +93,8 @@ def trace(
     except RecursionError as error:
         if is_nested or (code := recursive_code(error)) is None:
             raise
-        raise ConcretizationError(
-            f"`{code.co_name}` calls itself while it is traced, and no number that tracing knows ends that. Write a "
-            "loop, `while`, with an array as its stack, or let an int argument decide how deep it goes",
-            location_at(code.co_filename, code.co_firstlineno),
-        ) from None
-    except (ConcretizationError, OperatorsNeededError, SharedMemoryError) as error:
+        raise recursion_error(code) from None
+    except (ConcretizationError, OperatorsNeededError, SharedMemoryError, UnboundLocalError) as error:
         mode = None if is_nested or not chosen else mode_for(error, can_follow=writes.can_be_undone)
         if mode is None:
             raise
@@ -207,6 +204,7 @@ def _traced(
             ),
             changes_itself=bool(own),
             follows=FOLLOWS.get(),
+            falls_back=record.falls_back,
             asks_identity=is_kept
             and (record.writes_to_copies or asks_identity(writes.outside_objects, reached)),
             read=(

@@ -168,6 +168,8 @@ class Trace(Builder):
         """For the id of a captured array, its number, and its `content_of` when it was captured."""
         self.adopted: dict[int, tuple[int, int, Callable[[Array], Any]]] = {}
         """For the id of a captured array that is written to, the bounds of its memory, and its views."""
+        self.falls_back = False
+        """Whether the function itself runs where the program raises an error: it may handle that."""
         self.returned: set[int] = set()
         """The ids of the lists and dicts whose changes the program returns."""
         self.writes_to_copies = False

@@ -2,19 +2,15 @@
 
 import re
 import struct
-from collections import Counter
 from contextvars import ContextVar
-from types import CodeType
 from typing import Final
 
-from ..callers.user_code import OPERATORS, is_users, users_line_of
+from ..callers.user_code import OPERATORS, users_line_of
 from ..errors import ConcretizationError, SharedMemoryError
 from .sharing import TELLS_APART
 from .trace import Trace
 from .values_in_call import ARGUMENTS, FOLLOWS
 
-_MANY_CALLS: Final = 10
-"""A function that occurs this often in a traceback calls itself."""
 _VALUE_NEEDED: Final = re.compile(
     r"(?:not|from|object of type) '?TracedArray\b|'TracedArray' object cannot be |a Rational instance|be Rational",
     re.IGNORECASE,
@@ -28,7 +24,10 @@ def mode_for(error: Exception, *, can_follow: bool) -> "ContextVar[bool] | None"
     """What to trace a function with that failed without; None if nothing may help."""
     if isinstance(error, SharedMemoryError) and not TELLS_APART.get():
         return TELLS_APART
-    if not isinstance(error, SharedMemoryError) and not OPERATORS.get() and may_need_operators(error):
+    is_of_values = isinstance(
+        error, SharedMemoryError | UnboundLocalError
+    )  # only one branch sets the variable
+    if not is_of_values and not OPERATORS.get() and may_need_operators(error):
         return OPERATORS
     needs_numbers = isinstance(error, ConcretizationError) and bool(error.numbers)  # for the signature
     return FOLLOWS if can_follow and not needs_numbers and ARGUMENTS.get() and not FOLLOWS.get() else None
@@ -41,17 +40,6 @@ def may_need_operators(error: Exception) -> bool:
             not error.numbers or (error.message.startswith("bool(x)") and not error.wants_values)
         )
     return True
-
-
-def recursive_code(error: RecursionError) -> CodeType | None:
-    """The user's function that an endless recursion calls most often."""
-    codes: Counter[CodeType] = Counter()
-    frame = error.__traceback__
-    while frame is not None:
-        codes[frame.tb_frame.f_code] += is_users(frame.tb_frame.f_code.co_filename)
-        frame = frame.tb_next
-    code, calls = codes.most_common(1)[0] if codes else (None, 0)
-    return code if calls > _MANY_CALLS else None
 
 
 def wants_pythons_number(record: Trace, error: Exception) -> bool:

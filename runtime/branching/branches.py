@@ -12,8 +12,10 @@ import numpy as np
 from ...compiler.builder import bind_all
 from ...compiler.callers.user_code import user_location
 from ...compiler.ir import Location
-from ...compiler.numpy_surface.ufuncs.value_checks import holds_for_handler, if_run, raise_if_handled
+from ...compiler.numpy_surface.ufuncs.value_checks import if_run
 from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.exceptions.handlers import holds_for_handler, raise_if_handled
+from ...compiler.tracing.recursion import refuse_recursion
 from ...compiler.tracing.trace import RAISES_ON_VALUES, require_trace
 from ...compiler.users_errors import noted
 from ...compiler.value_ops import nonzero_mask
@@ -54,6 +56,7 @@ def choose(
     A variable that only one block sets is set afterwards, to an arbitrary value if the other block ran. If code may
     read it while it is unset, it is in `unset`, and is UNSET afterwards.
     """
+    refuse_recursion()
     branches: list[Branch] = []
     for place in (1, 0):  # a block that raises is usually the second
         branch = Branch(where, *blocks[place], wanted, watch)

@@ -26,7 +26,8 @@ from ..branching.python_numbers import as_place, as_python_number, is_unknown, s
 from ..branching.watching import watching
 from .entries import select
 from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
-from .mathematics import is_computed
+from .mathematics.real import is_computed
+from .mathematics.rounding import rounded
 from .operators import attribute, compared, iterated, operate, users_method, with_texts
 from .orderings import are_orderable, best, best_of_many, in_order
 
@@ -68,7 +69,6 @@ def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:
         isinstance: _isinstance,
         **{kind: _numpy_number(kind) for kind in _NUMPY_NUMBERS},
         type: _type,
-        divmod: _divmod,
         sorted: _sorting(callee),
         np.ndarray: _ndarray,
         math.prod: _prod,
@@ -200,8 +200,10 @@ def _bool(*given: Any) -> Any:
 
 def _round(x: Any, ndigits: Any = None) -> Any:
     if is_unknown(x) and x.weak is not None and x.weak is not complex:
-        rounded = np.round(x, 0 if ndigits is None else ndigits)
-        return as_python_number(rounded, int if ndigits is None else x.weak)
+        if x.weak is float and type(ndigits) is int:
+            return rounded(x, ndigits)
+        nearest = np.round(x, 0 if ndigits is None else ndigits)
+        return as_python_number(nearest, int if ndigits is None else x.weak)
     return round(x) if ndigits is None else round(x, ndigits)
 
 
@@ -337,10 +339,6 @@ def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
         return base**exp
     own: Any = base
     return pow(own, exp, mod)
-
-
-def _divmod(x: Any, y: Any) -> Any:
-    return (x // y, x % y) if is_traced(x) or is_traced(y) else divmod(x, y)
 
 
 def _prod(given: Any, /, *, start: Any = 1) -> Any:

@@ -26,7 +26,7 @@ from .built_in_functions import built_in_meanings
 from .comprehensions import known_tests
 from .entries import call_one
 from .library_functions import library_meanings
-from .mathematics import MATHEMATICS
+from .mathematics.real import MATHEMATICS
 from .methods import array_method, method_on_values
 from .numpy_functions import numpy_meaning
 from .operators import iterated, maker

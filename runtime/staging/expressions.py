@@ -12,8 +12,10 @@ from ...compiler.callers.user_code import line_of_missing, line_of_raise, user_l
 from ...compiler.frontend.expressions import comparison
 from ...compiler.numpy_surface.ufuncs.value_checks import guarded
 from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_memory import is_traced
+from ...compiler.tracing.values_in_call import guarded_truth
 from ..branching.asked_lengths import length_test
 from ..branching.branches import value_of
 from ..branching.one_of import OneOf, is_one_of
@@ -74,6 +76,10 @@ def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) 
         return either(other)
     own = np.dtype(bool) if type(second) is bool else None
     if getattr(second, "dtype", own) != np.bool_:
+        if weak_type(first) is bool and weak_type(second) is not None:
+            truth = guarded_truth(require_trace(), as_value(first), "which operand `and` or `or` gives")
+            if truth is not None:  # Python gives a bool, or a number of another type
+                return truth if truth is first_if else second
         return either(lambda: second)
     return _like_both(join(first, second), first, second)
 

@@ -5,6 +5,7 @@ Without a trace, each hook does what Python does.
 
 import ast
 import operator
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
@@ -24,8 +25,9 @@ from ...compiler.frontend.conversion import Conversion
 from ...compiler.frontend.sites import Block, Site, Unit
 from ...compiler.frontend.source import ITEM
 from ...compiler.ir import Location
-from ...compiler.numpy_surface.ufuncs.value_checks import handling
 from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.tracing.exceptions.handlers import fall_back, handling
+from ...compiler.tracing.exceptions.own_errors import pass_on
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.tracing.values_in_call import FOLLOWS, guarded_value
@@ -48,10 +50,10 @@ from .loops.unrolling import (
     raise_own_fault,
     raise_to_tell_apart,
 )
+from .managers import entered, managed
 from .numpy_functions import numpy_meaning
 from .operators import (
     attribute,
-    entered,
     iterated,
     operate,
     percent,
@@ -109,10 +111,20 @@ class Hooks:
 
     handling = handling
     """``with handling(lambda: classes):`` is the body of a `try` whose handlers are for exceptions of these classes."""
+    fall_back = staticmethod(fall_back)
+    """The beginning of such a body that a generator leaves and resumes."""
+    managed = staticmethod(managed)
+
+    @staticmethod
+    def handles(classes: Callable[[], Any]) -> None:
+        """The beginning of a handler, ``except classes``. It does not see errors that only tracing raises."""
+        error = sys.exception()
+        assert error is not None
+        pass_on(error, classes)
 
     @staticmethod
     def caught(error: BaseException) -> None:
-        """The beginning of a handler, ``except … as error``."""
+        """The beginning of a handler that looks at its exception, ``except … as error``."""
         from .texts import caught
 
         caught(error)

@@ -18,7 +18,7 @@ import numpy as np
 from ...compiler.frontend.conversion import call_converted
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.python_numbers import as_float, as_python_number, is_unknown
-from .mathematics import is_computed, sum_of
+from .mathematics.real import is_computed, sum_of
 from .methods import insert_at
 from .orderings import in_order
 

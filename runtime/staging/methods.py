@@ -8,6 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.callers.user_code import user_location
+from ...compiler.message_values import MessageValues
+from ...compiler.tracing.traced_memory import is_traced
+from ...compiler.users_errors import attach_values
 from ..branching.branches import raise_where
 from ..branching.python_numbers import (
     PYTHON_KINDS,
@@ -86,10 +89,35 @@ def _sort(own: list[Any], sort: Any, callee: Callable[[Any], Any], **options: An
 
 def _index(entries: "Sequence[Any]", x: Any, *ends: int) -> Any:
     first, last = (*ends, *(0, len(entries))[len(ends) :])
-    places = range(len(entries))[first:last]
+    return _place(entries, range(len(entries))[first:last], x, _not_found(type(entries)().index, x))
+
+
+def _place(entries: "Sequence[Any]", places: range, x: Any, missing: Exception) -> Any:
+    """The first of these places with an entry that is equal to `x`. The program raises `missing` if there is none."""
     equal = np.stack([entries[place] == x for place in places] or [np.False_])
-    raise_where(np.logical_not(np.any(equal)), ValueError("list.index(x): x not in list"), user_location())
+    raise_where(np.logical_not(np.any(equal)), missing, user_location())
     return as_python_number(np.argmax(equal) + places.start, int)
+
+
+def _not_found(search: Callable[[Any], Any], x: Any) -> Exception:
+    """The exception of a method of an empty list or tuple that searches a value, which the program fills in."""
+    values = MessageValues()
+    try:
+        search(_Shown(values.mark(x, "!r") if is_traced(x) else repr(x)))
+    except ValueError as error:
+        attach_values(error, values)
+        return error.with_traceback(None)
+    raise AssertionError("an empty sequence contains nothing")
+
+
+class _Shown:
+    """Stands for a value in a message."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
 
 
 def _count(entries: "Sequence[Any]", x: Any) -> Any:
@@ -119,7 +147,8 @@ def insert_at(entries: list[Any], place: Any, x: Any) -> None:
 
 
 def _remove(entries: list[Any], x: Any) -> None:
-    _pop(entries, _index(entries, x))
+    missing = _not_found([].remove, x)
+    _pop(entries, _place(entries, range(len(entries)), x, missing))
 
 
 _ARRAY_METHODS: Final[dict[str, Callable[..., Any]]] = {"item": _item, "tolist": _tolist}

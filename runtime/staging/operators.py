@@ -313,28 +313,6 @@ def set_attribute(value: Any, x: Any, name: str) -> None:
         setattr(x, name, value)
 
 
-class _Entered:
-    """A user's context manager, whose methods run converted."""
-
-    def __init__(self, manager: Any) -> None:
-        self._manager = manager
-
-    def __enter__(self) -> Any:
-        own = users_method(self._manager, "__enter__")
-        return type(self._manager).__enter__(self._manager) if own is None else own()
-
-    def __exit__(self, *error: Any) -> Any:
-        own = users_method(self._manager, "__exit__")
-        return type(self._manager).__exit__(self._manager, *error) if own is None else own(*error)
-
-
-def entered(manager: Any) -> Any:
-    """The context manager that ``with`` enters."""
-    kind = type(manager)
-    is_own = _method_of(kind, "__enter__") is not None or _method_of(kind, "__exit__") is not None
-    return _Entered(manager) if is_own and current_trace() is not None else manager
-
-
 def iterated(x: Any) -> Any:
     """What Python iterates over. Iterators of a user's class run converted."""
     if (own := users_method(x, "__iter__")) is not None:

@@ -30,6 +30,7 @@ from ..stage_times import stage
 from .compile_spec import CompileSpec
 from .donation import donated_inputs, to_overwrite
 from .generated_entry import MISS, always_miss, generate_entry, generate_size_reader
+from .handled_errors import may_be_handled, with_handlers
 from .layout_guards import entering_orders, layout_guards
 from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
 from .symbolic_call import SymbolicCall
@@ -117,6 +118,12 @@ class Variant:
         if symbolic is not None:
             self.guards, self.signature = symbolic.guards, symbolic.signature
             self._sizes = generate_size_reader(self.signature)
+        self._can_run_again = (
+            self.program.falls_back
+            and not self._has_effects
+            and gpu_of(self.signature, self.program.captured) is None
+        )
+        """Whether the function itself may run after an error of the program that its handlers may see."""
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         program = self.program
         if not (program.mutated or program.reshaped or program.frozen or self._changes_containers):
@@ -129,6 +136,8 @@ class Variant:
                 self.entry = _while_unchanged(self.entry, self.program.reached, arrays)
             if self.program.asks_identity and self.entry is not always_miss:
                 self.entry = _unless_repeated(self.entry, self._arrays_from_outside)
+            if self._can_run_again and self.entry is not always_miss:
+                self.entry = with_handlers(self.entry, self.function)
 
     def sizes(self, called: Signature) -> dict[str, int] | None:
         """The values of named sizes in a call of the same family; None if it does not serve the call."""
@@ -178,8 +187,7 @@ class Variant:
         try:
             outputs = self._outputs(leaves, inputs)
         except Exception as error:
-            self._write_before_error(error, args, kwargs, inputs)
-            raise
+            return self._after_error(error, args, kwargs, inputs)
         for index, output in self.program.mutated:
             overwrite(inputs[index], outputs[output])
         program = self.program
@@ -199,6 +207,15 @@ class Variant:
         outputs: Sequence[Any] = self.build.function(*inputs)
         return outputs
 
+    def _after_error(
+        self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]
+    ) -> Any:
+        """The result of the function itself if it may handle an error of the program, which is raised otherwise."""
+        if self._can_run_again and may_be_handled(error):
+            return self.function(*args, **kwargs)
+        self._write_before_error(error, args, kwargs, inputs)
+        raise error
+
     def _write_before_error(
         self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]
     ) -> None:
@@ -206,14 +223,18 @@ class Variant:
 
         The program has written nothing. The function itself does, up to its error, if it has no other effects.
         """
-        has_others = bool(effects_in(self.program.graph) - {RAISES, EXPECTS})
-        if not (self.program.mutated or self._changes_containers) or has_others or self.donated:
+        if not (self.program.mutated or self._changes_containers) or self._has_effects:
             return
         if isinstance(error, OtherValues):  # another program is made for this call
             return
         if not any(isinstance(x, DeviceArray) for x in inputs):
             with suppress(Exception):
                 self.function(*args, **kwargs)
+
+    @property
+    def _has_effects(self) -> bool:
+        """Whether a program that raises has had effects that the function itself would have once more."""
+        return bool(effects_in(self.program.graph) - {RAISES, EXPECTS} or self.donated)
 
     def _depends_on_identity(self, args: tuple[Any, ...], kwargs: dict[str, Any], arrays: list[Any]) -> bool:
         """Whether the result may be another one because arguments are the same object."""

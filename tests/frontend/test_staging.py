@@ -1,5 +1,6 @@
 """Compiled branches and loops on values, int arguments and tables match Python; side effects are refused."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -88,22 +89,62 @@ def test_a_loop_that_python_keeps_from_returning_is_followed_by_the_rest() -> No
     check(doubled, (np.ones(101),))
 
 
-def test_a_variable_that_one_side_sets_is_unset_after_the_branch() -> None:
+def test_a_variable_that_one_side_sets_is_unset_after_the_other() -> None:
     def unset(x: Any) -> Any:
         if x > 0:
             y = x
         return y  # pyright: ignore[reportPossiblyUnboundVariable]
 
+    compiled = tm.compile(unset)
+    assert compiled(1.0) == 1.0
     with pytest.raises(UnboundLocalError, match="'y'"):
-        tm.compile(unset)(1.0)
+        compiled(-1.0)
+    assert compiled(2.0) == 2.0
+    with pytest.raises(UnboundLocalError, match="'y'"):
+        tm.vmap(unset)(np.ones(2))
 
 
-def test_a_recursion_that_values_would_end_is_a_named_error() -> None:
-    def halved(x: Any) -> Any:
-        return x if x < 1 else halved(x / 2)
+def halved(x: Any) -> Any:
+    return x if x < 1 else halved(x / 2)
 
+
+def factorial(n: Any) -> Any:
+    return 1 if n <= 1 else n * factorial(n - 1)
+
+
+def divisor(n: Any, m: Any) -> Any:
+    return n if m == 0 else divisor(m, n % m)
+
+
+def place_of(row: Any, x: Any, low: Any, high: Any) -> Any:
+    if low > high:
+        return -1
+    middle = (low + high) // 2
+    if row[middle] == x:
+        return middle
+    if row[middle] < x:
+        return place_of(row, x, middle + 1, high)
+    return place_of(row, x, low, middle - 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "calls"),
+    [
+        (halved, [(8.0,), (3.0,), (0.5,)]),
+        (factorial, [(3,), (10,), (0,)]),
+        (divisor, [(12, 18), (7, 5), (7, 0)]),
+        (place_of, [(np.arange(10.0), x, 0, 9) for x in (3.0, 9.0, 3.5)]),
+    ],
+)
+def test_a_recursion_that_values_end_follows_the_call(function: Callable[..., Any], calls: list[Any]) -> None:
+    compiled = tm.compile(function, on_recompile="ignore")
+    for args in calls:
+        assert compiled(*args) == function(*args)
+
+
+def test_a_recursion_that_values_would_end_is_a_named_error_in_a_batch() -> None:
     with pytest.raises(ConcretizationError, match="`halved` calls itself while it is traced"):
-        tm.compile(halved)(8.0)
+        tm.vmap(halved)(np.array([8.0, 3.0]))
 
 
 def test_a_loop_that_changes_the_structure_of_a_variable_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

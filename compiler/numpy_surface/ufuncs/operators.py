@@ -14,6 +14,7 @@ from ...tracing.array_values import PYTHON_NUMBERS
 from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import convert
+from .integer_powers import base_of_power
 from .python_exceptions import refuse_undefined
 from .ufunc_calls import is_weak
 
@@ -80,6 +81,8 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
         if ufunc not in _OF_BOOLS:
             x, y = _as_number(x), _as_number(y)
         _refuse_long_ints(x, y)
+        if ufunc is np.power and all(map(_is_int, (x, y))):
+            x = base_of_power(x, y)
         refuse_undefined(ufunc, x, y)
     result = ufunc(x, y)
     if not is_pythons:
@@ -116,6 +119,11 @@ _OF_BOOLS = frozenset({np.bitwise_and, np.bitwise_or, np.bitwise_xor, *_COMPARIS
 def _is_bool(x: Any) -> bool:
     """Whether it is a Python bool."""
     return isinstance(x, bool) or (isinstance(x, TracedArray) and x.weak is bool)
+
+
+def _is_int(x: Any) -> bool:
+    """Whether it is a Python int."""
+    return isinstance(x, int | SymbolicSize) or (isinstance(x, TracedArray) and x.weak is int)
 
 
 def _as_number(x: Any) -> Any:

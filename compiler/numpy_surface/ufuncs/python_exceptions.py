@@ -14,11 +14,12 @@ from ...builder import bind_all
 from ...errors import ArgumentTypeError
 from ...symbolic_size import SymbolicSize, is_known
 from ...tracing.array_values import as_value
+from ...tracing.exceptions.handlers import fall_back, raise_if_handled
 from ...tracing.trace import RAISES_ON_VALUES
 from ...tracing.traced_array import wrap
 from ...tracing.traced_memory import is_traced
 from ...users_errors import noted
-from .value_checks import if_run, raise_if_handled
+from .value_checks import if_run
 
 _DIVISIONS: Final[dict[Any, Callable[[Any, Any], Any]]] = {
     np.true_divide: operator.truediv,
@@ -42,11 +43,25 @@ def refuse_undefined(ufunc: Any, x: Any, y: Any) -> None:
     if ufunc in _DIVISIONS and _may_be_zero(y):
         zero = _type(y)(0)
         _refuse(np.equal(_number(y), 0), _raised(_DIVISIONS[ufunc], _type(x)(1), zero))
-    elif ufunc is np.power and _may_be_negative(y) and {_type(x), _type(y)} in _WITH_FLOATS:
-        test = np.logical_and(np.equal(x, 0), np.less(_number(y), 0))
-        _refuse(test, _raised(operator.pow, 0.0, -1))
+    elif ufunc is np.power and {_type(x), _type(y)} in _WITH_FLOATS:
+        if _may_be_negative(y):
+            test = np.logical_and(np.equal(x, 0), np.less(_number(y), 0))
+            _refuse(test, _raised(operator.pow, 0.0, -1))
+        if _may_be_negative(x) and _may_be_fraction(y):
+            _refuse_complex_power(x, y)
     elif ufunc in _SHIFTS and _may_be_negative(y):
         _refuse(np.less(_number(y), 0), _raised(_SHIFTS[ufunc], 1, -1))
+
+
+def _refuse_complex_power(x: Any, y: Any) -> None:
+    """Raise an error where Python's power of two real numbers is complex. The function itself runs then, in Python."""
+    is_fraction = np.logical_and(np.not_equal(np.floor(y), y), np.isfinite(y))
+    test = np.logical_and(np.logical_and(np.less(_number(x), 0), np.isfinite(_number(x))), is_fraction)
+    fall_back()
+    message = (
+        "a negative number to a fractional power is complex: start from a complex number, complex(x) ** y"
+    )
+    _refuse(test, ValueError(message), is_pythons=False)
 
 
 def refuse_no_integer(x: Any) -> None:
@@ -146,6 +161,10 @@ def _may_be_zero(x: Any) -> bool:
     if isinstance(x, SymbolicSize):
         return not (is_known(x >= 1) or is_known(x <= -1))  # type: ignore[operator]
     return is_traced(x) or not x
+
+
+def _may_be_fraction(x: Any) -> bool:
+    return _type(x) is float and (is_traced(x) or not float(x).is_integer())
 
 
 def _may_be_negative(x: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from ....compiler.errors import SharedMemoryError, TracemillError
+from ....compiler.errors import ConcretizationError, SharedMemoryError, TracemillError
 from ....compiler.frontend.sites import Site
 from ....compiler.symbolic_size import SymbolicSize
 from ....compiler.tracing.sharing import TELLS_APART
@@ -37,12 +37,20 @@ def is_very_long(length: Any) -> bool:
 
 
 def raise_own_fault(error: Exception) -> None:
-    """With ``TRACEMILL_CHECK``, raise a bug of Tracemill that kept a loop from being traced as one."""
+    """With ``TRACEMILL_CHECK``, raise a bug of Tracemill that kept a loop from being traced as one.
+
+    A recursion without end is found in every loop on its way.
+    """
+    if isinstance(error, ConcretizationError) and error.is_recursion:
+        raise error
     if checking() and not isinstance(error, (TracemillError, RunsInPythonError)):
         raise error
 
 
 def raise_to_tell_apart(error: Exception) -> None:
-    """Raise an error about shared memory for which the function is traced again, telling arrays apart."""
+    """Raise an error for which the function is traced again: about shared memory, to tell arrays apart, or about a
+    recursion."""
+    if isinstance(error, ConcretizationError) and error.is_recursion:
+        raise error
     if isinstance(error, SharedMemoryError) and not TELLS_APART.get():
         raise error

@@ -13,15 +13,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.builder import bind
-from ...compiler.ir import Constant, Value
-from ...compiler.numpy_surface.ufuncs.python_exceptions import refuse_domain, refuse_outside_of_math
-from ...compiler.numpy_surface.ufuncs.ufunc_calls import BY_NAME
-from ...compiler.params import int_param
-from ...compiler.symbolic_size import SymbolicSize, is_known
-from ...compiler.tracing.traced_array import TracedArray, located, wrap
-from ...compiler.tracing.traced_memory import is_traced
-from ..branching.python_numbers import as_float, as_python_number, is_differentiable, is_unknown
+from ....compiler.builder import bind
+from ....compiler.ir import Constant, Value
+from ....compiler.numpy_surface.ufuncs.python_exceptions import refuse_domain, refuse_outside_of_math
+from ....compiler.numpy_surface.ufuncs.ufunc_calls import BY_NAME
+from ....compiler.params import int_param
+from ....compiler.symbolic_size import SymbolicSize, is_known
+from ....compiler.tracing.traced_array import TracedArray, located, wrap
+from ....compiler.tracing.traced_memory import is_traced
+from ...branching.python_numbers import as_float, as_python_number, is_differentiable, is_unknown
 
 _LEAST: Final = {
     "cbrt": 0,

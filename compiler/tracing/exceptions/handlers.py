@@ -1,0 +1,90 @@
+"""Handlers of exceptions around the code that is being traced: `try` statements and context managers of the user's.
+
+A handler sees an exception whose condition is known for the call at hand: the program is then for calls in which it is
+the same. Of all other exceptions, those of an iteration, for example, or NumPy's for a singular matrix, Python's own
+handlers see to it: if the program raises one, the function itself runs.
+"""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from ..array_values import as_value
+from ..trace import RAISES_ON_VALUES, Trace, current_trace, require_trace
+from ..values_in_call import guarded_truth
+
+_HANDLERS: ContextVar[tuple[Callable[[], Any], ...]] = ContextVar("handlers", default=())
+"""The classes of the exceptions that enclosing `try` statements of the user's handle, outermost first."""
+
+
+class handling:  # noqa: N801 (it reads like a function)
+    """Within the block, handlers of the user's wait for exceptions of these classes."""
+
+    __slots__ = ("_before", "_checked", "_classes", "_trace")
+
+    def __init__(self, classes: Callable[[], Any]) -> None:
+        self._classes = classes
+
+    def __enter__(self) -> None:
+        self._before = _HANDLERS.get()
+        _HANDLERS.set((*self._before, self._classes))
+        self._trace = fall_back()
+        self._checked = self._trace is not None and self._trace.checks_bounds
+        if self._trace is not None and not self._checked and _may_handle_bad_index(self._classes):
+            self._trace.checks_bounds = RAISES_ON_VALUES.get()
+
+    def __exit__(self, *failure: object) -> None:
+        _HANDLERS.set(self._before)
+        if self._trace is not None:
+            self._trace.checks_bounds = self._checked
+
+
+def fall_back() -> Trace | None:
+    """Note that where the program raises an error, the function itself must run, because Python may not raise it.
+
+    Returns the trace, if there is one.
+    """
+    trace = current_trace()
+    if trace is not None:
+        trace.outermost().falls_back = True
+    return trace
+
+
+def raise_if_handled(condition: Any, error: Exception) -> bool:
+    """Where a handler of the user's waits for an exception, raise it now if the condition holds in the call at hand.
+
+    Whether this settled the matter. Otherwise the program has to raise the exception.
+    """
+    holds = holds_for_handler(condition, error)
+    if holds:
+        raise error
+    return holds is not None
+
+
+def holds_for_handler(condition: Any, error: Exception) -> bool | None:
+    """Whether the condition of an exception for which a handler of the user's waits holds in the call at hand.
+
+    The program is then for calls in which the condition is the same. None if no handler waits, or if the condition is
+    that of an iteration or a branch, which is not known.
+    """
+    handlers = _HANDLERS.get()
+    if not handlers or not any(_handles(classes, error) for classes in handlers):
+        return None
+    return guarded_truth(
+        require_trace(), as_value(condition), f"whether {type(error).__name__} is raised in a `try`"
+    )
+
+
+def _handles(classes: Callable[[], Any], error: Exception) -> bool:
+    try:
+        return isinstance(error, classes())
+    except Exception:  # Python evaluates the classes only if there is an exception, and then raises this one
+        return False
+
+
+def _may_handle_bad_index(classes: Callable[[], Any]) -> bool:
+    """Whether a handler may wait for an index out of bounds."""
+    try:
+        return isinstance(IndexError(), classes())
+    except Exception:  # values decide the class
+        return True

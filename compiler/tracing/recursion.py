@@ -1,0 +1,67 @@
+"""Functions that call themselves while they are traced, where values would end that."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from types import CodeType, FrameType
+from typing import Final
+
+from ..callers.user_code import CONVERTS, is_users, location_at
+from ..errors import ConcretizationError
+from .trace import current_trace
+from .values_in_call import ARGUMENTS, FOLLOWS
+
+_MANY_CALLS: Final = 10
+"""A function that occurs this often in a traceback calls itself."""
+_DEEP: Final = 8
+"""In so many branches, one inside the other, a function that calls itself is better traced on the way of the call."""
+_REPEATED: Final = 3
+"""A function that is running this often calls itself."""
+
+
+def recursive_code(error: RecursionError) -> CodeType | None:
+    """The user's function that an endless recursion calls most often."""
+    codes: list[CodeType] = []
+    step = error.__traceback__
+    while step is not None:
+        codes.append(step.tb_frame.f_code)
+        step = step.tb_next
+    return _most_frequent(codes, _MANY_CALLS)
+
+
+def refuse_recursion() -> None:
+    """Refuse a branch that is deep inside others because a function calls itself, if the way of the call at hand can be
+    followed instead."""
+    depth, trace = 0, current_trace()
+    outermost = trace
+    while trace is not None:
+        depth, outermost, trace = depth + 1, trace, trace.parent
+    can_follow = outermost is not None and outermost.is_kept and CONVERTS.get() and ARGUMENTS.get()
+    if depth <= _DEEP or not can_follow or FOLLOWS.get():
+        return
+    codes: list[CodeType] = []
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        codes.append(frame.f_code)
+        frame = frame.f_back
+    code = _most_frequent(codes, _REPEATED)
+    if code is not None:
+        raise recursion_error(code)
+
+
+def _most_frequent(codes: Iterable[CodeType], number: int) -> CodeType | None:
+    """The user's function that occurs most often, if that is more than this number of times."""
+    count = Counter(code for code in codes if is_users(code.co_filename))
+    code, calls = count.most_common(1)[0] if count else (None, 0)
+    return code if calls > number else None
+
+
+def recursion_error(code: CodeType) -> ConcretizationError:
+    """The error for a function that calls itself without end."""
+    error = ConcretizationError(
+        f"`{code.co_name}` calls itself while it is traced, and no number that tracing knows ends that. Write a "
+        "loop, `while`, with an array as its stack, or let an int argument decide how deep it goes",
+        location_at(code.co_filename, code.co_firstlineno),
+    )
+    error.is_recursion = True
+    return error

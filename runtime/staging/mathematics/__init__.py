@@ -1,0 +1,1 @@
+"""Functions of `math`, `cmath` and `round` for traced Python numbers."""

@@ -1,0 +1,28 @@
+"""Errors of a program that a handler in the function may see: the function itself runs then, as Python runs it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ...compiler.errors import TracemillError
+from ...compiler.interpreter import OtherValues
+
+
+def may_be_handled(error: Exception) -> bool:
+    """Whether Python, or NumPy, raises an error of a program, too. Handlers are not for those of Tracemill alone."""
+    if isinstance(error, OtherValues):  # another program is made for this call
+        return False
+    return not isinstance(error, TracemillError) or isinstance(error, IndexError)
+
+
+def with_handlers(entry: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """The entry of a program with handlers. Where the program raises, the function runs, from its beginning."""
+
+    def handled(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return entry(args, kwargs)
+        except Exception as error:
+            if not may_be_handled(error):
+                raise
+        return function(*args, **kwargs)
+
+    return handled

@@ -1,0 +1,92 @@
+"""Numbers whose value, type or message Python decides: rounding, `and` and `or`, positions in lists."""
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+
+HALVES = [0.9725, 2.675, 1.005, -2.675, 0.5, 1.5, 2.5, -0.5, 0.05, 0.15, 0.35, 123456789.123455]
+ENDS = [-0.0, 0.0, math.inf, -math.inf, math.nan, 5e-324, 1e300, 1e15 + 0.5, 2.0**53 - 0.5, 9.1e16 + 16]
+TENS = [1250.0, 1350.0, -1250.0, 55.0, 45.0, 15.0, -25.0, 5e17 + 64]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("digits", [0, 1, 2, 3, 10, 15, -1, -2, -5])
+def test_round_gives_the_float_nearest_to_the_exact_decimal(digits: int, backend: str) -> None:
+    draw = random.Random(digits)
+    drawn = [draw.uniform(-1, 1) * 10.0 ** draw.randint(-6, 18) for _ in range(300)]
+    near = [round(draw.uniform(-100, 100), 2) + 0.005 for _ in range(300)]
+
+    def rounded(x: Any) -> Any:
+        return round(x, digits)
+
+    compiled = tm.compile(rounded, backend=backend)
+    numbers = [*HALVES, *ENDS, *TENS, *drawn, *near]
+    assert list(map(repr, map(compiled, numbers))) == list(map(repr, map(rounded, numbers)))
+
+
+def test_round_of_numpys_numbers_is_numpys() -> None:
+    x = np.array([0.9725])
+    assert tm.compile(lambda x: round(x[0], 3))(x) == round(x[0], 3) == 0.972
+
+
+def both(a: Any, b: Any) -> Any:
+    return (a > b) and a
+
+
+def either(a: Any, b: Any) -> Any:
+    return (a > b) or a
+
+
+def quotient(a: Any, b: Any) -> Any:
+    return b != 0 and a / b
+
+
+@pytest.mark.parametrize("function", [both, either, quotient])
+@pytest.mark.parametrize("calls", [[(1, 2), (2, 1), (3, 4)], [(1.5, 0.0), (0.0, 1.5), (2.5, 1.0)]])
+def test_and_and_or_give_the_bool_or_the_number(function: Callable[..., Any], calls: list[Any]) -> None:
+    compiled = tm.compile(function, on_recompile="ignore")
+    for args in calls:
+        assert repr(compiled(*args)) == repr(function(*args))
+    assert len(compiled.signatures()) <= 2
+
+
+def place(numbers: Any, x: Any) -> Any:
+    return numbers.index(x)
+
+
+def place_from(numbers: Any, x: Any) -> Any:
+    return numbers.index(x, 1)
+
+
+def without(numbers: Any, x: Any) -> Any:
+    numbers.remove(x)
+    return numbers
+
+
+@pytest.mark.parametrize("function", [place, place_from, without])
+@pytest.mark.parametrize(
+    "calls", [[([1, 2, 3], 2), ([1, 2, 3], 7), ([1, 2, 3], 1)], [([1.0, 2.5], 2.5), ([1.0, 2.5], 1.5)]]
+)
+def test_what_is_not_in_a_list_is_an_error_with_pythons_message(
+    function: Callable[..., Any], calls: list[Any]
+) -> None:
+    compiled = tm.compile(function, on_recompile="ignore")
+    for numbers, x in calls:
+        found: list[Any] = []
+        for called in (compiled, function):
+            try:
+                found.append(called(list(numbers), x))
+            except ValueError as error:
+                found.append(str(error))
+        assert found[0] == found[1]
+
+
+def test_what_is_not_in_a_tuple_is_named_a_tuple() -> None:
+    with pytest.raises(ValueError, match=r"tuple\.index\(x\): x not in tuple"):
+        tm.compile(place)((1, 2), 3)
