@@ -16,9 +16,9 @@ FAMILY = "contraction"
 Axes = tuple[int, ...]
 
 
-def _free(ndim: int, *taken: Sequence[int]) -> Axes:
+def _free(ndim: int, contracted: Sequence[int], batch: Sequence[int]) -> Axes:
     """The axes that are neither contracted nor batch axes."""
-    return tuple(axis for axis in range(ndim) if not any(axis in axes for axes in taken))
+    return tuple([axis for axis in range(ndim) if axis not in contracted and axis not in batch])
 
 
 def _dot_type(
@@ -27,18 +27,15 @@ def _dot_type(
     if x.dtype != y.dtype or x.dtype.kind == "b":
         raise DTypeError(f"dot is not defined for ({x}, {y})")
     for operand, axes in ((x, (*contract_x, *batch_x)), (y, (*contract_y, *batch_y))):
-        if len(set(axes)) != len(axes) or not all(0 <= axis < operand.ndim for axis in axes):
+        if len(set(axes)) != len(axes) or not set(range(operand.ndim)).issuperset(axes):
             raise ShapeError(f"dot of {x} and {y}: {axes} are not different axes of {operand}")
     for kind, axes_x, axes_y in (("contracted", contract_x, contract_y), ("batch", batch_x, batch_y)):
         sizes = [x.shape[a] for a in axes_x], [y.shape[a] for a in axes_y]
         if sizes[0] != sizes[1]:
             raise ShapeError(f"dot of {x} and {y}: the {kind} axes have lengths {sizes[0]} and {sizes[1]}")
-    shape = (
-        *(x.shape[a] for a in batch_x),
-        *(x.shape[a] for a in _free(x.ndim, contract_x, batch_x)),
-        *(y.shape[a] for a in _free(y.ndim, contract_y, batch_y)),
-    )
-    return ArrayType(x.dtype, shape)
+    free_x, free_y = _free(x.ndim, contract_x, batch_x), _free(y.ndim, contract_y, batch_y)
+    shape = [x.shape[a] for a in (*batch_x, *free_x)] + [y.shape[a] for a in free_y]
+    return ArrayType(x.dtype, tuple(shape))
 
 
 def _dot_numpy(x: Any, y: Any, contract_x: Any, contract_y: Any, batch_x: Any = (), batch_y: Any = ()) -> Any:
