@@ -74,19 +74,22 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
         for sequence, count in ((x, y), (y, x)):
             if isinstance(sequence, (list, tuple)) and isinstance(count, TracedArray) and count.is_scalar:
                 return _repeated(sequence, count)
-    is_pythons = all(is_weak(operand) or _is_bool(operand) for operand in (x, y))
-    if is_pythons:
-        if ufunc in _COMPARISONS.values() and (answer := _compared_with_long_int(ufunc, x, y)) is not None:
-            return answer
-        if ufunc not in _OF_BOOLS:
-            x, y = _as_number(x), _as_number(y)
-        _refuse_long_ints(x, y)
-        if ufunc is np.power and all(map(_is_int, (x, y))):
-            x = base_of_power(x, y)
-        refuse_undefined(ufunc, x, y)
+    if all(is_weak(operand) or _is_bool(operand) for operand in (x, y)):
+        return _of_python_numbers(ufunc, x, y)
+    return ufunc(x, y)
+
+
+def _of_python_numbers(ufunc: Any, x: Any, y: Any) -> Any:
+    """An operator on two Python numbers: a Python number, with Python's exceptions."""
+    if ufunc in _COMPARISONS.values() and (answer := _compared_with_long_int(ufunc, x, y)) is not None:
+        return answer
+    if ufunc not in _OF_BOOLS:
+        x, y = _as_number(x), _as_number(y)
+    _refuse_long_ints(x, y)
+    if ufunc is np.power and all(map(_is_int, (x, y))):
+        x = base_of_power(x, y)
+    refuse_undefined(ufunc, x, y)
     result = ufunc(x, y)
-    if not is_pythons:
-        return result
     return tuple(map(_as_weak, result)) if isinstance(result, tuple) else _as_weak(result)
 
 
