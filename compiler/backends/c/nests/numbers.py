@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....affine import ZERO
+from ....affine import ZERO, Affine, Index, Variable, of
 from ....analysis.fusible_ops import is_elementwise, is_loop_call
 from ....analysis.op_costs import element_cost
 from ....dtypes import kind
 from ....intervals import maximum, minimum, quotient, remainder
 from ....ir import Call, Constant, Shape, Value
+from ....loops.moves import Element, cases, moved
 from ....memory_layout.strides import filled_strides
-from ....op import is_renamed, lookup
+from ....op import is_move, is_renamed
 from ....params import ints_param, text_param
-from ....symbolic_size import SymbolicSize, is_one
+from ....symbolic_size import SymbolicSize, is_none, is_one
 from ...python_text import Names
 from ..expression import expression
 from ..kernels.loops import is_narrower
@@ -134,17 +135,13 @@ class Numbers:
         if any(value.dtype.itemsize == 2 and value.dtype.kind not in "iu" for value in call.inputs):
             raise NotOfNumbersError("C does not compute with 16-bit floats")
         match call.op:
-            case "gather":
-                self._gather(call)
-            case "dynamic_slice":
-                self._dynamic_slice(call)
             case "scatter":
                 self._scatter(call)
             case "update_slice" | "dynamic_update_slice":
                 self._update(call)
             case _ if is_renamed(call):
                 self.items[call.outputs[0]] = self.item(call.inputs[0])
-            case _ if lookup(call.op).index_map is not None:
+            case _ if is_move(call):
                 self._moved(call)
             case _:
                 self._compute(call)
@@ -192,42 +189,38 @@ class Numbers:
         self.lines.define("int64_t", name, clamped)
         return name
 
-    def _read(self, call: Call, places: Sequence[str]) -> None:
-        """The element of the first operand at a position along each axis."""
-        source = call.inputs[0]
-        item = self.item(source)
+    def _moved(self, call: Call) -> None:
+        """The one element that a call moves."""
         (output,) = call.outputs
         if not is_number(output):
             raise NotOfNumbersError(f"{call.op} of more than an element")
+        self.lines.comment(call)
+        source, index = self._source(call)
+        item = self.item(source)
         if item.memory is None:
             self.items[output] = item
             return
+        places = [place.text(factor_text) for place in index]
         self.items[output] = Item(self.define(call, f"{item.text}[{_offset(source.shape, places)}]"))
 
-    def _gather(self, call: Call) -> None:
-        source, *indices = call.inputs
-        if not is_number(call.outputs[0]):
-            raise NotOfNumbersError("gather of more than an element")
-        self.lines.comment(call)
-        places = ["0"] * source.ndim
-        for axis, index in zip(ints_param(call, "axes"), indices, strict=True):
-            places[axis] = self.place(call, index, source.shape[axis])
-        self._read(call, places)
+    def _source(self, call: Call) -> Element:
+        """Where the element is: an operand, and the index in it, whose variables are names or numbers in C."""
+        first = (ZERO,) * call.outputs[0].ndim
 
-    def _moved(self, call: Call) -> None:
-        source, (output,) = call.inputs[0], call.outputs
-        if not is_number(output):
-            raise NotOfNumbersError(f"{call.op} of more than an element")
-        index_map = lookup(call.op).index_map
-        assert index_map is not None
-        index = index_map((ZERO,) * output.ndim, source.shape, output.shape, **call.params)
-        self._read(call, [factor_text(place.constant) for place in index])
+        def read(k: int, index: Index, last: int) -> Affine:
+            return (
+                ZERO if is_none(last) else of(Variable(self.place(call, call.inputs[k], last + 1), 0, last))
+            )
 
-    def _dynamic_slice(self, call: Call) -> None:
-        source, *starts = call.inputs
-        if not is_number(call.outputs[0]):
-            raise NotOfNumbersError("a slice of more than an element")
-        self._read(call, self._starts(call, starts, source.shape))
+        for conditions, element in cases(call, first, read) or ():
+            truths = [one.truth for one in conditions]
+            if all(truths):
+                return element
+            if False not in truths:
+                raise NotOfNumbersError(f"{call.op} of an element that depends on numbers")
+        found = moved(call, first)
+        assert found is not None, "an op that moves elements has an index map or cases"
+        return found
 
     def _starts(self, call: Call, starts: Sequence[Value], shape: Shape) -> list[str]:
         return [self.place(call, start, size) for start, size in zip(starts, shape, strict=True)]
