@@ -1,11 +1,20 @@
 """Rewriting a graph call by call: the basis of the simplifying passes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from ..compiler.builder import Builder, recording
 from ..compiler.errors import InternalError
 from ..compiler.ir import Call, Graph, Param, Value
+
+Replacement: TypeAlias = Callable[[str, tuple[Value, ...], Mapping[str, Param]], tuple[Value, ...] | None]
+"""Returns what replaces the outputs of a call, given its op, inputs and parameters; None keeps the call."""
+
+
+def rewrite(graph: Graph, replacement: Replacement) -> Graph:
+    """Replace calls, also in nested graphs, each without regard to others."""
+    return _ByReplacement(graph, replacement).run()
 
 
 class Rewriter(Builder, ABC):
@@ -91,3 +100,17 @@ class Rewriter(Builder, ABC):
             items = tuple(map(self._rewritten, param))
             return param if all(a is b for a, b in zip(items, param, strict=True)) else items
         return param
+
+
+class _ByReplacement(Rewriter):
+    def __init__(self, graph: Graph, replacement: Replacement) -> None:
+        super().__init__(graph)
+        self._replacement = replacement
+
+    def nested(self, graph: Graph) -> Graph:
+        return rewrite(graph, self._replacement)
+
+    def replace(
+        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
+    ) -> tuple[Value, ...] | None:
+        return self._replacement(op, inputs, params)

@@ -18,6 +18,7 @@ from .source import ITEM, Scope
 from .syntax import placed, walk
 
 N = TypeVar("N", bound=ast.AST)
+_JUMPS: Final = (ast.Return, ast.Break, ast.Continue)
 
 
 class Rewriter(ExpressionRewriter):
@@ -42,7 +43,7 @@ class Rewriter(ExpressionRewriter):
     ) -> list[ast.stmt]:
         """Rewrite a statement; `rest` are the statements after it in the region."""
         match node:
-            case ast.If() if self.scope.is_suspended and not _waits(node):
+            case ast.If() if self.scope.is_suspended and not _contains_suspension(node, *_JUMPS):
                 return self._if(node, rest)
             case ast.If() | ast.While() | ast.For() | ast.Return() if self.scope.is_suspended:
                 return [self.rebuilt(node)]
@@ -109,7 +110,7 @@ class Rewriter(ExpressionRewriter):
 
     def _with_handlers(self, body: list[ast.stmt], classes: list[ast.expr]) -> list[ast.stmt]:
         """The body of a statement whose handlers wait for exceptions of these classes."""
-        if any(map(_waits_inside, body)):
+        if any(map(_contains_suspension, body)):
             return [ast.Expr(hook("fall_back")), *body]
         return [ast.With([ast.withitem(hook("handling", delayed(ast.Tuple(classes, ast.Load()))))], body)]
 
@@ -415,9 +416,9 @@ def _parts(target: ast.expr) -> list[ast.expr]:
     return _parts(target.value) if isinstance(target, ast.Starred) else [target]
 
 
-def _waits_inside(node: ast.AST) -> bool:
-    """Whether it contains an expression at which a generator or a coroutine is left for a while."""
-    return any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in walk(node))
+def _contains_suspension(node: ast.AST, *others: type[ast.AST]) -> bool:
+    """Whether it contains an expression at which a generator or a coroutine is left for a while, or one of `others`."""
+    return any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await, *others)) for n in walk(node))
 
 
 def _looks_at(node: ast.ExceptHandler) -> bool:
@@ -427,12 +428,6 @@ def _looks_at(node: ast.ExceptHandler) -> bool:
     return any(
         isinstance(n, ast.Name) and n.id == node.name and not any(n is one for one in raised) for n in inside
     )
-
-
-def _waits(node: ast.AST) -> bool:
-    """Whether a branch of a generator yields an item, or leaves a loop or the generator."""
-    waits = (ast.Yield, ast.YieldFrom, ast.Await, ast.Return, ast.Break, ast.Continue)
-    return any(isinstance(n, waits) for n in walk(node))
 
 
 _SAYING: Final = frozenset("critical debug error exception fatal info log print warn warning".split())

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...compiler.builder import bind_all
 from ...compiler.ir import Graph, Value
-from ..rewrite import Rewriter
+from ..rewrite import rewrite
 
 
 def drop_message_values(graph: Graph) -> Graph:
@@ -15,14 +15,8 @@ def drop_message_values(graph: Graph) -> Graph:
 
         raise_if(less_1, error="ValueError('⟦0:.2f⟧')")
     """
-    return _Rewriter(graph).run()
+    return rewrite(graph, _replacement)
 
 
-class _Rewriter(Rewriter):
-    def nested(self, graph: Graph) -> Graph:
-        return _Rewriter(graph).run()
-
-    def replace(
-        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Any]
-    ) -> tuple[Value, ...] | None:
-        return bind_all(op, inputs[0], **params) if op == "raise_if" and len(inputs) > 1 else None
+def _replacement(op: str, inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tuple[Value, ...] | None:
+    return bind_all(op, inputs[0], **params) if op == "raise_if" and len(inputs) > 1 else None

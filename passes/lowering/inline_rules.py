@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...compiler.builder import inline
-from ...compiler.ir import Graph, Param, Value, holds_graphs
+from ...compiler.ir import Graph, Value, holds_graphs
 from ...compiler.ops.control.custom_rule import require_linear_graph
-from ..rewrite import Rewriter
+from ..rewrite import rewrite
 
 
 def inline_rules(graph: Graph) -> Graph:
@@ -19,19 +19,12 @@ def inline_rules(graph: Graph) -> Graph:
     """
     if not holds_graphs(graph):  # as calls with rules do
         return graph
-    return _Inliner(graph).run()
+    return rewrite(graph, _replacement)
 
 
-class _Inliner(Rewriter):
-    def nested(self, graph: Graph) -> Graph:
-        return inline_rules(graph)
-
-    def replace(
-        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
-    ) -> tuple[Value, ...] | None:
-        given: Mapping[str, Any] = params
-        if op == "custom_rule":
-            return inline(given["graph"], inputs)
-        if op == "linear_call":
-            return inline(require_linear_graph(given["graph"], given["transposed"]), inputs)
-        return None
+def _replacement(op: str, inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tuple[Value, ...] | None:
+    if op == "custom_rule":
+        return inline(params["graph"], inputs)
+    if op == "linear_call":
+        return inline(require_linear_graph(params["graph"], params["transposed"]), inputs)
+    return None

@@ -29,7 +29,7 @@ from ...compiler.value_ops import (
     subtract,
     transpose,
 )
-from ..rewrite import Rewriter
+from ..rewrite import rewrite
 from .half_precision import narrowed, widened
 
 U16: Final = np.dtype(np.uint16)
@@ -58,33 +58,27 @@ def without_numpy(graph: Graph) -> Graph:
         …
         bitcast_7: f16[3] = bitcast(convert_9, dtype=f16)
     """
-    return _Rewriter(graph).run()
+    return rewrite(graph, _replacement)
 
 
-class _Rewriter(Rewriter):
-    def nested(self, graph: Graph) -> Graph:
-        return _Rewriter(graph).run()
-
-    def replace(
-        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Any]
-    ) -> tuple[Value, ...] | None:
-        if op == "conv" and not is_half(inputs[0].dtype):
-            x, w = inputs
-            return (_conv(x, w, **params),)
-        if op == "dot" and inputs[0].dtype.kind == "c":
-            return (_complex_dot(*inputs, **params),)
-        if op == "convert" and (is_half(inputs[0].dtype) or is_half(params["dtype"])):
-            return (_converted(inputs[0], params["dtype"]),)
-        if op == "iota" and is_half(params["dtype"]):
-            return (narrowed(iota(params["length"], FLOAT32), params["dtype"]),)
-        dtype = next((value.dtype for value in inputs if is_half(value.dtype)), None)
-        if dtype is None or op in UNCHANGED or op in OF_BITS or lookup(op).aliasing == Aliasing.SAME:
-            return None
-        if any(True for param in params.values() for _ in graphs_in(param)):
-            return None
-        if lookup(op).moves or (op == "scatter" and params["mode"] == "set") or op == "where":
-            return _of_bits(op, inputs, params, dtype)
-        return _in_f32(op, inputs, params)
+def _replacement(op: str, inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tuple[Value, ...] | None:
+    if op == "conv" and not is_half(inputs[0].dtype):
+        x, w = inputs
+        return (_conv(x, w, **params),)
+    if op == "dot" and inputs[0].dtype.kind == "c":
+        return (_complex_dot(*inputs, **params),)
+    if op == "convert" and (is_half(inputs[0].dtype) or is_half(params["dtype"])):
+        return (_converted(inputs[0], params["dtype"]),)
+    if op == "iota" and is_half(params["dtype"]):
+        return (narrowed(iota(params["length"], FLOAT32), params["dtype"]),)
+    dtype = next((value.dtype for value in inputs if is_half(value.dtype)), None)
+    if dtype is None or op in UNCHANGED or op in OF_BITS or lookup(op).aliasing == Aliasing.SAME:
+        return None
+    if any(True for param in params.values() for _ in graphs_in(param)):
+        return None
+    if lookup(op).moves or (op == "scatter" and params["mode"] == "set") or op == "where":
+        return _of_bits(op, inputs, params, dtype)
+    return _in_f32(op, inputs, params)
 
 
 def _of_bits(

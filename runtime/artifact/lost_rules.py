@@ -6,7 +6,7 @@ from typing import Any, Final
 from ...compiler.builder import bind_all
 from ...compiler.errors import NotDifferentiableError
 from ...compiler.ir import Graph, Param, Value
-from ...passes.rewrite import Rewriter
+from ...passes.rewrite import rewrite
 from ..eager.run import transformed
 
 _DERIVATIVES: Final = ("jvp", "vjp", "transpose")
@@ -30,19 +30,13 @@ def without_rules(graph: Graph) -> Graph:
 
 
 def _without_rules(graph: Graph) -> Graph:
-    return _Forgetter(graph).run()
+    return rewrite(graph, _replacement)
 
 
-class _Forgetter(Rewriter):
-    def nested(self, graph: Graph) -> Graph:
-        return _without_rules(graph)
-
-    def replace(
-        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
-    ) -> tuple[Value, ...] | None:
-        rules = {name for name, param in params.items() if callable(param) and param is not lost_rule}
-        if op != "custom_rule" or not rules:
-            return None
-        kept = {name: param for name, param in params.items() if name not in rules}
-        lost: dict[str, Any] = {name: lost_rule for name in _DERIVATIVES if name in rules}
-        return bind_all(op, *inputs, **kept, **lost)
+def _replacement(op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...] | None:
+    rules = {name for name, param in params.items() if callable(param) and param is not lost_rule}
+    if op != "custom_rule" or not rules:
+        return None
+    kept = {name: param for name, param in params.items() if name not in rules}
+    lost: dict[str, Any] = {name: lost_rule for name in _DERIVATIVES if name in rules}
+    return bind_all(op, *inputs, **kept, **lost)

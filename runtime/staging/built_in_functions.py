@@ -29,7 +29,7 @@ from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed
 from .mathematics.real import is_computed
 from .mathematics.rounding import rounded
 from .operators import attribute, compared, iterated, operate, users_method, with_texts
-from .orderings import are_orderable, best, best_of_many, in_order
+from .orderings import are_orderable, best, best_of_many, in_order, place_among
 
 Callee = Callable[[Any], Any]
 """Returns what converted code calls instead of a function."""
@@ -256,9 +256,8 @@ def _place_in_order(own: Any, side: Any) -> Callable[..., Any]:
     """``bisect`` in sorted numbers."""
 
     def place(entries: Any, x: Any, *ends: Any, **more: Any) -> Any:
-        if ends or more or not entries or not (is_unknown(x) or any(map(is_unknown, entries))):
-            return own(entries, x, *ends, **more)
-        return as_python_number(np.searchsorted(np.stack(list(entries)), x, side=side), int)
+        found = place_among(entries, x, side, ends or more)
+        return own(entries, x, *ends, **more) if found is None else as_python_number(found, int)
 
     return place
 

@@ -20,7 +20,7 @@ from ...compiler.tracing.traced_memory import is_traced
 from ..branching.python_numbers import as_float, as_python_number, is_unknown
 from .mathematics.real import is_computed, sum_of
 from .methods import insert_at
-from .orderings import in_order
+from .orderings import in_order, place_among
 
 _HEAPS: Final = ("heappush", "heappop", "heapify", "heapreplace", "heappushpop")
 
@@ -80,10 +80,11 @@ def _inserted(side: Any) -> Callable[..., Any]:
     own = bisect.insort_left if side == "left" else bisect.insort_right
 
     def function(entries: Any, x: Any, *ends: Any, **more: Any) -> None:
-        if ends or more or not entries or not (is_unknown(x) or any(map(is_unknown, entries))):
+        place = place_among(entries, x, side, ends or more)
+        if place is None:
             own(entries, x, *ends, **more)
         else:
-            insert_at(entries, np.searchsorted(np.stack(list(entries)), x, side=side), x)
+            insert_at(entries, place, x)
 
     return function
 

@@ -49,6 +49,14 @@ def best_of_many(entries: Sequence[Any], keys: Sequence[Any], *, largest: bool) 
     return entry(list(entries), place)
 
 
+def place_among(entries: Sequence[Any], x: Any, side: Any, ends: Any) -> Any:
+    """Where `bisect` finds the place of a number among sorted ones; None if Python knows it, or if it is asked for a
+    part of them (`ends`)."""
+    if ends or not entries or not (is_unknown(x) or any(map(is_unknown, entries))):
+        return None
+    return np.searchsorted(np.stack(list(entries)), x, side=side)
+
+
 def are_orderable(keys: Sequence[Any]) -> bool:
     """Whether keys are numbers, or tuples of equally many numbers, whose order depends on values."""
     return _columns(keys) is not None

@@ -40,6 +40,10 @@ def workload(number: int = 1, size: int = 40) -> tuple[Callable[[Any], Any], Any
     return computed, np.linspace(0.0, 1.0, size)
 
 
+def called_from_file(path: Path, x: Any) -> Any:
+    return tm.load(path)(x)
+
+
 def called(number: int = 1, backend: str = "c", size: int = 40) -> str:
     """The outcome of compiling and calling a workload."""
     function, x = workload(number, size)

@@ -5,21 +5,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 import tracemill as tm
 from faults.harness import Place
-from faults.inside import RIGHT, cache_folder, called, outcome, workload
+from faults.inside import RIGHT, cache_folder, called, called_from_file, outcome, workload
 from fuzzing.readers import READERS, graphs, lock_file
 from tracemill.compiler.errors import LockFileError, ParseError
 
 pytestmark = pytest.mark.faults
-
-
-def loaded(path: Path, x: Any) -> Any:
-    return tm.load(path)(x)
 
 
 def damaged(content: bytes, random: Random) -> bytes:
@@ -95,7 +90,7 @@ def damaged_bundles(random: Random, count: int) -> Iterator[str]:
     for number in range(count):
         path = Path("damaged", f"{number}.tmill")
         path.write_bytes(damaged(content, random))
-        yield outcome(partial(loaded, path, x), function(x))
+        yield outcome(partial(called_from_file, path, x), function(x))
 
 
 def test_bundles_are_damaged(place: Place) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 import tracemill as tm
 from faults.harness import Campaign, Place
-from faults.inside import RIGHT, cache_folder, called, forked, outcome, workload
+from faults.inside import RIGHT, cache_folder, called, called_from_file, forked, outcome, workload
 from tracemill.runtime.bundle.manifest import manifest_id
 
 pytestmark = pytest.mark.faults
@@ -339,10 +339,6 @@ def vouched_bundle(random: Random, content: Path, path: Path) -> str:
     return way
 
 
-def loaded(path: Path, x: Any) -> Any:
-    return tm.load(path)(x)
-
-
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def forged_bundles(random: Random, count: int) -> Iterator[str]:
     function, x = workload()
@@ -351,7 +347,7 @@ def forged_bundles(random: Random, count: int) -> Iterator[str]:
     for number in range(count):
         path = Path(f"{number}.tmill")
         way = forged_bundle(random, whole, path)
-        yield f"{way}: {outcome(partial(loaded, path, x), function(x))}"
+        yield f"{way}: {outcome(partial(called_from_file, path, x), function(x))}"
         assert not Path("foreign").exists()
 
 

@@ -5,20 +5,25 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 import tracemill as tm
 from faults.harness import Place
-from faults.inside import RIGHT, cache_folder, called, forked, killed, outcome, temporary_folder, workload
+from faults.inside import (
+    RIGHT,
+    cache_folder,
+    called,
+    called_from_file,
+    forked,
+    killed,
+    outcome,
+    temporary_folder,
+    workload,
+)
 from tracemill.runtime.cache.disk_cache import DiskCache, cache_key
 
 pytestmark = pytest.mark.faults
-
-
-def loaded(path: Path, x: Any) -> Any:
-    return tm.load(path)(x)
 
 
 def pruned(cache: DiskCache) -> str:
@@ -81,7 +86,7 @@ def killed_exports(random: Random, count: int) -> Iterator[str]:
         path = Path(f"{number}.tmill")
         killed(partial(save_without_end, path, "bundle"), random.uniform(0.0, 0.15))
         if path.exists():
-            yield outcome(partial(loaded, path, x), function(x))
+            yield outcome(partial(called_from_file, path, x), function(x))
         else:
             yield "no file"
 

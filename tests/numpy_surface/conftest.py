@@ -1,12 +1,5 @@
 """Tests of NumPy's functions compile thousands of programs, each once: none is written to disk."""
 
-from collections.abc import Iterator
+from support.no_disk_cache import no_disk_cache
 
-import pytest
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_disk_cache() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRACEMILL_CACHE", "0")
-        yield
+__all__ = ["no_disk_cache"]

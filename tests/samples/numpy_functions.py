@@ -6,7 +6,7 @@ The parameters of each use name the arrays of `ARRAYS` that it gets, as copies.
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,9 +35,9 @@ ARRAYS: dict[str, Any] = {
 }
 
 
-def arguments_of(use: Use) -> list[Any]:
+def arguments_of(use: Use, arrays: Mapping[str, Any] = ARRAYS) -> list[Any]:
     """Copies of the arrays that the parameters of `use` name."""
-    return [ARRAYS[name].copy() for name in inspect.signature(use).parameters]
+    return [arrays[name].copy() for name in inspect.signature(use).parameters]
 
 
 def changed(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from samples import numpy_functions
 from samples.linalg.matrix_domains import MATRICES
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import Shape
@@ -47,7 +48,7 @@ ARRAYS: dict[str, Any] = {
 
 def arguments_of(use: Use) -> list[Any]:
     """Copies of the arrays that the parameters of `use` name."""
-    return [ARRAYS[name].copy() for name in inspect.signature(use).parameters]
+    return numpy_functions.arguments_of(use, ARRAYS)
 
 
 def _each(function: Callable[[Any], Any], names: str) -> list[Use]:

@@ -10,16 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...builder import bind_all
 from ...errors import ArgumentTypeError
 from ...symbolic_size import SymbolicSize, is_known
-from ...tracing.array_values import as_value
-from ...tracing.exceptions.handlers import fall_back, raise_if_handled
+from ...tracing.exceptions.handlers import fall_back
 from ...tracing.trace import RAISES_ON_VALUES
 from ...tracing.traced_array import wrap
 from ...tracing.traced_memory import is_traced
-from ...users_errors import noted
-from .value_checks import if_run
+from .value_checks import raise_where
 
 _DIVISIONS: Final[dict[Any, Callable[[Any, Any], Any]]] = {
     np.true_divide: operator.truediv,
@@ -122,13 +119,8 @@ def _is_whole_and_not_positive(x: Any) -> Any:
 
 
 def _refuse(condition: Any, error: Exception, *, is_pythons: bool = True) -> None:
-    """Raise an error where the condition holds. A handler of the user's is only for those that Python raises, too."""
-    condition = if_run(condition)
-    known = condition.concrete() if is_traced(condition) else condition
-    if known is None and not (is_pythons and raise_if_handled(condition, error)):
-        bind_all("raise_if", as_value(condition), error=noted(error, None)[0])
-    elif known is not None and np.any(known):
-        raise error
+    """Raise an error where the condition holds."""
+    raise_where(condition, lambda: error, lambda: error, is_pythons=is_pythons)
 
 
 def _raised(operation: Callable[..., Any], *numbers: Any) -> Exception:

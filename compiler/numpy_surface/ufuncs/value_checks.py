@@ -1,6 +1,6 @@
 """Values that NumPy refuses: by an error at once where they are known, and otherwise when the program runs."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -40,18 +40,34 @@ def refuse_values(
     condition: Any, message: str, error: type[Exception] = ValueError, *, shown_values: Sequence[Any] = ()
 ) -> None:
     """Raise NumPy's error if the condition holds anywhere; the message shows `shown_values` in its braces."""
-    condition = if_run(condition)
-    known = condition.concrete() if is_traced(condition) else condition
-    if known is None:
-        marks = MessageValues()
-        shown = [marks.mark(one, ":") if is_traced(one) else one for one in shown_values]
-        raised = error(message.format(*shown) if shown_values else message)
-        if raise_if_handled(condition, raised):
-            return
-        attach_values(raised, marks)
-        text, values = noted(raised, None)
-        bind_all("raise_if", as_value(condition), *map(as_value, values), error=text)
-    elif known.any():
+
+    def raised_now() -> Exception:
         numbers = [one.concrete() if is_traced(one) else one for one in shown_values]
         text = message.format(*numbers) if shown_values else message
-        raise ArgumentValueError(text) if error is ValueError else error(text)
+        return ArgumentValueError(text) if error is ValueError else error(text)
+
+    def raised_later() -> Exception:
+        marks = MessageValues()
+        shown = [marks.mark(one, ":") if is_traced(one) else one for one in shown_values]
+        found = error(message.format(*shown) if shown_values else message)
+        attach_values(found, marks)
+        return found
+
+    raise_where(condition, raised_now, raised_later)
+
+
+def raise_where(
+    condition: Any, now: Callable[[], Exception], later: Callable[[], Exception], *, is_pythons: bool = True
+) -> None:
+    """Raise an error if the condition holds anywhere: `now` makes it if that is known, otherwise `later` makes that of
+    the program. A handler of the user's is only for errors that Python raises, too (`is_pythons`)."""
+    condition = if_run(condition)
+    known = condition.concrete() if is_traced(condition) else condition
+    if known is not None:
+        if np.any(known):
+            raise now()
+        return
+    error = later()
+    if not (is_pythons and raise_if_handled(condition, error)):
+        text, values = noted(error, None)
+        bind_all("raise_if", as_value(condition), *map(as_value, values), error=text)

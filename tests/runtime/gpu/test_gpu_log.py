@@ -10,17 +10,13 @@ import pytest
 
 import tracemill as tm
 from gpu.stub_gpu import StubGpu
+from graphs.row_programs import softmax
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
 
 X = np.ones((5, 37), np.float32)
-
-
-def softmax(x: Any) -> Any:
-    z = np.exp(x - x.max(axis=-1, keepdims=True))
-    return z / z.sum(axis=-1, keepdims=True)
 
 
 def test_times_fusion_and_the_cache_are_logged(
