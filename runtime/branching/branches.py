@@ -22,19 +22,12 @@ from ...compiler.value_ops import nonzero_mask
 from ..control_flow.cond import record_switch
 from ..eager.nested_function import NestedFunction
 from .branch import NO_ARGUMENTS, VALUE, Branch
+from .containers import CONTAINERS, contents_of
 from .merging import Merge, Place, filled
 from .one_of import is_one_of
 from .outcomes import RETURNED, UNSET, Outcome
 from .slots import Slot
-from .stand_ins import (
-    CONTAINERS,
-    CopiedContainer,
-    contents_of,
-    note_copies,
-    note_stand_in,
-    sources_of,
-    stand_in_of,
-)
+from .stand_ins import CopiedContainer, note_copies, note_stand_in, sources_of, stand_in_of
 from .watching import Watch, reached_by, watching
 
 
@@ -105,7 +98,9 @@ def _relate(found: Outcome, branches: Sequence[Branch], test: Any) -> None:
     """
     parts: tuple[Mapping[Any, Any], ...] = {VALUE: found.value}, found.names, found.slots
     values: dict[str | Slot, Any] = {name: one for part in parts for name, one in part.items()}
-    places = [place for name, one in values.items() for place in _containers(one, _objects(name, branches))]
+    places = [
+        place for name, one in values.items() for place in _new_containers(one, _objects(name, branches))
+    ]
     uses = Counter((number, id(one)) for _, objects in places for number, one in enumerate(objects))
     own: dict[tuple[int, int], Any] = {}
     for one, objects in places:
@@ -155,14 +150,14 @@ def _objects(name: "str | Slot", branches: Sequence[Branch]) -> list[Any]:
     return [(one or other or branches[0]).object(name) for one, other in ((first, second), (second, first))]
 
 
-def _containers(found: Any, objects: Sequence[Any]) -> "Iterator[tuple[Any, list[Any]]]":
+def _new_containers(found: Any, objects: Sequence[Any]) -> "Iterator[tuple[Any, list[Any]]]":
     """The outermost new containers in a value, with those in its place in each of some objects."""
     if is_one_of(found):
         yield found, list(objects)
     elif isinstance(found, tuple):
         if all(type(one) is type(found) and len(one) == len(found) for one in objects):
             for number, one in enumerate(found):
-                yield from _containers(one, [entry[number] for entry in objects])
+                yield from _new_containers(one, [entry[number] for entry in objects])
     elif isinstance(found, CONTAINERS) and not any(one is found for one in objects):
         yield found, list(objects)
 

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from .containers import contents_of
 from .slots import Slot
 from .slots_outside import note_set
-from .stand_ins import contents_of, renew_notes, update_stand_ins
+from .stand_ins import update_stand_ins
+from .stand_ins_in_blocks import renew_notes
 
 
 class Unset:

@@ -7,31 +7,28 @@ refused where the program would miss it.
 """
 
 import gc
-import operator
 import sys
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from ...compiler.callers.user_code import user_location
-from ...compiler.errors import ConcretizationError, SharedMemoryError, SideEffectError, TracemillError
+from ...compiler.errors import SharedMemoryError, SideEffectError, TracemillError
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.sharing import TELLS_APART, share_one_way
 from ...compiler.tracing.trace import Storage, Trace, current_trace, require_trace
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_traced
 from .alternatives import mapped
+from .containers import CONTAINERS, contents_of, fill, has_contents, shallow
 from .one_of import OneOf, entries_of, is_one_of
-from .references import memory_of
 from .slots import Slot, contents
 from .slots_outside import NoteAtReturn
 from .variables import held
 
-CONTAINERS: Final = (list, dict, deque)
 _KEY: Final = "stand-ins"
 _OWN_REFERENCES: Final = 2
 """To a stand-in that only its note refers to: of the note, and of the call that counts."""
@@ -84,7 +81,7 @@ class StandIn(NoteAtReturn):
         self.group: object = None
         """Stand-ins of one group are never the same entry."""
         self.note()
-        _stand_ins().notes[id(found)] = self
+        stand_ins().notes[id(found)] = self
 
     def chosen(self) -> "Iterator[tuple[Any, Any]]":
         """For each entry, whether it is the chosen one, and the entry."""
@@ -133,7 +130,7 @@ class StandIn(NoteAtReturn):
         Raises:
             SideEffectError: the entries, or other stand-ins for them, would miss that.
         """
-        notes = _stand_ins()
+        notes = stand_ins()
         if notes.is_shared(self):
             _refresh_locals()
             gc.collect()  # finished blocks are in cycles
@@ -215,8 +212,8 @@ class ContainerStandIn(StandIn):
     """Chooses among values, at a place. Set by `runtime.staging.entries`."""
 
     def note(self) -> None:
-        self.state = _shallow(self.found)
-        self.states = [_shallow(one) for one in self.entries]
+        self.state = shallow(self.found)
+        self.states = [shallow(one) for one in self.entries]
 
     def references(self) -> Iterator[Any]:
         yield from super().references()
@@ -225,7 +222,7 @@ class ContainerStandIn(StandIn):
 
     def restore(self) -> None:
         if not has_contents(self.found, self.state):
-            _fill(self.found, self.state)
+            fill(self.found, self.state)
 
     def is_unchanged(self) -> bool:
         return has_contents(self.found, self.state)
@@ -237,7 +234,7 @@ class ContainerStandIn(StandIn):
         if not self.is_unchanged():
             self.release()
         elif sys.getrefcount(self.found) == _OWN_REFERENCES:
-            del _stand_ins().notes[id(self.found)]
+            del stand_ins().notes[id(self.found)]
         elif not self.is_up_to_date():
             self.refresh()
             return True
@@ -255,7 +252,7 @@ class ContainerStandIn(StandIn):
             or any(one[key] is not state.get(key) for one, state in zip(now, self.states, strict=True))
         }
         new = {key: changed.get(key, own.get(key)) for key in now[0]}
-        _fill(self.found, new)
+        fill(self.found, new)
         self.note()
 
 
@@ -283,7 +280,7 @@ class CopiedContainer(StandIn):
 
     def update(self) -> bool:
         if self.is_unchanged() and sys.getrefcount(self.found) == _OWN_REFERENCES + 1:  # of the state
-            del _stand_ins().notes[id(self.found)]
+            del stand_ins().notes[id(self.found)]
             return False
         if self.is_unchanged() and self.is_up_to_date():
             return False
@@ -293,24 +290,10 @@ class CopiedContainer(StandIn):
     def restore(self) -> None:
         for one, state in self.state:
             if not has_contents(one, state):
-                _fill(one, state)
+                fill(one, state)
 
     def refresh(self) -> None:
         raise self.refusal()
-
-
-def contents_of(x: Any) -> "Iterator[tuple[Any, Mapping[Any, Any]]]":
-    """The containers in a value, each with its contents."""
-    if is_one_of(x):
-        for one in entries_of(x):
-            yield from contents_of(one)
-    elif isinstance(x, CONTAINERS):
-        yield x, _shallow(x)
-        for one in contents(x).values():
-            yield from contents_of(one)
-    elif isinstance(x, tuple):
-        for one in x:
-            yield from contents_of(one)
 
 
 def _refresh_locals() -> None:
@@ -321,27 +304,7 @@ def _refresh_locals() -> None:
         frame = frame.f_back
 
 
-def _shallow(x: Any) -> Mapping[Any, Any]:
-    return dict(contents(x))
-
-
-def has_contents(x: Any, state: Mapping[Any, Any]) -> bool:
-    if len(x) != len(state):
-        return False
-    now = x.values() if isinstance(x, dict) else x
-    return (not isinstance(x, dict) or list(x) == list(state)) and all(map(operator.is_, now, state.values()))
-
-
-def _fill(x: Any, new: Mapping[Any, Any]) -> None:
-    """Replace the contents of a container."""
-    x.clear()
-    if isinstance(x, dict):
-        x.update(new)
-    else:
-        x.extend(new.values())
-
-
-def _stand_ins() -> StandInRegistry:
+def stand_ins() -> StandInRegistry:
     """The stand-ins of the outermost trace, which are from now on checked when the function returns."""
     known = _known_stand_ins()
     if known is None:
@@ -356,7 +319,7 @@ def _known_stand_ins() -> StandInRegistry | None:
     return found if isinstance(found, StandInRegistry) else None
 
 
-def _notes() -> dict[int, StandIn]:
+def notes_of_stand_ins() -> dict[int, StandIn]:
     """The notes of all stand-ins. Nothing is added to them by way of this dict."""
     known = _known_stand_ins()
     return {} if known is None else known.notes
@@ -370,17 +333,17 @@ def update_stand_ins() -> bool:
     Raises:
         SideEffectError: a change was missed, or cannot be followed.
     """
-    notes = _notes()
+    notes = notes_of_stand_ins()
     has_changed = bool(notes)
     while has_changed:
         has_changed = False
         for key in list(notes):
-            if key in notes and _is_running(notes[key].trace):
+            if key in notes and is_running(notes[key].trace):
                 has_changed = notes[key].update() or has_changed
     return bool(notes)
 
 
-def _is_running(trace: Trace) -> bool:
+def is_running(trace: Trace) -> bool:
     running = current_trace()
     while running is not None and running is not trace:
         running = running.parent
@@ -392,7 +355,7 @@ def _is_running(trace: Trace) -> bool:
 
 def stand_in_of(x: Any) -> StandIn | None:
     """The note of a stand-in; None for anything else."""
-    own = _notes().get(id(x))
+    own = notes_of_stand_ins().get(id(x))
     return own if own is not None and own.found is x else None
 
 
@@ -446,7 +409,7 @@ def _flat(entries: Sequence[Any], place: Any) -> tuple[list[Any], Any] | None:
     at: Any = 0
     for number, entry in enumerate(entries):
         own = stand_in_of(entry)
-        if own is not None and not (isinstance(own, ContainerStandIn) and _is_running(own.trace)):
+        if own is not None and not (isinstance(own, ContainerStandIn) and is_running(own.trace)):
             return None
         those, inner = ((entry,), 0) if own is None else (own.entries, own.place)
         numbers = [_index_in(flat, one) for one in those]
@@ -466,124 +429,6 @@ def _index_in(flat: list[Any], x: Any) -> int:
 
 def possible_arrays(storage: Storage) -> Iterator[Any]:
     """The entries that an array with this memory stands for."""
-    for note in _notes().values():
+    for note in notes_of_stand_ins().values():
         if isinstance(note, ArrayStandIn) and note.found._storage is storage:
             yield from note.entries
-
-
-def is_same_object(x: Any, y: Any) -> Any:
-    """``x is y``, where each may be a stand-in.
-
-    Raises:
-        SideEffectError: the program cannot tell.
-    """
-    update_stand_ins()
-    found: Any = x is y
-    if found:
-        return found
-    notes = [stand_in_of(one) for one in (x, y)]
-    for own in notes:
-        if isinstance(own, CopiedContainer):
-            raise own.refusal()
-    mine, theirs = (
-        [(True, one)] if own is None else list(own.chosen()) for one, own in zip((x, y), notes, strict=True)
-    )
-    for test, one in mine:
-        for other_test, other in theirs:
-            if one is other:
-                found = np.logical_or(found, np.logical_and(test, other_test))
-            elif _may_be_same(one, other):
-                raise ConcretizationError(
-                    "`is` with a variable that may be one of several arrays or lists, depending on values:  "
-                    "set a number beside the array, and compare it",
-                    user_location(),
-                )
-    return found
-
-
-def _may_be_same(x: Any, y: Any) -> bool:
-    """Whether two objects may be the same in some iterations of a loop, or depending on values."""
-    if not all(isinstance(one, CONTAINERS) or (is_traced(one) and one.ndim) for one in (x, y)):
-        return False
-    return _may_share(x, y) or _enters_loop(x) or _enters_loop(y)
-
-
-def note_entered(given: Iterable[Any]) -> None:
-    """Note containers and arrays that an iteration of a staged loop gets in place of those from before it."""
-    entered, running = _stand_ins().entered, {id(trace) for trace in require_trace().enclosing()}
-    for key, trace in list(entered.items()):
-        if trace not in running:
-            del entered[key]
-    entered.update((id(one), id(require_trace())) for one in given)
-
-
-def _enters_loop(x: Any) -> bool:
-    trace = _stand_ins().entered.get(id(x))
-    return trace is not None and any(id(one) == trace for one in require_trace().enclosing())
-
-
-def _may_share(x: Any, y: Any) -> bool:
-    """Whether two arrays may be the same, depending on values."""
-    if not (is_traced(x) and is_traced(y)):
-        return False
-    mine, theirs = ([*memory_of(one)] for one in (x, y))
-    is_chosen = len(mine) > 1 or len(theirs) > 1
-    return is_chosen and any(one is other for one in mine for other in theirs)
-
-
-# ---- blocks that are traced once -----------------------------------------------------------------------
-
-
-@contextmanager
-def restoring_stand_ins() -> Generator[None]:
-    """Give all stand-ins the contents again that they have before a block, with what is noted of them."""
-    update_stand_ins()
-    notes = _notes()
-    before = [(note, vars(note).copy()) for note in notes.values()]
-    try:
-        yield
-    finally:
-        for note, attributes in before:
-            vars(note).update(attributes)
-            note.restore()
-            notes[id(note.found)] = note
-
-
-def check_arrays() -> None:
-    """Refuse writes to stand-ins alone that the block which ends has made.
-
-    Raises:
-        TracemillError: an array was written to that stands for one of several.
-    """
-    trace = current_trace()
-    for note in _notes().values():
-        if note.trace is trace and not note.is_unchanged():
-            raise note.refusal()
-
-
-@contextmanager
-def forget_on_error() -> Generator[None]:
-    """Forget the stand-ins that the block has made if it raises an error."""
-    before = set(_notes())
-    try:
-        yield
-    except BaseException:
-        notes = _notes()
-        for key in notes.keys() - before:
-            del notes[key]
-        raise
-
-
-def forget_finished() -> None:
-    """Forget the stand-ins of blocks that are finished. The code after a block has others."""
-    notes = _notes()
-    for key, note in list(notes.items()):
-        if not _is_running(note.trace):
-            del notes[key]
-
-
-def renew_notes(holders: Iterable[Any]) -> None:
-    """Note the state of the stand-ins among some objects, which have got new contents together with their entries."""
-    for holder in holders if _notes() else ():
-        if (own := stand_in_of(holder)) is not None:
-            own.note()

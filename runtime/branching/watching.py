@@ -18,17 +18,16 @@ from ...compiler.errors import SideEffectError
 from ...compiler.frontend.closure_cells import CELL
 from ...compiler.ir import Location
 from ...compiler.tracing.sharing import rollback_on_error
+from .containers import CONTAINERS
 from .object_states import described, globals_set, identity, is_state, reached, restore, state_of
 from .slots import GeneratorState, Slot, changed_slots
-from .stand_ins import (
-    CONTAINERS,
+from .stand_ins import sources_of, update_stand_ins
+from .stand_ins_in_blocks import (
     check_arrays,
     forget_finished,
     forget_on_error,
     renew_notes,
     restoring_stand_ins,
-    sources_of,
-    update_stand_ins,
 )
 from .variables import Held, held
 

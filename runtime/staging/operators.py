@@ -20,9 +20,10 @@ from ...compiler.frontend.read_names import note_made
 from ...compiler.message_values import percent as filled_in
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
+from ..branching.containers import CONTAINERS
+from ..branching.object_identity import is_same_object
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.python_numbers import as_python_number, is_unknown
-from ..branching.stand_ins import CONTAINERS, is_same_object
 from ..branching.watching import watch_called
 
 _REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}

@@ -17,17 +17,10 @@ from typing import Any, Final
 from ....compiler.callers.user_code import HOOKS, is_own
 from ....compiler.tracing.outside.object_walk import is_users_class
 from ....compiler.tracing.traced_memory import is_traced
+from ...branching.containers import contents_of, has_contents, outermost
+from ...branching.object_identity import note_entered
 from ...branching.object_states import reached
-from ...branching.one_of import entries_of, is_one_of
-from ...branching.stand_ins import (
-    CONTAINERS,
-    CopiedContainer,
-    contents_of,
-    has_contents,
-    note_entered,
-    sources_of,
-    stand_in_of,
-)
+from ...branching.stand_ins import CopiedContainer, sources_of, stand_in_of
 from ...branching.variables import held
 from ...branching.watching import Watch
 
@@ -109,7 +102,7 @@ class Exchange:
         for group in self._groups:
             entering = [one for key in group.keys for one, _ in contents_of(entered[key])]
             before = [base for one in entering for base in sources_of(one)]
-            after = [(key, one) for key in group.keys for one in _outermost(found[key])]
+            after = [(key, one) for key in group.keys for one in outermost(found[key])]
             is_permutation = group.is_permutation and len(set(map(id, before))) == len(entering)
             distinct = object() if is_permutation else None
             for key, one in after:
@@ -163,17 +156,6 @@ def _are_held(objects: Sequence[Any]) -> bool:
 
 def _is_own_generator(x: Any) -> bool:
     return isinstance(x, GeneratorType) and is_own(x.gi_code.co_filename)
-
-
-def _outermost(x: Any) -> Iterator[Any]:
-    if is_one_of(x):
-        for one in entries_of(x):
-            yield from _outermost(one)
-    elif isinstance(x, CONTAINERS):
-        yield x
-    elif isinstance(x, tuple):
-        for one in x:
-            yield from _outermost(one)
 
 
 def _components(linked: Mapping[Hashable, set[Hashable]]) -> Iterator[list[Hashable]]:
