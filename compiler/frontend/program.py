@@ -1,21 +1,27 @@
 """`Program`: a traced function, with its arguments and results."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
 import optree
 
-from ..arguments.leaves import flattened, with_plain_keys
+from ..arguments.leaves import NAMESPACE, flattened, remedy_for, weak_type, with_plain_keys
 from ..builder import Builder, inline, recording
 from ..dtypes import Array
+from ..errors import ArgumentTypeError
 from ..ir import ArrayType, Graph, Shape, Value
 from ..memory_layout.layout import Layout, LayoutQuestion
 from ..memory_layout.result_layouts import copied_order, order_of
 from ..memory_layout.strides import Order
+from ..nesting import refuse_deep_nesting
+from ..symbolic_size import SymbolicFact, SymbolicSize
+from ..tracing.array_values import as_value
 from ..tracing.foreign_memory import ForeignMemory
-from ..tracing.trace import ExampleIndex, Known
+from ..tracing.known_values import Known
+from ..tracing.trace import ExampleIndex
 from ..tracing.traced_array import TracedArray
 from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..value_ops import inverse_permutation, transpose
@@ -131,6 +137,49 @@ def as_returned(x: Any, leaf: ArrayOutput) -> Any:
     if leaf.is_scalar or x.ndim:
         return x
     return x.reshape(()) if is_traced(x) else np.asarray(x)
+
+
+def outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], Any]":
+    """The arrays of the result, its leaves and its tree."""
+    try:
+        found, out_tree = flattened(with_plain_keys(result))
+    except RecursionError:
+        refuse_deep_nesting({"the result": result})
+        raise
+    outputs: list[Value] = []
+    leaves: list[ArrayOutput | Static] = []
+    for leaf in found:
+        if isinstance(leaf, SymbolicSize):
+            leaf = leaf.as_number()
+        elif isinstance(leaf, SymbolicFact):
+            leaf = bool(leaf)
+        if isinstance(leaf, (TracedArray, np.ndarray, np.generic, ForeignMemory)):
+            scalar = leaf.is_scalar if isinstance(leaf, TracedArray) else isinstance(leaf, np.generic)
+            leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))
+            outputs.append(as_value(leaf))
+        else:
+            refuse_hidden_arrays(leaf)
+            leaves.append(Static(leaf))
+    return outputs, leaves, out_tree
+
+
+def refuse_hidden_arrays(leaf: Any) -> None:
+    """Refuse results that are returned unchanged but hold traced arrays, which are useless after the trace.
+
+    A generator or a coroutine would compute with them only then.
+    """
+    if isinstance(leaf, Iterator | Coroutine | AsyncIterator):
+        raise ArgumentTypeError(
+            f"the function returns a {type(leaf).__name__}, which would run after the call, when the "
+            "program is finished: return list(…) of it"
+        )
+    attributes = vars(leaf) if hasattr(leaf, "__dict__") and not isinstance(leaf, (type, ModuleType)) else {}
+    for name, value in attributes.items():
+        if any(map(is_traced, optree.tree_leaves(value, namespace=NAMESPACE))):
+            raise ArgumentTypeError(
+                f"the function returns {type(leaf).__name__}, whose .{name} holds a traced array, which is of no use "
+                f"after the call{remedy_for(leaf)}"
+            )
 
 
 # ---- memory orders -----------------------------------------------------------------------------------

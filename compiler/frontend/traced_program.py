@@ -2,23 +2,17 @@
 
 import gc
 import operator
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import optree
 
 from ..arguments.leaves import (
-    NAMESPACE,
-    flattened,
     plain_key,
-    remedy_for,
     users_name,
-    weak_type,
-    with_plain_keys,
 )
 from ..builder import bind_all, recording
 from ..callers.function_names import describe, function_name
@@ -26,7 +20,6 @@ from ..callers.signal_handlers import in_signal_handler
 from ..callers.user_code import CONVERTS, line_of_raise
 from ..dtypes import BOOL, Array
 from ..errors import (
-    ArgumentTypeError,
     ArgumentValueError,
     ConcretizationError,
     DataDependentShapeError,
@@ -36,11 +29,9 @@ from ..errors import (
 )
 from ..free_sizes import names_bound_in, sizes_in_param
 from ..ir import Graph, Value
-from ..nesting import refuse_deep_nesting
 from ..op import RAISES, has_effect
-from ..symbolic_size import SymbolicFact, SymbolicSize, same_shape
+from ..symbolic_size import same_shape
 from ..tracing.array_values import as_value
-from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.outside.adoption import begins_trace, replace_outside
 from ..tracing.recursion import recursion_error, recursive_code
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
@@ -52,7 +43,15 @@ from ..users_errors import noted, values_in_exception
 from ..value_ops import constant
 from .conversion import MET, Conversion, OperatorsNeededError, call_converted
 from .outside_changes import ArgumentContainers, OutsideChanges, changed_outside
-from .program import Argument, ArrayOutput, Program, Static, layout_dependent_arguments, orders_of
+from .program import (
+    Argument,
+    ArrayOutput,
+    Program,
+    Static,
+    layout_dependent_arguments,
+    orders_of,
+    outputs_of,
+)
 from .read_names import (
     REACHED,
     ReadNames,
@@ -332,7 +331,7 @@ def _recorded(
             record.location = (
                 record.calls[-1].location if record.calls else None
             )  # reading results has no line
-            outputs = _outputs_of(result)
+            outputs = outputs_of(result)
             orders = orders_of(result) if record.is_kept else ()
             record.give_back()
             del result  # it refers to arrays, and `_finish` checks who else does
@@ -388,49 +387,6 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
             record.add_input(Value(leaf.type), name(leaf.name), leaf.known)
         filled.append(array)
     return filled
-
-
-def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], Any]":
-    """The arrays of the result, its leaves and its tree."""
-    try:
-        found, out_tree = flattened(with_plain_keys(result))
-    except RecursionError:
-        refuse_deep_nesting({"the result": result})
-        raise
-    outputs: list[Value] = []
-    leaves: list[ArrayOutput | Static] = []
-    for leaf in found:
-        if isinstance(leaf, SymbolicSize):
-            leaf = leaf.as_number()
-        elif isinstance(leaf, SymbolicFact):
-            leaf = bool(leaf)
-        if isinstance(leaf, (TracedArray, np.ndarray, np.generic, ForeignMemory)):
-            scalar = leaf.is_scalar if isinstance(leaf, TracedArray) else isinstance(leaf, np.generic)
-            leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))
-            outputs.append(as_value(leaf))
-        else:
-            refuse_hidden_arrays(leaf)
-            leaves.append(Static(leaf))
-    return outputs, leaves, out_tree
-
-
-def refuse_hidden_arrays(leaf: Any) -> None:
-    """Refuse results that are returned unchanged but hold traced arrays, which are useless after the trace.
-
-    A generator or a coroutine would compute with them only then.
-    """
-    if isinstance(leaf, Iterator | Coroutine | AsyncIterator):
-        raise ArgumentTypeError(
-            f"the function returns a {type(leaf).__name__}, which would run after the call, when the "
-            "program is finished: return list(…) of it"
-        )
-    attributes = vars(leaf) if hasattr(leaf, "__dict__") and not isinstance(leaf, (type, ModuleType)) else {}
-    for name, value in attributes.items():
-        if any(map(is_traced, optree.tree_leaves(value, namespace=NAMESPACE))):
-            raise ArgumentTypeError(
-                f"the function returns {type(leaf).__name__}, whose .{name} holds a traced array, which is of no use "
-                f"after the call{remedy_for(leaf)}"
-            )
 
 
 def _made_inside(record: Trace) -> list[int]:

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..builder import bind, bind_all
+from ..builder import bind
 from ..callers.user_code import user_location
 from ..dtypes import INT64
 from ..errors import ArgumentValueError, OutOfBoundsError
-from ..ir import Constant, Shape, Value
+from ..ir import Shape, Value
 from ..memory_layout.layout import Layout, dense_layout
 from ..memory_layout.result_layouts import stride_order
 from ..symbolic_size import (
     SymbolicSize,
     assume,
-    assuming,
     guarded_max,
     guarded_min,
     is_empty,
@@ -27,20 +26,16 @@ from ..symbolic_size import (
     same_shape,
 )
 from ..value_ops import (
-    add,
     broadcast_to,
     constant,
-    convert,
     full,
     inverse_permutation,
-    less,
     number,
     reshape,
     transpose,
     where,
 )
-from .index_checks import check_index
-from .index_progressions import progression_of, value_range_of
+from .index_checks import check_index, checked_place, fails_when_run, in_range, wrap_index
 from .trace import Storage, require_trace
 from .value_lengths import computed_slice, depends_on_values, positions
 from .views import ComputedSlice, Flip, Reshape, SelectAxes, Slice, View
@@ -285,122 +280,19 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
             plan.take_slice(dim, item)
         elif isinstance(item, Value):
             plan.take_array(dim, wrap_index(item, dim, axis, places), place)
-        elif _fails_when_run(item, dim):
+        elif fails_when_run(item, dim):
             check_index(constant(item, INT64), dim, axis)
             plan.take_array(dim, constant(0, INT64), place)
         elif is_element and depends_on_values(dim) and not is_known(dim >= 1):
-            plan.take_array(dim, _checked_place(item, dim, axis), place)
+            plan.take_array(dim, checked_place(item, dim, axis), place)
         elif has_array:
-            plan.take_array(dim, number(_in_range(item, dim, axis), INT64), place)
+            plan.take_array(dim, number(in_range(item, dim, axis), INT64), place)
         else:
-            plan.take_integer(_in_range(item, dim, axis))
+            plan.take_integer(in_range(item, dim, axis))
         axis += 1
     written = any(item is Ellipsis for item in index)
     views = plan.views(shape) if len(shape) == len(whole) else (Reshape(shape), *plan.views(shape))
     return Selection(views, plan.gather(), has_array, is_element and not written)
-
-
-def _checked_place(index: Any, dim: Any, axis: int) -> Value:
-    """The place of an element along an axis of a computed length. The program also checks the index."""
-    bind_all("check_index", number(index, INT64), length=dim, axis=axis)
-    return number(index if is_known(index >= 0) else index + dim, INT64)
-
-
-def wrap_index(index: Value, dim: int, axis: int, places: Sequence[Shape] = ()) -> Value:
-    """Indices in [−dim, dim) as indices in [0, dim). Known indices that are out of range are an error.
-
-    Unknown indices of the user are checked when the program runs. `places` are the shapes of all arrays of the index.
-    If these broadcast to an empty shape, NumPy checks numbers, but not arrays with axes.
-    """
-    if index.dtype == np.uint64:
-        index = convert_index(index)  # as NumPy does: 2**64 - 1 is the last entry
-    trace = require_trace()
-    if (ends := trace.ends.get(index)) and is_known(ends[0] >= 0) and is_known(ends[1] < dim):
-        return convert_index(index)
-    known = trace.concrete(index)
-    is_checked = not index.ndim or not any(map(is_empty, places))
-    if known is not None and known.size:
-        least, most = int(known.min()), int(known.max())
-        if is_checked:
-            _in_range(least, dim, axis)
-            _in_range(most, dim, axis)
-        if isinstance(index, Constant) and least >= 0:
-            return convert_index(index)
-        if isinstance(index, Constant) and type(dim) is int:
-            return constant(np.where(known < 0, known.astype(np.int64) + dim, known), INT64)
-    elif known is None and is_checked and not _is_in_range(index, dim, axis):
-        check_index(_as_often_as_read(index, places), dim, axis)
-    if index.dtype.kind == "u" or (isinstance(index, Constant) and type(dim) is int):
-        return convert_index(index)
-    index = convert_index(index)
-    return where(less(index, 0), add(index, dim), index)
-
-
-def _as_often_as_read(index: Value, places: Sequence[Shape]) -> Value:
-    """The index array, broadcast with the others if one of these may be empty for some sizes."""
-    shape = joint_shape(*places) if index.ndim else None
-    if shape is None or all(type(dim) is int for dim in shape):
-        return index
-    return broadcast_to(index, shape)
-
-
-def _is_in_range(index: Value, dim: Any, axis: int) -> bool:
-    """Refuse indices that follow from sizes and are out of range. If that depends on sizes, the answer becomes a guard.
-
-    It is not known whether indices that are also computed from arguments are in range.
-    """
-    if is_empty(index.shape):
-        return True
-    trace = require_trace()
-    while trace.parent is not None and (outer := trace.outer_value(index)) is not None:
-        trace, index = trace.parent, outer
-    if trace.depends_on_arguments(index):
-        return False
-    with assuming(dim >= 1 for dim in index.shape):  # without entries, nothing is out of range
-        found = value_range_of(trace, index)
-        facts: list[Any] = []
-        if found is not None:
-            (low, high), facts = found[0], [*found[1]]
-            if all(map(is_known, facts)):
-                trace.ends[index] = low, high  # other indices may be computed from this one
-            facts += low >= -dim, high < dim
-            if all(map(is_known, facts)):
-                return True
-    progression = progression_of(trace, index)
-    if progression is not None and progression.ends is not None:
-        for entry in progression.ends:
-            if not -dim <= entry < dim and progression.count >= 1:
-                raise OutOfBoundsError(
-                    f"index {entry} is out of bounds for axis {axis} with size {dim}", user_location()
-                )
-        return True
-    if facts and all(facts):
-        return True
-    known = trace.at_these_sizes(index, "whether an index is out of bounds is not known for other sizes")
-    if known is not None and known.size:
-        _in_range(int(known.min()), dim, axis)
-        _in_range(int(known.max()), dim, axis)
-    return known is not None
-
-
-def convert_index(index: Value) -> Value:
-    return constant(index.array, INT64) if isinstance(index, Constant) else convert(index, INT64)
-
-
-def _fails_when_run(index: Any, dim: Any) -> bool:
-    """Whether a number is out of bounds in a branch that may not run, in a program that checks bounds."""
-    if type(index) is not int or type(dim) is not int or -dim <= index < dim:
-        return False
-    trace = require_trace()
-    return trace.may_not_run and trace.checks_bounds
-
-
-def _in_range(index: int, dim: int, axis: int) -> int:
-    if not -dim <= index < dim:
-        raise OutOfBoundsError(
-            f"index {index} is out of bounds for axis {axis} with size {dim}", user_location()
-        )
-    return index if index >= 0 else index + dim
 
 
 def _is_always_empty(index: slice, step: int) -> bool:

@@ -1,7 +1,7 @@
 """`Trace`: the record of one call of the user's function. `Storage`: the memory that an array and its views share."""
 
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import count
@@ -10,17 +10,16 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from ..builder import Builder, current_builder, not_recording
+from ..builder import current_builder
 from ..callers.user_code import user_location
 from ..dtypes import INT64, Array, is_supported
 from ..error_state import ErrorState, error_state, state_in_force, strict_part
 from ..errors import ArgumentValueError, DTypeError, ErrorStateError, EscapedTracerError
-from ..free_sizes import is_symbolic, size_names
-from ..interpreter import run_call
-from ..ir import ArrayType, Call, Constant, Location, Param, Value
+from ..free_sizes import size_names
+from ..ir import ArrayType, Constant, Location, Value
 from ..memory_layout.layout import Layout, LayoutQuestion, layout_of
-from ..symbolic_size import SymbolicSize
 from .foreign_memory import ForeignMemory
+from .known_values import Known, KnownValues
 
 RAISES_ON_VALUES: ContextVar[bool] = ContextVar("raises_on_values", default=True)
 """Whether the program checks what `raise` and `assert` of the user's depend on."""
@@ -32,9 +31,6 @@ LARGEST_CONTENT = 1 << 16
 """The trace remembers the contents of captured arrays of up to this many bytes."""
 _COMPARED: Final = 512
 """About this many entries of larger arrays are compared with their old values."""
-
-Known = Callable[[], "Array | None"]
-"""Gets the concrete value of an input, or None if it has none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +101,7 @@ class Storage:
         self.value, self.version = value, version
 
 
-class Trace(Builder):
+class Trace(KnownValues):
     """Records what the user's function does to its arguments.
 
     Arrays from outside that the function uses also become inputs: NumPy arrays by reference, and arrays of an enclosing
@@ -198,25 +194,12 @@ class Trace(Builder):
         self._began = len(self.outermost().captured)
         self._error_state: Any = None if self.is_evaluating else error_state()
         self._errors: ErrorState = () if self.is_evaluating else state_in_force()
-        self._producer: dict[Value, Call] = {}
-        self._known: dict[Value, Array | Known | None] = {}
-        self._unknowable: set[Value] = set()
-        """The values that depend on inputs with unknown values."""
         self._outside: dict[Value, tuple[Trace, Value]] = {}
         """The values of inputs in the enclosing trace."""
         self._varying = varying
         """The ids of captured objects that change between iterations, so that their first values mean nothing."""
-        self._relied_on: set[Value] = set()
-        """The inputs whose values in the enclosing trace were needed."""
 
     # ---- recording -----------------------------------------------------------------------------
-
-    def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
-        outputs = super().emit(op, inputs, params)
-        call = self.calls[-1]
-        for output in outputs:
-            self._producer[output] = call
-        return outputs
 
     def where(self) -> Location | None:
         location = self.location or user_location()
@@ -279,10 +262,6 @@ class Trace(Builder):
     def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
         """New memory that holds `value`. It is row-major, unless another layout is given."""
         return Storage(self, value, layout)
-
-    def producer(self, value: Value) -> Call | None:
-        """The call that made `value`; None for inputs and constants."""
-        return self._producer.get(value)
 
     # ---- adopted arrays ------------------------------------------------------------------------
 
@@ -512,55 +491,7 @@ class Trace(Builder):
         """The number of active traces, including this one."""
         return 1 if self.parent is None else 1 + self.parent.depth
 
-    # ---- knowing -------------------------------------------------------------------------------
-
-    def concrete(self, value: Value) -> "Array | None":
-        """The value as an array, if it follows from constants and known inputs; otherwise None."""
-        if isinstance(value, Constant):
-            return value.array
-        stack = [value]
-        while stack:
-            top = stack[-1]
-            if top in self._known or isinstance(top, Constant):
-                self._look_up(top)
-                stack.pop()
-                continue
-            call = self._producer[top]
-            missing = [v for v in call.inputs if not isinstance(v, Constant) and v not in self._known]
-            if missing:
-                stack += missing
-                continue
-            inputs = [self._look_up(v) for v in call.inputs]
-            if any(x is None for x in inputs) or is_symbolic(call):
-                self._known.update(dict.fromkeys(call.outputs))
-            else:
-                with not_recording(), np.errstate(all="ignore"):
-                    self._known.update(
-                        zip(call.outputs, map(np.asarray, run_call(call, inputs)), strict=True)
-                    )
-            stack.pop()
-        return self._look_up(value)
-
-    def can_be_known(self, value: Value) -> bool:
-        """Whether `at_these_sizes` finds a value, without a guard on the sizes."""
-        return self.concrete(value) is not None or self._calls_to_know(value) is not None
-
-    def _calls_to_know(self, value: Value) -> list[Call] | None:
-        """The calls to compute for a value, in no order; None if an input of them is not known."""
-        calls: dict[Call, None] = {}
-        seen: set[Value] = set()
-        stack = [value]
-        while stack:
-            top = stack.pop()
-            if top in seen or self._is_known(top):
-                continue
-            seen.add(top)
-            if top not in self._producer or top in self._unknowable or self._needs_length(top):
-                self._unknowable.add(value)
-                return None
-            calls[self._producer[top]] = None
-            stack += self._producer[top].inputs
-        return list(calls)
+    # ---- where values come from ----------------------------------------------------------------
 
     def _needs_length(self, value: Value) -> bool:
         """Whether a computed length occurs in the computation of a value."""
@@ -575,43 +506,6 @@ class Trace(Builder):
         while trace is not None:
             yield trace
             trace = trace.parent
-
-    def at_these_sizes(self, value: Value, because: str = "") -> "Array | None":
-        """As `concrete`, but a value may also follow from symbolic sizes. The program is then for these sizes."""
-        found = self.concrete(value)
-        return self._computed_at_these_sizes(value, because) if found is None else found
-
-    def _computed_at_these_sizes(self, value: Value, because: str) -> "Array | None":
-        calls = self._calls_to_know(value)
-        if calls is None:
-            return None
-        order = {call: number for number, call in enumerate(self.calls)}
-        found: dict[Value, Array] = {}
-        for call in sorted(calls, key=order.__getitem__):
-            inputs = [found[v] if v in found else self._look_up(v) for v in call.inputs]
-            fixed = replace(
-                call, params={name: _fixed(param, because) for name, param in call.params.items()}
-            )
-            with not_recording(), np.errstate(all="ignore"):
-                found.update(zip(call.outputs, map(np.asarray, run_call(fixed, inputs)), strict=True))
-        return found[value]
-
-    def _is_known(self, value: Value) -> bool:
-        return isinstance(value, Constant) or (value in self._known and self._look_up(value) is not None)
-
-    def depends_on_arguments(self, value: Value) -> bool:
-        """Whether a value is computed from an input of this trace rather than only from constants."""
-        seen: set[Value] = set()
-        stack = [value]
-        while stack:
-            top = stack.pop()
-            if isinstance(top, Constant) or top in seen:
-                continue
-            seen.add(top)
-            if top not in self._producer:
-                return True
-            stack += self._producer[top].inputs
-        return False
 
     def numbers_used_by(self, value: Value) -> frozenset[int]:
         """The leaves of the arguments that a value is computed from, if they are all Python numbers; otherwise none.
@@ -671,16 +565,6 @@ class Trace(Builder):
             self._relied_on.add(value)
         return self._outside.get(value)
 
-    def _look_up(self, value: Value) -> "Array | None":
-        if isinstance(value, Constant):
-            return value.array
-        known = self._known[value]
-        if callable(known):
-            known = self._known[value] = known()
-            if known is not None:
-                self._relied_on.add(value)
-        return known
-
 
 def _unknown() -> None:
     """The known value of an array that changes from one iteration to the next."""
@@ -705,13 +589,6 @@ _ESCAPED = (
     "a traced array is used outside of the trace that made it: it was kept in a global, an attribute or a list "
     "after its function returned, or handed to another thread. Return it from the function instead"
 )
-
-
-def _fixed(param: Any, because: str) -> Any:
-    """A parameter with the sizes of this call instead of symbolic sizes."""
-    if isinstance(param, SymbolicSize):
-        return param.whole(because)
-    return tuple(_fixed(one, because) for one in param) if isinstance(param, tuple) else param
 
 
 def array_type(array: Array) -> ArrayType:

@@ -27,7 +27,8 @@ from ...compiler.op import has_effect
 from ...compiler.ops.collective_calls import mapped_values
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.foreign_memory import ForeignMemory
-from ...compiler.tracing.trace import LARGEST_CONTENT, ExampleIndex, Known, Storage, Trace
+from ...compiler.tracing.known_values import Known
+from ...compiler.tracing.trace import LARGEST_CONTENT, ExampleIndex, Storage, Trace
 from ...compiler.tracing.traced_array import TracedArray
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import moveaxis

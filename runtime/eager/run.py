@@ -19,7 +19,8 @@ from ...compiler.nesting import shown
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.array_values import as_value
-from ...compiler.tracing.trace import Known, KnownOutside, array_type, current_trace
+from ...compiler.tracing.known_values import Known
+from ...compiler.tracing.trace import KnownOutside, array_type, current_trace
 from ...compiler.tracing.traced_array import TracedArray, wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...compiler.value_ops import constant, full

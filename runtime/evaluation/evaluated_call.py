@@ -18,8 +18,7 @@ from ...compiler.errors import ConcretizationError, DerivativeMemoryError, Trace
 from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.conversion import OperatorsNeededError, call_converted
 from ...compiler.frontend.outside_changes import ArgumentContainers
-from ...compiler.frontend.program import Static
-from ...compiler.frontend.traced_program import refuse_hidden_arrays
+from ...compiler.frontend.program import Static, refuse_hidden_arrays
 from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
 from ...compiler.nesting import refuse_deep_nesting
 from ...compiler.tracing.outside.adoption import begins_trace

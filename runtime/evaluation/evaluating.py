@@ -19,7 +19,8 @@ from ...compiler.ir import ArrayType, Call, Constant, Graph, Location, Param, Va
 from ...compiler.memory_layout.layout import Layout, layout_of
 from ...compiler.op import lookup
 from ...compiler.tracing.foreign_memory import ForeignMemory
-from ...compiler.tracing.trace import LARGEST_CONTENT, Known, Storage, Trace, array_type, content_of
+from ...compiler.tracing.known_values import Known
+from ...compiler.tracing.trace import LARGEST_CONTENT, Storage, Trace, array_type, content_of
 from .operand_types import OperandType, operand_type
 from .plans import PLANS, Plan, remember
 
