@@ -3,4 +3,4 @@
 Every traced function is converted, so the hooks that converted code calls are registered first.
 """
 
-from .staging import hooks as hooks
+from .staging.statements import hooks as hooks

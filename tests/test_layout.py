@@ -104,6 +104,7 @@ FOLDERS = """
     runtime/staging/loops
     runtime/staging/mathematics
     runtime/staging
+    runtime/staging/statements
     runtime/
     runtime/rules
     runtime/autograd/

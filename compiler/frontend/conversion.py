@@ -43,7 +43,7 @@ class Conversion:
     """A converted function: its new syntax tree and code, and its sites."""
 
     hooks: ClassVar[Callable[[Unit, FunctionType], Any] | None] = None
-    """Makes the hooks of a function. Set by `runtime.staging.hooks`."""
+    """Makes the hooks of a function. Set by `runtime.staging.statements.hooks`."""
 
     callee: ClassVar[Callable[[Any], Any] | None] = None
     """The function to call instead of a function of a library. Set by the same module."""

@@ -1,7 +1,7 @@
 """`Rewriter`: statements and expressions of a function with hooks instead of the operations that tracing must handle.
 
 Without a trace, the new statements do the same as the old ones, in the same order. The hooks are attributes of a
-variable named `HOOKS`; they are defined in `runtime.staging.hooks`.
+variable named `HOOKS`; they are defined in `runtime.staging.statements.hooks`.
 """
 
 import ast

@@ -1,0 +1,1 @@
+"""The hooks that converted functions call for their statements and expressions."""
