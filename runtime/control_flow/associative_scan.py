@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import optree
 
-from ...compiler.arguments.leaves import is_array_like, leaf_type, path_names, remedy_for
+from ...compiler.arguments.leaves import is_array_like, leaf_type, path_names
 from ...compiler.arguments.option_checks import flag
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import location_at
-from ...compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
+from ...compiler.errors import CarryMismatchError, TransformArgumentError
 from ...compiler.frontend.conversion import converted
 from ...compiler.ops.parallel_prefix import prefix_strides
 from ...compiler.symbolic_size import SymbolicSize
@@ -23,6 +23,7 @@ from ..eager.run import require_function
 from ..int_options import int_option, joint_length
 from ..tracebacks import with_users_frames
 from ..trees import flatten, show
+from .scan import array_leaves
 
 
 @with_users_frames
@@ -64,12 +65,7 @@ def _associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool, axis
         return xs
     axes: list[int] = []
     lengths: dict[str, int] = {}
-    for leaf, path in zip(leaves, path_names(tree, "xs"), strict=True):
-        if not is_array_like(leaf):
-            raise TransformTypeError(
-                f"{where}: {path} is {type(leaf).__name__}, not an array{remedy_for(leaf)}"
-            )
-        found = leaf_type(leaf, f"{where}: {path}")
+    for path, found in array_leaves(where, leaves, tree):
         if not -found.ndim <= axis < found.ndim:
             raise TransformArgumentError(f"{where}: {path} is {found}, which has no axis {axis}")
         axes.append(axis % found.ndim)

@@ -1,6 +1,6 @@
 """`scan`: a loop over the first axis of arrays that carries values from step to step."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isqrt
 from typing import Any
@@ -116,17 +116,22 @@ class Slices:
     length: int
 
 
-def slices_of(where: str, xs: Any, length: int | None) -> Slices:
-    """The slices of `xs`, checked, and how many there are: as many as `length`, if it is given."""
-    leaves, tree = flatten(xs)
-    arguments: list[Argument] = []
-    lengths: dict[str, int] = {}
+def array_leaves(where: str, leaves: Sequence[Any], tree: Any) -> Iterator[tuple[str, ArrayType]]:
+    """The path and the type of each leaf of `xs`, which must be arrays."""
     for leaf, path in zip(leaves, path_names(tree, "xs"), strict=True):
         if not is_array_like(leaf):
             raise TransformTypeError(
                 f"{where}: {path} is {type(leaf).__name__}, not an array{remedy_for(leaf)}"
             )
-        found = leaf_type(leaf, f"{where}: {path}")
+        yield path, leaf_type(leaf, f"{where}: {path}")
+
+
+def slices_of(where: str, xs: Any, length: int | None) -> Slices:
+    """The slices of `xs`, checked, and how many there are: as many as `length`, if it is given."""
+    leaves, tree = flatten(xs)
+    arguments: list[Argument] = []
+    lengths: dict[str, int] = {}
+    for path, found in array_leaves(where, leaves, tree):
         if not found.shape:
             raise TransformArgumentError(f"{where}: {path} has no axes to run over")
         part = ArrayType(found.dtype, found.shape[1:])

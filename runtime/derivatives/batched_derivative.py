@@ -118,22 +118,22 @@ class BatchedDerivative(EvaluatedDerivative):
     def can_sweep(self, given: Sequence[Any]) -> bool:
         return True
 
-    def pulled(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
+    def pull_back(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
         given = [
             (self.out_nodes[leaf.index], on_evaluating_trace(self._batch, self._home, as_value(cotangent)))
             for leaf, cotangent in zip(leaves, cotangents, strict=True)
         ]
         given = [(node, one) for node, one in given if node in self._between.moving]
         with self._batch.failing_as_a_whole(), quiet_unless_strict(), recording(self._home):
-            found = self._between.pulled(self._home, given)
+            found = self._between.pull_back(self._home, given)
         return [self._example(one, type) for one, type in zip(found, self.primal_types, strict=True)]
 
-    def moved(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
+    def push_forward(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
         given = [
             on_evaluating_trace(self._batch, self._home, as_value(direction)) for direction in directions
         ]
         with self._batch.failing_as_a_whole(), quiet_unless_strict(), recording(self._home):
-            tangents = self._between.moved(self._home, given)
+            tangents = self._between.push_forward(self._home, given)
         return [
             self._example(tangents.get(self.out_nodes[leaf.index]), self.type_of(leaf)) for leaf in leaves
         ]

@@ -26,7 +26,7 @@ from ..evaluation.evaluated_array import EvaluatedArray
 from ..evaluation.evaluated_call import EvaluatedCall, Result
 from ..evaluation.evaluating import Evaluated, Evaluating
 from ..evaluation.linear_graph import linear_graph
-from ..evaluation.sweep import Tangents, pulled_back, push_forward
+from ..evaluation.sweep import Tangents, pull_back, push_forward
 from .argnums import Chosen
 from .differentiated_call import DifferentiatedCall
 from .masked_nan import has_nan, warn_of_masked_nan
@@ -122,7 +122,7 @@ class EvaluatedDerivative(DifferentiatedCall):
         """Whether the derivative goes through the nodes with these tangents or cotangents; otherwise it is a graph."""
         return is_idle() and not self.safe_where and not any(map(is_traced, given))
 
-    def pulled(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
+    def pull_back(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the differentiated leaves of the arguments, given those of `leaves`."""
         given = [
             (self.out_nodes[leaf.index], np.asarray(cotangent))
@@ -130,14 +130,14 @@ class EvaluatedDerivative(DifferentiatedCall):
         ]
         given = [(node, cotangent) for node, cotangent in given if node is not None]
         with quiet_unless_strict():
-            found = pulled_back(given, self.nodes)
+            found = pull_back(given, self.nodes)
             arrays = [
                 np.zeros(type.shape, type.dtype) if one is None else in_rows(np.asarray(one))
                 for one, type in zip(found, self.primal_types, strict=True)
             ]
         return separate(arrays, [cotangent for _, cotangent in given])
 
-    def moved(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
+    def push_forward(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
         """The tangents of `leaves`, given those of the differentiated leaves of the arguments."""
         tangents = Tangents(zip(self.nodes, map(np.asarray, directions), strict=True))
         nodes = [self.out_nodes[leaf.index] for leaf in leaves]
@@ -210,7 +210,7 @@ class EvaluatedDerivative(DifferentiatedCall):
         del self._outside, self.results
 
     def pulled_with_masks(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
-        """As `pulled`, but what a `where` does not choose has the derivative 0."""
+        """As `pull_back`, but what a `where` does not choose has the derivative 0."""
         backward, residuals = self.backward(leaves, safe=True)
         return run(backward, [*residuals, *cotangents])
 

@@ -178,7 +178,7 @@ class _Gradient:
         seeds = [np.ones((), call.type_of(leaf).dtype) for leaf in leaves]
         if self.safe_where and leaves:
             return call.values(keeps=False), call.pulled_with_masks(leaves, seeds)
-        gradients = call.pulled(leaves, seeds)
+        gradients = call.pull_back(leaves, seeds)
         call.warn_of_masked_nan(gradients, lambda: call.pulled_with_masks(leaves, seeds))
         return call.values(keeps=False), gradients
 

@@ -75,7 +75,7 @@ def jvp(
     if strict:
         call.check_dependence(leaves)
     if isinstance(call, EvaluatedDerivative) and call.can_sweep(directions):
-        outputs, rates = call.values(keeps=False), call.moved(leaves, directions)
+        outputs, rates = call.values(keeps=False), call.push_forward(leaves, directions)
     else:
         outputs, rates = call.split(run(call.jvp(leaves), [*call.inputs, *directions]))
     value, aux = call.value(outputs)
@@ -255,7 +255,7 @@ class _EvaluatedPullback(_Pullback):
     def _pulled(self, given: list[Any], size: int | None) -> list[Any]:
         if size is not None or not self.call.can_sweep(given):
             return self._by_graph(given, size, safe=False)
-        leaves = self.call.pulled(self.out_leaves, given)
+        leaves = self.call.pull_back(self.out_leaves, given)
         self.call.warn_of_masked_nan(leaves, lambda: self._by_graph(given, size, safe=True))
         return leaves
 

@@ -59,12 +59,12 @@ class NestedDerivative(EvaluatedDerivative):
     def can_sweep(self, given: Sequence[Any]) -> bool:
         return current_builder() is self._home and not is_watched() and not self.safe_where
 
-    def pulled(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
+    def pull_back(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
         given = [
             (self.out_nodes[leaf.index], self._entered(cotangent))
             for leaf, cotangent in zip(leaves, cotangents, strict=True)
         ]
-        found = self._between.pulled(
+        found = self._between.pull_back(
             self._home, [(node, one) for node, one in given if node in self._between.moving]
         )
         return [
@@ -72,8 +72,8 @@ class NestedDerivative(EvaluatedDerivative):
             for one, type in zip(found, self.primal_types, strict=True)
         ]
 
-    def moved(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
-        tangents = self._between.moved(self._home, list(map(self._entered, directions)))
+    def push_forward(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
+        tangents = self._between.push_forward(self._home, list(map(self._entered, directions)))
         return [
             self._in_rows(tangents[node]) if node in tangents else self._zeros(self.type_of(leaf))
             for leaf in leaves

@@ -19,7 +19,7 @@ from .operand_types import OperandType, operand_type
 from .parts import CollectedPlan
 from .plans import LazyFunction, Plan
 from .squared_lengths import Squared, SquaredLengths
-from .sweep import pulled_back, reached
+from .sweep import pull_back, reached
 
 
 class Copied:
@@ -79,19 +79,19 @@ class Between:
             stack.pop()
         return known[node]
 
-    def pulled(
+    def pull_back(
         self, home: Evaluating, outputs: Sequence[tuple[Node, EvaluatedArray]]
     ) -> list[EvaluatedArray | None]:
         """The cotangent of each argument, given those of some nodes; None if nothing reaches it."""
         is_recorded = any(map(self._is_outer, (*self.nodes, *self.leaves)))
         if is_recorded or any(cotangent.evaluated()[1] is not None for _, cotangent in outputs):
-            return _RecordedPull(home, self).pulled(outputs)
-        found = pulled_back([(node, one.evaluated()[0]) for node, one in outputs], self.leaves, self.nodes)
+            return _RecordedPull(home, self).pull_back(outputs)
+        found = pull_back([(node, one.evaluated()[0]) for node, one in outputs], self.leaves, self.nodes)
         return [None if one is None else new_result(home, one, operand_type(one), None) for one in found]
 
-    def moved(self, home: Evaluating, given: Sequence[EvaluatedArray]) -> dict[Node, Any]:
+    def push_forward(self, home: Evaluating, given: Sequence[EvaluatedArray]) -> dict[Node, Any]:
         """The tangents of all nodes that move, given those of the arguments."""
-        return _RecordedPush(home, self).moved(list(zip(self.leaves, given, strict=True)))
+        return _RecordedPush(home, self).push_forward(list(zip(self.leaves, given, strict=True)))
 
 
 class _Recorded:
@@ -169,7 +169,7 @@ class _RecordedPull(_Recorded):
         self.of_squares = _Arrived(home, between.moving)
         """Those of the squares of lengths."""
 
-    def pulled(self, outputs: Sequence[tuple[Node, EvaluatedArray]]) -> list[EvaluatedArray | None]:
+    def pull_back(self, outputs: Sequence[tuple[Node, EvaluatedArray]]) -> list[EvaluatedArray | None]:
         for node, cotangent in outputs:
             self.cotangents.add(node, cotangent)
         for node in self.between.nodes:
@@ -230,7 +230,7 @@ class _RecordedPush(_Recorded):
         self.of_squares = _Moved(home)
         """Those of the squares of lengths."""
 
-    def moved(self, given: Sequence[tuple[Node, EvaluatedArray]]) -> dict[Node, Any]:
+    def push_forward(self, given: Sequence[tuple[Node, EvaluatedArray]]) -> dict[Node, Any]:
         self.tangents.update(given)
         for node in reversed(self.between.nodes):
             if not any(parent in self.tangents for parent in node.parents):

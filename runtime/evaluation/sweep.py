@@ -53,7 +53,7 @@ class Cotangents:
         return total
 
 
-def pulled_back(
+def pull_back(
     outputs: Sequence[tuple[Node, Any]], leaves: Sequence[Node], nodes: Sequence[Node] | None = None
 ) -> list[Any]:
     """The cotangent of each leaf, given those of some nodes; None if nothing reaches it.
