@@ -2,7 +2,7 @@
 
 import operator
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import update_wrapper
 from types import MethodType
@@ -75,9 +75,9 @@ class CompiledFunction:
         check_arguments(function, options.dynamic)
         self._sees_keywords = sees_keywords_in_order(function)
         self._compiler = self._variant_compiler()
-        self._by_value: dict[Any, frozenset[int]] = {}
+        self._by_value: Mapping[Any, frozenset[int]] = {}
         """By the structure of the arguments: the leaves that are Python numbers whose values tracing has needed. They
-        are sizes, or part of the signature."""
+        are sizes, or part of the signature. It is replaced, not changed, because other threads may use it."""
         self._of_sizes: dict[tuple[Any, frozenset[int]], CompiledFunction] = {}
         """The same function with some of these as sizes."""
         self._returns_changes = False
@@ -130,6 +130,7 @@ class CompiledFunction:
     # ---- calling -------------------------------------------------------------------------------------
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        by_value = self._by_value
         leaves, tree = self._flatten(args, kwargs)
         if any(map(is_traced, leaves)):
             return self._call_traced(args, kwargs)
@@ -148,7 +149,7 @@ class CompiledFunction:
             try:
                 variant = self._compiler.variant(called, leaves, others)
             except ConcretizationError as error:
-                if not self._takes_by_value(tree, error.numbers):
+                if not self._takes_by_value(tree, error.numbers, by_value):
                     raise
                 return self._call_general(args, kwargs)
             except Exception as error:
@@ -249,11 +250,17 @@ class CompiledFunction:
         given, more = with_lengths((args, kwargs), leaves, tree, places)
         return function, tuple(map(_unwrapped, given)), {name: _unwrapped(x) for name, x in more.items()}
 
-    def _takes_by_value(self, tree: Any, numbers: frozenset[int]) -> bool:
-        """Make the values of arguments that tracing needs part of the signature; False if they are already."""
-        known = self._by_value.get(tree, frozenset())
-        self._by_value[tree] = known | numbers
-        return not numbers <= known
+    def _takes_by_value(
+        self, tree: Any, numbers: frozenset[int], before: Mapping[Any, frozenset[int]]
+    ) -> bool:
+        """Make the values of arguments that tracing needs part of the signature; False if they were `before` the call.
+
+        Another thread may have done so since: then the call is tried again, too.
+        """
+        with self._lock:
+            known = self._by_value.get(tree, frozenset())
+            self._by_value = {**self._by_value, tree: known | numbers}
+        return not numbers <= before.get(tree, frozenset())
 
     def _signed(self, leaves: list[Any], tree: Any, kwargs: dict[str, Any]) -> Signature:
         with_keywords = self._sees_keywords and len(kwargs) > 1
@@ -299,6 +306,7 @@ class CompiledFunction:
 
         Sizes have names if a program for many sizes serves the call, or would.
         """
+        by_value = self._by_value
         leaves, tree = self._flatten(args, kwargs)
         if self._by_value and (found := self._with_sizes(leaves, tree, args, kwargs)) is not None:
             function, given, more = found
@@ -311,7 +319,7 @@ class CompiledFunction:
                 with in_call(leaves):
                     return self._compiler.lowered(called, self._compiler.symbolic(called))
             except ConcretizationError as error:
-                if not self._takes_by_value(tree, error.numbers):
+                if not self._takes_by_value(tree, error.numbers, by_value):
                     raise
                 return self.lower(*args, **kwargs)
         sizes = variant.sizes(called)

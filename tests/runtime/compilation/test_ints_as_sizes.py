@@ -139,6 +139,30 @@ def test_threads_compile_for_sizes_at_the_same_time() -> None:
     assert not wrong
 
 
+def test_a_thread_whose_call_began_before_an_int_became_a_size_tries_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled = tm.compile(first, on_recompile="ignore")
+    flatten, both = compiled._flatten, threading.Barrier(2, timeout=30)
+    begun: set[int] = set()
+
+    def together(args: Any, kwargs: Any) -> Any:
+        found = flatten(args, kwargs)
+        if threading.get_ident() not in begun:
+            begun.add(threading.get_ident())
+            both.wait()
+        return found
+
+    monkeypatch.setattr(compiled, "_flatten", together)
+    results: list[Any] = []
+    threads = [threading.Thread(target=lambda n=n: results.append((n, compiled(X, n)))) for n in (3, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == [(n, first(X, n)) for n in (3, 5)]
+
+
 def test_an_int_that_no_size_can_be_gets_its_own_program() -> None:
     compiled: Any = tm.compile(lambda n: len(str(n)) + n % 7, on_recompile="ignore")
     for n in (3, 2**63 - 1, 2**63, 2**80 + 1):
