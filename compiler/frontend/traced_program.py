@@ -32,8 +32,8 @@ from ..ir import Graph, Value
 from ..op import RAISES, has_effect
 from ..symbolic_size import same_shape
 from ..tracing.array_values import as_value
+from ..tracing.exceptions.recursion import recursion_error, recursive_code
 from ..tracing.outside.adoption import begins_trace, replace_outside
-from ..tracing.recursion import recursion_error, recursive_code
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
 from ..tracing.traced_array import TracedArray, array_on
 from ..tracing.traced_memory import is_numpy_array, is_traced

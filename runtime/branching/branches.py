@@ -15,7 +15,7 @@ from ...compiler.ir import Location
 from ...compiler.numpy_surface.ufuncs.value_checks import if_run
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.exceptions.handlers import holds_for_handler, raise_if_handled
-from ...compiler.tracing.recursion import refuse_recursion
+from ...compiler.tracing.exceptions.recursion import refuse_recursion
 from ...compiler.tracing.trace import RAISES_ON_VALUES, require_trace
 from ...compiler.users_errors import noted
 from ...compiler.value_ops import nonzero_mask

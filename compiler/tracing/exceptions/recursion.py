@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from types import CodeType, FrameType
 from typing import Final
 
-from ..callers.user_code import CONVERTS, is_users, location_at
-from ..errors import ConcretizationError
-from .trace import current_trace
-from .values_in_call import ARGUMENTS, FOLLOWS
+from ...callers.user_code import CONVERTS, is_users, location_at
+from ...errors import ConcretizationError
+from ..trace import current_trace
+from ..values_in_call import ARGUMENTS, FOLLOWS
 
 _MANY_CALLS: Final = 10
 """A function that occurs this often in a traceback calls itself."""
