@@ -6,7 +6,6 @@ prove that it is in range. Calls on whole arrays are refused: `module.control` w
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ....analysis.in_place_updates import kept_places
@@ -17,26 +16,24 @@ from ....params import graph_param, graphs_param
 from ....symbolic_size import SymbolicSize, is_none, is_one, max_expr, min_expr
 from ...python_text import Names
 from ..function import CFunction, copying
-from ..names import variable_name
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call, size_text, size_variable
 from ..types import c_type, element_type
-from .bounds import Known, LinearForm, Variable, union, upper_bound
+from .bounds import Known, LinearForm, Variable, upper_bound
+from .carried import Carried, as_counter, carry_of, carry_on, declare, linear
 from .checks import Checks, Step, Work, typical_work
+from .choices import join, write_choice
 from .flat import flattened
 from .numbers import Item, Memory, NotOfNumbersError, Numbers, array_item, is_number
 from .progress import (
     bound_by_comparison,
-    bound_by_growth,
     bound_by_test,
     carried_variables,
     counting_test,
-    fresh_integers,
-    growth,
     tests_in,
     value_after,
 )
-from .statements import Line, Statements, is_cheap
+from .statements import Line, Statements
 
 UNKNOWN_STEPS: Final = 100
 """The expected number of steps of a `while_loop`."""
@@ -73,21 +70,6 @@ def nest_function(call: Call, name: str, *, alone: bool) -> CFunction | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Carried:
-    """A carried value, while the body of its loop is written."""
-
-    value: Value
-    """Its value after the loop."""
-    start: Item
-    item: Item
-    """Its value in the body."""
-    step: Known
-    """Its increment."""
-    variable: str | None = None
-    """Its C variable; None for arrays and counters."""
-
-
 class _Nest:
     """Writes the function."""
 
@@ -98,7 +80,7 @@ class _Nest:
         taken += [f"x{i}" for i in range(len(call.inputs))] + [f"out{k}" for k in range(len(call.outputs))]
         self.lines = Statements()
         self.numbers = Numbers(Names(taken), self.lines, name, alone)
-        self.checks = Checks(self.numbers.names, self.lines, not alone, self._claim("spent"))
+        self.checks = Checks(self.numbers.names, self.lines, not alone, self.numbers.claim("spent"))
         self.longest: Work = 0
         """The work of the loop of unknown length that may take longest."""
         self.stacks: dict[Value, str] = {}
@@ -117,12 +99,12 @@ class _Nest:
                 copies.append(
                     f"    if (out{k} != x{i})\n        memcpy(out{k}, x{i}, {size_text(type.nbytes)});"
                 )
-            name = self._claim(f"array{k}")
+            name = self.numbers.claim(f"array{k}")
             copies.append(f"    {element_type(type.dtype)} *restrict const {name} = out{k};")
             memories[i] = Memory(name, is_writable=True)
         for i, value in enumerate(call.inputs):
             if is_number(value):
-                name = self._claim(f"given{i}")
+                name = self.numbers.claim(f"given{i}")
                 self.lines.define(c_type(value.dtype), name, f"*x{i}")
                 self.numbers.items[value] = Item(name, LinearForm(0, {Variable(): 1}))
             elif value not in self.numbers.items:
@@ -166,9 +148,6 @@ class _Nest:
             else:
                 raise NotOfNumbersError("an array is made")
         return found
-
-    def _claim(self, name: str) -> str:
-        return self.numbers.names.claim(variable_name(name))
 
     # ---- calls ---------------------------------------------------------------------------------------
 
@@ -222,93 +201,17 @@ class _Nest:
         for memory, version in memories.items():
             memory.version = object() if memory in written else version
         self.numbers.written = outer | written
-        self._joined(call, results, bodies)
-        self._choice(call.inputs[0], index, bodies)
+        join(self.numbers, call, results, bodies)
+        write_choice(self.lines, call.inputs[0], index, bodies)
         return math.ceil(max(map(typical_work, works))) + 1
 
-    def _joined(self, call: Call, results: Sequence[Sequence[Item]], bodies: Sequence[list[Line]]) -> None:
-        """Make the outputs of a branch items, and let each branch set the numbers that differ."""
-        is_bare = len(bodies) == 2 and all(map(is_cheap, bodies))
-        if is_bare:
-            for body in bodies:
-                self.lines.hoist(body)
-        for number, output in enumerate(call.outputs):
-            found = [result[number] for result in results]
-            first = found[0]
-            if first.memory is not None:
-                if any(item.memory is not first.memory for item in found):
-                    raise NotOfNumbersError("a choice between arrays")
-                self.numbers.items[output] = array_item(first.memory)
-                continue
-            known = union(*(item.known for item in found))
-            if all(item.text == first.text for item in found):
-                self.numbers.items[output] = Item(first.text, known)
-                continue
-            index = self.numbers.item(call.inputs[0])
-            name = self.numbers.names.numbered("chosen")
-            type = c_type(output.dtype)
-            if is_bare:
-                condition = index.text if call.inputs[0].dtype.kind == "b" else f"{index.text} > 0"
-                self.lines.define(type, name, f"{condition} ? {found[1].text} : {found[0].text}")
-            else:
-                self.lines.variable(type, name)
-                for body, item in zip(bodies, found, strict=True):
-                    with self.lines.appending(body):
-                        self.lines.line(f"{name} = {item.text};")
-            self.numbers.items[output] = Item(name, known)
-
-    def _choice(self, index: Value, item: Item, bodies: Sequence[list[Line]]) -> None:
-        if not any(bodies):
-            return
-        if len(bodies) == 1:
-            self.lines.nest("", bodies[0])
-        elif len(bodies) == 2:
-            otherwise, then = bodies
-            holds = item.text if index.dtype.kind == "b" else f"({item.text} > 0)"
-            if then:
-                self.lines.nest(f"if ({holds})", then)
-            if otherwise:
-                self.lines.nest("else" if then else f"if (!{holds})", otherwise)
-        else:
-            last = len(bodies) - 1
-            text = item.text
-            for place, body in enumerate(bodies):
-                head = "if" if not place else "else if"
-                test = f"{text} <= 0" if not place else f"{text} == {place}"
-                self.lines.nest("else" if place == last else f"{head} ({test})", body)
-
     # ---- loops ---------------------------------------------------------------------------------------
-
-    def _carry(
-        self, call: Call, body: Graph, given: Sequence[Item], consts: int, steps: int | None
-    ) -> tuple[list[_Carried], list[Known]]:
-        """The carry of a loop, with the bounds of integers; `steps` is the maximum number of steps."""
-        count = len(given) - consts
-        values = body.inputs[consts : consts + count]
-        integers = fresh_integers(values)
-        grown = growth(body, [*given[:consts]], integers)
-        found: list[_Carried] = []
-        outputs = call.outputs[:count]
-        for value, start, known, step, output in zip(
-            values, given[consts:], integers, grown, outputs, strict=True
-        ):
-            if known is not None and steps is not None:
-                bound_by_growth(known, start.known, step, steps - 1)
-            if start.memory is not None:
-                found.append(_Carried(output, start, start, None))
-                continue
-            name = self._claim(body.input_names[body.inputs.index(value)])
-            found.append(_Carried(output, start, Item(name, known), step, name))
-        memories = [one.item.memory for one in found if one.item.memory is not None]
-        if len(set(memories)) < len(memories):
-            raise NotOfNumbersError("two carried arrays in one memory")
-        return found, integers
 
     def _body(
         self,
         flat: Graph,
         given: Sequence[Item],
-        carried: Sequence[_Carried],
+        carried: Sequence[Carried],
         consts: int,
         rows: Sequence[str],
     ) -> Work:
@@ -324,46 +227,29 @@ class _Nest:
         self.numbers.written |= outer
         for row, item in zip(rows, found[len(carried) :], strict=True):
             self.lines.line(f"{row} = {item.text};")
-        self._carried_on([(one, item) for one, item in zip(carried, found, strict=False) if one.variable])
+        carry_on(
+            self.numbers, [(one, item) for one, item in zip(carried, found, strict=False) if one.variable]
+        )
         return work
-
-    def _carried_on(self, pairs: Sequence[tuple[_Carried, Item]]) -> None:
-        variables = {one.variable for one, _ in pairs}
-        texts: list[str] = []
-        for one, item in pairs:
-            if item.text in variables and item.text != one.variable:
-                name = self.numbers.names.numbered(f"{item.text}_before")
-                self.lines.define(c_type(one.value.dtype), name, item.text)
-                texts.append(name)
-            else:
-                texts.append(item.text)
-        for (one, _), text in zip(pairs, texts, strict=True):
-            if text != one.variable:
-                self.lines.line(f"{one.variable} = {text};")
-
-    def _start(self, carried: Sequence[_Carried]) -> None:
-        for one in carried:
-            if one.variable:
-                self.lines.variable(c_type(one.value.dtype), one.variable, one.start.text)
 
     def _scan(self, call: Call, given: Sequence[Item]) -> Work:
         graph, length, consts, count, reverse, unroll = scan_params(call)
         flat = flattened(graph)
         steps: int | None = None if isinstance(length, SymbolicSize) else length
-        carried, _ = self._carry(call, flat, given[: consts + count], consts, steps)
+        carried, _ = carry_of(self.numbers, call, flat, given[: consts + count], consts, steps)
         number = Variable()
         number.add_low(LinearForm(0))
         if steps is not None:
             number.add_high(LinearForm(steps - 1))
-        counter = self._claim("t")
-        carried = [self._as_counter(one, counter, LinearForm(0, {number: 1})) for one in carried]
-        self._start(carried)
+        counter = self.numbers.claim("t")
+        carried = [as_counter(one, counter, LinearForm(0, {number: 1})) for one in carried]
+        declare(self.numbers, carried)
         end = size_text(length)
         row = f"({factor_text(length - 1)} - {counter})" if reverse else counter
         with self.lines.captured() as body, self.checks.step() as step:
             for one in carried:
                 if one.variable is None and one.item.memory is None and one.item.text != counter:
-                    self.lines.define("int64_t", one.item.text, _linear(one.start.text, one.step, counter))
+                    self.lines.define("int64_t", one.item.text, linear(one.start.text, one.step, counter))
             rows = [
                 self._row(item, value, row)
                 for item, value in zip(given[consts + count :], flat.inputs[consts + count :], strict=True)
@@ -384,17 +270,9 @@ class _Nest:
                 self.numbers.items[one.value] = Item(one.variable, known)
             else:
                 name = self.numbers.names.numbered("after")
-                self.lines.define("int64_t", name, _linear(one.start.text, one.step, factor_text(length)))
+                self.lines.define("int64_t", name, linear(one.start.text, one.step, factor_text(length)))
                 self.numbers.items[one.value] = Item(name, known)
         return whole
-
-    def _as_counter(self, one: _Carried, counter: str, number: LinearForm) -> _Carried:
-        """A value that grows by the same number in each step is computed from the step's number."""
-        if one.variable is None or one.step is None or one.step.terms or not one.step.constant:
-            return one
-        known = None if one.start.known is None else one.start.known + number.times(one.step.constant)
-        is_same = one.step.constant == 1 and one.start.text == "INT64_C(0)"
-        return _Carried(one.value, one.start, Item(counter if is_same else one.variable, known), one.step)
 
     def _row(self, item: Item, value: Value, row: str) -> Item:
         """The step's element of a stack."""
@@ -418,14 +296,14 @@ class _Nest:
         cond, graph, consts, most = while_params(call)
         flat, test = flattened(graph), flattened(cond)
         limit = most if isinstance(most, int) else None
-        carried, integers = self._carry(call, flat, given, consts, limit)
+        carried, integers = carry_of(self.numbers, call, flat, given, consts, limit)
         for low, high in tests_in(test, given[:consts], integers):
             bound_by_comparison(low, high, carried_variables(integers))
         for one in carried:
             bound_by_test(one.item.known, one.start.known, one.step)
         if (found := self._counted_while(call, given, carried, flat, test)) is not None:
             return found
-        self._start(carried)
+        declare(self.numbers, carried)
         items = [*given[:consts], *(one.item for one in carried)]
         with self.lines.captured() as body, self.checks.step() as step:
             written = set(self.numbers.written)
@@ -440,7 +318,7 @@ class _Nest:
             step.work = math.ceil(typical_work(work)) + 1
         head = "for (;;)"
         if most is not None:
-            steps = self._claim("steps")
+            steps = self.numbers.claim("steps")
             head = f"for (long {steps} = 0; {steps} < {size_text(most)}; {steps}++)"
         longest, expected = self._works(most, step)
         self.checks.endless_loop(head, step, body, longest=longest, expected=expected)
@@ -460,7 +338,7 @@ class _Nest:
         return longest, min_expr(most, UNKNOWN_STEPS) * step.work
 
     def _counted_while(
-        self, call: Call, given: Sequence[Item], carried: Sequence[_Carried], flat: Graph, test: Graph
+        self, call: Call, given: Sequence[Item], carried: Sequence[Carried], flat: Graph, test: Graph
     ) -> Work | None:
         """A loop whose test compares a counter with a constant: a counted loop."""
         _, _, consts, most = while_params(call)
@@ -477,9 +355,9 @@ class _Nest:
         if most is not None and not self._ends_within(mine.start.known, end.known, most):
             return None
         kept = [
-            one if one is not mine else _Carried(one.value, one.start, one.item, one.step) for one in carried
+            one if one is not mine else Carried(one.value, one.start, one.item, one.step) for one in carried
         ]
-        self._start(kept)
+        declare(self.numbers, kept)
         counter = mine.item.text
         items = [*given[:consts], *(one.item for one in kept)]
         with self.lines.captured() as body, self.checks.step() as step:
@@ -512,9 +390,3 @@ class _Nest:
         """Whether a limit of steps is never reached."""
         iterations = None if start is None or end is None else upper_bound(end - start)
         return isinstance(most, int) and iterations is not None and iterations <= most
-
-
-def _linear(start: str, step: Known, number: str) -> str:
-    assert step is not None
-    more = number if step.constant == 1 else f"{step.constant} * {number}"
-    return more if start == "INT64_C(0)" else f"{start} + {more}"

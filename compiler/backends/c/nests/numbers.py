@@ -120,6 +120,10 @@ class Numbers:
             self.items[value] = array_item(Memory(name))
         return self.items[value]
 
+    def claim(self, name: str) -> str:
+        """A new name in C, like this one."""
+        return self.names.claim(variable_name(name))
+
     def define(self, call: Call, text: str, *, is_volatile: bool = False, is_cheap: bool = False) -> str:
         """A name for the number that a call computes."""
         self.lines.comment(call)
