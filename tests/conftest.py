@@ -18,7 +18,7 @@ from gpu.stub_gpu import StubGpu, compiled, fresh
 from samples.thinning import sampled
 from support.kept_files import keeping
 from tracemill.compiler.backends.c.flags import LONG, QUICK
-from tracemill.runtime.machine import measurements
+from tracemill.runtime.machine import compiler_features, compiler_process, measurements
 from tracemill.runtime.machine import toolchain as toolchain_module
 from tracemill.runtime.machine.toolchain import Toolchain, toolchain, working_toolchain
 
@@ -205,7 +205,8 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
         patch.setattr(measurements, "SECONDS", 0.0)
         patch.setattr(measurements, "_COPIED", 2**20)
         patch.setattr(measurements, "_ROWS", 64)
-        patch.setattr(toolchain_module, "compiled", keeping(toolchain_module.compiled))
+        for module in (toolchain_module, compiler_features):
+            patch.setattr(module, "compiled", keeping(compiler_process.compiled))
         # The fast tests compile C with `-O0`, in half of the time; the slow ones have what users have.
         if runs_fast_tests_alone(session.config):
             compile_at(patch, "-O0")

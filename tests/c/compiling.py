@@ -15,7 +15,8 @@ from tracemill.compiler.backends.c.module.source import functions_text
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import ArrayType
 from tracemill.compiler.symbolic_size import SymbolicSize
-from tracemill.runtime.machine.toolchain import REQUIRED, Toolchain
+from tracemill.runtime.machine.compiler_features import REQUIRED
+from tracemill.runtime.machine.toolchain import Toolchain
 
 WARNINGS = (
     "-Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter -Wno-pass-failed"

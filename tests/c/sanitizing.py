@@ -12,7 +12,8 @@ from support.kept_files import compiler_facts, kept
 from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.module.source import functions_text
 from tracemill.compiler.ir import ArrayType
-from tracemill.runtime.machine.toolchain import REQUIRED, Toolchain
+from tracemill.runtime.machine.compiler_features import REQUIRED
+from tracemill.runtime.machine.toolchain import Toolchain
 
 THREADS = Path(__file__).parent / "threads_without_openmp.c"
 SANITIZERS = {

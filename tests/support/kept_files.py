@@ -47,7 +47,7 @@ def is_program(path: str) -> bool:
 
 
 def keeping(compile: Callable[..., bytes]) -> Callable[..., bytes]:
-    """`toolchain.compiled` that keeps what a C compiler makes. Scripts, which stand for one in tests, run each time."""
+    """Compiling that keeps what a C compiler makes. Scripts, which stand for one in tests, run each time."""
 
     def compiled(
         command: Sequence[str], flags: Sequence[str], text: str, *limits: Any, **options: Any

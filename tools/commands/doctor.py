@@ -18,11 +18,12 @@ from ...runtime.cache.disk_cache import default_cache
 from ...runtime.compilation.compile import compile
 from ...runtime.environment import usual_backend
 from ...runtime.gpu.device import Device, gpus
+from ...runtime.machine.compiler_features import FEATURES, REQUIRED
 from ...runtime.machine.machine_facts import place_of, recall
 from ...runtime.machine.measurements import Machine, measure, measured_machine
 from ...runtime.machine.package_versions import NOT_INSTALLED, version_of_package
 from ...runtime.machine.threads import available_cores, get_num_threads
-from ...runtime.machine.toolchain import FEATURES, REQUIRED, Toolchain, recheck_compiler, toolchain
+from ...runtime.machine.toolchain import Toolchain, recheck_compiler, toolchain
 from .cache_commands import count_text, size_text
 
 

@@ -11,8 +11,9 @@ import pytest
 from tracemill.compiler.backends.c.flags import FAST, LONG
 from tracemill.compiler.errors import CompilerError, CompilerWarning, MissingCompilerError
 from tracemill.runtime.machine import toolchain as module
+from tracemill.runtime.machine.compiler_features import FEATURES, REQUIRED
 from tracemill.runtime.machine.machine_facts import recall
-from tracemill.runtime.machine.toolchain import FEATURES, REQUIRED, toolchain, working_toolchain
+from tracemill.runtime.machine.toolchain import toolchain, working_toolchain
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the C backend is for Linux and macOS")
 

@@ -30,8 +30,9 @@ from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import ArrayType, Call, Graph, Value
 from tracemill.compiler.loops.loop_costs import SHARED
+from tracemill.runtime.machine.compiler_process import compiled
 from tracemill.runtime.machine.threads import get_num_threads
-from tracemill.runtime.machine.toolchain import Toolchain, compiled
+from tracemill.runtime.machine.toolchain import Toolchain
 from tracemill.runtime.programs.load_module import load_module
 from tracemill.runtime.programs.shared_library import link
 

@@ -25,8 +25,8 @@ from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.text.parser import parse
 from tracemill.compiler.text.printer import HEADER
 from tracemill.passes.lowering.fix_sizes import fix_sizes
+from tracemill.runtime.machine.compiler_process import compiled as build
 from tracemill.runtime.machine.toolchain import Toolchain
-from tracemill.runtime.machine.toolchain import compiled as build
 from tracemill.runtime.programs.canonicalize import canonicalize
 from tracemill.runtime.programs.load_module import load_module
 from tracemill.runtime.programs.optimize import optimize
