@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from c.compiling import Compiled, compiled, when_asked
 from graphs.kernel_graphs import LARGE, LONG, large_function, scaled_sums, stencil
@@ -288,20 +289,22 @@ def test_places_of_extrema_are_the_first_in_long_rows(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(graph=loop_graphs())
+@settings(deadline=None, max_examples=2, suppress_health_check=list(HealthCheck))
+@given(graphs=st.lists(loop_graphs(), min_size=12, max_size=12))
 def test_random_graphs_give_what_they_mean(
-    graph: Graph, c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory
+    graphs: list[Graph], c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    (run,) = compiled([function_of(graph, "kernel_1")], c_toolchain, tmp_path_factory.mktemp("random"))
-    arrays: list[Any] = drawn(graph, "real")
-    expected = meaning(graph, arrays)
-    shaken = meaning(graph, [x + x * np.finfo(x.dtype).eps if is_inexact(x.dtype) else x for x in arrays])
-    pairs = zip(expected, shaken, strict=True)
-    if all(np.allclose(x, y, rtol=1e-5, atol=0, equal_nan=True) for x, y in pairs):
-        assert_close(
-            run(*arrays), expected, 2000
-        )  # else rounding is magnified, as by a sine of a sine of a sine
+    """Many are compiled together, which takes much less time than one by one."""
+    functions = [function_of(graph, f"kernel_{number}") for number, graph in enumerate(graphs)]
+    runs = compiled(functions, c_toolchain, tmp_path_factory.mktemp("random"))
+    for graph, run in zip(graphs, runs, strict=True):
+        arrays: list[Any] = drawn(graph, "real")
+        expected = meaning(graph, arrays)
+        shaken = meaning(graph, [x + x * np.finfo(x.dtype).eps if is_inexact(x.dtype) else x for x in arrays])
+        pairs = zip(expected, shaken, strict=True)
+        if all(np.allclose(x, y, rtol=1e-5, atol=0, equal_nan=True) for x, y in pairs):
+            assert_close(run(*arrays), expected, 2000)
+        # else rounding is magnified, as by a sine of a sine of a sine
 
 
 def test_kernels_with_large_constants_are_left_to_numpy() -> None:
