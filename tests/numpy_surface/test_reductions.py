@@ -11,12 +11,12 @@ import pytest
 import tracemill as tm
 from numpy_surface.differential import check, check_both_raise
 from samples.grouping import in_groups, quick_first
-from samples.numpy_math import TOLERANCE, Use, X, cases
+from samples.numpy_math import TOLERANCE, Use, X, cases, use_of
 
 GRID = X["f64"]
 
 
-@in_groups(quick_first(cases("reductions", "without_nan", "statistics", "histograms"), slow=4))
+@in_groups(quick_first(cases("reductions", "without_nan", "statistics", "histograms"), 4, use_of))
 def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
     tolerance = TOLERANCE.get(dtype, 1e-12)
     with warnings.catch_warnings():  # NumPy's about means of nothing

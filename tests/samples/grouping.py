@@ -78,16 +78,20 @@ def _groups(cases: Iterable[Case]) -> Sequence[Any]:
     ]
 
 
-def quick_first(cases: Iterable[Case], slow: int = 1) -> list[Case]:
-    """The cases, of which the first of each group runs always. Of the others, one in `slow` is slow, and the rest is
-    exhaustive."""
+def quick_first(
+    cases: Iterable[Case], slow: int = 1, kind: Callable[[Case], str] = lambda case: case.group
+) -> list[Case]:
+    """The cases, of which the first of each kind, by default of each group, runs always.
+
+    Of the others, one in `slow` is slow, and the rest is exhaustive.
+    """
     seen: Counter[str] = Counter()
     found: list[Case] = []
     for case in cases:
-        number = seen[case.group]
+        number = seen[kind(case)]
         is_exhaustive = number > 0 and (number - 1) % slow > 0
         found.append(case._replace(is_slow=case.is_slow or number > 0, is_exhaustive=is_exhaustive))
-        seen[case.group] += 1
+        seen[kind(case)] += 1
     return found
 
 

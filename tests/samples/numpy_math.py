@@ -641,6 +641,11 @@ def _cases(table: Table) -> Iterator[Case]:
                 yield Case(name, f"{name}-{number}-{dtype}", (use, dtype))
 
 
+def use_of(case: Case) -> str:
+    """The name of the use, which is the same for all dtypes."""
+    return case.name.rpartition("-")[0]
+
+
 def cases(*chapters: str) -> list[Case]:
     """Each use of the chapters with each dtype of its kinds, by the function."""
     return [case for chapter in chapters for case in _cases(CHAPTERS[chapter])]

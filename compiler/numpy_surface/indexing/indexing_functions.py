@@ -15,6 +15,7 @@ from ...errors import (
     ArgumentTypeError,
     ArgumentValueError,
     DTypeError,
+    IndexTypeError,
     PositionError,
     ReadOnlyError,
     ShapeError,
@@ -112,7 +113,7 @@ def _along_axis(shape: Shape, indices: Any, axis: int) -> tuple[Any, ...]:
     """The index expression of `take_along_axis`: positions along the other axes, `indices` along this one."""
     places = as_value(indices)
     if places.dtype.kind not in "iu":
-        raise ArgumentTypeError("`indices` must be an integer array")
+        raise IndexTypeError("`indices` must be an integer array")
     if places.ndim != len(shape):
         raise ShapeError("`indices` and `arr` must have the same number of dimensions")
     grids = [
