@@ -10,7 +10,6 @@ import pytest
 
 from graphs import product_graphs
 from graphs.kernel_graphs import LARGE, POINTWISE, SMALL
-from samples.thinning import one_in
 from support.recording import drawn, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.choice import NAMES, RULES, Choice, choice_of
@@ -118,7 +117,7 @@ PROPOSED = {
 
 
 @pytest.mark.sampled("vector", every=5)
-@pytest.mark.parametrize("name", one_in(3, PROPOSED))
+@pytest.mark.parametrize("name", PROPOSED)
 def test_a_few_choices_are_proposed_that_differ_and_can_be_used(name: str) -> None:
     graph = PROPOSED[name]
     found = candidates(graph, "sm_90")
