@@ -5,8 +5,8 @@ from typing import Final
 
 from ..ir import Call
 from ..op import lookup
+from .divisions_by_shifts import shift_of
 from .fusible_ops import is_elementwise
-from .shifts import shift_of
 
 OPERATION: Final = 0.1
 """Nanoseconds of an addition of two numbers in a vectorised loop."""

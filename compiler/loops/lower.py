@@ -23,7 +23,7 @@ from ..params import int_param
 from ..symbolic_size import SymbolicSize, is_known, is_none, is_one, lower_bound, max_expr, min_expr
 from ..text.naming import Naming
 from .building import MOST_COLUMNS, Loops, TooWideError, run_across
-from .moves import Case, Element, cases, halves, is_of_columns, moved
+from .moved_elements import Case, Element, cases, halves, is_of_columns, moved
 from .nest import (
     Accumulate,
     Accumulator,

@@ -10,9 +10,9 @@ from ..fusion.cost import CPU, Costs
 from ..fusion.kernels import fused_calls
 from ..fusion.plan import Plan
 from ..fusion.products import with_held_products, with_products
+from ..fusion.recompute_upstream import recompute_upstream
 from ..fusion.report import Report, report
 from ..fusion.typical_graph import has_symbolic_shapes, typical_graph
-from ..fusion.upstream import recompute_upstream
 from ..stages import in_stages
 
 

@@ -12,7 +12,7 @@ import optree
 from ...compiler.errors import TracemillError
 from .timing import no_garbage_collection
 
-TURN: Final = 2e-3
+SECONDS_IN_A_ROW: Final = 2e-3
 """The approximate number of seconds for the calls of one contestant in a round."""
 
 
@@ -96,10 +96,10 @@ def _place(name: str, times: list[float], first: float, speed: float, differs: f
 
 
 def _calls_of(call: Callable[[], Any]) -> int:
-    """How many calls make up a turn."""
+    """How many calls one contestant makes in a row."""
     start = time.perf_counter()
     call()
-    return max(1, round(TURN / max(time.perf_counter() - start, 1e-9)))
+    return max(1, round(SECONDS_IN_A_ROW / max(time.perf_counter() - start, 1e-9)))
 
 
 def difference(found: Any, expected: Any) -> float:

@@ -10,7 +10,7 @@ from rich.syntax import Syntax
 from ...runtime.artifact.loading import Reading
 from ...runtime.machine.target import BACKENDS
 from ..comparison.differences import Part, as_rows, compared_in, differences
-from ..terminal.working import working
+from ..terminal.progress import showing_progress
 from .artifact_options import reads_artifacts
 
 DIFFERENT = 1
@@ -46,7 +46,7 @@ def diff(
 
     The exit status is 0 if nothing differs, 1 if something does, and 2 for wrong usage.
     """
-    with working(f"comparing {before} and {after}"):
+    with showing_progress(f"comparing {before} and {after}"):
         parts = differences(compared_in(before, reading), compared_in(after, reading), backend)
     is_equal = all(part.is_equal for part in parts)
     if as_json:

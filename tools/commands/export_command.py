@@ -12,7 +12,7 @@ from ..arguments.argument_specs import DIM, as_usage, described_texts, describes
 from ..arguments.named_function import find_function
 from ..arguments.transform_text import apply_transforms
 from ..terminal.output_path import FORCE, check_file, check_folder
-from ..terminal.working import working
+from ..terminal.progress import showing_progress
 
 
 @click.command("export")
@@ -75,7 +75,7 @@ def export_(
         _check_output(output, format, force=force)
     found = find_function(function)
     wanted = apply_transforms(transform, found) if transform else found
-    with working(f"exporting {function}"), as_usage():
+    with showing_progress(f"exporting {function}"), as_usage():
         artifact = export(
             wanted,
             *described_texts(described, example),

@@ -10,7 +10,7 @@ from ...runtime.artifact.loading import Reading, load_artifact
 from ...runtime.machine.target import BACKENDS
 from ..arguments.array_files import arguments_from, write_results
 from ..terminal.output_path import FORCE, check_file, check_folder
-from ..terminal.working import working
+from ..terminal.progress import showing_progress
 from .artifact_options import reads_artifacts
 
 
@@ -56,7 +56,7 @@ def run_(
         check_file(place, "-o", "results.npz", force=force)
     else:
         check_folder(place, "-o", force=force)
-    with working(f"running {artifact}"):
+    with showing_progress(f"running {artifact}"):
         found = load_artifact(artifact, reading)
         args, kwargs = arguments_from(found, given, reading.max_bytes)
         results = found.function(backend=backend)(*args, **kwargs)

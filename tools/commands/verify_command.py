@@ -8,7 +8,7 @@ import click
 
 from ...runtime.artifact.loading import Reading
 from ...runtime.artifact.verification import verified
-from ..terminal.working import working
+from ..terminal.progress import showing_progress
 from .artifact_options import reads_artifacts
 
 
@@ -21,7 +21,7 @@ def verify(artifact: Path, reading: Reading, as_json: bool) -> None:
 
     The test run uses random inputs and the default backend of this machine.
     """
-    with working(f"verifying {artifact}"):
+    with showing_progress(f"verifying {artifact}"):
         checks = list(verified(artifact, reading))
     failed = [check for check in checks if not check.is_good]
     if as_json:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...analysis.shifts import shift_of
+from ...analysis.divisions_by_shifts import shift_of
 from ...ir import Call, Constant
 from ...symbolic_size import typical
 from .form import LARGE, assigned, form, write_ufunc

@@ -28,7 +28,7 @@ from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, called
 from tracemill.compiler.op import has_effect, is_view
 from tracemill.compiler.text.naming import Naming
-from tracemill.passes.fusion import upstream
+from tracemill.passes.fusion import recompute_upstream
 from tracemill.passes.fusion.cost import CPU, LARGEST, SHARED_STAGES, STAGES, Costs, operations
 from tracemill.passes.fusion.group import Group
 from tracemill.passes.fusion.kernels import CHEAP_NUMBERS
@@ -441,7 +441,7 @@ def test_plans_for_long_chains_try_only_what_a_kernel_can_hold(monkeypatch: pyte
         tried.append(sum(len(unit.calls) for unit in plan.units if isinstance(unit, Group)))
         return plan
 
-    monkeypatch.setattr(upstream, "group_calls", counted)
+    monkeypatch.setattr(recompute_upstream, "group_calls", counted)
     graph = recorded(chain, "f64[100000]")
     fuse(graph)
     assert sum(tried) < 10 * len(graph.calls)

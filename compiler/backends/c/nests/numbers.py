@@ -10,7 +10,7 @@ from ....analysis.op_costs import element_cost
 from ....dtypes import kind
 from ....intervals import maximum, minimum, quotient, remainder
 from ....ir import Call, Constant, Shape, Value
-from ....loops.moves import Element, cases, moved
+from ....loops.moved_elements import Element, cases, moved
 from ....memory_layout.strides import filled_strides
 from ....op import is_move, is_renamed
 from ....params import ints_param, text_param

@@ -7,7 +7,7 @@ from rich.console import Console
 
 
 @contextmanager
-def working(what: str) -> Generator[None]:
+def showing_progress(what: str) -> Generator[None]:
     """Show what is being done while it runs: on a terminal, but not in a pipe."""
     console = Console(stderr=True)
     if not console.is_terminal:
