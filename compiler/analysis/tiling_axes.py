@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ..ir import Call, Extent, Graph, Param, Shape, Value
 from ..op import is_view, lookup
-from ..ops.arrays.indexing import other_axes
+from ..ops.arrays.index_arrays import other_axes
 from ..params import ints_param
 from ..symbolic_size import is_known, typical
 from .fusible_ops import REDUCTIONS, is_elementwise, reduced_axes

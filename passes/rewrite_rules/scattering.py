@@ -5,7 +5,7 @@ Gradients of ``x[rows, labels]`` are such sums. As in all sums, the order of the
 
 from ...compiler.builder import bind
 from ...compiler.ir import Call, Value, same_type
-from ...compiler.ops.arrays.indexing import other_axes
+from ...compiler.ops.arrays.index_arrays import other_axes
 from ...compiler.params import ints_param, text_param
 from ...compiler.symbolic_size import is_known
 from ...compiler.value_ops import add, broadcast_to, scatter, sum_, zeros_like

@@ -28,7 +28,7 @@ from ...value_ops import (
     zeros_like,
 )
 from ..batch_axes import Batched, all_leading, in_front, leading, on_one_axis, shifted
-from .indexing import batch_index, clamped, other_axes
+from .index_arrays import batch_index, clamped, other_axes
 from .layout import in_window
 
 FAMILY = "dynamic_slicing"

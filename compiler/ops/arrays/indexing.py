@@ -10,139 +10,33 @@ from typing import Any
 import numpy as np
 
 from ...affine import Index, aligned
-from ...builder import bind, bind_all
-from ...dtypes import BOOL, INT64, is_integer, kind
+from ...builder import bind
+from ...dtypes import kind
 from ...errors import DTypeError, InternalError, OutOfBoundsError, ShapeError
-from ...ir import ArrayType, Constant, Shape, Value
-from ...op import ElementCase, Linear, Op, ReadIndex, register
-from ...symbolic_size import SymbolicSize, has_no_entries, is_empty, is_known
+from ...ir import ArrayType, Shape, Value
+from ...op import ElementCase, Op, ReadIndex, register
+from ...symbolic_size import has_no_entries
 from ...value_ops import (
-    add,
-    broadcast_to,
-    concatenate,
-    constant,
-    convert,
-    divide,
-    elementwise,
-    equal,
-    full,
-    full_like,
     gather,
-    greater_equal,
-    iota,
-    less,
-    logical_and,
-    logical_or,
     moveaxis,
-    multiply,
-    reshape,
     scatter,
-    slice_axis,
-    where,
     zeros_like,
 )
 from ..batch_axes import Batched, align_ranks, all_leading, in_front, shifted
 from ..elementwise.broadcasting import broadcast_shapes
-from ..parallel_prefix import prefix_strides
+from .index_arrays import batch_index, check_indices, clamped_to, index_ndim
+from .scatter_derivatives import scatter_jvp, scatter_transpose
 
 FAMILY = "indexing"
 MODES = {"set": "biufc", "add": "biufc", "multiply": "biufc", "minimum": "biuf", "maximum": "biuf"}
 """How a write combines with the old value, and for which kinds of dtypes."""
 
 
-# ---- what all rules ask of indices --------------------------------------------------------------
-
-
-def other_axes(ndim: int, axes: Sequence[int]) -> tuple[int, ...]:
-    """The axes of an array of `ndim` that are not among `axes`."""
-    return tuple(axis for axis in range(ndim) if axis not in axes)
-
-
-def _check_indices(op: str, x: ArrayType, indices: Sequence[ArrayType], axes: Sequence[int]) -> Shape:
-    """The shape of the indices broadcast together, then the axes of x that are not indexed."""
-    if not indices or len(indices) != len(axes):
-        raise ShapeError(f"{op} of {x}: {len(indices)} index arrays for the axes {tuple(axes)}")
-    if len(set(axes)) != len(axes) or not all(0 <= axis < x.ndim for axis in axes):
-        raise ShapeError(f"{op} of {x}: {tuple(axes)} are not different axes of it")
-    for index in indices:
-        if not is_integer(index.dtype):
-            raise DTypeError(f"{op} of {x}: an index must have an integer dtype, not {index}")
-    return (
-        *broadcast_shapes(f"{op}, indices", indices),
-        *(x.shape[axis] for axis in other_axes(x.ndim, axes)),
-    )
-
-
-def clamped(index: Value, last: int) -> Value:
-    """`index` clipped to [0, last]; `index` itself if it is known to be in range."""
-    if isinstance(last, SymbolicSize):
-        return index if _lies_within(index, last + 1) else elementwise("clip", _wide(index), 0, last)
-    if isinstance(index, Constant):
-        within = np.minimum(np.maximum(index.array, 0), min(last, np.iinfo(index.dtype).max))
-        return constant(within, index.dtype)
-    return index if last < 0 else elementwise("clip", index, 0, min(last, np.iinfo(index.dtype).max))
-
-
-def _lies_within(index: Value, length: int) -> bool:
-    """Whether all entries of a constant are known to be in [0, length)."""
-    if not isinstance(index, Constant):
-        return False
-    entries = index.array.reshape(-1)
-    return not entries.size or bool(entries.min() >= 0 and is_known(int(entries.max()) < length))
-
-
-def _wide(index: Value) -> Value:
-    """An index in a dtype that can hold every length."""
-    return index if index.dtype.itemsize == INT64.itemsize else convert(index, INT64)
-
-
-def _clamped_to(shape: Shape, indices: Sequence[Value], axes: Sequence[int]) -> list[Value]:
-    return [clamped(index, shape[axis] - 1) for index, axis in zip(indices, axes, strict=True)]
-
-
-def _inside(shape: Shape, indices: Sequence[Value], axes: Sequence[int]) -> Value | None:
-    """Which entries of the broadcast indices are inside an array of `shape`; None if all are known to be."""
-    checks: list[Value] = []
-    for index, axis in zip(indices, axes, strict=True):
-        length = shape[axis]
-        if _lies_within(index, length):
-            continue
-        if isinstance(length, SymbolicSize):
-            index = _wide(index)
-        elif isinstance(index, Constant):
-            checks.append(constant((index.array >= 0) & (index.array < length)))
-            continue
-        if index.dtype.kind == "i":
-            checks.append(greater_equal(index, 0))
-        if isinstance(length, SymbolicSize) or length <= np.iinfo(index.dtype).max:
-            checks.append(less(index, length))
-    if not checks:
-        return None
-    mask = checks[0]
-    for check in checks[1:]:
-        mask = logical_and(mask, check)
-    return broadcast_to(mask, broadcast_shapes("indices", [index.type for index in indices]))
-
-
-def _beside(mask: Value, ndim: int) -> Value:
-    """A mask over the index axes, aligned with an array that has further axes after them."""
-    return reshape(mask, (*mask.shape, *(1,) * (ndim - mask.ndim)))
-
-
-def _index_ndim(indices: Sequence[Value]) -> int:
-    return max(index.ndim for index in indices)
-
-
-def batch_index(size: int, ndim: int) -> Value:
-    """The number of each example, along the first of `ndim` axes."""
-    return reshape(iota(size, INT64), (size, *(1,) * (ndim - 1)))
-
-
 # ---- gather --------------------------------------------------------------------------------------
 
 
 def _gather_type(x: ArrayType, *indices: ArrayType, axes: Shape, unique: bool = False) -> ArrayType:
-    out = ArrayType(x.dtype, _check_indices("gather", x, indices, axes))
+    out = ArrayType(x.dtype, check_indices("gather", x, indices, axes))
     places = broadcast_shapes("gather", indices)
     others = [x.shape[axis] for axis in axes if not any(x.shape[axis] is dim for dim in places)]
     if any(map(has_no_entries, others)) and not any(map(has_no_entries, places)):
@@ -178,7 +72,7 @@ def _gather_transpose(
 ) -> tuple[Value | None, ...]:
     """Add each cotangent to the entry that was read; for an index outside, this is the nearest one."""
     (ct,), (x, *indices) = cotangents, inputs
-    places = _clamped_to(x.shape, indices, axes)
+    places = clamped_to(x.shape, indices, axes)
     return scatter(zeros_like(x), ct, places, axes, "add", unique=unique), *(None for _ in indices)
 
 
@@ -189,7 +83,7 @@ def _gather_batch(inputs: Sequence[Batched], size: int, axes: Shape, unique: boo
         return _gather_of_each(inputs, size, axes=axes, unique=unique)
     places, along = [index.value for index in indices], x.physical_axes(axes)
     found = gather(x.value, places, along, unique=unique)
-    return Batched(found, _index_ndim(places) + x.axis_without(along))
+    return Batched(found, index_ndim(places) + x.axis_without(along))
 
 
 @in_front
@@ -198,11 +92,11 @@ def _gather_of_each(
 ) -> Value:
     x, *indices = inputs
     if not any(mapped[1:]):
-        return moveaxis(gather(x, indices, shifted(axes), unique=unique), _index_ndim(indices), 0)
+        return moveaxis(gather(x, indices, shifted(axes), unique=unique), index_ndim(indices), 0)
     indices = align_ranks(indices, mapped[1:])
     if not mapped[0]:
         return gather(x, indices, axes)
-    return gather(x, [batch_index(size, _index_ndim(indices)), *indices], (0, *shifted(axes)), unique=unique)
+    return gather(x, [batch_index(size, index_ndim(indices)), *indices], (0, *shifted(axes)), unique=unique)
 
 
 def _gather_cases(
@@ -246,7 +140,7 @@ def _scatter_type(
 ) -> ArrayType:
     if mode not in MODES:
         raise InternalError(f"scatter: mode {mode!r} is none of {', '.join(MODES)}")
-    shape = _check_indices("scatter", x, indices, axes)
+    shape = check_indices("scatter", x, indices, axes)
     if kind(x.dtype) not in MODES[mode] or updates.dtype != x.dtype:
         raise DTypeError(f"scatter ({mode}) is not defined for ({x}, {updates})")
     if updates.shape != shape:
@@ -287,169 +181,6 @@ def _scatter_numpy(x: Any, updates: Any, *indices: Any, axes: Any, mode: Any, un
     return np.transpose(out, np.argsort(order))
 
 
-def _scatter_jvp(
-    inputs: tuple[Value, ...],
-    tangents: tuple[Value | None, ...],
-    outputs: Any,
-    *,
-    axes: Shape,
-    mode: str,
-    unique: bool = False,
-) -> Value:
-    x, updates, *indices = inputs
-    dx, dupdates, *_ = tangents
-    if mode == "multiply":
-        return _product_jvp(x, updates, indices, dx=dx, dupdates=dupdates, axes=axes, unique=unique)
-    if mode in ("minimum", "maximum"):
-        return _extremum_jvp(
-            x, updates, indices, dx=dx, dupdates=dupdates, out=outputs[0], axes=axes, unique=unique
-        )
-    dx = zeros_like(x) if dx is None else dx
-    dupdates = zeros_like(updates) if dupdates is None else dupdates
-    return scatter(dx, dupdates, indices, axes, mode, unique=unique)
-
-
-def _product_jvp(
-    x: Value,
-    updates: Value,
-    indices: list[Value],
-    *,
-    dx: Value | None,
-    dupdates: Value | None,
-    axes: Shape,
-    unique: bool,
-) -> Value:
-    """x ∏ u: exact also for several updates of one position and for zeros, as it never divides."""
-    terms: list[Value] = []
-    if dx is not None:
-        terms.append(
-            multiply(dx, scatter(full_like(x, 1), updates, indices, axes, "multiply", unique=unique))
-        )
-    if dupdates is not None:
-        if not unique:
-            dupdates = multiply(dupdates, _product_of_others(x.shape, updates, indices, axes))
-        terms.append(multiply(x, scatter(zeros_like(x), dupdates, indices, axes, "add", unique=unique)))
-    return terms[0] if len(terms) == 1 else add(*terms)
-
-
-def _product_of_others(shape: Shape, updates: Value, indices: list[Value], axes: Shape) -> Value:
-    """For each update the product of all others at its position.
-
-    Sorted by position, the updates of one position are adjacent; exclusive scans from both sides that stop at the
-    borders give the products before and after (method of Hillis and Steele, 1986).
-    """
-    places = broadcast_shapes("scatter", [index.type for index in indices])
-    count = ArrayType(INT64, places).size
-    if is_known(count <= 1):
-        return full_like(updates, 1)
-    number = _place_numbers(shape, indices, axes, places)
-    key, order = bind_all(
-        "sort", reshape(number, (count,)), iota(count, INT64), axis=0, num_keys=1, descending=False
-    )
-    new = gather(reshape(updates, (count, *updates.shape[len(places) :])), [order], (0,), unique=True)
-    products = multiply(_segment_products(new, key, reverse=False), _segment_products(new, key, reverse=True))
-    back = scatter(zeros_like(products), products, [order], (0,), "set", unique=True)
-    return reshape(back, updates.shape)
-
-
-def _place_numbers(shape: Shape, indices: Sequence[Value], axes: Shape, places: Shape) -> Value:
-    """One integer per position; −1 for those outside."""
-    number: Value | None = None
-    for index, axis in zip(indices, axes, strict=True):
-        index = convert(index, INT64)
-        number = index if number is None else add(multiply(number, shape[axis]), index)
-    assert number is not None
-    inside = _inside(shape, indices, axes)
-    number = broadcast_to(number, places)
-    return number if inside is None else where(inside, number, -1)
-
-
-def _segment_products(x: Value, key: Value, *, reverse: bool) -> Value:
-    """Along axis 0 the product of the entries before each one (after it, if `reverse`) with the same key."""
-    length = x.shape[0]
-
-    def shifted_by(values: Value, step: int) -> Value:
-        """The entry `step` before, 1 where that has another key."""
-        early, late = slice_axis(key, 0, length - step, 0), slice_axis(key, step, length, 0)
-        same = _beside(equal(early, late), x.ndim)
-        ones = full((step, *x.shape[1:]), 1, x.dtype)
-        if reverse:
-            return concatenate([where(same, slice_axis(values, step, length, 0), 1), ones], 0)
-        return concatenate([ones, where(same, slice_axis(values, 0, length - step, 0), 1)], 0)
-
-    scan = shifted_by(x, 1)
-    for step in prefix_strides(length):
-        scan = multiply(scan, shifted_by(scan, step))
-    return scan
-
-
-def _extremum_jvp(
-    x: Value,
-    updates: Value,
-    indices: list[Value],
-    *,
-    dx: Value | None,
-    dupdates: Value | None,
-    out: Value,
-    axes: Shape,
-    unique: bool,
-) -> Value:
-    """The mean of the tangents of the entry and of the updates that attain the extremum; NaN attains it."""
-
-    if is_empty(x.shape):
-        return zeros_like(x)
-
-    def attains(value: Value, extremum: Value) -> Value:
-        return convert(logical_or(equal(value, extremum), elementwise("isnan", value)), x.dtype)
-
-    def added(to: Value, new: Value) -> Value:
-        return scatter(to, new, indices, axes, "add", unique=unique)
-
-    hit, new_hit = attains(x, out), attains(updates, gather(out, indices, axes))
-    total = zeros_like(x) if dx is None else multiply(dx, hit)
-    if dupdates is not None:
-        total = added(total, multiply(dupdates, new_hit))
-    return divide(total, added(hit, new_hit))
-
-
-def _scatter_transpose(
-    cotangents: tuple[Value], inputs: Any, axes: Shape, mode: str, unique: bool = False
-) -> tuple[Value | None, ...]:
-    (ct,), (x, updates, *indices) = cotangents, inputs
-    dx: Value | None = None
-    dupdates: Value | None = None
-    if isinstance(updates, Linear):
-        dupdates = zeros_like(updates) if is_empty(ct.shape) else gather(ct, indices, axes, unique=unique)
-        if mode == "set" and not unique:
-            effective = _winners(x.shape, indices, axes)
-        else:
-            effective = _inside(x.shape, indices, axes)
-        if effective is not None:
-            dupdates = where(_beside(effective, dupdates.ndim), dupdates, 0)
-    if isinstance(x, Linear):  # last, so that it can overwrite ct in place
-        erased = mode == "set"
-        dx = scatter(ct, zeros_like(updates), indices, axes, "set", unique=unique) if erased else ct
-    return dx, dupdates, *(None for _ in indices)
-
-
-def _winners(shape: Shape, indices: Sequence[Value], axes: Shape) -> Value | None:
-    """Which entries of the indices have their update in the result: inside, and the last at their position.
-
-    Each entry writes its number; it is the last one if its number is read back.
-    """
-    places = broadcast_shapes("scatter", [index.type for index in indices])
-    count = ArrayType(INT64, places).size
-    if is_known(count <= 1):
-        return _inside(shape, indices, axes)
-    number = reshape(iota(count, INT64), places)
-    table = tuple(shape[axis] for axis in axes)
-    if any(length == 0 for length in table):
-        return full(places, 0, BOOL)
-    along = range(len(axes))
-    marks = scatter(full(table, -1, INT64), number, indices, along, "set")
-    return equal(gather(marks, indices, along), number)
-
-
 def _scatter_batch(
     inputs: Sequence[Batched], size: int, *, axes: Shape, mode: str, unique: bool = False
 ) -> Any:
@@ -458,7 +189,7 @@ def _scatter_batch(
     if not x.axis or any(index.axis is not None for index in indices):
         return _scatter_of_each(inputs, size, axes=axes, mode=mode, unique=unique)
     places, along = [index.value for index in indices], x.physical_axes(axes)
-    new = updates.on_axis(_index_ndim(places) + x.axis_without(along), size)
+    new = updates.on_axis(index_ndim(places) + x.axis_without(along), size)
     return Batched(scatter(x.value, new, places, along, mode, unique=unique), x.axis)
 
 
@@ -475,10 +206,10 @@ def _scatter_of_each(
     x, updates = all_leading(inputs[:2], mapped[:2], size)
     indices = list(inputs[2:])
     if not any(mapped[2:]):
-        updates = moveaxis(updates, 0, _index_ndim(indices))
+        updates = moveaxis(updates, 0, index_ndim(indices))
         return scatter(x, updates, indices, shifted(axes), mode, unique=unique)
     indices = align_ranks(indices, mapped[2:])
-    numbers = batch_index(size, _index_ndim(indices))
+    numbers = batch_index(size, index_ndim(indices))
     return scatter(x, updates, [numbers, *indices], (0, *shifted(axes)), mode, unique=unique)
 
 
@@ -488,8 +219,8 @@ register(
         FAMILY,
         _scatter_type,
         _scatter_numpy,
-        _scatter_jvp,
-        _scatter_transpose,
+        scatter_jvp,
+        scatter_transpose,
         _scatter_batch,
         spelling=None,
         effect=None,
