@@ -67,6 +67,14 @@ def is_users(file: str) -> bool:
     return not (is_library(file) or file.startswith(("<frozen", "<__array_function__", *_installed())))
 
 
+def is_defined_by_user(kind: type) -> bool:
+    """Whether a class stands in one of the user's own modules."""
+    module = sys.modules.get(kind.__module__)
+    return is_users(
+        getattr(module, "__file__", None) or ("" if kind.__module__ == "__main__" else "<frozen>")
+    )
+
+
 @functools.lru_cache(1)
 def _installed() -> tuple[str, ...]:
     """The folders of Python's own modules and of installed ones. `sysconfig` also knows them, but is slow to import."""

@@ -257,6 +257,12 @@ class SideEffectError(ConcretizationError):
     lists: tuple[str, ...] = ()
     """The lists that are longer or shorter afterwards, if nothing else is in the way."""
 
+    holder: object = None
+    """The object that a branch or a loop changes, if it is from outside."""
+
+    runs_uncompiled: bool = False
+    """The function changes an object among its arguments, as no program can."""
+
 
 class ClockError(TracemillError, RuntimeError):
     """A function that is traced once and runs many times reads the time.

@@ -157,7 +157,7 @@ class ArgumentContainers:
             SideEffectError: it has changed an object of a registered class.
         """
         changed = self._changed()
-        if not changed and not (isinstance(result, _WRITABLE) and self._is_callers(result)):
+        if not changed and not (isinstance(result, (*_WRITABLE, set)) and self._is_callers(result)):
             return result
         new: dict[int, tuple[int, Any]] = {}
 

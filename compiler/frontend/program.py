@@ -26,6 +26,8 @@ from ..tracing.traced_array import TracedArray
 from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..value_ops import inverse_permutation, transpose
 from .conversion import Conversion
+from .made_objects import MadeObjects
+from .outside_changes import WithChanges
 from .read_names import ReadArray, ReadName
 
 PythonType: TypeAlias = type[Any]
@@ -52,9 +54,13 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Static:
-    """A leaf of the arguments that the function gets unchanged."""
+    """A leaf of the arguments that the function gets unchanged, or of the result that is the same in each call."""
 
     value: Any
+
+    def returned(self) -> Any:
+        """The value for the caller: a set of its own, which the caller may change."""
+        return set(self.value) if type(self.value) is set else self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +122,22 @@ class Program:
     def array_outputs(self) -> tuple[ArrayOutput, ...]:
         return tuple(leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput))
 
+    @property
+    def changes_containers(self) -> bool:
+        """Whether it returns new contents of lists and dicts of the caller."""
+        tree = self.out_tree
+        if tree.type is MadeObjects:
+            tree = tree.children()[-1]
+        return bool(tree.type is WithChanges)
+
     def result(self, arrays: Sequence[Any]) -> Any:
         """The Python result with these arrays as its array leaves."""
         leaves = [
-            as_returned(arrays[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
+            as_returned(arrays[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.returned()
             for leaf in self.out_leaves
         ]
-        return optree.tree_unflatten(self.out_tree, leaves)
+        found: Any = optree.tree_unflatten(self.out_tree, leaves)
+        return found.made() if type(found) is MadeObjects else found
 
 
 def order_of_keys(tree: Any) -> list[int]:
@@ -174,7 +189,10 @@ def refuse_hidden_arrays(leaf: Any) -> None:
             "program is finished: return list(…) of it"
         )
     attributes = vars(leaf) if hasattr(leaf, "__dict__") and not isinstance(leaf, (type, ModuleType)) else {}
-    for name, value in attributes.items():
+    held: dict[str, Any] = {"args": leaf.args} if isinstance(leaf, BaseException) else {}
+    if isinstance(leaf, list | tuple | set | dict):  # of a class of its own
+        held = {"contents": list(leaf.values() if isinstance(leaf, dict) else leaf)}
+    for name, value in (held | attributes).items():
         if any(map(is_traced, optree.tree_leaves(value, namespace=NAMESPACE))):
             raise ArgumentTypeError(
                 f"the function returns {type(leaf).__name__}, whose .{name} holds a traced array, which is of no use "

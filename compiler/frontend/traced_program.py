@@ -41,7 +41,9 @@ from ..tracing.tracing_again import mode_for, needs_value, wants_pythons_number
 from ..tracing.values_in_call import ARGUMENTS, FOLLOWS
 from ..users_errors import noted, values_in_exception
 from ..value_ops import constant
+from .argument_objects import ArgumentObjects
 from .conversion import MET, Conversion, OperatorsNeededError, call_converted
+from .made_objects import with_made_objects
 from .outside_changes import ArgumentContainers, OutsideChanges, changed_outside
 from .program import (
     Argument,
@@ -147,6 +149,7 @@ def _traced(
     reaching = REACHED.set(reached) if REACHED.get() is None else None
     roots = (function, *(leaf.value for leaf in leaves if isinstance(leaf, Static)))
     is_again = False
+    objects = ArgumentObjects(roots[1:] if is_kept and REACHED.get() is reached else ())
     try:
         while True:
             record = made(
@@ -165,7 +168,7 @@ def _traced(
             seen_before, outermost.written_by_numpy = outermost.written_by_numpy, set()
             try:
                 program, error = (
-                    _recorded(record, function, tree, leaves, roots, writes.replaced, changes),
+                    _recorded(record, function, tree, leaves, roots, writes, changes),
                     None,
                 )
             except Exception as failure:  # it may be caused by values that were taken as known
@@ -183,14 +186,16 @@ def _traced(
             varying |= misjudged
             is_again = is_late or is_again
         own = ""
-        if program is not None and is_kept and record is outermost:
+        error = objects.error_after(function, error, is_held=program is not None and not FOLLOWS.get())
+        if program is not None and error is None and is_kept and record is outermost:
             own = _changes_outside(writes, program, check_bounds, function, tree, leaves, roots, changes)
+            error = objects.error_after(function, None, is_held=bool(own) and not objects.hold_traced)
     finally:
         if meeting is not None:
             MET.reset(meeting)
         if reaching is not None:
             REACHED.reset(reaching)
-    if program is not None:
+    if program is not None and error is None:
         if may_not_run:
             _refuse_own_lengths(program, function)
         return replace(
@@ -249,7 +254,7 @@ def _changes_outside(
         return own
     record = Trace(function_name(function), is_kept=True, check_bounds=check_bounds)
     with writes.undone():
-        is_alike = _is_alike(program, record, function, tree, leaves, roots, writes.replaced, changes)
+        is_alike = _is_alike(program, record, function, tree, leaves, roots, writes, changes)
     return "" if is_alike else own
 
 
@@ -260,12 +265,12 @@ def _is_alike(
     tree: Any,
     leaves: Sequence["Argument | Static"],
     roots: Sequence[Any],
-    replaced: Sequence[Array],
+    writes: OutsideChanges,
     changes: "Changes",
 ) -> bool:
     """Whether a function, traced once more, gives the same program."""
     try:
-        again = _recorded(record, function, tree, leaves, roots, replaced, changes)
+        again = _recorded(record, function, tree, leaves, roots, writes, changes)
     except EscapedTracerError:  # it has kept traced arrays outside, and no other trace can read these
         return True
     except Exception:  # it depends on what it changed
@@ -299,10 +304,10 @@ def _recorded(
     tree: Any,
     leaves: Sequence["Argument | Static"],
     roots: Sequence[Any],
-    replaced: Sequence[Array],
+    writes: OutsideChanges,
     changes: "Changes",
 ) -> Program:
-    """Run a function once, with traced arrays instead of these from the beginning, and return its program."""
+    """Run a function once, with traced arrays instead of those that `writes` replaces, and return its program."""
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
     # Before anything is recorded, so that what a signal handler computes does not become an input before the arguments.
     filled = _fill(record, leaves, partial(users_name, function))
@@ -310,7 +315,7 @@ def _recorded(
     try:
         with recording(record):
             args, kwargs = optree.tree_unflatten(tree, filled)
-            replace_outside(replaced, *roots)
+            replace_outside(writes.replaced, *roots)
             containers = ArgumentContainers(args, kwargs)
             if changes == "returned":
                 containers.note_in(record)
@@ -328,6 +333,8 @@ def _recorded(
                 result = containers.with_changes(function, result)
             elif changes == "refused":
                 containers.refuse_changes(function)
+            if record.is_kept and record.parent is None:
+                result = with_made_objects(result, writes.outside_objects)
             record.location = (
                 record.calls[-1].location if record.calls else None
             )  # reading results has no line

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import Final
 
 from ..callers.user_code import OPERATORS, users_line_of
-from ..errors import ConcretizationError, SharedMemoryError
+from ..errors import ConcretizationError, SharedMemoryError, SideEffectError
 from .sharing import TELLS_APART
 from .trace import Trace
 from .values_in_call import ARGUMENTS, FOLLOWS
@@ -22,6 +22,8 @@ _NUMBER_NEEDED: Final = re.compile("an integer is required|required argument is 
 
 def mode_for(error: Exception, *, can_follow: bool) -> "ContextVar[bool] | None":
     """What to trace a function with that failed without; None if nothing may help."""
+    if isinstance(error, SideEffectError) and error.runs_uncompiled:
+        return None
     if isinstance(error, SharedMemoryError) and not TELLS_APART.get():
         return TELLS_APART
     is_of_values = isinstance(

@@ -45,7 +45,8 @@ from ..gpu.device_array import DeviceArray
 from ..tracebacks import with_users_frames
 from ..trees import show, structure
 from ..variants.dynamic_shapes import Dynamic
-from ..variants.signature import ArraySpec, Signature, StaticLeaf, StaticSpec, identity_of, sign
+from ..variants.signature import ArraySpec, Signature, StaticLeaf, StaticSpec, sign
+from ..variants.static_values import identity_of
 from ..variants.symbolic_call import SymbolicCall
 from ..variants.variant import Variant
 

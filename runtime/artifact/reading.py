@@ -39,8 +39,8 @@ from ..variants.signature import (
     Spec,
     StaticSpec,
     arguments_for,
-    identity_of,
 )
+from ..variants.static_values import identity_of
 from .artifact import Artifact
 from .lost_rules import LOST
 

@@ -38,12 +38,14 @@ def note_set(slot: Slot) -> None:
             held += [x for note in kept for x in note.held]
             if _is_held(slot, held) and gc.collect() >= 0 and _is_held(slot, held):
                 slot.set(before)
-                raise SideEffectError(
+                error = SideEffectError(
                     f"a branch or a loop that depends on values sets `{slot}`, of an object from outside the "
                     "function. Calls of the compiled program would not set it: make the object in the function, or "
                     "return the value",
                     line,
                 )
+                error.holder = slot.holder
+                raise error
 
         notes[slot] = check
 

@@ -13,7 +13,7 @@ from ...compiler.builder import current_builder, not_recording
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import line_of_missing, line_of_raise
 from ...compiler.error_state import DEFAULT, error_state, is_strict
-from ...compiler.errors import ConcretizationError, TransformTypeError
+from ...compiler.errors import ConcretizationError, SideEffectError, TransformTypeError
 from ...compiler.frontend.outside_changes import ArgumentContainers, WithChanges
 from ...compiler.frontend.program import Program
 from ...compiler.frontend.traced_program import is_interrupted, trace
@@ -144,14 +144,14 @@ class CompiledFunction:
             return result
         leaves, leave = entered(leaves)
         called = self._signed(leaves, tree, kwargs)
+        if called in self._compiler.uncompiled:
+            return self._function(*args, **kwargs)
         others: list[OtherValues] = []
         while True:
             try:
                 variant = self._compiler.variant(called, leaves, others)
             except ConcretizationError as error:
-                if not self._takes_by_value(tree, error.numbers, by_value):
-                    raise
-                return self._call_general(args, kwargs)
+                return self._called_again(called, tree, error, by_value, args, kwargs)
             except Exception as error:
                 if has_containers(tree) and (line_of_raise(error) or line_of_missing(error)) is not None:
                     with suppress(Exception):
@@ -168,6 +168,27 @@ class CompiledFunction:
                 others.append(found)
                 continue
             return self._applied(result if leave is None else leave(result), args, kwargs)
+
+    def _called_again(
+        self,
+        called: Signature,
+        tree: Any,
+        error: ConcretizationError,
+        by_value: Mapping[Any, frozenset[int]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """The result of a call that cannot be traced so: uncompiled, or with a program for values.
+
+        Raises:
+            ConcretizationError: neither helps.
+        """
+        if isinstance(error, SideEffectError) and error.runs_uncompiled:
+            self._compiler.note_uncompiled(called, error)
+            return self._function(*args, **kwargs)
+        if not self._takes_by_value(tree, error.numbers, by_value):
+            raise error
+        return self._call_general(args, kwargs)
 
     def _applied(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result, after the caller's lists and dicts have been changed as the function changes them."""

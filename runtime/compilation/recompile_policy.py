@@ -3,7 +3,7 @@
 import warnings
 
 from ...compiler.callers.user_code import users_level
-from ...compiler.errors import InternalWarning, RecompileError, RecompileWarning
+from ...compiler.errors import InternalWarning, RecompileError, RecompileWarning, SideEffectError
 from .options import OnRecompile
 from .recompilation import Recompilation
 from .variant_table import Family
@@ -42,6 +42,10 @@ class RecompilePolicy:
             f"{why.name} has max_variants={most} programs for values, and runs uncompiled for others: {why.line}\n"
             f"fix: {why.fix}"
         )
+
+    def changes_argument(self, error: SideEffectError) -> None:
+        """Warn that the function runs uncompiled, because it changes an object among its arguments."""
+        self._warn(f"runs uncompiled: {error.message}")
 
     def _warn(self, text: str) -> None:
         if self._wanted == "warn" and not self._has_warned:

@@ -4,7 +4,6 @@ They also handle tuples that hold traced numbers, and `OneOf`.
 """
 
 import operator
-import sys
 from collections.abc import Callable
 from functools import cached_property, partial
 from types import FunctionType, MethodType
@@ -12,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.callers.user_code import is_users, user_location
+from ...compiler.callers.user_code import is_defined_by_user, is_users, user_location
 from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.conversion import call_converted
 from ...compiler.frontend.expressions import comparison
@@ -335,7 +334,7 @@ def _following(x: Any) -> Any:
 
 def maker(made: type) -> Callable[..., Any]:
     """A function that makes an object of a user's class with its ``__init__`` converted; any other class itself."""
-    if not _is_users_class(made):
+    if not is_defined_by_user(made):
         return made
     start: Any = made.__init__  # type: ignore[misc]
     create: Any = made.__new__
@@ -349,7 +348,3 @@ def maker(made: type) -> Callable[..., Any]:
         return new
 
     return make
-
-
-def _is_users_class(made: type) -> bool:
-    return is_users(getattr(sys.modules.get(made.__module__), "__file__", None) or "<frozen>")

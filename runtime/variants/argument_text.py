@@ -19,7 +19,8 @@ from ...compiler.ir import Constant
 from ...compiler.shapes.reading import Sizes, read_dim, split_sizes
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.verifier import shape_problem
-from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, identity_of
+from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec
+from .static_values import identity_of
 
 _NUMBERS = {"int": int, "float": float, "complex": complex}
 _ARRAY = re.compile(r"(\w+)\s*\[([^\[\]]*)\]")

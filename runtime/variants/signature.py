@@ -14,7 +14,7 @@ from ...compiler.frontend.program import Argument, Static
 from ...compiler.ir import ArrayType, Shape
 from ...compiler.memory_layout.layout import LayoutQuestion, row_major
 from ...compiler.memory_layout.memory_order import MemoryOrder, memory_order
-from ...compiler.nesting import shown
+from ...compiler.nesting import refusing_deep_nesting, shown
 from ...compiler.shapes.arguments.solving import SizeReader
 from ...compiler.shapes.dim import Dim, of_size
 from ...compiler.shapes.guards import Guards
@@ -23,6 +23,7 @@ from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.traced_memory import is_traced
 from ..gpu.device_array import DeviceArray
 from .key_orders import KeyOrders
+from .static_values import identity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +69,6 @@ class NumberSpec:
         return (
             self.type.__name__ if self.type in (int, float, complex) else f"{dtype_name(self.dtype)} scalar"
         )
-
-
-def identity_of(value: Any) -> Any:
-    """What makes a static value another one: 1, 1.0 and True differ, also within tuples; −0 is not 0; NaN is NaN.
-
-    >>> identity_of((1, 2)) == identity_of((1.0, 2)), identity_of(float("nan")) == identity_of(float("nan"))
-    (False, True)
-    """
-    if isinstance(value, tuple):
-        return type(value), *map(identity_of, value)
-    if isinstance(value, (float, complex)):
-        return type(value), repr(value)
-    return type(value), value
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,15 +259,17 @@ def _spec_of(array: Array) -> ArraySpec:
 
 
 def _static(value: Any, tree: Any, index: int) -> StaticSpec:
+    with refusing_deep_nesting("a static argument", value):
+        identity = identity_of(value)
     try:
-        hash(value)
+        hash(identity)
     except TypeError:
         path = argument_names(tree)[index]
         raise StaticArgumentError(
             f"{path} is {type(value).__name__}, which cannot be hashed: a static argument is part of the signature"
             + (remedy_for(value) or ". Pass arrays or numbers, or a tuple instead of a list")
         ) from None
-    return StaticSpec(value, identity_of(value))
+    return StaticSpec(value, identity)
 
 
 def gpu_of(signature: Signature, captured: Sequence[Any]) -> int | None:

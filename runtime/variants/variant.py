@@ -10,7 +10,7 @@ import numpy as np
 from ...compiler.callers.function_names import describe
 from ...compiler.error_state import is_strict
 from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.outside_changes import WithChanges, are_containers_repeated
+from ...compiler.frontend.outside_changes import are_containers_repeated
 from ...compiler.frontend.program import ArrayOutput, Program, Static, in_memory_order
 from ...compiler.frontend.read_names import ReadArray, ReadName, have_changed
 from ...compiler.frontend.traced_program import trace
@@ -126,7 +126,7 @@ class Variant:
         """Whether the function itself may run after an error of the program that its handlers may see."""
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         program = self.program
-        if not (program.mutated or program.reshaped or program.frozen or self._changes_containers):
+        if not (program.mutated or program.reshaped or program.frozen or self.program.changes_containers):
             self.entry = (
                 generate_entry(self.signature, self.program, self.build.function, self.donated, self.layouts)
                 or always_miss
@@ -223,7 +223,7 @@ class Variant:
 
         The program has written nothing. The function itself does, up to its error, if it has no other effects.
         """
-        if not (self.program.mutated or self._changes_containers) or self._has_effects:
+        if not (self.program.mutated or self.program.changes_containers) or self._has_effects:
             return
         if isinstance(error, OtherValues):  # another program is made for this call
             return
@@ -240,14 +240,9 @@ class Variant:
         """Whether the result may be another one because arguments are the same object."""
         if self.program.asks_identity and _are_repeated([*arrays, *self._arrays_from_outside]):
             return True
-        if not (self.program.asks_identity or self._changes_containers):
+        if not (self.program.asks_identity or self.program.changes_containers):
             return False
         return are_containers_repeated(args, kwargs, self._objects_from_outside)
-
-    @property
-    def _changes_containers(self) -> bool:
-        """Whether the program returns new contents of lists and dicts of the caller."""
-        return self.program.out_tree.type is WithChanges
 
     @property
     def _arrays_from_outside(self) -> list[Any]:

@@ -134,6 +134,10 @@ class ObjectWalk:
         self._met[id(x)] = x, found
         return found
 
+    def has_met(self, x: Any) -> bool:
+        """Whether the walk came to an object, or may have missed some."""
+        return id(x) in self._met or len(self._met) > _MOST_MET
+
     def _of(self, x: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR0912 (a line for each kind)
         match x:
             case np.ndarray():

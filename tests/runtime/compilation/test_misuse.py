@@ -62,11 +62,6 @@ def lowered() -> Any:
 
 
 MISUSES: dict[str, tuple[Callable[[], Any], type[TracemillError], str]] = {
-    "compile of a dataclass": (
-        lambda: tm.compile(lambda pair: pair.left)(Pair(X)),
-        StaticArgumentError,
-        r"args\[0\] is Pair, which cannot be hashed: .* Register the class once, tm.register_dataclass\(Pair\), or",
-    ),
     "grad by an object": (
         lambda: tm.grad(lambda holder: holder.held)(Holder(X)),
         ArgumentTypeError,
@@ -78,7 +73,7 @@ MISUSES: dict[str, tuple[Callable[[], Any], type[TracemillError], str]] = {
         "has dim 0 but is Pair, not an array: use None. Register the class once",
     ),
     "a dataclass as a result": (
-        lambda: tm.compile(lambda x: Pair(x, 1))(X),
+        lambda: tm.vmap(lambda x: Pair(x, 1))(X),
         ArgumentTypeError,
         "the function returns Pair, whose .left holds a traced array, which is of no use after the call. Register",
     ),

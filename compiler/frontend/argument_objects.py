@@ -1,0 +1,156 @@
+"""Objects among the arguments that the traced function sees as they are: what tracing changes in them is undone.
+
+No program makes these changes: a function that makes them runs uncompiled.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from ..callers.function_names import describe
+from ..errors import SideEffectError, TracemillError
+from ..tracing.traced_memory import contains_traced, is_traced
+from .conversion import OperatorsNeededError
+
+_CONTAINERS: Final = (dict, list, deque, set)
+_FIXED: Final = (
+    *(type, ModuleType, FunctionType, MethodType, BuiltinFunctionType, np.ndarray, np.generic),
+    *(int, float, complex, str, bytes, type(None)),
+)
+"""Objects that do not change, or whose changes are noticed elsewhere."""
+_MOST: Final = 100_000
+
+
+class ArgumentObjects:
+    """The objects of a call's settings, and all that they hold, with their state before the call."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._before: dict[int, tuple[Any, Any]] = {}
+        stack = list(values)
+        while stack and len(self._before) < _MOST:
+            x = stack.pop()
+            if id(x) in self._before or is_traced(x) or isinstance(x, _FIXED):
+                continue
+            state = _state(x)
+            self._before[id(x)] = x, state
+            stack += state.values() if isinstance(state, dict) else state
+            if isinstance(x, _CONTAINERS):
+                stack += attributes_of(x).values()
+
+    def error_after(
+        self, function: Callable[..., Any], error: Exception | None, *, is_held: bool
+    ) -> Exception | None:
+        """The error for a function that has been traced with this error, or with none.
+
+        If the function has changed an object, the change is undone, and is the error, unless the program holds it, or
+        the function is refused for another reason.
+        """
+        is_of_branch = isinstance(error, SideEffectError) and id(error.holder) in self._before
+        changed = "what a branch or a loop sets" if is_of_branch else self._changed()
+        if not changed or is_held:
+            return error
+        self._restore()
+        is_refused = isinstance(error, TracemillError | OperatorsNeededError) and not is_of_branch
+        return error if is_refused else changes_argument(function, changed)
+
+    def _changed(self) -> str:
+        """What has changed since, as part of a message; empty if nothing has."""
+        changed = (_change(x, before) for x, before in self._before.values() if not _is_same(x, before))
+        return next(changed, "")
+
+    @property
+    def hold_traced(self) -> bool:
+        """Whether something that has changed holds traced arrays."""
+        changed = (x for x, before in self._before.values() if not _is_same(x, before))
+        return any(map(_holds_traced, changed))
+
+    def _restore(self) -> None:
+        """Undo all changes."""
+        for x, before in self._before.values():
+            if not _is_same(x, before):
+                _set_state(x, before)
+
+
+def changes_argument(function: Callable[..., Any], what: str) -> SideEffectError:
+    """The error for a function that changes an object among its arguments."""
+    error = SideEffectError(
+        f"{describe(function)} changes {what}, of an object among its arguments, which no program can do: return the "
+        "new values, and set them after the call, or pass a list or a dict"
+    )
+    error.runs_uncompiled = True
+    return error
+
+
+def attributes_of(x: Any) -> dict[str, Any]:
+    """The attributes of an object, in its dict and in its slots."""
+    found: dict[str, Any] = {}
+    for kind in type(x).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            is_private = name.startswith("__") and not name.endswith("__")
+            name = f"_{kind.__name__.lstrip('_')}{name}" if is_private else name
+            if name not in ("__dict__", "__weakref__") and hasattr(x, name):
+                found[name] = getattr(x, name)
+    return found | getattr(x, "__dict__", {})
+
+
+def _state(x: Any) -> Any:
+    """What an object holds: a dict, a list or a set."""
+    if isinstance(x, dict):
+        return dict(x)
+    if isinstance(x, set | frozenset):
+        return set(x)
+    return list(x) if isinstance(x, list | deque | tuple) else attributes_of(x)
+
+
+def _is_same(x: Any, before: Any) -> bool:
+    now = _state(x)
+    if isinstance(now, set):
+        return bool(now == before)
+    if len(now) != len(before):
+        return False
+    if isinstance(now, list):
+        return all(one is other for one, other in zip(now, before, strict=True))
+    return all(
+        name is key and one is other
+        for (name, one), (key, other) in zip(now.items(), before.items(), strict=True)
+    )
+
+
+def _change(x: Any, before: Any) -> str:
+    now = _state(x)
+    if isinstance(x, _CONTAINERS):
+        return f"the contents of a {type(x).__name__}"
+    names = [name for name in (*before, *now) if now.get(name, _change) is not before.get(name, _change)]
+    return f"the attribute `{names[0]}`"
+
+
+def _holds_traced(x: Any) -> bool:
+    now = _state(x)
+    return any(
+        is_traced(one) or contains_traced(one) for one in (now.values() if isinstance(now, dict) else now)
+    )
+
+
+def _fill(x: "dict[Any, Any] | list[Any] | deque[Any]", before: Any) -> None:
+    if isinstance(x, dict):
+        x.update(before)
+    else:
+        x.extend(before)
+
+
+def _set_state(x: Any, before: Any) -> None:
+    if isinstance(x, set):
+        x.intersection_update(before)
+        x.update(before)
+    elif isinstance(x, dict | list | deque):
+        x.clear()
+        _fill(x, before)
+    else:
+        for name in attributes_of(x).keys() - before.keys():
+            object.__delattr__(x, name)
+        for name, value in before.items():
+            object.__setattr__(x, name, value)
