@@ -26,6 +26,7 @@ from .built_in_functions import built_in_meanings
 from .comprehensions import known_tests
 from .entries import call_one
 from .library_functions import library_meanings
+from .mathematics.complex import COMPLEX_MATHEMATICS
 from .mathematics.real import MATHEMATICS
 from .methods import array_method, method_on_values
 from .numpy_functions import numpy_meaning
@@ -256,4 +257,5 @@ _MEANINGS: Final[dict[Any, Callable[..., Any]]] = {
     **{own: known_tests(own, _called) for own in _TESTERS},
     **library_meanings(callee),
     **MATHEMATICS,
+    **COMPLEX_MATHEMATICS,
 }

@@ -180,7 +180,9 @@ def _install_operators() -> None:
 def _unary(ufunc: Any, x: TracedArray) -> TracedArray:
     x = _as_number(x)
     result: TracedArray = ufunc(x)
-    return wrap(result.value, weak=x.weak) if x.weak is not None else result
+    if x.weak is None:
+        return result
+    return _as_weak(result)  # the absolute value of a complex number is real
 
 
 def _in_place(ufunc: Any, x: TracedArray, other: Any) -> Any:

@@ -80,6 +80,12 @@ def refuse_domain(is_outside: Any, message: str = "math domain error") -> None:
         _refuse(is_outside, ValueError(message))
 
 
+def refuse_overflow(is_infinite: Any) -> None:
+    """Raise the exception of a function of `math` or `cmath` whose result is too large for a float."""
+    if RAISES_ON_VALUES.get():
+        _refuse(is_infinite, OverflowError("math range error"))
+
+
 _NEVER: Final = frozenset(
     "asinh atan atan2 cbrt copysign degrees dist erf erfc fabs hypot nextafter radians tanh".split()
 )
@@ -108,7 +114,7 @@ def refuse_outside_of_math(name: str, result: Any, given: Sequence[Any]) -> None
         is_outside = np.logical_or(is_outside, np.logical_and(are_finite, _is_whole_and_not_positive(*given)))
     refuse_domain(is_outside)
     if name in _OVERFLOWS:
-        _refuse(is_infinite, OverflowError("math range error"))  # of two errors, the program raises the first
+        refuse_overflow(is_infinite)  # of two errors, the program raises the first
 
 
 def _is_whole_and_not_positive(x: Any) -> Any:
