@@ -156,6 +156,17 @@ def _numpy_number(kind: "type[Any]") -> Callable[..., Any]:
     return number
 
 
+def refuse_call(x: Any) -> None:
+    """Raise Python's error for a call of a number or an array."""
+    if _stands_for_something(x):
+        raise TypeError(f"'{_class_name(x)}' object is not callable")
+
+
+def _class_name(x: Any) -> str:
+    kind = _class_of(x)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
 def _isinstance(x: Any, kinds: Any) -> bool:
     """``isinstance``. A traced array or number has the class that it has in Python."""
     return issubclass(_class_of(x), kinds) if _stands_for_something(x) else isinstance(x, kinds)

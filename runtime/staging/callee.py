@@ -22,7 +22,7 @@ from ..branching.stand_ins import update_stand_ins
 from ..branching.watching import watch_called, watching
 from ..eager.environment import reader
 from ..eager.impure_calls import is_impure
-from .built_in_functions import built_in_meanings
+from .built_in_functions import built_in_meanings, refuse_call
 from .comprehensions import known_tests
 from .entries import call_one
 from .library_functions import library_meanings
@@ -117,6 +117,7 @@ def _in_evaluation(trace: Any, function: Any, kind: type) -> "Callable[..., Any]
 
 def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
     """The replacement for methods of traced arrays and random generators, and for `OneOf` and ``np.vectorize``."""
+    refuse_call(function)
     if kind in _OBJECTS:
         return partial(_OBJECTS[kind], function)
     if kind is MethodType and is_traced(function.__self__):

@@ -90,3 +90,16 @@ def test_what_is_not_in_a_list_is_an_error_with_pythons_message(
 def test_what_is_not_in_a_tuple_is_named_a_tuple() -> None:
     with pytest.raises(ValueError, match=r"tuple\.index\(x\): x not in tuple"):
         tm.compile(place)((1, 2), 3)
+
+
+@pytest.mark.parametrize("x", [5, 5.0, True, np.float64(1.0), np.ones(2)])
+def test_a_number_cannot_be_called(x: Any) -> None:
+    def called(function: Any) -> Any:
+        return function(1.0)
+
+    messages = []
+    for one in (called, tm.compile(called)):
+        with pytest.raises(TypeError) as caught:
+            one(x)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
