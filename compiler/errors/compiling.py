@@ -7,11 +7,12 @@ class StaticArgumentError(TracemillError, TypeError):
     """A static argument cannot be hashed, or ``static_argnums`` or ``static_argnames`` is wrong.
 
     >>> import numpy as np, tracemill as tm
-    >>> tm.compile(lambda x, sizes: x, static_argnums=1)(np.ones(3), [1, 2])
+    >>> tm.compile(lambda x, code: x, static_argnums=1)(np.ones(3), bytearray(2))
     Traceback (most recent call last):
-    tracemill.compiler.errors.compiling.StaticArgumentError: args[1] is list, which cannot be hashed...
+    tracemill.compiler.errors.compiling.StaticArgumentError: args[1] is bytearray, which cannot be hashed...
 
-    Fix: pass a tuple instead of a list. An array cannot be static: pass it as an ordinary argument.
+    Fix: pass numbers, texts, and tuples, lists, sets or dicts of them. An array cannot be static: pass it as an
+    ordinary argument.
     """
 
     code = "E0401"

@@ -26,7 +26,7 @@ from ..tracing.traced_array import TracedArray
 from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..value_ops import inverse_permutation, transpose
 from .conversion import Conversion
-from .made_objects import MadeObjects
+from .objects.made_objects import MadeObjects
 from .outside_changes import WithChanges
 from .read_names import ReadArray, ReadName
 

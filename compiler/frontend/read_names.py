@@ -105,6 +105,12 @@ def note_made(new: Any) -> None:
         found.note_made(new)
 
 
+def is_made(x: Any) -> bool:
+    """Whether the traced function has made an object."""
+    found = REACHED.get()
+    return found is not None and found.is_made(x)
+
+
 def note_as_written(function: Any) -> None:
     """Note that a function runs without hooks."""
     found = REACHED.get()

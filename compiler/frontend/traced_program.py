@@ -41,9 +41,9 @@ from ..tracing.tracing_again import mode_for, needs_value, wants_pythons_number
 from ..tracing.values_in_call import ARGUMENTS, FOLLOWS
 from ..users_errors import noted, values_in_exception
 from ..value_ops import constant
-from .argument_objects import ArgumentObjects
 from .conversion import MET, Conversion, OperatorsNeededError, call_converted
-from .made_objects import with_made_objects
+from .objects.argument_objects import ArgumentObjects
+from .objects.made_objects import with_made_objects
 from .outside_changes import ArgumentContainers, OutsideChanges, changed_outside
 from .program import (
     Argument,
@@ -60,6 +60,7 @@ from .read_names import (
     arrays_read,
     asks_identity,
     changed_by_itself,
+    is_made,
     unchanged,
 )
 
@@ -186,10 +187,17 @@ def _traced(
             varying |= misjudged
             is_again = is_late or is_again
         own = ""
-        error = objects.error_after(function, error, is_held=program is not None and not FOLLOWS.get())
+        error = objects.error_after(
+            function,
+            error,
+            is_held=program is not None and not FOLLOWS.get(),
+            is_refused=isinstance(error, TracemillError | OperatorsNeededError),
+        )
         if program is not None and error is None and is_kept and record is outermost:
             own = _changes_outside(writes, program, check_bounds, function, tree, leaves, roots, changes)
-            error = objects.error_after(function, None, is_held=bool(own) and not objects.hold_traced)
+            error = objects.error_after(
+                function, None, is_held=bool(own) and not objects.hold_traced, is_refused=False
+            )
     finally:
         if meeting is not None:
             MET.reset(meeting)
@@ -334,7 +342,7 @@ def _recorded(
             elif changes == "refused":
                 containers.refuse_changes(function)
             if record.is_kept and record.parent is None:
-                result = with_made_objects(result, writes.outside_objects)
+                result = with_made_objects(result, is_made, writes.outside_objects)
             record.location = (
                 record.calls[-1].location if record.calls else None
             )  # reading results has no line

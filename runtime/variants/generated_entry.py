@@ -8,7 +8,7 @@ import numpy as np
 import optree
 
 from ...compiler.dtypes import dtype_name
-from ...compiler.frontend.made_objects import MadeObjects
+from ...compiler.frontend.objects.made_objects import MadeObjects
 from ...compiler.frontend.program import ArrayOutput, Program, Static, order_of_keys
 from ...compiler.ir import Shape
 from ...compiler.shapes.dim import Dim

@@ -9,15 +9,14 @@ from typing import Any
 
 import optree
 
-from ..arguments.leaves import NAMESPACE, flattened
-from ..callers.user_code import is_defined_by_user
-from ..errors import ConcretizationError
-from ..nesting import refusing_deep_nesting
-from ..tracing.outside.object_walk import ObjectWalk
-from ..tracing.trace import require_trace
-from ..tracing.traced_memory import is_traced
+from ...arguments.leaves import NAMESPACE, flattened
+from ...callers.user_code import is_defined_by_user
+from ...errors import ConcretizationError
+from ...nesting import refusing_deep_nesting
+from ...tracing.outside.object_walk import ObjectWalk
+from ...tracing.trace import require_trace
+from ...tracing.traced_memory import is_traced
 from .argument_objects import attributes_of
-from .read_names import REACHED
 
 
 class Reference:
@@ -62,14 +61,15 @@ _register(
 )
 
 
-def with_made_objects(result: Any, outside: ObjectWalk | None) -> Any:
-    """A result as `MadeObjects` if it holds objects that the function has made, rather than found `outside`."""
-    made = REACHED.get()
+def with_made_objects(result: Any, is_noted: Callable[[Any], bool], outside: ObjectWalk | None) -> Any:
+    """A result as `MadeObjects` if it holds objects that the function has made, rather than found `outside`.
+
+    `is_noted` says whether the trace has noted that the function has made an object.
+    """
 
     def is_made(x: Any) -> bool:
-        if not _can_be_made(x):
-            return False
-        return (made is not None and made.is_made(x)) or (outside is not None and not outside.has_met(x))
+        is_new = _can_be_made(x) and (is_noted(x) or (outside is not None and not outside.has_met(x)))
+        return bool(is_new)
 
     with refusing_deep_nesting("the result", result):
         if not any(map(is_made, flattened(result)[0])):

@@ -10,10 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..callers.function_names import describe
-from ..errors import SideEffectError, TracemillError
-from ..tracing.traced_memory import contains_traced, is_traced
-from .conversion import OperatorsNeededError
+from ...callers.function_names import describe
+from ...errors import SideEffectError
+from ...tracing.traced_memory import contains_traced, is_traced
 
 _CONTAINERS: Final = (dict, list, deque, set)
 _FIXED: Final = (
@@ -41,7 +40,7 @@ class ArgumentObjects:
                 stack += attributes_of(x).values()
 
     def error_after(
-        self, function: Callable[..., Any], error: Exception | None, *, is_held: bool
+        self, function: Callable[..., Any], error: Exception | None, *, is_held: bool, is_refused: bool
     ) -> Exception | None:
         """The error for a function that has been traced with this error, or with none.
 
@@ -53,8 +52,7 @@ class ArgumentObjects:
         if not changed or is_held:
             return error
         self._restore()
-        is_refused = isinstance(error, TracemillError | OperatorsNeededError) and not is_of_branch
-        return error if is_refused else changes_argument(function, changed)
+        return error if is_refused and not is_of_branch else changes_argument(function, changed)
 
     def _changed(self) -> str:
         """What has changed since, as part of a message; empty if nothing has."""
