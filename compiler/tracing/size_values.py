@@ -26,6 +26,7 @@ _EXACT = frozenset(
 )
 _EXTREMES = {"maximum": np.frompyfunc(max_expr, 2, 1), "minimum": np.frompyfunc(min_expr, 2, 1)}
 """NumPy's functions would compare objects."""
+_COMPUTED = {*_EXACT, *_EXTREMES, "convert"}
 _COMPARISONS = {
     "equal": operator.eq,
     "greater": operator.gt,
@@ -98,20 +99,39 @@ def _fraction(trace: Trace, value: Value) -> tuple[Any, Any] | None:
 
 
 def _entries(trace: Trace, value: Value) -> Any:
-    """Sizes and ints in an array of objects."""
-    if value.dtype.kind not in "iu":
-        return None
-    if isinstance(value, Constant):
+    """Sizes and ints in an array of objects.
+
+    What it is computed from is looked up once, and without recursion: a loop may have made a long chain of it.
+    """
+    found: dict[Value, Any] = {}
+    stack = [value]
+    while stack:
+        one = stack[-1]
+        call = trace.producer(one) if one.dtype.kind in "iu" else None
+        parts = () if call is None or call.op not in _COMPUTED else call.inputs
+        missing = [part for part in parts if part not in found]
+        if missing:
+            stack += missing
+        else:
+            found[one] = _entries_of(one, call, [found[part] for part in parts])
+            stack.pop()
+    return found[value]
+
+
+def _entries_of(value: Value, call: Call | None, inputs: list[Any]) -> Any:
+    """The same, given the entries of the inputs of the call that makes the array."""
+    if isinstance(value, Constant) and value.dtype.kind in "iu":
         return value.array.astype(object) if value.array.size <= MOST_ENTRIES else None
-    call = trace.producer(value)
-    if call is None:
+    if call is None or any(entries is None for entries in inputs):
         return None
     if call.op == "size":
         return _as_objects(int_param(call, "of"))
     if call.op == "convert":
-        return _fitting(_entries(trace, call.inputs[0]), value.dtype)
-    found = _computed(trace, call) if call.op in _EXACT or call.op in _EXTREMES else None
-    return _fitting(found, value.dtype)
+        return _fitting(inputs[0], value.dtype)
+    if call.op not in _COMPUTED or _is_long(call):
+        return None
+    compute = _EXTREMES.get(call.op) or lookup(call.op).numpy
+    return _fitting(_as_objects(compute(*inputs, **call.params)), value.dtype)
 
 
 def _fitting(entries: Any, dtype: DType) -> Any:
@@ -121,14 +141,6 @@ def _fitting(entries: Any, dtype: DType) -> Any:
     limits = np.iinfo(dtype)
     fits = all(assume(one >= int(limits.min)) and assume(one <= int(limits.max)) for one in entries.flat)
     return entries if fits else None
-
-
-def _computed(trace: Trace, call: Call) -> Any:
-    inputs = [_entries(trace, value) for value in call.inputs]
-    if any(entries is None for entries in inputs) or _is_long(call):
-        return None
-    compute = _EXTREMES.get(call.op) or lookup(call.op).numpy
-    return _as_objects(compute(*inputs, **call.params))
 
 
 def _is_long(call: Call) -> bool:

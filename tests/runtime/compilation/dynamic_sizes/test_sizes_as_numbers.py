@@ -234,3 +234,21 @@ def test_whatever_is_asked_of_sizes_results_are_right_for_all(
     )
     for shape in sizes * 2:
         assert f(np.ones(shape)) == answers(np.ones(shape)), (asked, shape, f.signatures())
+
+
+@pytest.mark.parametrize("of_size", [False, True])
+def test_an_index_may_come_of_a_long_chain_of_integers(of_size: bool) -> None:
+    """Each step uses the one before twice, so that a walk back must not go through any of them twice."""
+
+    def entry(n: int, x: Any) -> Any:
+        for _ in range(60):
+            n = (n + n) % 1000
+        for _ in range(40):
+            n, m = n * 3 + 1, n
+            n = n // 2 % 9 + m - m
+        return x[(n + (len(x) if of_size else 0)) % 3]
+
+    f = tm.compile(entry)
+    for n, count in ((3, 4), (5, 4), (5, 7)):
+        x = np.arange(float(count))
+        assert f(n, x) == entry(n, x)
