@@ -116,3 +116,60 @@ def test_files_stay_in_the_folder_that_was_made_when_its_name_is_taken(
         assert folder.read("program.so") == b"made"
         assert os.path.samefile(folder.working_path, temporary / "aside") or sys.platform != "linux"
     assert (folder.path / "program.so").read_bytes() == b"forged"
+
+
+def test_what_is_no_regular_file_is_not_read() -> None:
+    with ScratchFolder() as folder:
+        os.mkfifo(folder.path / "pipe")
+        with pytest.raises(OSError, match="pipe is not a regular file"):
+            folder.read("pipe")
+
+
+@pytest.mark.parametrize("fault", ["is removed", "has another lock"])
+def test_a_folder_that_another_process_takes_for_abandoned_is_made_again(
+    fault: str, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "_above_standard_streams" if fault == "is removed" else "_is_locked"
+    real, seen = getattr(scratch_folder, name), list[int]()
+
+    def at_first(descriptor: int) -> object:
+        seen.append(descriptor)
+        if len(seen) > 1:
+            return real(descriptor)
+        if fault == "is removed":
+            os.close(descriptor)
+            raise FileNotFoundError
+        return False
+
+    monkeypatch.setattr(scratch_folder, name, at_first)
+    with ScratchFolder() as folder:
+        folder.write("a", b"1")
+        assert folder.read("a") == b"1"
+    assert len(seen) == 2
+
+
+def test_a_folder_that_cannot_be_opened_or_is_not_the_users_is_an_error(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(scratch_folder, "is_owned_by_user", lambda status: False)
+        with pytest.raises(OSError, match="replaced by another user: set TMPDIR"):
+            scratch_folder._made()
+    for left in temporary.iterdir():
+        left.rmdir()
+
+    def without_descriptors(descriptor: int) -> int:
+        os.close(descriptor)
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(scratch_folder, "_above_standard_streams", without_descriptors)
+    with pytest.raises(OSError, match="too many open files"):
+        scratch_folder._made()
+    assert not list(temporary.iterdir())
+
+
+def test_where_there_is_no_folder_for_temporary_files_nothing_is_abandoned(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary / "missing"))
+    assert remove_abandoned() == 0
