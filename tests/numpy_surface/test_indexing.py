@@ -354,3 +354,19 @@ def test_a_number_that_does_not_fit_is_wrapped_or_refused_by_where_as_in_numpy(
     else:
         assert_same(expected, run_traced(use, x, number))
         assert_same(expected, tm.compile(use)(x, number))
+
+
+@pytest.mark.parametrize("given", ["f4", "f8", "i4"])
+@pytest.mark.parametrize("out", ["f4", "f8", "i8", "c16"])
+@pytest.mark.filterwarnings("ignore:Casting complex", "ignore:Implicit casting of output:DeprecationWarning")
+def test_take_casts_its_result_to_the_dtype_of_out_or_refuses_it_as_in_numpy(given: str, out: str) -> None:
+    def use(x: Any, y: Any) -> Any:
+        return np.take(x, [2, 0], out=y), np.compress([True, True, False], x, out=y)
+
+    x, y = np.array([1.0, 2.0, 3.0]).astype(given), np.zeros(2, out)
+    try:
+        use(x, y.copy())
+    except TypeError:
+        check_both_raise(use, x, y)
+    else:
+        check(use, x, y)

@@ -22,7 +22,7 @@ from ...errors import (
 )
 from ...ir import Shape, Value
 from ...nesting import shown
-from ...ops.installed_numpy import WHERE_CHECKS_PYTHON_NUMBERS
+from ...ops.installed_numpy import TAKE_READS_OUT, WHERE_CHECKS_PYTHON_NUMBERS
 from ...symbolic_size import is_empty, is_symbolic_shape, max_expr, min_expr
 from ...tracing.array_values import as_value, check_fits, weak_or_dtype, written_value
 from ...tracing.index_checks import check_index, unchecked
@@ -102,7 +102,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     result = found if found.ndim == 0 else new_array(found.value)
     if out is None:
         return result
-    if not np.can_cast(target_of(out).dtype, result.dtype):
+    if TAKE_READS_OUT and not np.can_cast(target_of(out).dtype, result.dtype):
         raise DTypeError(
             f"take: cannot cast out= from {target_of(out).dtype} to {result.dtype}, as NumPy does first"
         )
