@@ -25,6 +25,7 @@ from ..errors import (
     DataDependentShapeError,
     EscapedTracerError,
     SharedMemoryError,
+    SideEffectError,
     TracemillError,
 )
 from ..free_sizes import names_bound_in, sizes_in_param
@@ -108,8 +109,9 @@ def trace(
     before = mode.set(True)
     try:
         return trace(function, tree, leaves, convert=convert, checks=checks, replaced=replaced, **options)
-    except TracemillError:
-        if mode is FOLLOWS:
+    except TracemillError as second:
+        runs_uncompiled = isinstance(second, SideEffectError) and second.runs_uncompiled
+        if mode is FOLLOWS and not runs_uncompiled:
             raise failure from None
         raise
     finally:

@@ -191,6 +191,21 @@ def test_an_object_is_changed_where_values_decide() -> None:
     assert tree.state() == expected.state()
 
 
+def test_an_object_is_changed_in_a_program_for_the_values_of_the_call() -> None:
+    def prune(tree: Any, counts: Any, least: Any) -> Any:
+        for key in list(counts):
+            if counts[key] < least:
+                del counts[key]
+        tree.value = len(counts)
+        return sorted(counts)
+
+    compiled = tm.compile(prune, on_recompile="ignore")
+    for least in (2, 3, 4):
+        tree, counts, other, others = Tree(5), {"a": 1, "b": 3}, Tree(5), {"a": 1, "b": 3}
+        assert compiled(tree, counts, least) == prune(other, others, least)
+        assert (tree.state(), counts) == (other.state(), others)
+
+
 def test_a_set_is_changed_as_in_python() -> None:
     def add(found: Any, x: Any) -> Any:
         found.add(x)
