@@ -4,6 +4,7 @@ It is a global, a variable of an enclosing function, or an attribute of ``self``
 name still has this value.
 """
 
+import builtins
 import dis
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -72,6 +73,8 @@ class ReadName:
         now = self.now()
         if _is_same(self.value, now):
             return ""
+        if self.value is _ABSENT:
+            return f"{self.text} exists now"
         return (
             f"{self.text} no longer exists" if now is _ABSENT else f"{self.text} {_became(self.value, now)}"
         )
@@ -150,6 +153,13 @@ def note_read(text: str, read: Callable[..., Any], *given: Any) -> Any:
         text = f"{text}({', '.join(map(repr, given))})"
         found.names.setdefault((0, text), ReadName(text, lambda place: read(*place), given, value))
     return value
+
+
+def note_missing(x: Any, name: str) -> None:
+    """Note that an object has no such attribute, which is then looked for before each call."""
+    if (found := REACHED.get()) is not None and not found.is_made(x):
+        for one in _missing(type(x).__name__, x, name):
+            found.names.setdefault((id(x), one.text), one)
 
 
 def reads_attributes(function: Any) -> bool:
@@ -307,6 +317,8 @@ def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[ReadName
         elif root in module:
             one = ReadName(root, module.__getitem__, root, module[root])
         else:
+            if not hasattr(builtins, root):
+                yield ReadName(root, module.__getitem__, root, _ABSENT)
             continue
         if one.value is not _ABSENT:
             if not isinstance(one.value, ModuleType):
@@ -317,9 +329,11 @@ def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[ReadName
 def _attributes(text: str, held: Any, names: Iterable[str]) -> Iterator[ReadName]:
     """``self.layer.rate`` as far as these are plain attributes, which can be read without running the user's code."""
     for name in names:
-        made = REACHED.get()
-        found = None if made is not None and made.is_made(held) else _attribute(held, name)
+        if (made := REACHED.get()) is not None and made.is_made(held):
+            return
+        found = _attribute(held, name)
         if found is None:
+            yield from _missing(text, held, name)
             return
         read, value = found
         text = f"{text}.{name}"
@@ -348,6 +362,26 @@ def _attribute(held: Any, name: str) -> tuple[Callable[[Any], Any], Any] | None:
         if value is not _ABSENT:
             return None if hasattr(type(value), "__get__") else (vars(kind).__getitem__, value)
     return None
+
+
+def _missing(text: str, held: Any, name: str) -> Iterator[ReadName]:
+    """The name of an attribute that an object of the user does not have."""
+    if is_traced(held) or not hasattr(held, "__dict__") or hasattr(type(held), "__getattr__"):
+        return
+    if isinstance(held, ModuleType) and not is_users(getattr(held, "__file__", None) or "<frozen>"):
+        return
+    one = ReadName(f"{text}.{name}", partial(_stored, name), held, _ABSENT)
+    if one.now() is _ABSENT:
+        yield one
+
+
+def _stored(name: str, held: Any) -> Any:
+    """What an object or its class stores under a name. No code of the user runs."""
+    kinds = held.__mro__ if isinstance(held, type) else type(held).__mro__
+    for namespace in (vars(held), *map(vars, kinds)):
+        if name in namespace:
+            return namespace[name]
+    raise AttributeError(name)
 
 
 def _content_of(cell: CellType) -> Any:

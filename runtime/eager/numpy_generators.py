@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -129,7 +129,7 @@ def _given(
 def _generators_in(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """A value if it is a generator, or the generator of a method (``draw = rng.normal``), otherwise those among its
     attributes."""
-    owner = getattr(value, "__self__", None)
+    owner = value.__self__ if isinstance(value, MethodType) else None
     if _is_generator(value):
         yield name, value
     elif _is_generator(owner):

@@ -58,7 +58,7 @@ def foreign(x: Any) -> DeviceArray | None:
         return x
     if isinstance(x, _HOST):
         return None
-    where = getattr(x, "__dlpack_device__", None)
+    where = _own(x, "__dlpack_device__")
     if where is not None:
         name = type(x).__name__
         kind, ordinal = _asked(where, name)
@@ -68,10 +68,16 @@ def foreign(x: Any) -> DeviceArray | None:
         is_read_only = type(x).__module__.partition(".")[0] in _IMMUTABLE
         capsule = _asked(partial(x.__dlpack__, stream=device.stream), name)
         return _array(dlpack.taken(capsule, name), device, name, is_read_only=is_read_only)
-    interface = getattr(x, "__cuda_array_interface__", None)
+    interface = _own(x, "__cuda_array_interface__")
     if interface is None:
         return None
     return _by_interface(x, interface)
+
+
+def _own(x: object, name: str) -> Any:
+    """An attribute of an object that it or its class has. A `__getattr__` of the user's is not asked."""
+    is_there = hasattr(type(x), name) or name in getattr(x, "__dict__", ())
+    return getattr(x, name, None) if is_there else None
 
 
 def _asked(method: Callable[[], Any], name: str) -> Any:

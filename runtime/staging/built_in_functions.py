@@ -14,6 +14,7 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ClockError, UnsupportedFunctionError
+from ...compiler.frontend.read_names import note_missing
 from ...compiler.message_values import MESSAGE_VALUES
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.registry import CONSTRUCTORS
@@ -38,6 +39,7 @@ _LONGEST_FOLD: Final = 64
 _BISECTIONS: Final = {bisect.bisect_left: "left", bisect.bisect_right: "right"}
 _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 _NUMPY_NUMBERS: Final = tuple(np.dtype(code).type for code in "?bhilqBHILQefdFD")
+_MISSING: Final = object()
 _COMPARISONS: Final = ("lt", "le", "gt", "ge", "eq", "ne", "is_", "is_not")
 
 
@@ -55,7 +57,8 @@ def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:
         bool: _special_method(bool, "__bool__", _bool),
         round: _special_method(round, "__round__", _round),
         next: _special_method(next, "__next__"),
-        getattr: lambda x, name, *default: attribute(x, name) if not default else getattr(x, name, *default),
+        getattr: _getattr,
+        hasattr: _hasattr,
         **{getattr(operator, name): partial(operate, name.strip("_")) for name in _OPERATORS},
         **{getattr(operator, name): partial(compared, name) for name in _COMPARISONS},
         min: _extreme(min, partial(compared, "lt"), callee),
@@ -84,6 +87,23 @@ def _len(x: Any) -> Any:
     if (own := users_method(x, "__len__")) is not None:
         return own()
     return x.__len__() if is_traced(x) else len(x)
+
+
+def _getattr(x: Any, name: str, *default: Any) -> Any:
+    if not default:
+        return attribute(x, name)
+    found = getattr(x, name, _MISSING)
+    if found is not _MISSING:
+        return found
+    note_missing(x, name)
+    return default[0]
+
+
+def _hasattr(x: Any, name: str) -> bool:
+    found = hasattr(x, name)
+    if not found:
+        note_missing(x, name)
+    return found
 
 
 def _special_method(own: Any, name: str, known: Any = None) -> Callable[..., Any]:

@@ -1,0 +1,95 @@
+"""What a function looks for and does not find is looked for in each call."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+
+
+class Plain:
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+
+SHARED = Plain(2.0)
+
+
+def with_default(x: Any, of: Any) -> Any:
+    return x * getattr(of, "scale", 1.0)
+
+
+def asked(x: Any, of: Any) -> Any:
+    return x * of.scale if hasattr(of, "scale") else x
+
+
+def handled(x: Any, of: Any) -> Any:
+    try:
+        return x * of.scale
+    except AttributeError:
+        return x
+
+
+def of_global(x: Any, of: Any) -> Any:
+    return x * getattr(SHARED, "scale", 1.0)
+
+
+def missing_global(x: Any, of: Any) -> Any:
+    try:
+        return x * UNKNOWN  # type: ignore[name-defined]
+    except NameError:
+        return x
+
+
+@pytest.mark.parametrize("function", [with_default, asked, handled, of_global])
+def test_an_attribute_may_appear_and_go(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    f = tm.compile(function, on_recompile="ignore")
+    one = Plain(2.0)
+    x = np.arange(3.0)
+    places = ((one, "scale", 5.0), (SHARED, "scale", 4.0), (Plain, "scale", 3.0))
+    for held, name, value in places:
+        np.testing.assert_array_equal(f(x, one), function(x, one))
+        with monkeypatch.context() as patch:
+            patch.setattr(held, name, value, raising=False)
+            np.testing.assert_array_equal(f(x, one), function(x, one))
+    np.testing.assert_array_equal(f(x, one), function(x, one))
+
+
+def test_a_global_may_appear(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = tm.compile(missing_global, on_recompile="ignore")
+    assert f(3.0, None) == 3.0
+    monkeypatch.setitem(globals(), "UNKNOWN", 5.0)
+    assert f(3.0, None) == 15.0
+
+
+def test_attributes_that_the_function_sets_itself_need_no_other_program() -> None:
+    class Running:
+        def step(self, x: Any) -> Any:
+            if not hasattr(self, "total"):
+                self.total = 0.0
+            self.total = self.total + x
+            return self.total
+
+    def twice(x: Any) -> Any:
+        running = Running()
+        running.step(x)
+        return running.step(x)
+
+    f = tm.compile(twice, on_recompile="error")
+    assert [f(2.0), f(3.0), f(4.0)] == [4.0, 6.0, 8.0]
+
+
+def test_a_getattr_of_the_users_that_raises_key_errors_is_no_array() -> None:
+    class Entries:
+        def __init__(self) -> None:
+            self.entries = {"rate": 2.0}
+
+        def __getattr__(self, name: str) -> Any:
+            return self.__dict__["entries"][name]
+
+    np.random.default_rng(0)  # generators are looked for among arguments once there may be some
+    assert tm.compile(lambda of, x: of.rate * x)(Entries(), 3.0) == 6.0
