@@ -6,11 +6,14 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.arguments.leaves import strongest_type, weak_type
+from ...compiler.dtypes import FLOAT64
 from ...compiler.numpy_surface.ufuncs.python_exceptions import refuse_no_integer
 from ...compiler.symbolic_size import is_one
-from ...compiler.tracing.traced_array import array_on
+from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.traced_array import array_on, wrap
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.tracing.values_in_call import is_followed
+from ...compiler.value_ops import convert, make_complex
 
 PYTHON_KINDS: Final[dict[str, "type[Any]"]] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 """Python's type of numbers for each kind of dtype."""
@@ -69,6 +72,12 @@ def as_python_number(x: Any, kind: "type[Any]") -> Any:
 def as_float(x: Any) -> Any:
     """A real traced number as a Python float; anything else unchanged."""
     return as_python_number(x, float) if is_traced(x) and is_one(x.size) and x.dtype.kind != "c" else x
+
+
+def complex_of(re: Any, im: Any) -> Any:
+    """``complex(re, im)`` of real numbers. In ``re + im * 1j``, an infinity would make the other part NaN."""
+    parts = [as_value(as_float(x), FLOAT64) for x in (re, im)]
+    return as_python_number(wrap(make_complex(*[convert(one, FLOAT64) for one in parts])), complex)
 
 
 def selected(test: Any, x: Any, y: Any) -> Any:

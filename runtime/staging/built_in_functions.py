@@ -23,7 +23,7 @@ from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import array_on, located
 from ...compiler.tracing.traced_memory import contains_traced, is_traced
 from ..branching.one_of import OneOf, is_one_of
-from ..branching.python_numbers import as_place, as_python_number, is_unknown, selected
+from ..branching.python_numbers import as_place, as_python_number, complex_of, is_unknown, selected
 from ..branching.watching import watching
 from .entries import select
 from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
@@ -219,6 +219,8 @@ def _complex(*given: Any, **more: Any) -> Any:
     if len(given) == 1 and not more and is_computed(given[0]):
         return as_python_number(given[0], complex)
     if len(parts) == 2 and any(map(is_computed, parts)):
+        if not any(np.iscomplexobj(one) for one in parts):
+            return complex_of(*parts)
         return as_python_number(parts[0] + parts[1] * 1j, complex)
     return complex(*given, **more)
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from ....compiler.numpy_surface.ufuncs.python_exceptions import refuse_domain, refuse_overflow
-from ...branching.python_numbers import as_float, as_python_number, is_unknown
-from .real import is_computed
+from ...branching.python_numbers import as_float, as_python_number, complex_of, is_unknown
+from .real import are_close, is_computed, refuse_negative_tolerances
 
 _NAMES: Final = """
     sqrt exp sin cos tan sinh cosh tanh
@@ -65,9 +65,10 @@ def _log(*given: Any) -> Any:
         return cmath.log(*given)
     if len(given) == 1:
         return _log_of_one(np.log, given[0])
-    x, base = (as_python_number(np.log(as_python_number(one, complex)), complex) for one in given)
-    refuse_domain(np.equal(base, 0))  # Python does not ask whether the first number is 0
-    return x / base
+    x, base = (as_python_number(one, complex) for one in given)
+    # Python does not ask whether the first number is 0.
+    refuse_domain(np.logical_or(np.equal(base, 0), np.equal(base, 1)))
+    return as_python_number(np.log(x), complex) / as_python_number(np.log(base), complex)
 
 
 def _log10(*given: Any) -> Any:
@@ -102,8 +103,15 @@ def _rect(r: Any, phi: Any) -> Any:
     r, phi = as_float(r), as_float(phi)
     is_number = np.logical_and(np.not_equal(r, 0), np.logical_not(np.isnan(r)))
     refuse_domain(np.logical_and(np.isinf(phi), is_number))
-    phi = np.where(np.isinf(phi), 0.0, phi)
-    return as_python_number(r * np.cos(phi) + r * np.sin(phi) * 1j, complex)
+    is_finite = np.isfinite(phi)
+    angle = np.where(is_finite, phi, 1.0)
+    beside = np.where(np.isinf(r), np.copysign(1.0, r) * angle, np.where(np.isnan(r), 0.0, r * angle))
+    re = np.where(np.equal(angle, 0), r, r * np.cos(angle))
+    im = np.where(np.equal(angle, 0), beside, r * np.sin(angle))
+    without = np.where(np.equal(r, 0), 0.0, np.nan)
+    return complex_of(
+        np.where(is_finite, re, np.where(np.isinf(r), np.inf, without)), np.where(is_finite, im, without)
+    )
 
 
 def _question(name: str) -> Callable[[Any], Any]:
@@ -114,9 +122,8 @@ def _question(name: str) -> Callable[[Any], Any]:
 def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
     if not any(map(is_computed, (a, b, rel_tol, abs_tol))):
         return cmath.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
-    bound = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
-    is_near = np.logical_and(np.abs(np.subtract(a, b)) <= bound, np.isfinite(bound))
-    return as_python_number(np.logical_or(np.equal(a, b), is_near), bool)
+    refuse_negative_tolerances(rel_tol, abs_tol)
+    return are_close(a, b, rel_tol, abs_tol)
 
 
 def _meanings() -> dict[Any, Callable[..., Any]]:

@@ -219,12 +219,25 @@ def _remainder(x: Any, y: Any) -> Any:
     return np.where(np.signbit(x), -rest, rest)
 
 
+def refuse_negative_tolerances(*tolerances: Any) -> None:
+    """Raise the exception of `isclose`."""
+    for one in tolerances:
+        refuse_domain(np.less(one, 0), "tolerances must be non-negative")
+
+
+def are_close(a: Any, b: Any, rel_tol: Any, abs_tol: Any) -> Any:
+    """Whether two numbers are close, as `math.isclose` and `cmath.isclose` decide. An infinity is close to itself."""
+    distance = np.abs(np.subtract(a, b))
+    is_near = np.logical_or(distance <= rel_tol * np.maximum(np.abs(a), np.abs(b)), distance <= abs_tol)
+    are_finite = np.logical_and(np.isfinite(a), np.isfinite(b))
+    return as_python_number(np.logical_or(np.equal(a, b), np.logical_and(is_near, are_finite)), bool)
+
+
 def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
     if not any(map(is_computed, (a, b, rel_tol, abs_tol))):
         return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
-    bound = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
-    is_near = np.logical_and(np.abs(np.subtract(a, b)) <= bound, np.isfinite(bound))
-    return as_python_number(np.logical_or(np.equal(a, b), is_near), bool)
+    refuse_negative_tolerances(rel_tol, abs_tol)
+    return are_close(a, b, rel_tol, abs_tol)
 
 
 def _of_integers(own: Any, ufunc: np.ufunc) -> Callable[..., Any]:

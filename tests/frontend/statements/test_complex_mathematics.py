@@ -1,6 +1,7 @@
 """Functions of `cmath` of traced numbers give Python's complex numbers, and raise Python's exceptions."""
 
 import cmath
+import itertools
 import math
 from typing import Any
 
@@ -57,6 +58,37 @@ def test_functions_of_two_numbers(name: str) -> None:
     compiled = tm.compile(called, on_recompile="ignore")
     for args in PAIRS:
         assert_as_python(called, compiled, args)
+
+
+EDGES = (-math.inf, -2.0, -0.0, 0.0, 1.0, 1.5, math.inf, math.nan)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        cmath.rect,
+        complex,
+        cmath.log,
+        lambda x, tolerance: cmath.isclose(x, 1.0, rel_tol=tolerance),
+        lambda x, tolerance: math.isclose(x, 1.0, rel_tol=tolerance, abs_tol=0.6),
+    ],
+    ids=["rect", "complex", "log", "isclose", "math.isclose"],
+)
+def test_infinities_zeros_and_nan(function: Any) -> None:
+    def called(x: Any, y: Any) -> Any:
+        return function(x, y)
+
+    compiled = tm.compile(called, on_recompile="ignore")
+    for args in itertools.product(EDGES, EDGES):
+        assert_as_python(called, compiled, args)
+        try:
+            expected = function(*args)
+        except ValueError:
+            continue
+        found = compiled(*args)
+        for part in ("real", "imag"):  # also the signs of zeros
+            one, other = getattr(expected, part), getattr(found, part)
+            assert math.copysign(1, one) == math.copysign(1, other) or math.isnan(one)
 
 
 def roots(a: Any, b: Any, c: Any) -> Any:
