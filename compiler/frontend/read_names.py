@@ -209,6 +209,8 @@ class ReadArray:
 def entries_read(walk: ObjectWalk, found: ReadNames) -> Iterator[ReadName]:
     """Entries of lists and dicts and attributes of objects that the functions of a trace may have read, and lengths."""
     mentioned = _mentioned(walk, found)
+    for function in walk.implicit.values():
+        yield from (one for one in _names(function, {}) if not is_traced(one.value))
     logs = set[int]()
     for path, x, length, way in walk.ways.values():
         if mentioned.only_appends(path):
@@ -227,7 +229,7 @@ def asks_identity(walk: ObjectWalk | None, found: ReadNames) -> bool:
 
 def _mentioned(walk: ObjectWalk, found: ReadNames) -> CodeNames:
     """What the functions of a trace mention; all that they could reach if some may have run unnoticed."""
-    return CodeNames(found.codes | walk.implicit | (walk.codes if found.runs_as_written else set()))
+    return CodeNames(found.codes | walk.implicit.keys() | (walk.codes if found.runs_as_written else set()))
 
 
 def _is_compared(place: Place, found: ReadNames) -> bool:

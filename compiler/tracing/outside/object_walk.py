@@ -114,8 +114,8 @@ class ObjectWalk:
     """The iterators and random generators found, with the path to each."""
     codes: set[CodeType] = field(default_factory=set)
     """The code of the user's functions that were found."""
-    implicit: set[CodeType] = field(default_factory=set)
-    """The code of properties and special methods, which run without being mentioned."""
+    implicit: dict[CodeType, FunctionType] = field(default_factory=dict)
+    """The properties and special methods, which run without being mentioned, by their code."""
     _way: Way = None
     _noted: set[type] = field(default_factory=set)
     _met: dict[int, tuple[Any, Any]] = field(default_factory=dict)
@@ -164,7 +164,7 @@ class ObjectWalk:
             case type():
                 if is_users_class(x):
                     self._note_code(x)
-                    self._slots(x, _without_pythons(x), path, depth)
+                    self._slots(x, _without_pythons(x) | _operators(x), path, depth)
             case dict():
                 self._entries(x, path, depth)
             case set():
@@ -297,8 +297,8 @@ class ObjectWalk:
             function = one if getter is None else getter
             if isinstance(function, FunctionType) and is_users(function.__code__.co_filename):
                 self.codes.add(function.__code__)
-                if getter is not None or name.startswith("__"):
-                    self.implicit.add(function.__code__)
+                if getter is not None or is_operator(name):
+                    self.implicit[function.__code__] = function
 
     def _cached(self, x: Any, path: str, depth: int) -> None:
         """The cached results of a function with `functools.lru_cache`."""
@@ -358,6 +358,29 @@ def is_users_class(kind: type) -> bool:
 def _without_pythons(x: Any) -> dict[str, Any]:
     """The attributes of a module or a class, without those that Python sets."""
     return {name: one for name, one in vars(x).items() if not name.startswith("__")}
+
+
+_NOT_OF_OPERATORS: Final = frozenset(
+    """
+    __init__ __new__ __post_init__ __del__ __init_subclass__ __set_name__ __class_getitem__ __prepare__ __reduce__
+    __reduce_ex__ __getstate__ __setstate__ __getnewargs__ __getnewargs_ex__ __copy__ __deepcopy__ __dir__ __sizeof__
+    """.split()
+)
+"""Special methods that no operator, built-in function or attribute calls, or which are called like functions."""
+
+
+def is_operator(name: str) -> bool:
+    """Whether a special method has this name that Python calls without its name being in the code."""
+    return name.startswith("__") and name.endswith("__") and name not in _NOT_OF_OPERATORS
+
+
+def _operators(kind: type) -> dict[str, Any]:
+    """The special methods that the user has written."""
+    return {
+        name: one
+        for name, one in vars(kind).items()
+        if is_operator(name) and isinstance(one, FunctionType) and is_users(one.__code__.co_filename)
+    }
 
 
 def _is_ours(x: Any) -> bool:

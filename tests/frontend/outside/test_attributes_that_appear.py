@@ -1,4 +1,4 @@
-"""What a function looks for and does not find is looked for in each call."""
+"""What a function looks for and does not find, and what runs without a name in the code, is looked at in each call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -93,3 +93,67 @@ def test_a_getattr_of_the_users_that_raises_key_errors_is_no_array() -> None:
 
     np.random.default_rng(0)  # generators are looked for among arguments once there may be some
     assert tm.compile(lambda of, x: of.rate * x)(Entries(), 3.0) == 6.0
+
+
+RATES = [2.0]
+RATE = 2.0
+
+
+class Computed:
+    @property
+    def of_list(self) -> float:
+        return RATES[0]
+
+    @property
+    def of_number(self) -> float:
+        return RATE
+
+    def __getattr__(self, name: str) -> float:
+        if name == "missing_list":
+            return RATES[0]
+        if name == "missing_number":
+            return RATE
+        raise AttributeError(name)
+
+    def __mul__(self, x: Any) -> Any:
+        return RATES[0] * x
+
+    def __add__(self, x: Any) -> Any:
+        return RATE + x
+
+    def __getitem__(self, place: int) -> float:
+        return RATE
+
+    def __call__(self, x: Any) -> Any:
+        return RATE * x
+
+
+COMPUTED = Computed()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda of, x: of.of_list * x,
+        lambda of, x: of.of_number * x,
+        lambda of, x: of.missing_list * x,
+        lambda of, x: of.missing_number * x,
+        lambda of, x: of * x,
+        lambda of, x: of + x,
+        lambda of, x: of[0] * x,
+        lambda of, x: of(x),
+        lambda of, x: COMPUTED * x + COMPUTED.of_number,
+    ],
+)
+def test_globals_of_properties_and_operators_are_looked_at(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    f = tm.compile(function, on_recompile="ignore")
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(f(COMPUTED, x), function(COMPUTED, x))
+    monkeypatch.setitem(globals(), "RATE", 5.0)
+    RATES[0] = 7.0
+    try:
+        np.testing.assert_array_equal(f(COMPUTED, x), function(COMPUTED, x))
+    finally:
+        RATES[0] = 2.0
