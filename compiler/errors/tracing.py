@@ -1,5 +1,8 @@
 """Errors about what a function does while it is traced."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from .tracemill_error import TracemillError
 
 
@@ -251,6 +254,9 @@ class SideEffectError(ConcretizationError):
 
     Fix: write to an array that the function makes (``np.zeros(…)``), or assign to a variable. A compiled function that
     changes its own lists, dicts and objects so, or those among its arguments, is compiled for the values of the call.
+
+    A compiled function that returns an object of a class of yours that no program can make anew in each call runs
+    uncompiled. If that is impossible, because what it has done while it was traced cannot be undone, this is the error.
     """
 
     code = "E0214"
@@ -261,7 +267,10 @@ class SideEffectError(ConcretizationError):
     """The object that a branch or a loop changes, if it is from outside."""
 
     runs_uncompiled: bool = False
-    """The function changes an object among its arguments, as no program can."""
+    """The function changes an object among its arguments, or makes objects, as no program can."""
+
+    made: Mapping[int, type] = MappingProxyType({})
+    """The classes of objects that the function has made, by id: while they exist, not all that it did is undone."""
 
 
 class ClockError(TracemillError, RuntimeError):

@@ -150,6 +150,11 @@ class ArgumentContainers:
                 found.append((name, path, x))
         return found
 
+    @property
+    def changed(self) -> list[Any]:
+        """The lists, dicts and deques that hold something else than before."""
+        return [x for _, _, x in self._changed() if isinstance(x, _WRITABLE)]
+
     def with_changes(self, function: Callable[..., Any], result: Any) -> Any:
         """The result of a function, with what the function has changed if it has.
 
@@ -157,12 +162,12 @@ class ArgumentContainers:
             SideEffectError: it has changed an object of a registered class.
         """
         changed = self._changed()
-        if not changed and not (isinstance(result, (*_WRITABLE, set)) and self._is_callers(result)):
+        if not changed and not (isinstance(result, (*_WRITABLE, set)) and self.is_callers(result)):
             return result
         new: dict[int, tuple[int, Any]] = {}
 
         def placed(x: Any) -> Kept | New:
-            if self._is_callers(x):
+            if self.is_callers(x):
                 return Kept(self._objects[id(x)][1])
             return New(new.setdefault(id(x), (len(new), x))[0])
 
@@ -177,7 +182,7 @@ class ArgumentContainers:
             )
         return WithChanges([with_plain_keys(x) for _, x in new.values()], returned, tuple(contents))
 
-    def _is_callers(self, x: Any) -> bool:
+    def is_callers(self, x: Any) -> bool:
         """Whether it is an array or a container of the caller."""
         return id(x) in self._objects and self._objects[id(x)][0] is x
 

@@ -2,7 +2,7 @@
 
 import gc
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -45,6 +45,7 @@ from ..value_ops import constant
 from .conversion import MET, Conversion, OperatorsNeededError, call_converted
 from .objects.argument_objects import ArgumentObjects
 from .objects.made_objects import with_made_objects
+from .objects.sole_holders import are_alive, objects_made
 from .outside_changes import ArgumentContainers, OutsideChanges, changed_outside
 from .program import (
     Argument,
@@ -100,6 +101,8 @@ def trace(
     except (ConcretizationError, OperatorsNeededError, SharedMemoryError, UnboundLocalError) as error:
         mode = None if is_nested or not chosen else mode_for(error, can_follow=writes.can_be_undone)
         if mode is None:
+            if isinstance(error, SideEffectError) and error.runs_uncompiled and not is_nested:
+                error.runs_uncompiled = _is_undone(writes, error)
             raise
         failure = error
         writes.undo()
@@ -241,6 +244,14 @@ def _traced(
     raise error
 
 
+def _is_undone(writes: OutsideChanges, error: SideEffectError) -> bool:
+    """Undo what a function has done that is to run uncompiled, so that it does it once; False if that is impossible."""
+    if not writes.can_be_undone:
+        return False
+    writes.undo()
+    return not are_alive(error.made)
+
+
 def _changes_outside(
     writes: OutsideChanges,
     program: Program,
@@ -329,8 +340,9 @@ def _recorded(
             containers = ArgumentContainers(args, kwargs)
             if changes == "returned":
                 containers.note_in(record)
+            held: list[Any] = [None]  # so that nothing else refers to the result
             try:
-                result = call_converted(function, *args, **kwargs)
+                held[0] = call_converted(function, *args, **kwargs)
             except Exception as error:
                 if wants_pythons_number(record, error):
                     raise needs_value(record, error) from None
@@ -338,13 +350,16 @@ def _recorded(
                     error.args = tuple(map(plain_key, error.args))  # the program is for this key
                 if not raises_later(record, error):
                     raise
-                result = None
+            made: Collection[int] = ()
+            if record.is_kept and record.parent is None:
+                holders = [held, *containers.changed]
+                made = objects_made(function, holders, containers.is_callers, is_made, writes.outside_objects)
+            result = held.pop()
             if changes == "returned":
                 result = containers.with_changes(function, result)
             elif changes == "refused":
                 containers.refuse_changes(function)
-            if record.is_kept and record.parent is None:
-                result = with_made_objects(result, is_made, writes.outside_objects)
+            result = with_made_objects(result, made)
             record.location = (
                 record.calls[-1].location if record.calls else None
             )  # reading results has no line

@@ -471,6 +471,8 @@ class TracedArray(TracedMemory):
 
     def __copy__(self) -> "TracedArray":
         """A new array in the same memory order, unlike ``x.copy()``."""
+        if self.weak is not None:  # one of Python's numbers
+            return self
         if self.is_scalar:
             return wrap(self.value)
         copy: TracedArray = METHODS["copy"](self, order="K")

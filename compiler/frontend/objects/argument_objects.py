@@ -13,6 +13,7 @@ import numpy as np
 from ...callers.function_names import describe
 from ...errors import SideEffectError
 from ...tracing.traced_memory import contains_traced, is_traced
+from .object_state import set_state, shown, state_of
 
 _CONTAINERS: Final = (dict, list, deque, set)
 _FIXED: Final = (
@@ -37,7 +38,7 @@ class ArgumentObjects:
             self._before[id(x)] = x, state
             stack += state.values() if isinstance(state, dict) else state
             if isinstance(x, _CONTAINERS):
-                stack += attributes_of(x).values()
+                stack += state_of(x).values()
 
     def error_after(
         self, function: Callable[..., Any], error: Exception | None, *, is_held: bool, is_refused: bool
@@ -82,26 +83,13 @@ def changes_argument(function: Callable[..., Any], what: str) -> SideEffectError
     return error
 
 
-def attributes_of(x: Any) -> dict[str, Any]:
-    """The attributes of an object, in its dict and in its slots."""
-    found: dict[str, Any] = {}
-    for kind in type(x).__mro__:
-        slots = vars(kind).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            is_private = name.startswith("__") and not name.endswith("__")
-            name = f"_{kind.__name__.lstrip('_')}{name}" if is_private else name
-            if name not in ("__dict__", "__weakref__") and hasattr(x, name):
-                found[name] = getattr(x, name)
-    return found | getattr(x, "__dict__", {})
-
-
 def _state(x: Any) -> Any:
     """What an object holds: a dict, a list or a set."""
     if isinstance(x, dict):
         return dict(x)
     if isinstance(x, set | frozenset):
         return set(x)
-    return list(x) if isinstance(x, list | deque | tuple) else attributes_of(x)
+    return list(x) if isinstance(x, list | deque | tuple) else state_of(x)
 
 
 def _is_same(x: Any, before: Any) -> bool:
@@ -123,7 +111,7 @@ def _change(x: Any, before: Any) -> str:
     if isinstance(x, _CONTAINERS):
         return f"the contents of a {type(x).__name__}"
     names = [name for name in (*before, *now) if now.get(name, _change) is not before.get(name, _change)]
-    return f"the attribute `{names[0]}`"
+    return f"the attribute `{shown(names[0])}`"
 
 
 def _holds_traced(x: Any) -> bool:
@@ -148,7 +136,4 @@ def _set_state(x: Any, before: Any) -> None:
         x.clear()
         _fill(x, before)
     else:
-        for name in attributes_of(x).keys() - before.keys():
-            object.__delattr__(x, name)
-        for name, value in before.items():
-            object.__setattr__(x, name, value)
+        set_state(x, before)

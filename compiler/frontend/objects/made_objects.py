@@ -1,22 +1,22 @@
 """Objects of the user's classes that a function makes and returns: each call of the program makes new ones.
 
-They are given the attributes that they have when the function returns, without calling ``__init__``.
+They are given what they hold when the function returns, without calling ``__init__``.
 """
 
-from collections.abc import Callable, Sequence
-from enum import Enum
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeAlias
 
 import optree
 
-from ...arguments.leaves import NAMESPACE, flattened
-from ...callers.user_code import is_defined_by_user
+from ...arguments.leaves import NAMESPACE
 from ...errors import ConcretizationError
 from ...nesting import refusing_deep_nesting
-from ...tracing.outside.object_walk import ObjectWalk
 from ...tracing.trace import require_trace
 from ...tracing.traced_memory import is_traced
-from .argument_objects import attributes_of
+from .object_state import set_state, state_of
+
+Form: TypeAlias = tuple[type, tuple[Any, ...]]
+"""The class of an object, and its slots and the names of its other attributes."""
 
 
 class Reference:
@@ -32,50 +32,39 @@ class Reference:
 
 
 class MadeObjects:
-    """A result, and the attributes of the objects in it, in which references stand for the objects."""
+    """A result, and what the objects in it hold, in which references stand for the objects."""
 
-    def __init__(self, kinds: Sequence[type], attributes: Sequence[dict[str, Any]], result: Any) -> None:
-        self.kinds, self.attributes, self.result = kinds, attributes, result
+    def __init__(self, forms: Sequence[Form], contents: Sequence[tuple[Any, ...]], result: Any) -> None:
+        self.forms, self.contents, self.result = tuple(forms), contents, result
 
     def made(self) -> Any:
         """The result with new objects."""
-        objects: list[Any] = [object.__new__(kind) for kind in self.kinds]
+        objects: list[Any] = [object.__new__(kind) for kind, _ in self.forms]
 
         def filled(tree: Any) -> Any:
-            return optree.tree_map(
-                lambda x: objects[x.number] if type(x) is Reference else x, tree, namespace=NAMESPACE
-            )
+            return _mapped(lambda x: objects[x.number] if type(x) is Reference else x, tree)
 
-        for new, attributes in zip(objects, self.attributes, strict=True):
-            for name, value in attributes.items():
-                object.__setattr__(new, name, filled(value))
+        for new, (_, keys), values in zip(objects, self.forms, self.contents, strict=True):
+            set_state(new, dict(zip(keys, map(filled, values), strict=True)))
         return filled(self.result)
 
 
 _register: Any = optree.register_pytree_node  # its annotation asks for a collection
 _register(
     MadeObjects,
-    lambda x: ((*x.attributes, x.result), x.kinds),
-    lambda kinds, children: MadeObjects(kinds, children[:-1], children[-1]),
+    lambda x: ((*x.contents, x.result), x.forms),
+    lambda forms, children: MadeObjects(forms, children[:-1], children[-1]),
     namespace=NAMESPACE,
 )
 
 
-def with_made_objects(result: Any, is_noted: Callable[[Any], bool], outside: ObjectWalk | None) -> Any:
-    """A result as `MadeObjects` if it holds objects that the function has made, rather than found `outside`.
-
-    `is_noted` says whether the trace has noted that the function has made an object.
-    """
-
-    def is_made(x: Any) -> bool:
-        is_new = _can_be_made(x) and (is_noted(x) or (outside is not None and not outside.has_met(x)))
-        return bool(is_new)
-
-    with refusing_deep_nesting("the result", result):
-        if not any(map(is_made, flattened(result)[0])):
-            return result
-    objects: dict[int, tuple[Any, Reference]] = {}
-    attributes: list[dict[str, Any]] = []
+def with_made_objects(result: Any, made: Collection[int]) -> Any:
+    """A result as `MadeObjects` if it holds objects that the function has `made`, by id."""
+    if not made:
+        return result
+    objects: dict[int, Reference] = {}
+    forms: list[Form] = []
+    contents: list[tuple[Any, ...]] = []
 
     def replaced(x: Any) -> Any:
         if is_traced(x) and x._storage.trace is not require_trace():
@@ -83,25 +72,21 @@ def with_made_objects(result: Any, is_noted: Callable[[Any], bool], outside: Obj
                 "the function returns an object that a branch on values, or an iteration, has made: return its "
                 "attributes, and make the object after the call"
             )
-        if not is_made(x):
+        if id(x) not in made:
             return x
         if id(x) not in objects:
-            objects[id(x)] = x, Reference(len(objects))
-            attributes.append({})
-            place = len(attributes) - 1
-            attributes[place] = {name: _mapped(replaced, value) for name, value in attributes_of(x).items()}
-        return objects[id(x)][1]
+            place = len(objects)
+            objects[id(x)] = Reference(place)
+            state = state_of(x)
+            forms.append((type(x), tuple(state)))
+            contents.append(())
+            contents[place] = tuple(_mapped(replaced, value) for value in state.values())
+        return objects[id(x)]
 
-    found = _mapped(replaced, result)
-    return MadeObjects(tuple(type(x) for x, _ in objects.values()), tuple(attributes), found)
+    with refusing_deep_nesting("the result", result):
+        found = _mapped(replaced, result)
+    return MadeObjects(forms, contents, found)
 
 
 def _mapped(change: Callable[[Any], Any], tree: Any) -> Any:
     return optree.tree_map(change, tree, namespace=NAMESPACE)
-
-
-def _can_be_made(x: Any) -> bool:
-    """Whether an object can be made without its ``__init__``."""
-    kind: Any = type(x)
-    is_special = issubclass(kind, type | Enum | BaseException) or kind.__new__ is not object.__new__
-    return not is_special and is_defined_by_user(kind)

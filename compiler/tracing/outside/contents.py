@@ -47,6 +47,7 @@ class OutsideArrays:
         """What the function could reach before it ran."""
         self._slots = walk.slots
         self._sources = [(path, x, _state(x)) for path, x in walk.sources]
+        self._caches = [(cached, entries, set(entries)) for cached, entries in walk.caches]
         self._containers = [(x, _copy(x)) for x in walk.containers if len(x) <= _LONGEST]
 
     def holds(self, array: Array) -> bool:
@@ -85,7 +86,12 @@ class OutsideArrays:
         return next((f"a {kind}" for kind in found), "")
 
     def restore(self) -> None:
-        """Restore lists, dicts and objects."""
+        """Restore lists, dicts and objects, and let cached functions forget what they have computed."""
+        for cached, entries, before in self._caches:
+            if len(entries) > len(before) == 0:
+                cached.cache_clear()
+            for key in entries.keys() - before:
+                entries.pop(key, None)
         for x, before in self._containers:
             if not _is_same(x, before):
                 x.clear()

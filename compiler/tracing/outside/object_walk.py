@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from random import Random
 from types import (
     BuiltinFunctionType,
@@ -31,6 +31,7 @@ from ...dtypes import Array
 from ...nesting import shown
 from ..traced_memory import is_traced
 
+_Cached: Final = type(lru_cache(abs))
 _DEEPEST: Final = 24
 _MOST_MET: Final = 50_000
 _OURS: Final = __name__.partition(".")[0]
@@ -112,6 +113,8 @@ class ObjectWalk:
     """By id of an array, a list, a dict that holds no attributes, or a set: the path, it, its length, and the way."""
     sources: list[tuple[str, Any]] = field(default_factory=list)
     """The iterators and random generators found, with the path to each."""
+    caches: list[tuple[Any, dict[Any, Any]]] = field(default_factory=list)
+    """The functions with `functools.lru_cache` found, with their entries."""
     codes: set[CodeType] = field(default_factory=set)
     """The code of the user's functions that were found."""
     implicit: dict[CodeType, FunctionType] = field(default_factory=dict)
@@ -138,7 +141,7 @@ class ObjectWalk:
         """Whether the walk came to an object, or may have missed some."""
         return id(x) in self._met or len(self._met) > _MOST_MET
 
-    def _of(self, x: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR0912 (a line for each kind)
+    def _of(self, x: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR0912, PLR0915 (a line for each kind)
         match x:
             case np.ndarray():
                 return self._array(x, path, depth)
@@ -165,6 +168,7 @@ class ObjectWalk:
                 if is_users_class(x):
                     self._note_code(x)
                     self._slots(x, _without_pythons(x) | _operators(x), path, depth)
+                    self._makers(x, depth)
             case dict():
                 self._entries(x, path, depth)
             case set():
@@ -236,6 +240,15 @@ class ObjectWalk:
         self.named(x.__code__, x.__globals__, depth)
         self._way = before
 
+    def _makers(self, kind: type, depth: int) -> None:
+        """What ``__init__`` and others that make or copy objects of a class refer to."""
+        before, self._way = self._way, None
+        for name in sorted(_NOT_OF_OPERATORS & vars(kind).keys()):
+            function = getattr(vars(kind)[name], "__func__", vars(kind)[name])
+            if isinstance(function, FunctionType):
+                self.of(function, f"{kind.__name__}.{name}", depth)
+        self._way = before
+
     def named(self, code: CodeType, module: dict[str, Any], depth: int = 0) -> None:
         """The global variables that code or an inner function mentions."""
         for name in _names(code):
@@ -303,6 +316,8 @@ class ObjectWalk:
     def _cached(self, x: Any, path: str, depth: int) -> None:
         """The cached results of a function with `functools.lru_cache`."""
         for one in gc.get_referents(x):
+            if isinstance(x, _Cached) and type(one) is dict and one is not vars(x):
+                self.caches.append((x, one))
             if isinstance(one, dict):  # not a container to be restored: its order is kept elsewhere
                 for key, result in list(one.items()):
                     self._slot(one, key, result, path, depth)
