@@ -28,6 +28,9 @@ class ConcretizationError(TracemillError, TypeError):
     wants_values: bool = False
     """The branch cannot be traced, so the program is made again for the values of these numbers."""
 
+    wants_following: bool = False
+    """The program must go the way of the call at hand, in which a branch raises an exception that is handled."""
+
     is_recursion: bool = False
     """A function calls itself in each of many branches, one inside the other."""
 

@@ -28,7 +28,9 @@ def mode_for(error: Exception, *, can_follow: bool) -> "ContextVar[bool] | None"
         return TELLS_APART
     is_of_values = isinstance(
         error, SharedMemoryError | UnboundLocalError
-    )  # only one branch sets the variable
+    ) or (  # only one branch sets the variable
+        isinstance(error, ConcretizationError) and error.wants_following
+    )
     if not is_of_values and not OPERATORS.get() and may_need_operators(error):
         return OPERATORS
     needs_numbers = isinstance(error, ConcretizationError) and bool(error.numbers)  # for the signature

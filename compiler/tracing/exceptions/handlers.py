@@ -67,12 +67,16 @@ def holds_for_handler(condition: Any, error: Exception) -> bool | None:
     The program is then for calls in which the condition is the same. None if no handler waits, or if the condition is
     that of an iteration or a branch, which is not known.
     """
-    handlers = _HANDLERS.get()
-    if not handlers or not any(_handles(classes, error) for classes in handlers):
+    if not is_handled(error):
         return None
     return guarded_truth(
         require_trace(), as_value(condition), f"whether {type(error).__name__} is raised in a `try`"
     )
+
+
+def is_handled(error: Exception) -> bool:
+    """Whether a handler of the user's waits for an exception."""
+    return any(_handles(classes, error) for classes in _HANDLERS.get())
 
 
 def _handles(classes: Callable[[], Any], error: Exception) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ....compiler.callers.user_code import location_at
+from ....compiler.callers.user_code import location_at, user_location
 from ....compiler.errors import (
     ConcretizationError,
     SideEffectError,
@@ -17,7 +17,7 @@ from ....compiler.errors import (
 )
 from ....compiler.frontend.conversion import Conversion
 from ....compiler.frontend.sites import Site
-from ....compiler.tracing.exceptions.handlers import fall_back, handling
+from ....compiler.tracing.exceptions.handlers import fall_back, handling, is_handled
 from ....compiler.tracing.exceptions.own_errors import pass_on
 from ....compiler.tracing.values_in_call import guarded_value
 from ...branching.asked_lengths import is_staged, length_test
@@ -164,6 +164,16 @@ class Hooks(WhileHooks, ForHooks):
                 return body() if known else orelse()
             if not isinstance(failure, SideEffectError) and test._trace.numbers_used_by(test.value):
                 ask_for_value(test, wanted=type(failure) is not ConcretizationError)
+            raise
+        except Exception as failure:
+            if site.names and is_handled(failure):  # the handler would not see what the branch has set
+                error = ConcretizationError(
+                    f"{where} raises {type(failure).__name__}, which a `try` around it handles, after it has set "
+                    f"`{site.names[0]}`: set it before the `try`, or raise the exception first",
+                    user_location(),
+                )
+                error.wants_following = True
+                raise error from None
             raise
 
 
