@@ -192,7 +192,7 @@ def more(request: pytest.FixtureRequest) -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """What all tests run in. It is no fixture, which pytest would look up again for each test."""
+    """What all tests run in. It is not a fixture, because pytest would look it up again for each test."""
     with (
         tempfile.TemporaryDirectory(prefix="tracemill-tests-") as cache,
         pytest.MonkeyPatch.context() as patch,

@@ -149,7 +149,7 @@ def test_classes_that_functions_return_say_what_they_are_made_of(make: Callable[
         make()
 
 
-def test_arrays_that_are_no_arrays_are_refused_where_they_are_cast() -> None:
+def test_objects_that_are_not_arrays_are_refused_where_they_are_cast() -> None:
     for wrong in (None, 1, [1.0], "a"):
         with pytest.raises(ArgumentTypeError, match="astype: x must be an array"):
             tm.compile(lambda x, y=wrong: tm.array_api.astype(y, x), backend="numpy")(VECTOR)

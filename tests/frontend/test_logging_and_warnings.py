@@ -161,7 +161,7 @@ def test_an_exported_function_logs(kept: Kept) -> None:
     ]
 
 
-def test_what_is_no_logger_is_called_as_always() -> None:
+def test_what_is_not_a_logger_is_called_as_always() -> None:
     class Journal:
         def __init__(self) -> None:
             self.lines: list[str] = []

@@ -63,7 +63,7 @@ def test_a_handler_calls_compiled_functions_while_another_is_traced(handler: Han
     np.testing.assert_array_equal(found, np.sin(np.arange(3.0)) * 2)
 
 
-def test_a_function_that_is_no_handler_takes_part_in_the_trace() -> None:
+def test_a_function_that_is_not_a_handler_takes_part_in_the_trace() -> None:
     table = np.arange(3.0)
 
     def outer(x: Any) -> Any:

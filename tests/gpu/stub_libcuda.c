@@ -54,7 +54,7 @@ typedef struct Function {
     char name[256];
     Module *module;
     int parameters;
-    int numbers;  // so many of them are no pointers: those in front of the two that Triton adds
+    int numbers;  // how many of them are not pointers; they come before the two that Triton adds
     unsigned threads;  // for which it was compiled, 0 where it does not say
     unsigned shared_limit;
     struct Function *next;

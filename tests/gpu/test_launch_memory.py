@@ -64,7 +64,7 @@ def test_what_does_not_is_not(body: str) -> None:
     np.testing.assert_array_equal(launched(body), 1)
 
 
-def test_what_is_not_loaded_is_anything_but_what_one_hopes_for() -> None:
+def test_what_is_not_loaded_is_garbage() -> None:
     assert np.isnan(launched("tl.store(out_ptr + i, tl.sum(tl.load(x_ptr + i, mask=i < 8)))")).all()
     given = launched("tl.store(out_ptr + i, tl.sum(tl.load(x_ptr + i, mask=i < 8, other=0)))")
     np.testing.assert_array_equal(given, 8)

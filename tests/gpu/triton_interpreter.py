@@ -203,7 +203,7 @@ def _between_floats(self: Any, x: Any, dtype: Any, rounding: Any) -> Any:
 
 
 def _splat(self: Any, block: Any, x: Any) -> Any:
-    """A number as a block: of its own dtype, which for the result of a comparison is not the one that it names."""
+    """A number as a block of its true dtype, which differs from its declared one after a comparison."""
     return TensorHandle(
         np.full(block.shape, np.ravel(x.data)[0], dtype=np.asarray(x.data).dtype), x.dtype.scalar
     )

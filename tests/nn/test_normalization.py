@@ -124,7 +124,7 @@ def test_the_mask_of_outputs_says_which_gradients_are_computed() -> None:
         nn.layer_norm_backward(x, x, 3, statistics, statistics, None, None, (True, False))
 
 
-def test_what_a_backward_function_returns_is_no_memory_of_its_arguments() -> None:
+def test_what_a_backward_function_returns_shares_no_memory_with_its_arguments() -> None:
     ct, one = np.ones(3), np.ones(1)
     *_, dbias = nn.layer_norm_backward(ct, ct, 3, one, one, None, None)
     assert not np.may_share_memory(dbias, ct)

@@ -110,7 +110,7 @@ def test_a_missing_axis_is_numpys_own_error_and_ours() -> None:
     assert isinstance(caught.value, tm.TracemillError)
 
 
-def test_quantiles_of_no_lines_are_no_numbers() -> None:
+def test_quantiles_of_no_lines_are_nan() -> None:
     check(
         lambda x: (np.nanmedian(x, axis=0), np.nanquantile(x, 0.3, axis=0, keepdims=True)), np.zeros((3, 0))
     )

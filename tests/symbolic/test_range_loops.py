@@ -115,7 +115,7 @@ def test_numbers_of_numpys_keep_their_dtype_in_loops() -> None:
     assert len(g.signatures()) == 1
 
 
-def test_a_name_that_is_no_range_of_pythons_is_left_alone() -> None:
+def test_a_name_that_is_not_pythons_range_is_left_alone() -> None:
     check(range_of_its_own, "numpy")
 
 

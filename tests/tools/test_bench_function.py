@@ -147,7 +147,7 @@ def test_a_png_without_matplotlib_is_refused_before_anything_runs(
     assert "a PNG is drawn by matplotlib, which is not installed: pip install matplotlib" in ran.err
 
 
-def test_a_word_that_is_no_function_is_a_command(terminal: Terminal) -> None:
+def test_a_word_that_is_not_a_function_is_a_command(terminal: Terminal) -> None:
     ran = terminal.run("bench", "suites")
     assert ran.status == 2
     assert "'suite'" in ran.err

@@ -46,7 +46,7 @@ def test_a_page_is_found_by_code_number_or_class(terminal: Terminal, word: str) 
         ("", "`tracemill explain` lists them all"),
     ],
 )
-def test_what_is_no_error_is_refused_in_one_line_with_what_is_near(
+def test_what_is_not_an_error_is_refused_in_one_line_with_what_is_near(
     terminal: Terminal, word: str, hint: str
 ) -> None:
     ran = terminal.run("explain", word)

@@ -316,7 +316,7 @@ def test_the_table_shows_rates_the_roofline_and_the_best_peer() -> None:
     assert "NVIDIA H200, cuda:sm_90" in markdown(findings())
 
 
-def test_a_card_that_is_not_known_has_no_roofline_of_operations() -> None:
+def test_an_unknown_card_has_no_roofline_of_operations() -> None:
     found = replace(findings(), card=replace(CARD, name="NVIDIA Titan"))
     assert [line[4] for line in cells(found)[1:]] == ["27% memory", "–"]
 

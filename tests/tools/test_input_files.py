@@ -32,7 +32,7 @@ READERS = {
 
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "pipe"])
-def test_what_is_no_regular_file_is_refused(name: str, path: str, terminal: Terminal) -> None:
+def test_what_is_not_a_regular_file_is_refused(name: str, path: str, terminal: Terminal) -> None:
     ran = terminal.run(*(argument.format(path) for argument in READERS[name]))
     assert ran.status == 1
     assert f"{path} is a " in ran.err

@@ -131,7 +131,7 @@ def test_a_stage_that_a_backend_lacks_is_refused_in_one_line_with_the_choices(
     assert ran.err.count("\n") == 1
 
 
-def test_a_target_that_is_none_is_refused_in_one_line(terminal: Terminal) -> None:
+def test_an_unknown_target_is_refused_in_one_line(terminal: Terminal) -> None:
     ran = terminal.run(*LOSS, "--backend", "triton", "--stage", "ptx", "--target", "sm90")
     assert ran.status == 1
     assert "a target is written as cuda:sm_90 or hip:gfx942, not 'sm90'" in ran.err

@@ -41,7 +41,7 @@ def test_a_part_of_the_result_is_that_of_parts_of_the_operands() -> None:
 
 
 @pytest.mark.parametrize("sample", BY_RECORD, ids=lambda sample: sample.id)
-def test_so_it_is_for_an_op_that_has_but_a_record(sample: Sample) -> None:
+def test_an_op_that_only_has_a_record_is_split_in_the_same_way(sample: Sample) -> None:
     with registered():
         assert all(map(is_move, sample.graph().calls))
         assert (

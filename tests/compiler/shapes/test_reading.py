@@ -42,7 +42,7 @@ def test_sizes_between_commas_may_hold_commas() -> None:
         ("for", "is reserved"),
     ],
 )
-def test_what_is_no_dim_is_refused_with_the_reason(text: str, match: str) -> None:
+def test_what_is_not_a_dim_is_refused_with_the_reason(text: str, match: str) -> None:
     with pytest.raises(DimSpecError, match=match):
         read_dim(text, {})
 
@@ -56,7 +56,7 @@ def test_products_of_long_sums_are_refused() -> None:
 @pytest.mark.parametrize(
     "text", ["A", "A <= ", "A = B", "A <= B <= C", "A <= B and B <= C", "A in 5..", "A in B"]
 )
-def test_what_is_no_constraint_is_refused(text: str) -> None:
+def test_what_is_not_a_constraint_is_refused(text: str) -> None:
     with pytest.raises(DimSpecError):
         read_constraint(text, {})
 

@@ -151,6 +151,6 @@ def test_the_source_of_guards_checks_the_limits_of_dims_first() -> None:
     "text",
     ["N", "N >= ", "N >= 2 or M", "__import__('os')", "N = 2", "N >= 1 and 1 >= 2", "x[0] == 1", "N >= 2)"],
 )
-def test_what_is_no_conjunction_of_comparisons_is_refused(text: str) -> None:
+def test_what_is_not_a_conjunction_of_comparisons_is_refused(text: str) -> None:
     with pytest.raises(DimSpecError):
         Guards.read(text)

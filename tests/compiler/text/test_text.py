@@ -221,7 +221,7 @@ def test_parameters_print_as_literals() -> None:
     )
 
 
-def test_what_is_no_graph_yet_prints_too() -> None:
+def test_an_unfinished_graph_prints_too() -> None:
     stray = Value(ArrayType(F32, ()))
     assert "return undefined_1" in str(Graph("f", (), (), (stray,)))
 

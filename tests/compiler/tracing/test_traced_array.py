@@ -47,7 +47,7 @@ def test_what_python_makes_of_values_is_what_it_makes_in_numpy(use: Callable[[An
 
 
 @pytest.mark.parametrize("use", [lambda x: np.ones(3)[x], lambda x: np.ones(2)[x > 0]])
-def test_what_is_no_index_of_a_numpy_array_is_refused_as_by_numpy(use: Callable[[Any], Any]) -> None:
+def test_what_numpy_does_not_take_as_an_index_is_refused(use: Callable[[Any], Any]) -> None:
     check_both_raise(use, X)
 
 

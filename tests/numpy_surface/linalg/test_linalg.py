@@ -330,7 +330,7 @@ def test_what_numpy_refuses_is_refused(misuse: Use) -> None:
     check_both_raise(misuse, *arguments_of(misuse))
 
 
-def test_an_axis_that_is_no_integer_is_named_with_the_users_line() -> None:
+def test_an_axis_that_is_not_an_integer_is_named_with_the_users_line() -> None:
     with pytest.raises(ArgumentTypeError, match=r"axis must be an integer, not str: 'M'(\n|.)*test_linalg"):
         tm.compile(lambda x: np.linalg.norm(x, axis=UNKNOWN))(ARRAYS["a"])
 

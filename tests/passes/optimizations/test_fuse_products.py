@@ -79,7 +79,7 @@ def test_why_a_product_is_apart_is_said(function: Callable[..., Value], reason: 
     assert "dot" in ops(fused(graph))
 
 
-def test_products_in_one_kernel_are_no_reason_not_to_be() -> None:
+def test_products_in_one_kernel_have_no_reason_against_it() -> None:
     report = fusion_report(recorded(gelu_layer, *MATRICES, "f32[128]"), GPU)
     assert not report.not_fused
 

@@ -134,7 +134,7 @@ def test_rows_may_be_taken_before_the_loop_and_backwards_and_with_strides() -> N
     assert calls(graph) < 15
 
 
-def test_an_entry_that_is_taken_anew_for_each_step_is_one_value() -> None:
+def test_an_entry_that_is_read_again_in_each_step_is_one_value() -> None:
     def recurrence(b: Any, x: Any) -> Any:
         taps = [b[1] for _ in range(STEPS)]
         y = b[0]

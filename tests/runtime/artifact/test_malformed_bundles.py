@@ -163,7 +163,7 @@ def test_only_the_stated_number_of_bytes_is_unpacked(tmp_path: Path) -> None:
     tracemalloc.stop()
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputFileError, match="is a pipe, and only regular files are read"):
         tm.load(tmp_path / "pipe")
@@ -285,7 +285,7 @@ TEXTS: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("what", TEXTS)
-def test_texts_that_are_no_manifest_are_refused(what: str) -> None:
+def test_texts_that_are_not_manifests_are_refused(what: str) -> None:
     content, message = TEXTS[what]
     refused(zipped({**members_of(GOOD()), "manifest.json": content}), message)
 

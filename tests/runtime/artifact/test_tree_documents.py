@@ -13,7 +13,7 @@ Point = namedtuple("Point", ["x", "y"])
 
 
 class Unregistered:
-    """A class that is no container."""
+    """A class that is not a container."""
 
 
 def leaf(document: Mapping[str, Any]) -> Any:

@@ -109,7 +109,7 @@ def test_what_is_not_mapped_names_no_example() -> None:
     assert "the batch" not in message
 
 
-def test_an_operation_that_is_no_elementwise_one_shows_types() -> None:
+def test_an_operation_that_is_not_elementwise_shows_types() -> None:
     message = caught(tm.compile(np.sum), np.array([np.inf, -np.inf]))
     assert "sum(f64[2]) is NaN: the value of this line, in 1 of 1 elements" in message
 

@@ -66,7 +66,7 @@ def test_backward_with_no_inputs_is_an_error() -> None:
         backward(np.sum(x), inputs=[])
 
 
-def test_backward_with_respect_to_what_is_no_leaf_is_an_error() -> None:
+def test_backward_with_respect_to_what_is_not_a_leaf_is_an_error() -> None:
     x = three()
     y = x * 2
     with pytest.raises(TransformArgumentError, match=r"inputs\[0\] was computed"):

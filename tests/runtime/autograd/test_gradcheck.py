@@ -139,7 +139,7 @@ def test_gradgradcheck_says_which_cotangents_it_needs(wrong: Any) -> None:
     "option",
     [{"eps": 0.0}, {"eps": -1e-6}, {"eps": "small"}, {"atol": -1.0}, {"rtol": np.nan}, {"rtol": None}],
 )
-def test_a_step_or_tolerance_that_is_none_is_an_error(option: Any) -> None:
+def test_an_invalid_step_or_tolerance_is_an_error(option: Any) -> None:
     (name,) = option
     for check in (tm.gradcheck, tm.gradgradcheck):
         with pytest.raises(TransformArgumentError, match=rf"{name} must be a .*number"):
@@ -180,7 +180,7 @@ def test_nothing_differentiable_is_a_value_error() -> None:
         tm.gradcheck(np.argmax, X)
 
 
-def test_what_is_no_function_is_an_error() -> None:
+def test_what_is_not_a_function_is_an_error() -> None:
     with pytest.raises(TransformTypeError, match="gradcheck needs a function"):
         tm.gradcheck(3, X)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 

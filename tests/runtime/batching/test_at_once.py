@@ -19,7 +19,7 @@ from tracemill.compiler.errors import CallbackLoopWarning, ConcretizationError, 
 from tracemill.runtime.eager.transform_log import is_seen, seen_transforms
 
 shown: Callable[[Any], str] = eval("lambda x: repr(x)", {"__name__": "bdb"})
-"""Shows a value as a debugger does, which is no part of the program."""
+"""Shows a value as a debugger does, outside of the program."""
 X = np.array([[1.0, -2.0], [0.5, 3.0], [4.0, 0.0]])
 
 

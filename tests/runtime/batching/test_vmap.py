@@ -131,7 +131,7 @@ def test_dims_may_be_given_in_the_dataclass() -> None:
 
 
 @pytest.mark.parametrize("dim", [0.0, True, "0"])
-def test_a_dim_that_is_no_int_is_named_with_its_path(dim: Any) -> None:
+def test_a_dim_that_is_not_an_int_is_named_with_its_path(dim: Any) -> None:
     with pytest.raises(
         TransformArgumentError, match=rf"args\[1\]\['w'\] must be an int or None, not {type(dim).__name__}"
     ):
@@ -153,7 +153,7 @@ def test_negative_dims_count_from_the_end() -> None:
 
 
 @pytest.mark.parametrize("argument", [2.0, "text", np.float64(1.0), object()])
-def test_a_dim_for_what_is_no_array_says_to_use_none(argument: Any) -> None:
+def test_a_dim_for_what_is_not_an_array_says_to_use_none(argument: Any) -> None:
     with pytest.raises(
         TransformArgumentError, match=r"args\[1\] has dim 0 but is \w+, not an array: use None"
     ):
@@ -276,7 +276,7 @@ def test_arrays_that_cannot_be_traced_are_named_with_their_path() -> None:
         tm.vmap(lambda x, d: x, (0, None))(np.ones(2), {"n": np.array(["a", None])})
 
 
-def test_what_is_no_function_cannot_be_mapped() -> None:
+def test_what_is_not_a_function_cannot_be_mapped() -> None:
     with pytest.raises(TransformTypeError, match="needs a function, not int"):
         tm.vmap(3)  # type: ignore[arg-type]
 
@@ -373,7 +373,7 @@ def test_out_dims_out_of_range_name_the_path_of_the_output(out_dim: int) -> None
 
 @pytest.mark.parametrize("out_dims", [0, None, 7])
 @pytest.mark.parametrize("output", [3, "text", None, 2.5, True])
-def test_outputs_that_are_no_arrays_are_returned_unchanged(output: Any, out_dims: Any) -> None:
+def test_outputs_that_are_not_arrays_are_returned_unchanged(output: Any, out_dims: Any) -> None:
     assert tm.vmap(lambda x: output, out_dims=out_dims)(np.ones(3)) is output
 
 

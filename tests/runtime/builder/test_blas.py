@@ -166,7 +166,7 @@ def test_a_loop_with_a_large_product_is_c_that_calls_blas(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNEVEN)
-def test_what_is_no_matrix_of_blas_stays_with_numpy(name: str) -> None:
+def test_what_is_not_a_matrix_of_blas_stays_with_numpy(name: str) -> None:
     assert in_loop(product(name, "f64"), COptions(blas=True)) is None
 
 

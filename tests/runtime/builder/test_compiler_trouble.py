@@ -191,7 +191,7 @@ def test_what_a_compiler_prints_of_its_version_may_be_anything(
 
 
 @pytest.mark.usefixtures("temporary", "c_compiler")
-def test_a_temporary_folder_that_is_not_there_lets_numpy_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_temporary_folder_numpy_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
     monkeypatch.setenv("TRACEMILL_CC", "cc -DNO_FOLDER")
     assert_numpy_does_without()

@@ -254,7 +254,7 @@ def test_transforms_refuse_changes_that_the_caller_would_not_see(transform: Call
     np.testing.assert_array_equal(given["w"], np.ones(3))
 
 
-def test_writes_to_arrays_in_containers_are_no_changes_of_these() -> None:
+def test_writes_to_arrays_in_containers_do_not_change_the_containers() -> None:
     def halve(parameters: Any) -> Any:
         parameters["w"] *= 0.5
         return parameters["w"].sum()

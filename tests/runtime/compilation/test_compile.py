@@ -279,7 +279,7 @@ def test_what_is_not_a_function_is_refused() -> None:
         tm.compile(3)  # type: ignore[call-overload]
 
 
-def test_an_argument_that_is_no_array_is_named_with_its_path() -> None:
+def test_an_argument_that_is_not_an_array_is_named_with_its_path() -> None:
     with pytest.raises(StaticArgumentError, match=r"args\[0\]\['w'\] is bytearray"):
         tm.compile(lambda p: p["w"])({"w": bytearray(2)})
     with pytest.raises(ArgumentTypeError, match="MaskedArray"):

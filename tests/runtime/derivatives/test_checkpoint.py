@@ -95,7 +95,7 @@ def test_checkpoint_takes_and_gives_trees_keywords_and_settings() -> None:
     assert f(parts, scale=1.0, name="x")["size"] == 3
 
 
-def test_checkpoint_passes_on_what_is_no_float() -> None:
+def test_checkpoint_passes_on_what_is_not_a_float() -> None:
     @tm.checkpoint
     def f(x: Any, n: Any) -> Any:
         return x**2 * n, n + 1
@@ -248,7 +248,7 @@ def test_checkpoint_prints_reads_back_and_is_cached() -> None:
     assert tm.parse(str(graph)) == graph
 
 
-def test_checkpoint_refuses_what_is_no_policy_or_name() -> None:
+def test_checkpoint_refuses_what_is_not_a_policy_or_name() -> None:
     with pytest.raises(TransformTypeError, match=r"checkpoint\(layer\): policy must be one of"):
         tm.checkpoint(layer, policy="matmuls")  # type: ignore[arg-type]
     with pytest.raises(TransformTypeError, match="needs a function"):

@@ -68,7 +68,7 @@ def test_a_container_as_output_is_an_error(output: Any, shown: str) -> None:
 
 
 @pytest.mark.parametrize("output", [3, True, "text", 1j])
-def test_an_output_that_is_no_float_is_an_error(output: Any) -> None:
+def test_an_output_that_is_not_a_float_is_an_error(output: Any) -> None:
     with pytest.raises(NonScalarOutputError, match=f"must return a float, not {type(output).__name__}"):
         tm.grad(lambda x: output)(1.0)
 
@@ -199,7 +199,7 @@ def test_a_tree_has_a_gradient_of_the_same_structure() -> None:
 
 
 @pytest.mark.parametrize("leaf", ["text", object()])
-def test_a_leaf_that_is_no_array_is_an_error_with_its_path(leaf: Any) -> None:
+def test_a_leaf_that_is_not_an_array_is_an_error_with_its_path(leaf: Any) -> None:
     with pytest.raises(
         ArgumentTypeError, match=r"args\[0\]\.scale\['s'\]\[1\] is \w+, not an array or a number"
     ):

@@ -166,7 +166,7 @@ def test_jvp_strict_lets_dependent_outputs_pass() -> None:
 
 @both
 @pytest.mark.parametrize("output", ["text", object()])
-def test_jvp_an_output_that_is_no_number_is_named(transform: str, output: Any) -> None:
+def test_jvp_an_output_that_is_not_a_number_is_named(transform: str, output: Any) -> None:
     with pytest.raises(NotDifferentiableError, match=r"output\[1\] is \w+, not an array.*has_aux"):
         pushed(transform, lambda x: (x, output), (1.0,), (1.0,))
 

@@ -60,7 +60,7 @@ def test_trees_that_differ_are_both_shown(cotangents: Any) -> None:
         vjp_fn(cotangents)
 
 
-def test_a_leaf_that_is_no_array_is_an_error() -> None:
+def test_a_leaf_that_is_not_an_array_is_an_error() -> None:
     _, vjp_fn = tm.vjp(np.sin, 1.0)
     with pytest.raises(TransformTypeError, match="must be arrays, not 'one'"):
         vjp_fn("one")

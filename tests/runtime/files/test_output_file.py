@@ -45,7 +45,7 @@ def artifact() -> tm.Artifact:
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_what_is_no_regular_file_stays(special: Path, overwrite: bool, artifact: tm.Artifact) -> None:
+def test_what_is_not_a_regular_file_stays(special: Path, overwrite: bool, artifact: tm.Artifact) -> None:
     before = special.lstat()
     with pytest.raises(OutputFileError, match=r"is a \w+, which is never replaced: name a file"):
         artifact.save(special, overwrite=overwrite)

@@ -118,7 +118,7 @@ def test_files_stay_in_the_folder_that_was_made_when_its_name_is_taken(
     assert (folder.path / "program.so").read_bytes() == b"forged"
 
 
-def test_what_is_no_regular_file_is_not_read() -> None:
+def test_what_is_not_a_regular_file_is_not_read() -> None:
     with ScratchFolder() as folder:
         os.mkfifo(folder.path / "pipe")
         with pytest.raises(OSError, match="pipe is not a regular file"):

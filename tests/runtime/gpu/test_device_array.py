@@ -61,7 +61,7 @@ def test_an_array_that_is_there_already_stays(stub_gpu: StubGpu) -> None:
 
 
 @pytest.mark.parametrize("leaf", ["text", object()])
-def test_what_is_no_array_is_refused(stub_gpu: StubGpu, leaf: Any) -> None:
+def test_what_is_not_an_array_is_refused(stub_gpu: StubGpu, leaf: Any) -> None:
     with pytest.raises((tm.errors.ArgumentTypeError, tm.errors.DTypeError)):
         tm.device_put([leaf])
 

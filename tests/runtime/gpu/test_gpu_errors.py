@@ -97,7 +97,7 @@ def test_code_for_a_newer_driver_says_so(stub_gpu: StubGpu) -> None:
         load(machine_code(f=1))
 
 
-def test_bytes_that_are_no_code_are_refused(stub_gpu: StubGpu) -> None:
+def test_bytes_that_are_not_code_are_refused(stub_gpu: StubGpu) -> None:
     with pytest.raises(tm.errors.GpuCodeError, match="cuda:0 cannot run f: CUDA_ERROR_INVALID_IMAGE"):
         load(b"no code")
 

@@ -169,7 +169,7 @@ def _fail(*of: Any, **options: Any) -> None:
     raise OSError(28, os.strerror(28))
 
 
-def test_what_is_no_dump_is_not_replaced_by_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_is_not_a_dump_is_not_replaced_by_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     name = dumped(tmp_path / "first", monkeypatch, "numpy").name
     (tmp_path / "second").mkdir()
     os.mkfifo(tmp_path / "second" / name)

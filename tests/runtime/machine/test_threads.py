@@ -59,7 +59,7 @@ def test_the_environment_says_how_many_at_first(environment: dict[str, str], cou
 
 @pytest.mark.sampled(slow=3)
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "1025", "4294967297", "9" * 5000])
-def test_a_setting_that_is_no_number_is_named(text: str) -> None:
+def test_a_setting_that_is_not_a_number_is_named(text: str) -> None:
     said = printed(SHOWN, TRACEMILL_NUM_THREADS=text)
     assert "TRACEMILL_NUM_THREADS must be an integer from 1 to 1024, not" in said
     assert said.splitlines()[0].endswith("correct it, or unset it")

@@ -200,7 +200,7 @@ def test_what_another_version_asked_does_not_count(
 
 
 @pytest.mark.parametrize("name", ["TRACEMILL_CC", "CC"])
-def test_a_setting_that_is_no_command_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_that_is_not_a_command_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRACEMILL_CC", raising=False)
     monkeypatch.setenv(name, "gcc 'with half a quotation")
     with pytest.raises(
@@ -221,7 +221,7 @@ def test_where_one_compiler_is_named_nothing_else_is_read(
 @pytest.mark.parametrize(
     "text", ["", "[]", "{", '{"stamp": 1}', '{"stamp": []}', '{"stamp": {}}', "[" * 100000]
 )
-def test_a_damaged_memory_is_no_memory(c_compiler: str, tmp_path: Path, text: str) -> None:
+def test_damaged_facts_are_ignored(c_compiler: str, tmp_path: Path, text: str) -> None:
     found = toolchain()
     (tmp_path / "cache" / "toolchain.json").write_text(text)
     forget()

@@ -411,6 +411,6 @@ def test_programs_have_as_many_threads_on_all_gpus(name: str, warps: list[int]) 
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:90", "cuda:sm_", "hip:90", "sm_90", "cpu"])
-def test_a_target_that_is_none_is_named(name: str) -> None:
+def test_an_unknown_target_is_named(name: str) -> None:
     with pytest.raises(tm.errors.ArgumentValueError, match="cuda:sm_90 or hip:gfx942"):
         target_named(name)

@@ -180,7 +180,7 @@ def test_the_largest_counts_are_those_of_int64() -> None:
         ({"key": [1, 2], "counter": 2**70}, ArgumentTypeError),
     ],
 )
-def test_a_state_that_is_none_is_refused_and_changes_nothing(state: Any, error: Any) -> None:
+def test_an_invalid_state_is_refused_and_changes_nothing(state: Any, error: Any) -> None:
     rng = rng_of(0)
     before = rng.state
     with pytest.raises(error, match="a generator"):

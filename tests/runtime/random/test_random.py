@@ -375,7 +375,7 @@ def test_a_seed_of_the_operating_system_is_new_each_time_and_refused_while_traci
         tm.compile(lambda: rng_of().random())()
 
 
-def test_what_is_no_seed_is_an_error() -> None:
+def test_what_is_not_a_seed_is_an_error() -> None:
     others: list[Any] = [1.0, "one", True, [1.0], np.zeros((2, 2), int), {}]
     for seed in others:
         with pytest.raises(ArgumentTypeError, match="a seed is None, an integer"):

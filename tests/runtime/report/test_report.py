@@ -192,7 +192,7 @@ def test_text_of_users_is_text(tmp_path: Path) -> None:
         assert "\x01" not in page
 
 
-def test_a_script_that_is_not_ours_would_not_run(lowered: Lowered) -> None:
+def test_a_foreign_script_would_not_run(lowered: Lowered) -> None:
     page = lowered.html()
     assert "default-src 'none'" in page
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)

@@ -332,7 +332,7 @@ def test_a_symbolic_plan_is_read_back_from_its_document(name: str) -> None:
         (("steps", 0, "slots", 0, "shape"), ["B", -1]),
     ],
 )
-def test_a_document_that_is_no_symbolic_plan_is_refused(path: tuple[Any, ...], wrong: object) -> None:
+def test_a_document_that_is_not_a_symbolic_plan_is_refused(path: tuple[Any, ...], wrong: object) -> None:
     _, program = made(SOFTMAX, Observed(HINTS))
     given = document(program.plan)
     *ahead, last = path

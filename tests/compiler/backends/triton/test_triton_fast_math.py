@@ -102,7 +102,7 @@ def test_infinity_and_nan_stay_in_fast_products() -> None:
 
 
 @needs_triton
-def test_fast_quotients_keep_what_is_no_number() -> None:
+def test_fast_quotients_keep_nans() -> None:
     graph = recorded(fn.divide, "f32[7]", "f32[7]")
     program = fast(graph)
     assert "return x / y" in program.text

@@ -127,7 +127,7 @@ def test_a_plan_is_read_back_from_its_document(function: Any) -> None:
         (("steps",), 5),
     ],
 )
-def test_a_document_that_is_no_plan_is_refused(path: tuple[Any, ...], wrong: object) -> None:
+def test_a_document_that_is_not_a_plan_is_refused(path: tuple[Any, ...], wrong: object) -> None:
     plan = planned(lambda x: np.linalg.inv(np.sin(x[:32])), X)
     given = document(plan)
     *ahead, last = path

@@ -96,7 +96,7 @@ def attended(query: Array, key: Array, value: Array, *mask: Array) -> None:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("place", ["query", "key", "value"])
-def test_attention_keeps_what_is_no_number(place: str) -> None:
+def test_attention_keeps_nans(place: str) -> None:
     rng = np.random.default_rng(0)
     arrays = {name: rng.normal(size=(37, 16)) for name in ("query", "key", "value")}
     arrays[place][:4, 0] = np.nan, np.inf, -np.inf, 1e200
