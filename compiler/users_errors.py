@@ -17,7 +17,7 @@ _KEPT = (str, bytes, int, float, complex, bool, type(None), Mark)
 _MESSAGE_VALUES: Final = "_tracemill_told"
 """The attribute of an exception with the values that the marks in its text stand for."""
 _OWN_TEXTS: Final = ("strerror", "filename", "msg")
-"""Attributes of Python's exceptions that are no entries of their dicts."""
+"""Attributes of Python's exceptions that are not in their dicts."""
 
 
 @dataclass(frozen=True)

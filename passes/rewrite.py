@@ -13,7 +13,7 @@ Replacement: TypeAlias = Callable[[str, tuple[Value, ...], Mapping[str, Param]],
 
 
 def rewrite(graph: Graph, replacement: Replacement) -> Graph:
-    """Replace calls, also in nested graphs, each without regard to others."""
+    """Replace calls, also in nested graphs, each on its own."""
     return _ByReplacement(graph, replacement).run()
 
 

@@ -41,7 +41,7 @@ def source_axes(call: Call) -> tuple[SourceAxis, ...] | None:
 
 
 def is_repeated(call: Call) -> bool:
-    """Whether the result is the first operand, repeated along axes as by broadcasting."""
+    """Whether the result is the first operand, repeated along axes like in broadcasting."""
     variables, source = _variables(call), call.inputs[0].shape
     index = _mapped(call, variables) if len(source) <= len(variables) else None
     return index is not None and index == aligned(tuple(map(of, variables)), source)

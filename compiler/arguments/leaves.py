@@ -26,7 +26,7 @@ from ..tracing.traced_memory import is_traced
 
 NAMESPACE = "tracemill"
 _OF_CALL: Final = 3
-"""The nodes of a call's arguments that are no leaves, if none of them is a container."""
+"""The number of inner nodes of a call's arguments if none of them is a container."""
 
 
 def flatten_arguments(
@@ -61,7 +61,7 @@ def has_ordered_dict(structure: Any) -> bool:
     """Whether a structure contains an OrderedDict."""
     if structure.type is OrderedDict:
         return True
-    has_more = structure.num_nodes - structure.num_leaves > 1  # than this one that are no leaves
+    has_more = structure.num_nodes - structure.num_leaves > 1  # inner nodes besides this one
     return has_more and any(map(has_ordered_dict, structure.children()))
 
 

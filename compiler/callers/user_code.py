@@ -46,7 +46,7 @@ def is_own(file: str) -> bool:
 
 
 def calls_users(file: str) -> bool:
-    """Whether a file of Tracemill calls functions for the user's function: what it calls is not Tracemill's choice."""
+    """Whether a file of Tracemill makes the calls of the user's function, which chooses what is called."""
     return file.startswith((*_HOOKS, _CALLING))
 
 
@@ -68,7 +68,7 @@ def is_users(file: str) -> bool:
 
 
 def is_defined_by_user(kind: type) -> bool:
-    """Whether a class stands in one of the user's own modules."""
+    """Whether a class is defined in one of the user's own modules."""
     module = sys.modules.get(kind.__module__)
     return is_users(
         getattr(module, "__file__", None) or ("" if kind.__module__ == "__main__" else "<frozen>")

@@ -270,7 +270,7 @@ class SideEffectError(ConcretizationError):
     """The object that a branch or a loop changes, if it is from outside."""
 
     runs_uncompiled: bool = False
-    """The function changes an object among its arguments, or makes objects, as no program can."""
+    """The function changes an object among its arguments, or makes objects, which no program can do."""
 
     made: Mapping[int, type] = MappingProxyType({})
     """The classes of objects that the function has made, by id: while they exist, not all that it did is undone."""

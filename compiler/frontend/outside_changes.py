@@ -308,8 +308,8 @@ class OutsideChanges:
 def changed_outside(what: str, function: Callable[..., Any]) -> SideEffectError:
     """The error for a change that would happen only while the function is traced."""
     return SideEffectError(
-        f"{describe(function)} changes {what}, which is outside of it, and a program for the values at hand would not "
-        "change it in each call: return what is new, and change it after the call"
+        f"{describe(function)} changes {what}, which is outside of it, and a program for these values would not "
+        "change it in each call: return the new value, and change it after the call"
     )
 
 

@@ -82,8 +82,8 @@ def trace(
     **options: Any,
 ) -> Program:
     """Record a function as `_traced` does. If it turns out to need hooks for operators, or arrays that share memory
-    depending on values to be told apart, trace it again with these. If no program can hold it, make one for calls that
-    go the way of the call at hand.
+    depending on values to be told apart, trace it again with these. If no program can hold it, make one that follows
+    the current call.
 
     With `convert`, the function and the user's functions that it calls are converted first. The default is the setting
     of the enclosing trace.
@@ -265,7 +265,7 @@ def _changes_outside(
     """What a function has changed outside that makes a difference when it is traced again; empty if nothing does.
 
     Raises:
-        SideEffectError: it has changed something on the way of the call at hand.
+        SideEffectError: it changes something, while it follows the current call.
     """
     own = writes.changed()
     if own and FOLLOWS.get():

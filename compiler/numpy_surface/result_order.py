@@ -55,7 +55,7 @@ def function_named(name: str) -> Any:
 
 
 def signature_of(function: Any) -> Signature:
-    """The signature of one of NumPy's functions. Older versions have none for those in C: theirs is that of ours."""
+    """The signature of one of NumPy's functions. If NumPy is old and has none, that of our implementation."""
     try:
         return signature(function)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the installed NumPy does where its versions differ, asked of NumPy itself."""
+"""What the installed NumPy does where versions of NumPy differ. NumPy itself is asked."""
 
 import warnings
 from typing import Final

@@ -25,7 +25,7 @@ def is_never_negative(terms: Terms, facts: Sequence[Terms], ranges: Ranges) -> b
 
 
 class _Search:
-    """Subtracts facts that remove a product because of which the sum may be negative."""
+    """Subtracts facts, each of which removes a product that may make the sum negative."""
 
     def __init__(self, facts: Sequence[Terms], ranges: Ranges) -> None:
         self.facts = [(fact, dict(fact)) for fact in facts]

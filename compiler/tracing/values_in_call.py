@@ -22,13 +22,13 @@ MOST_ENTRIES: Final = 1024
 """The most entries of one array that a program is made for."""
 
 _MOST_FOLLOWED: Final = 1000
-"""The most values that a program is made for which goes the way of the call at hand."""
+"""The most values that a program may depend on if it follows the current call."""
 
 ARGUMENTS: ContextVar[Sequence[Any] | None] = ContextVar("arguments", default=None)
 """The leaves of the arguments of the call that is being traced; None if no call is known."""
 
 FOLLOWS: ContextVar[bool] = ContextVar("follows", default=False)
-"""Whether the program is for calls that go the way of the call at hand: its tests, places and keys are known."""
+"""Whether the program follows the current call: its tests, places and keys are known."""
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def in_call(leaves: Sequence[Any] | None) -> Generator[None]:
 
 @contextmanager
 def following() -> Generator[None]:
-    """Within the block, programs are made for calls that go the way of the call at hand."""
+    """Within the block, programs follow the current call."""
     token = FOLLOWS.set(True)
     try:
         yield
@@ -169,7 +169,7 @@ def guarded_value(trace: Trace, value: Value, what: str) -> Array | None:
     """A value in the call that is being traced, for which the program is then made; None if it is not known.
 
     Values that depend only on Python numbers among the arguments are left to the signature, which can hold these,
-    unless the call at hand is followed. Without conversion, values stay unknown.
+    unless the program follows the current call. Without conversion, values stay unknown.
     """
     if (
         not (trace.outermost().is_kept and CONVERTS.get())
@@ -199,7 +199,7 @@ def _expected(trace: Trace, value: Value, what: str) -> Array | None:
 
 
 def is_followed(trace: Trace, value: Value) -> bool:
-    """Whether the program can be made for this value, or for its truth, because it follows the call at hand."""
+    """Whether the program can be made for this value, or for its truth, because it follows the current call."""
     return (
         FOLLOWS.get()
         and trace.outermost().is_kept

@@ -1,4 +1,4 @@
-"""The rule of all ops that move entries: their records say where in the inputs the entries of the result are."""
+"""The rule of all ops that move entries. Their records say where the inputs hold each entry of the result."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from .positions import holding, taken
 
 
 def moved(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
-    """The same call of padded arrays, if it finds each entry that counts; or else what it finds, by a gather.
+    """The same call of padded arrays if it finds each valid entry, and otherwise a gather.
 
     ``transpose(x)`` stays as it is, and so does ``reshape(x, (n, 4))`` of an array of ``4*n``. For ``flip(x)`` the
     first entry is not the last of the padded array.
@@ -40,7 +40,7 @@ def moved(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
 def _cases(
     call: Call, index: Index, shapes: Sequence[Shape], shape: Shape, params: Mapping[str, Any]
 ) -> Sequence[ElementCase]:
-    """The entries of the inputs, of these shapes, among which the entry of the result at an index is."""
+    """The cases of the op: which entry of the inputs, of these shapes, is at an index of the result."""
     op = lookup(call.op)
     if op.index_map is not None:
         return [((), (0, op.index_map(index, shapes[0], shape, **params)))]
@@ -57,7 +57,7 @@ def _read(k: int, index: Index, last: int) -> Affine:
 
 
 def _padded_params(lengths: PaddedLengths, call: Call) -> Mapping[str, Param] | None:
-    """Those of the call that makes a padded result; None if they depend on how many entries count."""
+    """The parameters of the call that gives a padded result; None if they depend on the number of valid entries."""
     params = dict(call.params)
     name = lookup(call.op).shape_param
     for key, given in call.params.items():
@@ -77,7 +77,7 @@ def _finds_the_same(
     variables: Sequence[Variable],
     cases: Sequence[ElementCase],
 ) -> bool:
-    """Whether the call of padded arrays finds each entry that counts where the call of the graph does."""
+    """Whether the call of padded arrays finds each valid entry where the call of the graph does."""
     shape = lengths.padded(call.outputs[0].shape)
     longer = [Variable(f"i{axis}", 0, dim - 1) for axis, dim in enumerate(shape)]
     try:
@@ -103,7 +103,7 @@ def _finds_the_same(
 
 
 def _is_same(place: Affine, one: Condition, other: Condition) -> bool:
-    """Whether two conditions are the same, with this place instead of that of the first."""
+    """Whether two conditions are the same, with `place` instead of the place of the first."""
     if isinstance(one, Between) and isinstance(other, Between):
         return place == other.place and same(one.low, other.low) and same(one.high, other.high)
     if isinstance(one, Multiple) and isinstance(other, Multiple):
@@ -114,12 +114,12 @@ def _is_same(place: Affine, one: Condition, other: Condition) -> bool:
 def _keeps_apart(
     lengths: PaddedLengths, call: Call, variables: Sequence[Variable], cases: Sequence[ElementCase]
 ) -> bool:
-    """Whether no entry of the result that does not count is one of an input that counts.
+    """Whether no padding of the result is a valid entry of an input.
 
-    The copies of ``broadcast_to(x, (n,))`` are, and so is the entry behind ``x[:n - 1]``.
+    It is in ``broadcast_to(x, (n,))``, which repeats an entry, and after ``x[:n - 1]``, where the last one follows.
     """
     if lookup(call.op).aliasing >= Aliasing.WHOLE:
-        return True  # each entry of the input is in one place, and those that count are where they count
+        return True  # each entry of the input is in one place, and valid entries stay valid
     shape = call.outputs[0].shape
     return all(
         any(_ends(place, variable, size, end) for place, end in _limits(call, case))
@@ -130,7 +130,7 @@ def _keeps_apart(
 
 
 def _limits(call: Call, case: ElementCase) -> list[tuple[Affine, int]]:
-    """Places, and where they end: from there on, an entry does not count, or it is another case."""
+    """Places, and their ends: from there on, an entry is padding, or belongs to another case."""
     conditions, (k, index) = case
     ends = [(one.place, one.high) for one in conditions if isinstance(one, Between)]
     return [*ends, *zip(index, call.inputs[k].shape, strict=True)]

@@ -1,4 +1,4 @@
-"""Entries of padded arrays at places that depend on how many entries count."""
+"""Entries of padded arrays at places that depend on the number of valid entries."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -34,9 +34,9 @@ from .padded_lengths import PaddedLengths, along
 def taken(
     lengths: PaddedLengths, x: Value, index: Index, variables: Sequence[Variable], shape: Shape
 ) -> Value:
-    """The entries of `x` at an index that depends on the index in the result, which has this shape in the graph.
+    """The entries of `x` at an index computed from the index in the result, whose shape in the graph is `shape`.
 
-    An axis of `x` stays whole if its index is one of the result's, and no other depends on that one.
+    An axis of `x` stays whole if its index is an index of the result that no other axis uses.
     """
     padded = lengths.padded(shape)
     if any(map(is_none, x.shape)):
@@ -64,7 +64,7 @@ def taken(
 
 
 def _without_single(x: Value, index: Index) -> tuple[Value, Index]:
-    """An array without the axes of length 1, in which there is one place."""
+    """An array and its index without the axes of length 1, which have only one place."""
     kept = [axis for axis, dim in enumerate(x.shape) if not is_one(dim)]
     return reshape(x, tuple(x.shape[axis] for axis in kept)), tuple(index[axis] for axis in kept)
 
@@ -98,7 +98,7 @@ def _numbers(lengths: PaddedLengths, variables: Sequence[Variable], shape: Shape
 
 
 def _number(lengths: PaddedLengths, place: Affine, numbers: Mapping[Variable, Value]) -> Value:
-    """The values of a place, for these of its variables: i64."""
+    """The values of a place, given those of its variables: i64."""
     total: Value | None = None
     for atom, factor in place.terms:
         if isinstance(atom, Variable):

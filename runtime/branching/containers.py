@@ -12,7 +12,7 @@ CONTAINERS: Final = (list, dict, deque)
 
 
 def outermost(x: Any) -> Iterator[Any]:
-    """The containers in a value that are in no other container."""
+    """The containers in a value that are not inside another container."""
     if is_one_of(x):
         for one in entries_of(x):
             yield from outermost(one)

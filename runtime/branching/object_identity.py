@@ -37,7 +37,7 @@ def is_same_object(x: Any, y: Any) -> Any:
                 found = np.logical_or(found, np.logical_and(test, other_test))
             elif _may_be_same(one, other):
                 raise ConcretizationError(
-                    "`is` with a variable that may be one of several arrays or lists, depending on values:  "
+                    "`is` with a variable that may be one of several arrays or lists, depending on values: "
                     "set a number beside the array, and compare it",
                     user_location(),
                 )
@@ -45,14 +45,14 @@ def is_same_object(x: Any, y: Any) -> Any:
 
 
 def _may_be_same(x: Any, y: Any) -> bool:
-    """Whether two objects may be the same in some iterations of a loop, or depending on values."""
+    """Whether two objects may be the same in some iterations of a loop, or for some values."""
     if not all(isinstance(one, CONTAINERS) or (is_traced(one) and one.ndim) for one in (x, y)):
         return False
     return _may_share(x, y) or _enters_loop(x) or _enters_loop(y)
 
 
 def note_entered(given: Iterable[Any]) -> None:
-    """Note containers and arrays that an iteration of a staged loop gets in place of those from before it."""
+    """Note the containers and arrays that replace those from before a staged loop within an iteration."""
     entered, running = stand_ins().entered, {id(trace) for trace in require_trace().enclosing()}
     for key, trace in list(entered.items()):
         if trace not in running:
@@ -66,7 +66,7 @@ def _enters_loop(x: Any) -> bool:
 
 
 def _may_share(x: Any, y: Any) -> bool:
-    """Whether two arrays may be the same, depending on values."""
+    """Whether two arrays may be the same for some values."""
     if not (is_traced(x) and is_traced(y)):
         return False
     mine, theirs = ([*memory_of(one)] for one in (x, y))

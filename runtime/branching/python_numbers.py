@@ -25,7 +25,7 @@ def is_unknown(x: Any) -> bool:
 
 
 def is_open(test: Any) -> bool:
-    """Whether the program decides a test. If it follows the call at hand, it is made for the answer there."""
+    """Whether the program decides a test. If it follows the current call, it is made for the answer there."""
     return is_unknown(test) and not is_followed(test._trace, test.value)
 
 

@@ -367,7 +367,7 @@ def read(found: Any, table: Any, index: Any) -> Any:
 
 
 def sources_of(x: Any) -> tuple[Any, ...]:
-    """The containers that a container stands for; itself if it is no stand-in."""
+    """The containers that a container stands for; itself if it is not a stand-in."""
     own = stand_in_of(x)
     return (x,) if own is None else own.entries
 
@@ -403,8 +403,8 @@ def note_copies(found: OneOf, objects: Sequence[Any]) -> OneOf:
 
 
 def _flat(entries: Sequence[Any], place: Any) -> tuple[list[Any], Any] | None:
-    """Entries that are no stand-ins, each once, and the place among them; None if an entry is a copy, or one whose
-    place is known in a finished block only."""
+    """Entries that are not stand-ins, each once, and the place among them. None if an entry is a copy, or if its place
+    is only known in a finished block."""
     flat: list[Any] = []
     at: Any = 0
     for number, entry in enumerate(entries):

@@ -1,4 +1,4 @@
-"""What a block of code that is traced once does to stand-ins, at its begin and at its end."""
+"""What happens to stand-ins at the beginning and the end of a block of code that is traced once."""
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from .stand_ins import is_running, notes_of_stand_ins, stand_in_of, update_stand
 
 @contextmanager
 def restoring_stand_ins() -> Generator[None]:
-    """Give all stand-ins the contents again that they have before a block, with what is noted of them."""
+    """Restore the contents of all stand-ins after a block, and the notes about them."""
     update_stand_ins()
     notes = notes_of_stand_ins()
     before = [(note, vars(note).copy()) for note in notes.values()]
@@ -24,7 +24,7 @@ def restoring_stand_ins() -> Generator[None]:
 
 
 def check_arrays() -> None:
-    """Refuse writes to stand-ins alone that the block which ends has made.
+    """Refuse writes of the block that ends if they changed only a stand-in.
 
     Raises:
         TracemillError: an array was written to that stands for one of several.
@@ -57,7 +57,7 @@ def forget_finished() -> None:
 
 
 def renew_notes(holders: Iterable[Any]) -> None:
-    """Note the state of the stand-ins among some objects, which have got new contents together with their entries."""
+    """Note the state of the stand-ins among some objects, after these and their entries got new contents."""
     for holder in holders if notes_of_stand_ins() else ():
         if (own := stand_in_of(holder)) is not None:
             own.note()

@@ -18,7 +18,7 @@ class RecompilePolicy:
         self._has_reported = False
 
     def compiles_again(self, why: Recompilation, family: Family, *, is_named: bool) -> None:
-        """React to a recompilation. It is no error if sizes are named that had no names before (`is_named`)."""
+        """React to a recompilation. If it names sizes that had no names before (`is_named`), it is not an error."""
         if self._wanted == "error" and not is_named:
             fixed = (f"compiled for a single size the last time: {guard}" for guard in family.why_fixed)
             raise RecompileError(why.for_one_size(*fixed, fix=family.fix).text("would be compiled again"))

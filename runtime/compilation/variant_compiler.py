@@ -48,7 +48,7 @@ class VariantCompiler:
         self._lock = reentrant_lock()
 
     def note_uncompiled(self, called: Signature, error: SideEffectError) -> None:
-        """Remember that a call changes an object among its arguments, as no program can, and warn."""
+        """Remember that a call changes an object among its arguments, which no program can do, and warn."""
         if len(self.uncompiled) >= self._options.max_variants:
             self.uncompiled.clear()
         self.uncompiled.add(called)

@@ -273,7 +273,9 @@ def _of_one(function: Any, x: Any, options: dict[str, Any]) -> Any:
         out = function(array, **options)
         if out is array:
             raise NeedsNumpySurfaceError
-    except Exception:  # an unknown call, or an option that is no setting, or an error that the surface names
+    except (
+        Exception
+    ):  # an unknown call, or an option that is not a setting, or an error that the surface names
         result, plan = _evaluated(function, (x,), options)
         _note_plan(key, plan)
         return result

@@ -51,7 +51,7 @@ def set_(self: Any, index: Any, new: Any) -> None:
 
 
 def _written(self: Any, index: Any, new: Any) -> bool:
-    """Write to an array that is no view of another one; False if the surface must do it."""
+    """Write to an array that is not a view of another one; False if the surface must do it."""
     home = self._home
     if self.is_scalar or not self.is_readable_in(current_builder()) or not _is_whole(self):
         return False
@@ -140,7 +140,7 @@ def _replace(self: Any, array: Array, node: Any) -> None:
 
 
 def _is_whole(self: Any) -> bool:
-    """Whether this is no view, and writing to it needs no permission."""
+    """Whether this is not a view, and writing to it needs no permission."""
     if self._clock is UNWRITTEN:
         return True
     storage = self._storage

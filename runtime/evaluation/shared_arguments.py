@@ -90,7 +90,7 @@ def refuse_shared_writes(
 
 
 def _original(argument: Any, home: Evaluating) -> Any:
-    """The argument of an enclosing function that this is a copy of; itself if it is no copy."""
+    """The argument of an enclosing function that this is a copy of; itself if it is not a copy."""
     copy, original = home.originals.get(id(argument), (None, None))
     return original if copy is argument and copy is not None else argument
 

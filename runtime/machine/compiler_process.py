@@ -1,4 +1,4 @@
-"""Runs a C compiler in a process of its own, and gives what it makes or says."""
+"""Runs a C compiler in a process of its own, and returns its output."""
 
 import contextlib
 import os
@@ -56,7 +56,7 @@ def compiled(
 
 
 def _left_by(command: Sequence[str], folder: ScratchFolder) -> bytes | None:
-    """What a compiler leaves as its output; None if there is nothing."""
+    """The file that a compiler has written; None if there is none."""
     try:
         return folder.read("program.so")
     except FileNotFoundError:
@@ -126,7 +126,7 @@ class _CompilerProcess(subprocess.Popen[str]):
 
 
 def cannot_run(command: Sequence[str], error: Exception) -> CompilerError:
-    """The error that says that a compiler does not even start."""
+    """The error for a compiler that does not even start."""
     return CompilerError(f"the C compiler {shlex.join(command)} cannot be run ({error}): {INSTEAD}")
 
 

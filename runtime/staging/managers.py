@@ -1,4 +1,4 @@
-"""The context managers of the user's `with` statements, which may see exceptions of the program, and swallow them."""
+"""Context managers in the user's `with` statements. They may see and swallow exceptions of the program."""
 
 import contextlib
 from types import FunctionType

@@ -1,4 +1,4 @@
-"""Errors of a program that a handler in the function may see: the function itself runs then, as Python runs it."""
+"""Errors of a program that a handler in the function may see. If one occurs, Python runs the function itself."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,14 +8,14 @@ from ...compiler.interpreter import OtherValues
 
 
 def may_be_handled(error: Exception) -> bool:
-    """Whether Python, or NumPy, raises an error of a program, too. Handlers are not for those of Tracemill alone."""
+    """Whether Python or NumPy would raise this error, too. Handlers do not see errors that only Tracemill raises."""
     if isinstance(error, OtherValues):  # another program is made for this call
         return False
     return not isinstance(error, TracemillError) or isinstance(error, IndexError)
 
 
 def with_handlers(entry: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """The entry of a program with handlers. Where the program raises, the function runs, from its beginning."""
+    """The entry of a program with handlers. If the program raises, the function runs from its beginning."""
 
     def handled(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""What makes a setting another one: two calls whose settings have the same identity share programs."""
+"""The identity of settings. Calls whose settings have the same identity share programs."""
 
 from enum import Enum
 from typing import Any, Final
@@ -24,10 +24,10 @@ class Same:
 
 
 def identity_of(value: Any) -> Any:
-    """What makes a static value another one: 1, 1.0 and True differ, also within tuples; −0 is not 0; NaN is NaN.
+    """The identity of a static value: 1, 1.0 and True differ, also within tuples; −0 is not 0; NaN is NaN.
 
-    Sets and dicts differ also in their order, in which Python iterates over them. An object of a user's class is
-    another one, whatever its ``__eq__`` says, unless it is a frozen dataclass with the same plain values.
+    Sets and dicts whose order differs are different, because Python iterates in that order. Two objects of a user's
+    class are different, whatever ``__eq__`` says, unless they are frozen dataclasses with the same plain values.
 
     >>> identity_of((1, 2)) == identity_of((1.0, 2)), identity_of(float("nan")) == identity_of(float("nan"))
     (False, True)
@@ -52,7 +52,7 @@ def is_object(value: Any) -> bool:
 
 
 def can_change(value: Any) -> bool:
-    """Whether the identity of a setting may be another one later."""
+    """Whether the identity of a setting may change later."""
     if isinstance(value, tuple):
         return any(map(can_change, value))
     return isinstance(value, set) or type(value) in (list, dict)

@@ -1,6 +1,6 @@
-"""Objects among the arguments that the traced function sees as they are: what tracing changes in them is undone.
+"""Objects among the arguments. The traced function gets them as they are, and its changes are undone after tracing.
 
-No program makes these changes: a function that makes them runs uncompiled.
+No program can make these changes, so a function that makes them runs uncompiled.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ _MOST: Final = 100_000
 
 
 class ArgumentObjects:
-    """The objects of a call's settings, and all that they hold, with their state before the call."""
+    """The objects among a call's settings, all that they hold, and their state before the call."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         self._before: dict[int, tuple[Any, Any]] = {}
@@ -43,10 +43,10 @@ class ArgumentObjects:
     def error_after(
         self, function: Callable[..., Any], error: Exception | None, *, is_held: bool, is_refused: bool
     ) -> Exception | None:
-        """The error for a function that has been traced with this error, or with none.
+        """The error to raise after tracing, given the one that tracing raised, if any.
 
-        If the function has changed an object, the change is undone, and is the error, unless the program holds it, or
-        the function is refused for another reason.
+        If the function has changed an object, the change is undone, and the error is about it, unless the program
+        holds the object (`is_held`), or refuses the function for another reason (`is_refused`).
         """
         is_of_branch = isinstance(error, SideEffectError) and id(error.holder) in self._before
         changed = "what a branch or a loop sets" if is_of_branch else self._changed()
@@ -56,13 +56,13 @@ class ArgumentObjects:
         return error if is_refused and not is_of_branch else changes_argument(function, changed)
 
     def _changed(self) -> str:
-        """What has changed since, as part of a message; empty if nothing has."""
+        """What has changed, as part of a message; empty if nothing has."""
         changed = (_change(x, before) for x, before in self._before.values() if not _is_same(x, before))
         return next(changed, "")
 
     @property
     def hold_traced(self) -> bool:
-        """Whether something that has changed holds traced arrays."""
+        """Whether an object that has changed holds traced arrays."""
         changed = (x for x, before in self._before.values() if not _is_same(x, before))
         return any(map(_holds_traced, changed))
 

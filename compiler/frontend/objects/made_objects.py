@@ -1,6 +1,6 @@
-"""Objects of the user's classes that a function makes and returns: each call of the program makes new ones.
+"""Objects of the user's classes that a function makes and returns. Each call of the program makes new ones.
 
-They are given what they hold when the function returns, without calling ``__init__``.
+They hold what they held when the function returned; ``__init__`` is not called.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -27,7 +27,7 @@ class Reference:
     def __init__(self, number: int) -> None:
         self.number = number
 
-    def __repr__(self) -> str:  # without letters: it is no size
+    def __repr__(self) -> str:  # without letters, so that it is not taken for the name of a size
         return f"<{self.number}>"
 
 

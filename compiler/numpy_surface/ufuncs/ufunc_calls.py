@@ -111,7 +111,7 @@ def _has_one_result(ufunc: Any) -> bool:
 
 
 def _is_in_rows(x: Any) -> bool:
-    """Whether an operand is a number, or an array in C order that is no view, as most are: so is the result."""
+    """Whether an operand is a number, or an array in C order that is not a view. Most are, and so is the result."""
     if type(x) is not TracedArray:
         return type(x) in PYTHON_NUMBERS
     return not x._views and ((layout := x._storage.layout) is None or layout.is_row_major)

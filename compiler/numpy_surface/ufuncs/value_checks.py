@@ -59,8 +59,8 @@ def refuse_values(
 def raise_where(
     condition: Any, now: Callable[[], Exception], later: Callable[[], Exception], *, is_pythons: bool = True
 ) -> None:
-    """Raise an error if the condition holds anywhere: `now` makes it if that is known, otherwise `later` makes that of
-    the program. A handler of the user's is only for errors that Python raises, too (`is_pythons`)."""
+    """Raise an error if the condition holds anywhere. `now` makes the error if that is known; otherwise `later` makes
+    the error of the program. The user's handlers only see errors that Python raises, too (`is_pythons`)."""
     condition = if_run(condition)
     known = condition.concrete() if is_traced(condition) else condition
     if known is not None:

@@ -1,1 +1,1 @@
-"""Exceptions while tracing, and the handlers of the user's that see them."""
+"""Exceptions while tracing, and which of them the user's handlers see."""

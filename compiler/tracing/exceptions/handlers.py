@@ -1,8 +1,8 @@
-"""Handlers of exceptions around the code that is being traced: `try` statements and context managers of the user's.
+"""The user's exception handlers around the code that is being traced: `try` statements and context managers.
 
-A handler sees an exception whose condition is known for the call at hand: the program is then for calls in which it is
-the same. Of all other exceptions, those of an iteration, for example, or NumPy's for a singular matrix, Python's own
-handlers see to it: if the program raises one, the function itself runs.
+A handler sees an exception if its condition is known for the current call; the program is then for calls with the same
+answer. All other exceptions, such as those of an iteration or NumPy's for a singular matrix, are left to Python: if
+the program raises one, the function itself runs.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from ..trace import RAISES_ON_VALUES, Trace, current_trace, require_trace
 from ..values_in_call import guarded_truth
 
 _HANDLERS: ContextVar[tuple[Callable[[], Any], ...]] = ContextVar("handlers", default=())
-"""The classes of the exceptions that enclosing `try` statements of the user's handle, outermost first."""
+"""The exception classes that the user's enclosing `try` statements handle, outermost first."""
 
 
 class handling:  # noqa: N801 (it reads like a function)
-    """Within the block, handlers of the user's wait for exceptions of these classes."""
+    """Within the block, the user's handlers wait for exceptions of these classes."""
 
     __slots__ = ("_before", "_checked", "_classes", "_trace")
 
@@ -40,7 +40,7 @@ class handling:  # noqa: N801 (it reads like a function)
 
 
 def fall_back() -> Trace | None:
-    """Note that where the program raises an error, the function itself must run, because Python may not raise it.
+    """Note that the function itself must run if the program raises an error, because Python may not raise it.
 
     Returns the trace, if there is one.
     """
@@ -51,9 +51,9 @@ def fall_back() -> Trace | None:
 
 
 def raise_if_handled(condition: Any, error: Exception) -> bool:
-    """Where a handler of the user's waits for an exception, raise it now if the condition holds in the call at hand.
+    """If one of the user's handlers waits for an exception, raise it now if the condition holds in the current call.
 
-    Whether this settled the matter. Otherwise the program has to raise the exception.
+    Returns whether the answer is known. If it is not, the program has to raise the exception.
     """
     holds = holds_for_handler(condition, error)
     if holds:
@@ -62,10 +62,10 @@ def raise_if_handled(condition: Any, error: Exception) -> bool:
 
 
 def holds_for_handler(condition: Any, error: Exception) -> bool | None:
-    """Whether the condition of an exception for which a handler of the user's waits holds in the call at hand.
+    """Whether the condition of an exception holds in the current call, if one of the user's handlers waits for it.
 
-    The program is then for calls in which the condition is the same. None if no handler waits, or if the condition is
-    that of an iteration or a branch, which is not known.
+    The program is then for calls with the same answer. None if no handler waits, or if the condition is not known
+    because it belongs to an iteration or a branch.
     """
     if not is_handled(error):
         return None

@@ -1,4 +1,4 @@
-"""Errors that only tracing raises, which handlers of the user's must not see: Python has no such error to handle."""
+"""Errors that only tracing raises. The user's handlers must not see them, because Python would not raise them."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -30,9 +30,9 @@ _LIKE_NUMPYS: Final = (
 
 
 def pass_on(error: BaseException, classes: Callable[[], Any] = lambda: ()) -> None:
-    """Raise an error again that a handler for exceptions of these classes has caught, if only tracing raises it.
+    """Raise an error again after a handler for these classes has caught it, if only tracing raises such errors.
 
-    A handler sees errors of Tracemill if it names their class.
+    A handler that names an error class of Tracemill sees the error.
     """
     found = _own_error(error)
     if found is not None and not _is_named(found, classes):

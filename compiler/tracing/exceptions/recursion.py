@@ -1,4 +1,4 @@
-"""Functions that call themselves while they are traced, where values would end that."""
+"""Recursive functions while they are traced, if values would end the recursion."""
 
 import sys
 from collections import Counter
@@ -12,15 +12,15 @@ from ..trace import current_trace
 from ..values_in_call import ARGUMENTS, FOLLOWS
 
 _MANY_CALLS: Final = 10
-"""A function that occurs this often in a traceback calls itself."""
+"""A function that occurs more often in a traceback is recursive."""
 _DEEP: Final = 8
-"""In so many branches, one inside the other, a function that calls itself is better traced on the way of the call."""
+"""With more nested branches than this, a recursive function is better traced along the path of the current call."""
 _REPEATED: Final = 3
-"""A function that is running this often calls itself."""
+"""A function with more frames than this on the stack is recursive."""
 
 
 def recursive_code(error: RecursionError) -> CodeType | None:
-    """The user's function that an endless recursion calls most often."""
+    """The user's function that occurs most often in an endless recursion; None if there is none."""
     codes: list[CodeType] = []
     step = error.__traceback__
     while step is not None:
@@ -30,8 +30,8 @@ def recursive_code(error: RecursionError) -> CodeType | None:
 
 
 def refuse_recursion() -> None:
-    """Refuse a branch that is deep inside others because a function calls itself, if the way of the call at hand can be
-    followed instead."""
+    """Refuse a branch that recursion has nested deep inside others, if the path of the current call can be followed
+    instead."""
     depth, trace = 0, current_trace()
     outermost = trace
     while trace is not None:
@@ -50,7 +50,7 @@ def refuse_recursion() -> None:
 
 
 def _most_frequent(codes: Iterable[CodeType], number: int) -> CodeType | None:
-    """The user's function that occurs most often, if that is more than this number of times."""
+    """The user's function that occurs most often, if it occurs more than `number` times."""
     count = Counter(code for code in codes if is_users(code.co_filename))
     code, calls = count.most_common(1)[0] if count else (None, 0)
     return code if calls > number else None

@@ -74,7 +74,7 @@ class MemoryChoices:
         return has_grown
 
     def array(self, leaf: Leaf, cells: Cells, number: Any) -> Any:
-        """A carried array with a number, where the cells have these contents; what is carried if it is no array."""
+        """A carried array with a number, where the cells have these contents; otherwise the carried value."""
         if leaf not in self._sources:
             return cells[leaf]
         arrays = []

@@ -28,9 +28,7 @@ from ..callee import callee
 from ..comprehensions import is_kept
 from ..expressions import and_, choose, compare, folded, not_, or_
 from ..loops.iterations import plainly
-from ..loops.unrolling import (
-    raise_to_tell_apart,
-)
+from ..loops.unrolling import raise_to_tell_apart
 from ..managers import entered, managed
 from ..numpy_functions import numpy_meaning
 from ..operators import (

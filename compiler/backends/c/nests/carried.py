@@ -1,4 +1,4 @@
-"""What a loop of a nest carries: C variables, arrays in place, and numbers that are computed from the counter."""
+"""The values that a loop of a nest carries: C variables, arrays in place, and numbers computed from the counter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ def carry_on(numbers: Numbers, pairs: Sequence[tuple[Carried, Item]]) -> None:
 
 
 def as_counter(one: Carried, counter: str, number: LinearForm) -> Carried:
-    """A value that grows by the same number in each step is computed from the step's number."""
+    """Compute a value that grows by the same amount in each step from the number of the step."""
     if one.variable is None or one.step is None or one.step.terms or not one.step.constant:
         return one
     known = None if one.start.known is None else one.start.known + number.times(one.step.constant)
@@ -84,7 +84,7 @@ def as_counter(one: Carried, counter: str, number: LinearForm) -> Carried:
 
 
 def linear(start: str, step: Known, number: str) -> str:
-    """A number that grows by the same step from the start, after this number of steps."""
+    """The value after `number` steps of a number that starts at `start` and grows by `step`."""
     assert step is not None
     more = number if step.constant == 1 else f"{step.constant} * {number}"
     return more if start == "INT64_C(0)" else f"{start} + {more}"
