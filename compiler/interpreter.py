@@ -24,38 +24,38 @@ from .op import EXPECTS, has_effect, lookup
 from .substitution import fixed_call
 from .users_errors import error_at, index_error, message_values_at_first
 
-Watch: TypeAlias = Callable[[Call, Sequence[Any], tuple[Any, ...]], None]
+Observer: TypeAlias = Callable[[Call, Sequence[Any], tuple[Any, ...]], None]
 """Called for each call that runs by its NumPy definition, with its inputs and outputs."""
 
 
 class _Current(threading.local):
-    """The watchers of calls, per thread."""
+    """The observer of calls, per thread."""
 
-    watch: Watch | None = None
+    observer: Observer | None = None
 
 
 _current = _Current()
 
 
 @contextmanager
-def watching(watch: Watch) -> Generator[None]:
-    """Call `watch` for each call that runs in this thread. Compiled functions are interpreted meanwhile."""
-    previous = _current.watch
-    _current.watch = watch
+def observing_calls(observer: Observer) -> Generator[None]:
+    """Call `observer` for each call that runs in this thread. Compiled functions are interpreted meanwhile."""
+    previous = _current.observer
+    _current.observer = observer
     try:
         yield
     finally:
-        _current.watch = previous
+        _current.observer = previous
 
 
-def is_watched() -> bool:
-    """Whether calls in this thread are watched."""
-    return _current.watch is not None
+def are_calls_observed() -> bool:
+    """Whether calls in this thread are observed."""
+    return _current.observer is not None
 
 
 def is_idle() -> bool:
-    """Whether nothing is recorded or watched in this thread, so calls can simply run."""
-    return current_builder() is None and _current.watch is None
+    """Whether nothing is recorded or observed in this thread, so calls can simply run."""
+    return current_builder() is None and _current.observer is None
 
 
 class OtherValues(Exception):  # noqa: N818 (not an error: another program is for them)
@@ -153,8 +153,8 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
             raise OtherValues(call, text_of(error)) from None
         error.add_note(f"while running {call.op} at {call.location}")
         raise
-    if _current.watch is not None:
-        _current.watch(call, inputs, outputs)
+    if _current.observer is not None:
+        _current.observer(call, inputs, outputs)
     return outputs
 
 

@@ -11,7 +11,7 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import TransformTypeError
 from ...compiler.frontend.program import Static
 from ...compiler.frontend.traced_program import trace
-from ...compiler.interpreter import evaluate, watching
+from ...compiler.interpreter import evaluate, observing_calls
 from ...compiler.ir import Call, Location
 from ...compiler.tracing.traced_memory import is_traced
 from ..eager.anomaly import Finding, finding
@@ -117,6 +117,6 @@ def nan_report(func: Callable[..., Any], *args: Any, **kwargs: Any) -> NanReport
                 found.setdefault((new.location, new.is_derivative, kind), new)
 
     arrays = as_arrays(inputs_of(program, [leaf for leaf in leaves if is_array_like(leaf)]))
-    with watching(note), np.errstate(all="ignore"):  # errors that would be raised are in the report
+    with observing_calls(note), np.errstate(all="ignore"):  # errors that would be raised are in the report
         evaluate(program.graph, *arrays)
     return NanReport(program.graph.name, tuple(found.values()))

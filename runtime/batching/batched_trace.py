@@ -19,7 +19,7 @@ from ...compiler.callers.user_code import asked_by_traced_code
 from ...compiler.dtypes import Array
 from ...compiler.errors import TracemillError
 from ...compiler.free_sizes import is_symbolic
-from ...compiler.interpreter import evaluate, is_watched
+from ...compiler.interpreter import are_calls_observed, evaluate
 from ...compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called, exact, graphs_in
 from ...compiler.memory_layout.layout import Layout
 from ...compiler.message_values import MESSAGE_VALUES
@@ -352,7 +352,7 @@ def _batched_call(call: Call, mapped: Sequence[bool], size: int) -> tuple[Graph,
 def can_compute(leaves: Sequence[Any]) -> bool:
     """Whether calls on these arguments can be computed at once: around this, no function is traced."""
     around = current_builder()
-    if is_watched() or is_seen():
+    if are_calls_observed() or is_seen():
         return False
     if around is None:
         return not any(is_traced(leaf) or isinstance(leaf, ForeignMemory) for leaf in leaves)

@@ -135,16 +135,16 @@ class VariantCompiler:
             fix=family.fix,
         )
         if symbolic is None:
-            return self._watched(called, None), given_up
+            return self._new_variant(called, None), given_up
         try:
-            variant = self._watched(called, symbolic)
+            variant = self._new_variant(called, symbolic)
         except Exception as error:
             if checking():
                 raise
             return self._for_one_size(called, symbolic, why, error)
         if variant.is_general:
             return variant, given_up
-        return self._watched(called, None), why.for_one_size(*self._fixed(variant))
+        return self._new_variant(called, None), why.for_one_size(*self._fixed(variant))
 
     def _for_one_size(
         self, called: Signature, symbolic: SymbolicCall, why: Recompilation, error: Exception
@@ -153,7 +153,7 @@ class VariantCompiler:
         from .symbolic_fallback import FIX_OF_FAULT, Cause, cause_of, summary
 
         is_fault = cause_of(error) is Cause.FAULT
-        variant = self._watched(called, None)  # an error of the user's function is raised here, too
+        variant = self._new_variant(called, None)  # an error of the user's function is raised here, too
         what = summary(error)
         why = why.for_one_size(
             f"no program for many sizes could be made: {what}", fix=FIX_OF_FAULT if is_fault else ""
@@ -161,7 +161,7 @@ class VariantCompiler:
         self.variants.give_up(symbolic.called, what, why.fix)
         return variant, replace(why, is_fault=is_fault)
 
-    def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
+    def _new_variant(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
         """A new variant. If the others had to follow the calls for which they were made, it is made so at once."""
         if len(self.variants) and all(one.program.follows for one in self.variants):
             try:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...compiler.arguments.leaves import flatten_arguments
 from ...compiler.builder import current_builder
-from ...compiler.interpreter import is_watched
+from ...compiler.interpreter import are_calls_observed
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.traced_memory import is_traced
 from ..batching.batched_trace import BatchedTrace
@@ -42,7 +42,7 @@ def differentiated(
     `by_sweep`.
     """
     home = current_builder()
-    if (home is None or isinstance(home, Evaluating)) and not is_watched() and not is_seen():
+    if (home is None or isinstance(home, Evaluating)) and not are_calls_observed() and not is_seen():
         leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
         if not any(_is_elsewhere(leaf, home) for leaf in leaves):
             if home is not None:
@@ -61,7 +61,7 @@ def _is_at_once(batch: BatchedTrace) -> bool:
     around = batch.base
     return (
         (around is None or isinstance(around, Evaluating))
-        and not is_watched()
+        and not are_calls_observed()
         and not is_seen()
         and not any(axis.name for axis in mapped_axes())
     )

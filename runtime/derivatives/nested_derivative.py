@@ -7,7 +7,7 @@ import numpy as np
 
 from ...compiler.builder import current_builder
 from ...compiler.frontend.program import ArrayOutput
-from ...compiler.interpreter import is_watched
+from ...compiler.interpreter import are_calls_observed
 from ...compiler.ir import ArrayType
 from ...compiler.tracing.array_values import as_value
 from ..evaluation.evaluated_array import EvaluatedArray, new_result
@@ -57,7 +57,7 @@ class NestedDerivative(EvaluatedDerivative):
         return new_result(self._home, array if array.ndim else array[()], operand_type(array), node)
 
     def can_sweep(self, given: Sequence[Any]) -> bool:
-        return current_builder() is self._home and not is_watched() and not self.safe_where
+        return current_builder() is self._home and not are_calls_observed() and not self.safe_where
 
     def pull_back(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
         given = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...compiler.dtypes import Array, is_inexact
 from ...compiler.errors import AnomalyError
-from ...compiler.interpreter import watching
+from ...compiler.interpreter import observing_calls
 from ...compiler.ir import ArrayType, Call, Location
 from ...compiler.op import lookup
 
@@ -142,7 +142,7 @@ class detect_anomaly(ContextDecorator):  # noqa: N801  (used as a word: ``with d
         self._entered: list[AbstractContextManager[None]] = []
 
     def __enter__(self) -> Self:
-        context = watching(_raise_at_nan)
+        context = observing_calls(_raise_at_nan)
         context.__enter__()
         self._entered.append(context)
         return self

@@ -13,7 +13,7 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.dtypes import Array, is_inexact
 from ...compiler.error_state import quiet_unless_strict
 from ...compiler.errors import NotRecordedError, ReleasedGraphError
-from ...compiler.interpreter import is_watched, run_call
+from ...compiler.interpreter import are_calls_observed, run_call
 from ...compiler.ir import ArrayType, Call, Constant, Location, Param, Value
 from ...compiler.memory_layout.layout import Layout, layout_of
 from ...compiler.op import lookup
@@ -172,7 +172,7 @@ class Tape(Trace):
         maker = Maker(op, inputs, params, None)
         types = lookup(op).type(*[value.type for value in inputs], **params)
         is_differentiated = is_grad_enabled() and any(map(is_recorded, inputs))
-        if is_differentiated or is_watched():
+        if is_differentiated or are_calls_observed():
             maker.location = self.where()
         call = Call(op, inputs, params, (), maker.location)
         with not_recording(), quiet_unless_strict():
