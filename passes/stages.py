@@ -1,4 +1,4 @@
-"""Stages of a graph that finds out lengths: each needs lengths that calls before it have found."""
+"""The stages of a graph that computes lengths: each needs lengths that an earlier stage has computed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Say how long arrays can get whose length a program finds out: for targets that reserve memory before it runs."""
+"""Give each length that a program computes a maximum, for targets that reserve memory before it runs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -26,7 +26,7 @@ def bound_lengths(graph: Graph) -> Graph:
 
 
 def _bounded(graph: Graph, most: Mapping[str, Any], names: set[str]) -> Graph:
-    """The same for a graph in one whose lengths have these maxima."""
+    """The same for a nested graph; `most` has the maxima of the outer lengths."""
     known = dict(most)
     maker = {value: call for call in graph.calls for value in call.outputs}
     calls: list[Call] = []

@@ -1,1 +1,1 @@
-"""How the calls of a graph compute with arrays that are longer than what counts of them."""
+"""How the calls of a graph compute with padded arrays, of which only the first entries are valid."""

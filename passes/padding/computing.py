@@ -1,4 +1,4 @@
-"""Rules for what is computed of entries at one place, and for what is reduced and sorted."""
+"""Rules for elementwise calls, reductions, cumulative sums, products and sorts."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -8,11 +8,7 @@ from ...compiler.dtypes import BOOL
 from ...compiler.ir import Call, Value
 from ...compiler.params import int_param, ints_param
 from ...compiler.symbolic_size import is_one
-from ...compiler.value_ops import (
-    broadcast_to,
-    full,
-    logical_not,
-)
+from ...compiler.value_ops import broadcast_to, full, logical_not
 from .neutral_elements import NEUTRAL, highest, lowest
 from .padded_lengths import CannotPadError, Inputs, PaddedLengths, Rule, along
 
@@ -44,7 +40,7 @@ def _length(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
 
 
 def _reduced(neutral: Callable[[Any], Any]) -> Rule:
-    """The rule of a reduction: a number that changes nothing stands for entries that do not count."""
+    """The rule of a reduction: the padding is filled with a number that changes nothing."""
 
     def rule(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
         (x,) = call.inputs
@@ -66,7 +62,7 @@ def _cumulated(neutral: Callable[[Any], Any]) -> Rule:
 
 
 def _sorted(lengths: PaddedLengths, call: Call, inputs: Inputs) -> tuple[Value, ...]:
-    """What does not count stays behind everything else, also behind NaN."""
+    """The padding stays after everything else, also after NaN."""
     shape, axis = call.outputs[0].shape, int_param(call, "axis")
     params = dict(call.params)
     if not lengths.is_padded(shape[axis]):

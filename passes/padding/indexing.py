@@ -1,4 +1,4 @@
-"""Rules for entries that are read at positions from arrays, and for entries that are written."""
+"""Rules for reads and writes at positions that come from arrays."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Rules for loops and branches: their graphs take padded arrays, and how many entries count."""
+"""Rules for loops and branches: their graphs take padded arrays and their numbers of valid entries."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`in_nested`: what becomes of the graphs in a graph, such as the bodies of loops, that find out lengths."""
+"""`in_nested`: transforms the nested graphs that compute lengths, such as bodies of loops."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +8,7 @@ from ...compiler.ir import Graph, Param, called
 
 
 def in_nested(graph: Graph, transform: Callable[[Graph], Graph]) -> Graph:
-    """The graph with `transform` of the graphs that its calls hold, as far as they find out lengths."""
+    """The graph after `transform` of each nested graph that computes lengths."""
     if not any(map(names_bound_in, called(graph.calls))):
         return graph
 

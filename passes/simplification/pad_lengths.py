@@ -1,4 +1,4 @@
-"""Give arrays whose lengths a program finds out the lengths that they have at most."""
+"""Pad arrays whose lengths a program computes to the greatest lengths that they can have."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace

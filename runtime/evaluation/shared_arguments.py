@@ -1,4 +1,4 @@
-"""`SharedArguments`: where each argument is separate memory, those that share memory must not be written to."""
+"""`SharedArguments`: arguments that share memory. The function gets copies, so it must not write to them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""`call`: makes the user's call after a hook has handled it. Symbolic sizes take this frame for the user's."""
+"""`call`: makes the user's call after a hook has handled it. Symbolic sizes treat its frame as the user's."""
 
 from collections.abc import Callable
 from typing import Any

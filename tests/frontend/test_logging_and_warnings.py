@@ -1,4 +1,4 @@
-"""`logging` and `warnings.warn` in a compiled function speak at each call, in order, with the values of then."""
+"""`logging` and `warnings.warn` in a compiled function speak in each call, in order, with the values of that call."""
 
 import logging
 import warnings

@@ -1,4 +1,4 @@
-"""`Lazy`: a sequence that is made when something looks into it, such as the samples that a test takes."""
+"""`Lazy`: a sequence that is made when it is first read, such as the samples of a test."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -8,9 +8,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Lazy(Sequence[T_co]):
-    """The items that a function gives. It is called once, when they are asked for.
+    """The items of a function that is called once, when they are first needed.
 
-    As parameters of a test, they are made when pytest collects it, and not at all where the test is left out.
+    As parameters of a test, they are made when pytest collects the test.
     """
 
     def __init__(self, made: Callable[[], Iterable[T_co]]) -> None:

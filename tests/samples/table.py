@@ -13,7 +13,7 @@ from tracemill.compiler import ops
 from tracemill.compiler.op import lookup
 
 FAMILIES = {family.__name__.rpartition(".")[2]: family.__name__ for family in ops.FAMILIES}
-"""The names of families of ops, with those of their modules."""
+"""The families of ops by name, with the names of their modules."""
 
 
 @cache

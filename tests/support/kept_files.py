@@ -16,9 +16,9 @@ FOLDER = Path(__file__).parents[2] / ".pytest_cache" / "compiled"
 
 
 def kept(suffix: str, made_of: Any, make: Callable[[], bytes]) -> Path:
-    """What compiling gives, which is done if no run on this machine has done it.
+    """The file that `make` gives, made unless an earlier run on this machine has made it.
 
-    `made_of` is all that it depends on, as JSON has it: the text, the flags, and the compiler.
+    `made_of` is everything that it depends on, as JSON: the text, the flags, and the compiler.
     """
     path = FOLDER / f"{sha256(json.dumps(made_of).encode()).hexdigest()}{suffix}"
     if not path.exists():
@@ -32,13 +32,13 @@ def kept(suffix: str, made_of: Any, make: Callable[[], bytes]) -> Path:
 
 
 def compiler_facts(command: Sequence[str]) -> list[Any]:
-    """What tells a compiler from others, and from itself after an update."""
+    """What distinguishes a compiler from others, and from itself after an update."""
     status = os.stat(which(command[0]) or command[0])
     return [*command, status.st_size, status.st_mtime_ns, processor_digest()]
 
 
 def is_program(path: str) -> bool:
-    """Rather than a script."""
+    """Whether the file is a binary and not a script."""
     try:
         with open(path, "rb") as file:
             return file.read(4) == b"\x7fELF"
@@ -47,7 +47,7 @@ def is_program(path: str) -> bool:
 
 
 def keeping(compile: Callable[..., bytes]) -> Callable[..., bytes]:
-    """Compiling that keeps what a C compiler makes. Scripts, which stand for one in tests, run each time."""
+    """`compile`, but what a C compiler makes is kept. Scripts that stand in for a compiler run each time."""
 
     def compiled(
         command: Sequence[str], flags: Sequence[str], text: str, *limits: Any, **options: Any

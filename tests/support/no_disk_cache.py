@@ -1,4 +1,4 @@
-"""A fixture for folders whose tests compile thousands of programs, each once: none is written to disk."""
+"""A fixture for folders whose tests compile thousands of programs, each once: it keeps them off the disk."""
 
 from collections.abc import Iterator
 

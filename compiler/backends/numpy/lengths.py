@@ -1,4 +1,4 @@
-"""Statements that find out a length, and that ask whether values are what the program was made for."""
+"""Statements that compute a length, and that check whether values are those for which the program was made."""
 
 from ...free_sizes import bound_size
 from ...ir import Call

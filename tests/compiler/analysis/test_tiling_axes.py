@@ -1,4 +1,4 @@
-"""The parts of a result that tiles compute: records of ops say from which parts of operands, with which parameters."""
+"""The parts of a result that tiles compute: the record of an op says which parts of operands they need."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A layout op needs a record and a sample: passes, analyses and printers ask the record, and know no name."""
+"""A layout op only needs a record and a sample: passes, analyses and printers do not know it by name."""
 
 from collections.abc import Callable, Generator
 from dataclasses import replace

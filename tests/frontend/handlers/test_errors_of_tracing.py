@@ -1,4 +1,4 @@
-"""A handler of the user's does not hide that a function cannot be traced: Python has no such error to handle."""
+"""The user's handlers do not hide that a function cannot be traced, because Python would not raise that error."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Handlers see exceptions that only the program can raise: the function itself runs then, as Python runs it."""
+"""Handlers see exceptions that only the program can raise: Python then runs the function itself."""
 
 import contextlib
 from collections.abc import Callable, Iterator

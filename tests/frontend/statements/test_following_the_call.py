@@ -1,4 +1,4 @@
-"""Functions that no program can hold for all values: the program is for calls that go the way of the call at hand."""
+"""Functions that one program cannot hold for all values: the program is for calls that take the same path."""
 
 import copy
 import warnings

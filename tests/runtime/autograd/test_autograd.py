@@ -1,4 +1,4 @@
-"""`tracemill.autograd`: `grad` and `backward` of what variables have recorded. Names carry the contract's row."""
+"""`tracemill.autograd`: `grad` and `backward` of what variables have recorded."""
 
 from typing import Any
 

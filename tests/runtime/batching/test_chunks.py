@@ -1,4 +1,4 @@
-"""`vmap` in chunks, by number or by memory, and `chunk_vmap`. Each test names the row of the contract."""
+"""`vmap` in chunks, by number or by memory, and `chunk_vmap`."""
 
 from collections.abc import Callable
 from typing import Any

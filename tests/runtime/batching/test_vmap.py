@@ -1,4 +1,4 @@
-"""`vmap`: equal to the loop over slices, with every misuse named. Each test names the row of the contract."""
+"""`vmap`: equal to the loop over slices, with every misuse named."""
 
 import functools
 from collections import OrderedDict

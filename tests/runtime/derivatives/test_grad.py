@@ -1,4 +1,4 @@
-"""`grad`, `grad_and_value`, `value_and_grad`, `stop_gradient`. Each test names the row of the contract."""
+"""`grad`, `grad_and_value`, `value_and_grad`, `stop_gradient`."""
 
 import functools
 import sys

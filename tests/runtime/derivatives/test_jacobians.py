@@ -1,4 +1,4 @@
-"""`jacrev`, `jacfwd`, `hessian`. Each test names the row of the contract."""
+"""`jacrev`, `jacfwd`, `hessian`."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""`jvp` and `linearize`: forward derivatives at a point. Each test names the row of the contract."""
+"""`jvp` and `linearize`: forward derivatives at a point."""
 
 from collections.abc import Callable
 from typing import Any

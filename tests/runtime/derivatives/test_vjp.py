@@ -1,4 +1,4 @@
-"""`vjp`: the derivative at a point, turned around. Each test names the row of the contract."""
+"""`vjp`: the derivative at a point, turned around."""
 
 import weakref
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Benchmarks report a row per case. Here no time is measured: each function runs once, on little."""
+"""Benchmarks report a row per case. Nothing is timed here: each function runs once, on small arrays."""
 
 import sys
 from collections.abc import Callable, Sequence

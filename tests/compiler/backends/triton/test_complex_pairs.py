@@ -1,4 +1,4 @@
-"""Ops on complex numbers have NumPy's values as formulas of real ones, which NumPy computes here."""
+"""Ops on complex numbers, written as formulas of real ones, have NumPy's values; here NumPy computes the formulas."""
 
 from collections.abc import Sequence
 from functools import partial
