@@ -93,7 +93,9 @@ def _by_interface(x: object, interface: dict[str, Any]) -> DeviceArray:
     pointer, is_read_only = interface["data"]
     pointer = pointer or 0
     if interface.get("mask") is not None:
-        raise ForeignArrayError(f"{name} has a mask, which arrays here have not: fill it in its library")
+        raise ForeignArrayError(
+            f"{name} has a mask, which arrays of Tracemill do not have: fill it in its library"
+        )
     device = _device_at(pointer, name)
     if interface.get("stream") is not None:
         device.wait_for(interface["stream"])

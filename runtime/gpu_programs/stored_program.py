@@ -111,7 +111,7 @@ def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> S
             architecture, or takes other parameters than the plan gives it.
     """
     if len(files.get(PLAN, b"")) > LARGEST_PLAN:
-        raise ParseError(f"{PLAN} has {len(files[PLAN])} bytes, and {LARGEST_PLAN} are read")
+        raise ParseError(f"{PLAN} has {len(files[PLAN])} bytes, and at most {LARGEST_PLAN} are read")
     try:
         stored = json.loads(files[PLAN].decode())
         arrays = {digest: _array(files[file_of(digest)], type) for digest, type in stored["arrays"].items()}

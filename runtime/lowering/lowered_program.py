@@ -201,11 +201,11 @@ class LoweredProgram:
         """Whether the program would come from the disk cache, and if not, why: one line. Nothing is compiled.
 
         Raises:
-            BackendError: it is a program for GPUs, whose kernels are kept by the GPU that is there.
+            BackendError: it is a program for GPUs, whose kernels are stored for each type of GPU.
         """
         if self.backend == "triton":
             raise BackendError(
-                f"{self.graph.name} is made for a GPU, whose kernels are kept by what the GPU is: call it with"
+                f"{self.graph.name} is for a GPU, whose kernels are stored for each type of GPU: call it with"
                 " TRACEMILL_LOG=cache, and the log says whether they come from the disk cache"
             )
         with self.answering():

@@ -70,8 +70,8 @@ class _Seeded(NoteAtReturn):
     def __call__(self) -> None:
         if is_traced(self.stream.state) and not np.array_equal(numbers_of(self.generator), self.known):
             raise RandomStateError(
-                "a generator is drawn from by a library after it was drawn from where values decide: give the library "
-                "another generator",
+                "a library draws from a generator after a draw that depends on values: give the library another "
+                "generator",
                 user_location(),
             )
 
@@ -252,7 +252,7 @@ def _shuffle(note: _Seeded, x: Any, axis: int = 0) -> None:
 def _listed(x: list[Any], order: Any) -> list[Any]:
     if not all(map(is_array_like, x)):
         raise RandomStateError(
-            "a list of other things than numbers is shuffled where values decide: shuffle their places, np.arange(n)",
+            "a shuffle that depends on values can only be of numbers: shuffle the positions of the items, np.arange(n)",
             user_location(),
         )
     return list(np.stack(x)[order])

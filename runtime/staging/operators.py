@@ -163,7 +163,7 @@ def _is_same_truth(name: str, x: Any, y: Any) -> Any:
         )
     if any(is_traced(one) and not _is_pythons(one) for one in (x, y)):
         raise ConcretizationError(
-            "`is True`, `is False`, or `is` with another bool, of a traced bool, which is Python's own, or NumPy's, "
+            "`is` of a traced bool and True, False or another bool: it may be one of Python's, or one of NumPy's, "
             "which is neither: write `if flag:` and `if not flag:`, or compare, `flag == True`",
             user_location(),
         )

@@ -205,7 +205,7 @@ def test_code_that_does_not_fit_its_plan_is_refused(card: StubGpu) -> None:
         return json.dumps(other).encode()
 
     plan = "plan.json"
-    refused(plan, b" " * (1 << 24) + b"{}", "bytes, and 16777216 are read")
+    refused(plan, b" " * (1 << 24) + b"{}", "bytes, and at most 16777216 are read")
     refused(plan, b"[" * 10**5, "this is not a program for a GPU")
     refused(plan, with_plan(lambda d: d["plan"].update(format=2)), "a plan of format 2")
     refused(plan, with_plan(lambda d: d["plan"].update(arena_bytes=-1)), "not negative")

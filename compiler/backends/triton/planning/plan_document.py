@@ -193,7 +193,7 @@ class _Reader:
     def number(self, given: Any) -> Number:
         is_wide, multiple_of = given["is_wide"], _count(given["multiple_of"])
         if not isinstance(is_wide, bool) or not multiple_of:
-            raise ParseError(f"a function takes a number of which a plan says {shown(given, 80)}")
+            raise ParseError(f"a plan gives a function {shown(given, 80)} for a number")
         return Number(self.size(given["value"]), is_wide, multiple_of)
 
     def slot(self, given: Any) -> Slot:
