@@ -214,8 +214,11 @@ def _remainder(x: Any, y: Any) -> Any:
     """The remainder nearest to zero, of quotients rounded to the nearest and even number."""
     size = np.abs(y)
     rest = np.fmod(np.abs(x), 2 * size)
-    rest = np.where(2 * rest > size, rest - size, rest)
-    rest = np.where(2 * rest >= size, rest - size, rest)
+    is_beyond = (
+        2 * rest > size
+    )  # else it is the nearest already: half of the size belongs to an even quotient
+    rest = np.where(is_beyond, rest - size, rest)
+    rest = np.where(np.logical_and(is_beyond, 2 * rest >= size), rest - size, rest)
     return np.where(np.signbit(x), -rest, rest)
 
 

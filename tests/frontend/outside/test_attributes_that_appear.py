@@ -83,7 +83,7 @@ def test_attributes_that_the_function_sets_itself_need_no_other_program() -> Non
     assert [f(2.0), f(3.0), f(4.0)] == [4.0, 6.0, 8.0]
 
 
-def test_a_getattr_of_the_users_that_raises_key_errors_is_no_array() -> None:
+def test_a_getattr_of_the_users_that_raises_key_errors_is_not_an_array() -> None:
     class Entries:
         def __init__(self) -> None:
             self.entries = {"rate": 2.0}

@@ -48,7 +48,11 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]] = {
     "log base": (lambda x, y: math.log(x, y), [(8.0, 2.0), (8.0, 1.0), (8.0, 0.0)]),
 }
 VALUES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -3.0, 200.0, -200.5, 1e3, 1e308, NAN, INF, -INF)
-PAIRS = [(x, y) for x in (0.0, -8.0, 2.0, 1e300, NAN, INF) for y in (0.0, -1.0, 0.5, 3.0, NAN, INF, -INF)]
+PAIRS = [
+    (x, y)
+    for x in (0.0, -8.0, 2.0, 2.5, -1.5, 1e300, NAN, INF)
+    for y in (0.0, -1.0, 0.5, 1.0, 3.0, NAN, INF, -INF)
+]
 OF_ONE = """
     sqrt exp expm1 exp2 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh cbrt
     fabs gamma lgamma erf erfc degrees radians
