@@ -30,7 +30,7 @@ from ..errors import (
 )
 from ..free_sizes import names_bound_in, sizes_in_param
 from ..ir import Graph, Value
-from ..op import RAISES, has_effect
+from ..op import PRINTS, RAISES, has_effect
 from ..symbolic_size import same_shape
 from ..tracing.array_values import as_value
 from ..tracing.exceptions.recursion import recursion_error, recursive_code
@@ -39,7 +39,7 @@ from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, arr
 from ..tracing.traced_array import TracedArray, array_on
 from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..tracing.tracing_again import mode_for, needs_value, wants_pythons_number
-from ..tracing.values_in_call import ARGUMENTS, FOLLOWS
+from ..tracing.values_in_call import ARGUMENTS, FOLLOWS, UNDONE
 from ..users_errors import noted, values_in_exception
 from ..value_ops import constant
 from .conversion import MET, Conversion, OperatorsNeededError, call_converted
@@ -239,9 +239,41 @@ def _traced(
             ),
         )
     assert error is not None
-    if isinstance(error, ValueError) and isinstance(error.__cause__, ConcretizationError):
-        raise error.__cause__ from None  # ``w[0] = x``: NumPy wraps our error in its own
-    raise error
+    raise _for_caller(record, writes, error)
+
+
+def _for_caller(record: Trace, writes: OutsideChanges, error: Exception) -> Exception:
+    """The error of a trace as the caller of the function gets it."""
+    if record.is_kept and record.parent is None:
+        _undo_for_python(record, writes, error)
+    if not (isinstance(error, ValueError) and isinstance(error.__cause__, ConcretizationError)):
+        return error
+    error.__cause__.__suppress_context__ = True
+    return error.__cause__  # ``w[0] = x``: NumPy wraps our error in its own
+
+
+def _undo_for_python(record: Trace, writes: OutsideChanges, error: Exception) -> None:
+    """If Python does something before an error of the function, undo what the trace did, so that the function can run.
+
+    What it took from an iterator or a random generator cannot be undone: it would do so again.
+    """
+    undone, is_ours = UNDONE.get(), isinstance(error, TracemillError | OperatorsNeededError)
+    if undone is None or is_ours or isinstance(error.__cause__, ConcretizationError):
+        return
+    if writes.can_be_undone and (record.acts_before_error or writes.changed()):
+        writes.undo()
+        undone.append(error)
+
+
+def _acts(record: Trace, filled: Sequence[Any], containers: ArgumentContainers) -> bool:
+    """Whether what has been recorded shows outside: a write, a print, or a change of a list or a dict of the caller."""
+    storages = [x._storage for x in filled if is_traced(x)]
+    storages += [record.captured_storage(i) for i in range(len(record.captured))]
+    return (
+        any(storage.version for storage in storages)
+        or any(has_effect(call, PRINTS) for call in record.calls)
+        or bool(containers.changed)
+    )
 
 
 def _is_undone(writes: OutsideChanges, error: SideEffectError) -> bool:
@@ -349,6 +381,7 @@ def _recorded(
                 if isinstance(error, KeyError) and line_of_raise(error) is None:
                     error.args = tuple(map(plain_key, error.args))  # the program is for this key
                 if not raises_later(record, error):
+                    record.outermost().acts_before_error |= _acts(record, filled, containers)
                     raise
             made: Collection[int] = ()
             if record.is_kept and record.parent is None:

@@ -166,6 +166,8 @@ class Trace(KnownValues):
         """For the id of a captured array that is written to, the bounds of its memory, and its views."""
         self.falls_back = False
         """Whether the function itself runs where the program raises an error: it may handle that."""
+        self.acts_before_error = False
+        """Whether Python prints or writes something before an exception that a trace has ended with."""
         self.returned: set[int] = set()
         """The ids of the lists and dicts whose changes the program returns."""
         self.writes_to_copies = False

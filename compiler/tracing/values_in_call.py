@@ -27,8 +27,17 @@ _MOST_FOLLOWED: Final = 1000
 ARGUMENTS: ContextVar[Sequence[Any] | None] = ContextVar("arguments", default=None)
 """The leaves of the arguments of the call that is being traced; None if no call is known."""
 
+UNDONE: ContextVar[list[Exception] | None] = ContextVar("undone", default=None)
+"""The exceptions of the function that ended a trace, if Python does something before that the trace has not done, or
+has undone. None if nobody runs the function itself then."""
+
 FOLLOWS: ContextVar[bool] = ContextVar("follows", default=False)
 """Whether the program follows the current call: its tests, places and keys are known."""
+
+
+def is_undone(error: Exception) -> bool:
+    """Whether the function itself runs after this exception, and raises it again."""
+    return any(one is error for one in UNDONE.get() or ())
 
 
 @contextmanager

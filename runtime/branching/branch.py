@@ -7,6 +7,7 @@ from typing import Any, Final
 from ...compiler.callers.user_code import line_of_missing, line_of_raise
 from ...compiler.frontend.traced_program import raises_later
 from ...compiler.ir import Location
+from ...compiler.op import PRINTS, has_effect
 from ...compiler.tracing.outside.adoption import adopt
 from ...compiler.tracing.sharing import TELLS_APART
 from ...compiler.tracing.trace import Storage, require_trace
@@ -54,6 +55,8 @@ class Branch:
         """The error that the function raises in this branch, and its line."""
         self.raises_before = False
         """Whether it may raise another error before that, depending on values."""
+        self.prints_before = False
+        """Whether it prints before that, which the program does not."""
         self.trace: Any = None
         self.outcome = Outcome(None, UNSET, {})
         self.held: dict[str | Slot, Held] = {}
@@ -78,6 +81,7 @@ class Branch:
                 if (line := line_of_raise(error) or line_of_missing(error)) is None:
                     raise
                 self.raised = error, line
+                self.prints_before = any(has_effect(call, PRINTS) for call in self.trace.calls)
                 self.raises_before = raises_later(self.trace, error)
                 return []
             return self._leaves()

@@ -17,6 +17,7 @@ from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.exceptions.handlers import holds_for_handler, raise_if_handled
 from ...compiler.tracing.exceptions.recursion import refuse_recursion
 from ...compiler.tracing.trace import RAISES_ON_VALUES, require_trace
+from ...compiler.tracing.values_in_call import guarded_truth
 from ...compiler.users_errors import noted
 from ...compiler.value_ops import nonzero_mask
 from ..control_flow.cond import record_switch
@@ -56,6 +57,10 @@ def choose(
         if branch.raised is not None:
             test = if_run(test if place else np.logical_not(test))
             holds = holds_for_handler(test, branch.raised[0])
+            if holds is None and branch.prints_before:
+                holds = guarded_truth(
+                    require_trace(), as_value(test), "whether an exception is raised after a print"
+                )
             if holds is not None:
                 return OnlyBranch(blocks[place if holds else 1 - place][1])
             if branch.raises_before:

@@ -3,7 +3,6 @@
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ...compiler.arguments.leaves import argument_names, flatten_arguments, has_containers
 from ...compiler.builder import current_builder, not_recording
 from ...compiler.callers.function_names import describe
-from ...compiler.callers.user_code import line_of_missing, line_of_raise
 from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import ConcretizationError, SideEffectError, TransformTypeError
 from ...compiler.frontend.outside_changes import ArgumentContainers, WithChanges
@@ -22,7 +20,7 @@ from ...compiler.locks import reentrant_lock
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
-from ...compiler.tracing.values_in_call import in_call
+from ...compiler.tracing.values_in_call import UNDONE, in_call
 from ..eager.run import as_argument, inputs_of, overwrite, require_function, run
 from ..gpu.arguments import entered
 from ..tracebacks import hide_own_frames, with_users_frames
@@ -33,6 +31,7 @@ from ..variants.key_orders import key_orders, sees_keywords_in_order
 from ..variants.signature import Signature, StaticLeaf, arguments_for, sign
 from ..variants.static_arguments import static_arguments
 from ..variants.symbolic_call import SymbolicCall
+from ..variants.variant import Variant
 from .options import Options
 from .variant_compiler import VariantCompiler
 
@@ -149,16 +148,15 @@ class CompiledFunction:
         others: list[OtherValues] = []
         while True:
             try:
-                variant = self._compiler.variant(called, leaves, others)
+                variant = self._variant(called, leaves, others)
             except ConcretizationError as error:
                 return self._called_again(called, tree, error, by_value, args, kwargs)
-            except Exception as error:
-                if has_containers(tree) and (line_of_raise(error) or line_of_missing(error)) is not None:
-                    with suppress(Exception):
-                        self._function(*args, **kwargs)  # changes what Python does before the error
-                raise
             if variant is None:
                 return self._function(*args, **kwargs)
+            if isinstance(variant, Exception):
+                result = self._function(*args, **kwargs)  # it usually ends with the same exception
+                self._compiler.note_uncompiled(called, f"tracing {describe(self._function)} fails: {variant}")
+                return result
             if variant.uses_variables:
                 return self._call_traced(args, kwargs)
             self._entry = variant.entry
@@ -168,6 +166,24 @@ class CompiledFunction:
                 others.append(found)
                 continue
             return self._applied(result if leave is None else leave(result), args, kwargs)
+
+    def _variant(
+        self, called: Signature, leaves: list[Any], others: list[OtherValues]
+    ) -> Variant | Exception | None:
+        """The variant for a call; None if the function itself runs, or the exception of the function for which it does.
+
+        Python prints and writes before that exception, and the trace has not done so.
+        """
+        undone: list[Exception] = []
+        noting = UNDONE.set(undone)
+        try:
+            return self._compiler.variant(called, leaves, others)
+        except Exception as error:
+            if not any(one is error for one in undone):
+                raise
+            return error
+        finally:
+            UNDONE.reset(noting)
 
     def _called_again(
         self,
@@ -184,7 +200,7 @@ class CompiledFunction:
             ConcretizationError: neither helps.
         """
         if isinstance(error, SideEffectError) and error.runs_uncompiled:
-            self._compiler.note_uncompiled(called, error)
+            self._compiler.note_uncompiled(called, error.message)
             return self._function(*args, **kwargs)
         if not self._takes_by_value(tree, error.numbers, by_value):
             raise error

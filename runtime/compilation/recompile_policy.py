@@ -3,7 +3,7 @@
 import warnings
 
 from ...compiler.callers.user_code import users_level
-from ...compiler.errors import InternalWarning, RecompileError, RecompileWarning, SideEffectError
+from ...compiler.errors import InternalWarning, RecompileError, RecompileWarning
 from .options import OnRecompile
 from .recompilation import Recompilation
 from .variant_table import Family
@@ -43,9 +43,9 @@ class RecompilePolicy:
             f"fix: {why.fix}"
         )
 
-    def changes_argument(self, error: SideEffectError) -> None:
-        """Warn that the function runs uncompiled, because it changes an object among its arguments."""
-        self._warn(f"runs uncompiled: {error.message}")
+    def cannot_compile(self, why: str) -> None:
+        """Warn that the function runs uncompiled, because no program can do what it does."""
+        self._warn(f"runs uncompiled: {why}")
 
     def _warn(self, text: str) -> None:
         if self._wanted == "warn" and not self._has_warned:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ...compiler.callers.function_names import describe
-from ...compiler.errors import InternalError, SideEffectError, TracemillError
+from ...compiler.errors import InternalError, TracemillError
 from ...compiler.frontend.program import Program
 from ...compiler.interpreter import OtherValues
 from ...compiler.locks import reentrant_lock
@@ -44,15 +44,15 @@ class VariantCompiler:
         """Why the newest variant was compiled."""
         self._reaction = RecompilePolicy(options.on_recompile)
         self.uncompiled: set[Signature] = set()
-        """Calls that run uncompiled, because they change an object among their arguments."""
+        """Calls that run uncompiled, because no program can do what they do."""
         self._lock = reentrant_lock()
 
-    def note_uncompiled(self, called: Signature, error: SideEffectError) -> None:
-        """Remember that a call changes an object among its arguments, which no program can do, and warn."""
+    def note_uncompiled(self, called: Signature, why: str) -> None:
+        """Remember that no program can do what a call does, and warn."""
         if len(self.uncompiled) >= self._options.max_variants:
             self.uncompiled.clear()
         self.uncompiled.add(called)
-        self._reaction.changes_argument(error)
+        self._reaction.cannot_compile(why)
 
     def variant(self, called: Signature, leaves: list[Any], others: list[OtherValues]) -> Variant | None:
         """The variant for a call, compiled now if there is none or if it is stale.

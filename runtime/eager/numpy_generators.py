@@ -17,6 +17,7 @@ from ...compiler.callers.user_code import location_at
 from ...compiler.errors import RandomStateError
 from ...compiler.frontend.conversion import conversion_of
 from ...compiler.frontend.program import Argument, Static
+from ...compiler.tracing.values_in_call import is_undone
 from .impure_calls import may_be_impure, refusing_impure_calls
 from .reached_objects import is_filled, names_of, reached_objects
 
@@ -81,7 +82,13 @@ def _comparing_states(
     named = {id(found) for _, found in reached}
     reached += [("", one) for key, one in others.items() if key not in named]
     before = [(name, found, _state(found)) for name, found in reached]
-    yield
+    failure: Exception | None = None
+    try:
+        yield
+    except Exception as error:
+        if not is_undone(error):  # otherwise the function would draw twice
+            raise
+        failure = error
     if not is_loaded and "numpy.random" in sys.modules and np.random.get_state()[2] != _FRESH:  # type: ignore[index]
         before.append(("np.random", np.random.mtrand._rand, b""))
     for name, found, state in before:
@@ -93,6 +100,8 @@ def _comparing_states(
                 "tracemill.random.default_rng, or outside, and pass the result as an argument",
                 None if code is None else location_at(code.co_filename, code.co_firstlineno),
             )
+    if failure is not None:
+        raise failure
 
 
 _FRESH: Final = 623

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from ...compiler.arguments.leaves import has_containers
 from ...compiler.callers.function_names import describe
 from ...compiler.error_state import is_strict
 from ...compiler.errors import ArgumentValueError
@@ -30,7 +31,7 @@ from ..stage_times import stage
 from .compile_spec import CompileSpec
 from .donation import donated_inputs, to_overwrite
 from .generated_entry import MISS, always_miss, generate_entry, generate_size_reader
-from .handled_errors import may_be_handled, with_handlers
+from .handled_errors import may_be_handled, with_changes_before_error, with_handlers
 from .layout_guards import entering_orders, layout_guards
 from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
 from .symbolic_call import SymbolicCall
@@ -138,6 +139,8 @@ class Variant:
                 self.entry = _unless_repeated(self.entry, self._arrays_from_outside)
             if self._can_run_again and self.entry is not always_miss:
                 self.entry = with_handlers(self.entry, self.function)
+            elif self._changes_before_error and effects_in(program.graph) and self.entry is not always_miss:
+                self.entry = with_changes_before_error(self.entry, self.function)
 
     def sizes(self, called: Signature) -> dict[str, int] | None:
         """The values of named sizes in a call of the same family; None if it does not serve the call."""
@@ -223,13 +226,19 @@ class Variant:
 
         The program has written nothing. The function itself does, up to its error, if it has no other effects.
         """
-        if not (self.program.mutated or self.program.changes_containers) or self._has_effects:
+        if not self._changes_before_error:
             return
         if isinstance(error, OtherValues):  # another program is made for this call
             return
         if not any(isinstance(x, DeviceArray) for x in inputs):
             with suppress(Exception):
                 self.function(*args, **kwargs)
+
+    @property
+    def _changes_before_error(self) -> bool:
+        """Whether the function, run after an error of the program, may change what its caller sees."""
+        may_change = bool(self.program.mutated) or has_containers(self.signature.tree)
+        return may_change and not self._has_effects
 
     @property
     def _has_effects(self) -> bool:
