@@ -66,6 +66,11 @@ class ReadName:
         return getattr(self.read, "__self__", self.place)
 
     @property
+    def key(self) -> tuple[int, str]:
+        """Tells the name from others."""
+        return id(self.holder), self.text
+
+    @property
     def change(self) -> str:
         """A line that explains how the value has changed; empty if it has not."""
         if self.value is _CHANGING:
@@ -92,6 +97,10 @@ class ReadNames:
         self.runs_as_written = False
         """Whether one of them has run without hooks, so that the functions that it calls are not noted."""
         self._made: set[int] = set()
+
+    def note(self, one: ReadName) -> None:
+        """Note a name, once for each place that it is read from."""
+        self.names.setdefault(one.key, one)
 
     def note_made(self, new: Any) -> None:
         """Note an internal object of the trace, whose attributes are not compared. The object is not kept alive."""
@@ -143,7 +152,7 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
     found.defaults.update((id(x), x) for x in defaults)
     for one in _names(function, objects):
         if not is_traced(one.value):
-            found.names.setdefault((id(getattr(one.read, "__self__", one.place)), one.text), one)
+            found.note(one)
 
 
 def note_read(text: str, read: Callable[..., Any], *given: Any) -> Any:
@@ -159,7 +168,7 @@ def note_missing(x: Any, name: str) -> None:
     """Note that an object has no such attribute, which is then looked for before each call."""
     if (found := REACHED.get()) is not None and not found.is_made(x):
         for one in _missing(type(x).__name__, x, name):
-            found.names.setdefault((id(x), one.text), one)
+            found.note(one)
 
 
 def reads_attributes(function: Any) -> bool:
@@ -209,8 +218,9 @@ class ReadArray:
 def entries_read(walk: ObjectWalk, found: ReadNames) -> Iterator[ReadName]:
     """Entries of lists and dicts and attributes of objects that the functions of a trace may have read, and lengths."""
     mentioned = _mentioned(walk, found)
-    for function in walk.implicit.values():
-        yield from (one for one in _names(function, {}) if not is_traced(one.value))
+    implicit = (one for function in walk.implicit.values() for one in _names(function, {}))
+    by_key = {one.key: one for one in implicit if not is_traced(one.value)}
+    yield from (one for key, one in by_key.items() if key not in found.names)
     logs = set[int]()
     for path, x, length, way in walk.ways.values():
         if mentioned.only_appends(path):
