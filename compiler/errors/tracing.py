@@ -258,8 +258,8 @@ class SideEffectError(ConcretizationError):
     Fix: write to an array that the function makes (``np.zeros(…)``), or assign to a variable. A compiled function that
     changes its own lists, dicts and objects so, or those among its arguments, is compiled for the values of the call.
 
-    A compiled function that returns an object of a class of yours that no program can make anew in each call runs
-    uncompiled. If that is impossible, because what it has done while it was traced cannot be undone, this is the error.
+    A compiled function runs uncompiled if it returns an object of your own class that no program can make anew in each
+    call. If that is impossible, because what it has done while it was traced cannot be undone, this is the error.
     """
 
     code = "E0214"

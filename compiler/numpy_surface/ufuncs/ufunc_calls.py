@@ -12,7 +12,7 @@ from ...dtypes import BOOL, DType, is_supported
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ...errors.tracemill_error import text_of
 from ...ir import Shape, Value
-from ...memory_layout.layout import NOTHING_ASKED, Layout, dense_layout, layout_of, row_major
+from ...memory_layout.layout import Layout, dense_layout, layout_of, row_major
 from ...memory_layout.result_layouts import direct_layout, elementwise_layout, joint_questions
 from ...nesting import shown
 from ...op import all_ops
@@ -349,7 +349,7 @@ def ufunc_layout(
         in_rows = is_direct and in_columns and all(x.is_contiguous("C") for x in operands)
         order = "F" if in_columns and not in_rows else "C"
     axes = tuple(range(len(shape)))[:: -1 if order in ("F", "f") else 1]
-    return dense_layout(shape, axes, joint_questions(operands) if operands else NOTHING_ASKED)
+    return dense_layout(shape, axes, joint_questions(operands))
 
 
 def are_direct(inputs: Sequence[Any], dtypes: Sequence[DType], layouts: Sequence[Layout]) -> bool:

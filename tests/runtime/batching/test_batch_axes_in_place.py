@@ -1,4 +1,4 @@
-"""Batch axes stay where they lie: nested maps move no more axes than their results need."""
+"""Batch axes stay where they are: nested maps move only the axes that their results need moved."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
