@@ -6,6 +6,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
+from functools import lru_cache
 from types import FunctionType
 from typing import Any, Final
 
@@ -33,6 +34,8 @@ def flatten_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any], is_leaf: Callable[[Any], bool] | None = None
 ) -> tuple[list[Any], Any]:
     """The leaves and the tree of a call's arguments. `is_leaf` says what is not flattened."""
+    if not kwargs and {*map(type, args)} == {np.ndarray}:  # the usual call of a derivative
+        return list(args), _tree_of_arrays(len(args))
     try:
         call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
         leaves, tree = flattened(call, is_leaf)
@@ -40,6 +43,12 @@ def flatten_arguments(
         refuse_deep_nesting(named(args, kwargs))
         raise
     return list(map(as_seen_inside, leaves)), tree
+
+
+@lru_cache
+def _tree_of_arrays(count: int) -> Any:
+    """The structure of a call with this many positional arguments that are no containers."""
+    return optree.tree_structure((tuple(range(count)), {}), namespace=NAMESPACE)
 
 
 def flattened(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Any]:

@@ -26,6 +26,7 @@ from ..evaluation.evaluated_array import EvaluatedArray
 from ..evaluation.evaluated_call import EvaluatedCall, Result
 from ..evaluation.evaluating import Evaluated, Evaluating
 from ..evaluation.linear_graph import linear_graph
+from ..evaluation.operand_types import operand_type
 from ..evaluation.sweep import Tangents, pull_back, push_forward
 from .argnums import Chosen
 from .differentiated_call import DifferentiatedCall
@@ -80,7 +81,7 @@ class EvaluatedDerivative(DifferentiatedCall):
             if is_chosen:
                 if not is_plain:
                     chosen.check(leaf, argument_names(self._arguments)[place])
-                types.append(ArrayType(leaf.dtype, leaf.shape) if is_plain else leaf_type(leaf, ""))
+                types.append(operand_type(leaf).type if is_plain else leaf_type(leaf, ""))
             elif not is_plain and is_array(leaf):
                 leaf_type(leaf, argument_names(self._arguments)[place])
         return types

@@ -1,6 +1,7 @@
 """`SharedArguments`: arguments that share memory. The function gets copies, so it must not write to them."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,14 +38,17 @@ class SharedArguments:
         self._leaves = [_original(x, home) for x in given]
         """The arguments; if they are copies for a function around this one, what it was given."""
         self._arrays = [place for place, x in enumerate(self._leaves) if is_array(x)]
-        self._owners = {_owner(self._leaves[place]) for place in self._arrays}
         if (
             self._are_shared() or not home.originals
         ):  # a function around others is often a part of the derivative
             home.originals |= {id(filled[i]): (filled[i], self._leaves[i]) for i in self._arrays}
 
+    @cached_property
+    def _owners(self) -> set[int]:
+        return {_owner(self._leaves[place]) for place in self._arrays}
+
     def _are_shared(self) -> bool:
-        return len(self._owners) < len(self._arrays)
+        return len(self._arrays) > 1 and len(self._owners) < len(self._arrays)
 
     def refuse_writes(self, outside: Sequence[tuple[Array, bool]] = ()) -> None:
         """Refuse what the function has written. `outside`: arrays that it has used, and whether it wrote to them.
@@ -52,7 +56,9 @@ class SharedArguments:
         Raises:
             TransformArgumentError: (a ValueError) if it has written to memory that two of them share.
         """
-        if not self._are_shared() and self._owners.isdisjoint(_owner(array) for array, _ in outside):
+        if not self._are_shared() and not (
+            outside and self._arrays and any(_owner(array) in self._owners for array, _ in outside)
+        ):
             return
         for place in self._arrays:
             x, is_written = self._leaves[place], self._is_written(place)
