@@ -48,7 +48,8 @@ def flatten_arguments(
 @lru_cache
 def _tree_of_arrays(count: int) -> Any:
     """The structure of a call with this many positional arguments that are no containers."""
-    return optree.tree_structure((tuple(range(count)), {}), namespace=NAMESPACE)
+    call: Any = (tuple(range(count)), {})
+    return optree.tree_structure(call, namespace=NAMESPACE)
 
 
 def flattened(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Any]:
