@@ -13,7 +13,8 @@ import pytest
 
 import tracemill as tm
 from graphs import golden_examples
-from tracemill.compiler.backends.numpy.printer import print_module
+from tracemill.compiler.backends.numpy.writer import NUMPY
+from tracemill.compiler.backends.python.printer import print_module
 from tracemill.runtime.inspection.lowered import Lowered
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -63,7 +64,7 @@ def shown(lowered: Lowered) -> str:
         changes = difflib.unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm="")
         parts += [line for line in changes if not line.startswith(("---", "+++", "@@"))]
         before = after
-    return "\n".join([*parts, "# ---- numpy", print_module(lowered.optimised, check=False)])
+    return "\n".join([*parts, "# ---- numpy", print_module(lowered.optimised, NUMPY, check=False)])
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
@@ -83,7 +84,7 @@ def test_every_golden_file_has_an_example() -> None:
 def test_the_examples_run_on_their_own_and_are_formatted(tmp_path: Path) -> None:
     for example in EXAMPLES:
         file = tmp_path / f"{example.name}.py"
-        file.write_text(print_module(example.lowered().optimised), encoding="utf-8")
+        file.write_text(print_module(example.lowered().optimised, NUMPY), encoding="utf-8")
     command = [
         sys.executable,
         "-m",

@@ -122,6 +122,7 @@ NOT_NEEDED = (
     "importlib.metadata",
     "tracemill.compiler.backends.c.module.source",
     "tracemill.compiler.backends.numpy",
+    "tracemill.compiler.backends.python.module",
     "tracemill.compiler.backends.triton",
     "tracemill.compiler.loops",
     "tracemill.passes.optimizations.fuse",

@@ -45,6 +45,8 @@ FOLDERS = """
     compiler/numpy_surface/ufuncs
     compiler/ops/nn
     compiler/backends
+    compiler/backends/python
+    compiler/backends/python/standalone
     compiler/loops
     compiler/nn
     compiler/numpy_surface/arrays
@@ -71,7 +73,6 @@ FOLDERS = """
     compiler/
     compiler/backends/c/standalone
     compiler/backends/numpy
-    compiler/backends/numpy/standalone
     compiler/backends/triton/planning
     compiler/backends/triton/standalone
     passes
@@ -149,7 +150,9 @@ OPTIONAL = {
 SLOW = {"click", "filelock", "ml_dtypes", "platformdirs", "rich", "sympy"}  # would slow `import tracemill`
 SELDOM = {  # a first call with code on disk would take twice as long with these
     "importlib.metadata",
-    "tracemill.compiler.backends.numpy.printer",
+    "tracemill.compiler.backends.numpy.writer",
+    "tracemill.compiler.backends.python.empty_module",
+    "tracemill.compiler.backends.python.printer",
     "tracemill.compiler.text.fx_nodes",
     "tracemill.compiler.text.html",
     "tracemill.passes.lowering.fix_sizes",

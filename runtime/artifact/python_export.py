@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from ...compiler.backends.numpy.standalone.files import python_files
-from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
+from ...compiler.backends.numpy.writer import NUMPY
+from ...compiler.backends.python.standalone.files import python_files
+from ...compiler.backends.python.standalone.traced_function import TracedFunction
 from ..programs.canonicalize import inline_user_rules
 from ..programs.errors import with_plain_errors
 from ..programs.optimize import optimize_in_stages
@@ -17,4 +18,4 @@ def as_python(function: TracedFunction) -> Mapping[str, str | bytes]:
     """
     plain, errors = with_plain_errors(function.program.graph)
     graph, _ = optimize_in_stages(inline_user_rules(plain), "numpy")
-    return python_files(function.of(graph), errors)
+    return python_files(function.of(graph), NUMPY, errors)

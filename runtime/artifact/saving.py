@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
-from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
+from ...compiler.backends.python.standalone.traced_function import TracedFunction
 from ...compiler.errors import ArgumentValueError, ExportError
 from ...compiler.nesting import shown
 from ..bundle.contents import Contents

@@ -55,7 +55,9 @@ class HostStrategy:
     def printed(self, graph: Graph, donated: Sequence[int]) -> Printed:
         # Imported here: a program from disk needs no printers, which take as long to import as everything else
         # together.
-        from ...compiler.backends.numpy.printer import callbacks, entry_name
+        from ...compiler.backends.numpy.writer import NUMPY
+        from ...compiler.backends.python.empty_module import entry_name
+        from ...compiler.backends.python.printer import callbacks
         from ..programs.print_program import print_program
 
         with stage("print"):
@@ -66,7 +68,7 @@ class HostStrategy:
         name = entry_name(graph)
 
         def load(folder: Path | None) -> Build:
-            shared: Mapping[str, Any] = {**_SHARED, **callbacks(graph)}
+            shared: Mapping[str, Any] = {**_SHARED, **callbacks(graph, NUMPY)}
             function = load_module(source.python, name, shared)
             if source.c is not None:
                 link(function, members[LIBRARY], folder)

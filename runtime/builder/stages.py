@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...compiler.backends.python_text import tuple_text
+from ...compiler.backends.python.text import tuple_text
 from ...compiler.error_state import quiet_unless_strict
 from ...compiler.free_sizes import bound_size, bound_sizes, ends_stage, size_names
 from ...compiler.interpreter import OtherValues, run_call

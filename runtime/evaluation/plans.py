@@ -227,14 +227,16 @@ class Plan:
 
 
 def _runnable(graph: Graph, numbers: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
-    from ...compiler.backends.numpy.printer import entry_name, print_statements
+    from ...compiler.backends.numpy.writer import NUMPY
+    from ...compiler.backends.python.empty_module import entry_name
+    from ...compiler.backends.python.printer import print_statements
     from ..programs.optimize import PASSES
 
     with not_recording():
         if _is_opaque(graph):
             return lambda *given: evaluate(graph, *map(np.asarray, given))
         graph = run(inline_user_rules(graph), (*CANONICAL[:-1], *PASSES), check=checking())
-        text = print_statements(graph, numbers)
+        text = print_statements(graph, NUMPY, numbers)
     function = load_module(text, entry_name(graph))
     for constant in cast(FunctionType, function).__globals__.values():
         if isinstance(constant, np.ndarray):

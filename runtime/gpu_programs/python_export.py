@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
+from ...compiler.backends.python.standalone.traced_function import TracedFunction
 from ...compiler.backends.triton.standalone.files import triton_files
 from ..programs.canonicalize import inline_user_rules, refuse_checks
 from ..programs.optimize import optimize_in_stages

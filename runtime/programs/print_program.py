@@ -9,7 +9,8 @@ from ...compiler.analysis.memory_use import MemoryUse, memory_use
 from ...compiler.backends.c.function import CFunction
 from ...compiler.backends.c.module.library import CLibrary, PrintFunction
 from ...compiler.backends.c.module.source import print_function, print_source
-from ...compiler.backends.numpy.printer import memory_plan, print_module
+from ...compiler.backends.numpy.writer import NUMPY
+from ...compiler.backends.python.printer import memory_plan, print_module
 from ...compiler.ir import Call, Graph
 from ..machine.target import Target
 
@@ -55,11 +56,11 @@ def print_program(
         program = triton_program(graph, known_choices(target), fast_math=target.options.fast_math)
         return Source(program.text, plan=program.plan)
     if target.backend == "numpy":
-        return Source(print_module(graph, donated=donated, check=check))
+        return Source(print_module(graph, NUMPY, donated=donated, check=check))
     assert target.toolchain is not None
     flags = target.toolchain.flags_for(fast_math=target.options.fast_math)
     library = CLibrary(print_c or c_printer(target), flags)
-    python = print_module(graph, library=library, donated=donated, check=check)
+    python = print_module(graph, NUMPY, library=library, donated=donated, check=check)
     if not library.functions:
         return Source(python)
     by_call = library.function_by_call
@@ -84,4 +85,4 @@ def memory_of(
         )
         return MemoryUse(arguments, outputs, plan.arena_bytes, tuple(lifetimes_of(plan)), len(plan.steps))
     library = CLibrary(print_c or c_printer(target)) if target.backend == "c" else None
-    return memory_use(graph, memory_plan(graph, library, donated))
+    return memory_use(graph, memory_plan(graph, NUMPY, library, donated))

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from tracemill.compiler.arguments.leaves import flatten_arguments
-from tracemill.compiler.backends.numpy.standalone.traced_function import TracedFunction
+from tracemill.compiler.backends.python.standalone.traced_function import TracedFunction
 from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.frontend.traced_program import trace
 from tracemill.compiler.ir import Constant, Graph

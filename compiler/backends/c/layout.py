@@ -4,7 +4,7 @@ import re
 import textwrap
 from typing import Final
 
-from ..python_text import WIDTH
+from ..python.text import WIDTH
 
 _PLACES: Final = re.compile(r', | (?=(?:\|\||&&|[?:+*/-]) )| (?=reduction\()|"(?:[^"\\]|\\.)*"|[()\[\]{}]')
 """Where a line can be broken, after a comma or before an operator or a clause; and what determines the nesting depth

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import Array, DType, real_dtype
-from ..python_text import WIDTH
+from ..python.text import WIDTH
 from .types import c_type, element_type
 
 MOST_CONSTANTS = 4096

@@ -1,1 +1,1 @@
-"""The NumPy backend: a graph as one readable Python module, which also calls C functions."""
+"""The NumPy backend: how each call is written as NumPy statements."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from ...ir import Call, Shape, Value
 from ...params import ints_param
 from ...symbolic_size import is_known
-from .form import AS_MEANING, assigned, form
+from ..python.module import Scope
+from ..python.text import assigned
+from .definition import DEFINITION
+from .form import form
 from .layout import reshaped, transposed
-from .module import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Side:
 @form("dot", into=True)
 def _dot(call: Call, scope: Scope, target: str | None) -> list[str]:
     if call.outputs[0].dtype.name == "bfloat16":  # whose products NumPy returns as f32
-        return AS_MEANING.write(call, scope, None)
+        return DEFINITION.write(call, scope, None)
     left = Side(call.inputs[0], scope, ints_param(call, "batch_x", ()), ints_param(call, "contract_x"))
     right = Side(call.inputs[1], scope, ints_param(call, "batch_y", ()), ints_param(call, "contract_y"))
     shape = call.outputs[0].shape

@@ -5,8 +5,10 @@ import numpy as np
 from ...analysis.divisions_by_shifts import shift_of
 from ...ir import Call, Constant
 from ...symbolic_size import typical
-from .form import LARGE, assigned, form, write_ufunc
-from .module import Scope
+from ..python.form import LARGE
+from ..python.module import Scope
+from ..python.text import assigned
+from .form import form, write_ufunc
 
 
 @form("where", into=True, overwrites=(1, 2))

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from ...ir import Call, Shape, Value
 from ...params import ints_param, text_param
 from ...symbolic_size import is_known
-from .form import AS_MEANING, assigned, form
+from ..python.module import Scope
+from ..python.text import assigned
+from .definition import DEFINITION
+from .form import form
 from .layout import copied, transposed
-from .module import Scope
 
 
 @form("gather")
@@ -23,7 +25,7 @@ def _gather(call: Call, scope: Scope, target: str | None) -> list[str]:
         text = f"{scope.array(x)}[{', '.join(at.get(axis, ':') for axis in range(max(axes) + 1))}]"
         return [f"    {scope.name(call)} = {text}{'.copy()' if call.outputs[0].ndim else ''}"]
     if len(axes) != 1 or indices[0].dtype.name == "uint64" or call.outputs[0].ndim == 0:
-        return AS_MEANING.write(call, scope, target)
+        return DEFINITION.write(call, scope, target)
     (axis,) = axes
     name = scope.name(call)
     lines = assigned(
@@ -42,7 +44,7 @@ def _scatter(call: Call, scope: Scope, target: str | None) -> list[str]:
     """A single position as an assignment, which does nothing if it is outside the array."""
     x, updates, *indices = call.inputs
     if any(index.ndim for index in indices):
-        return AS_MEANING.write(call, scope, target)
+        return DEFINITION.write(call, scope, target)
     axes = ints_param(call, "axes")
     mode = text_param(call, "mode")
     at = dict(zip(axes, map(scope.scalar, indices), strict=True))

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from ...ir import Call, Constant, Shape
 from ...params import int_param, ints_param
 from ...symbolic_size import is_known, max_expr
-from ..python_text import wrapped
-from .form import assigned, form
-from .module import Scope
+from ..python.module import Scope
+from ..python.text import assigned, slice_text, wrapped
+from .form import form
 
 
 def index_text(shape: Shape, start: Shape, stop: Shape, step: Shape, scope: Scope) -> str:
@@ -22,13 +22,6 @@ def index_text(shape: Shape, start: Shape, stop: Shape, step: Shape, scope: Scop
     while parts and parts[-1] == ":":
         parts.pop()
     return f"[{', '.join(parts)}]" if parts else "[...]"
-
-
-def slice_text(parts: Sequence[str]) -> str:
-    """``1:N``, or ``1 : N - 1 : 2``, as the formatter writes it."""
-    if any(" " in part for part in parts):
-        return " : ".join(parts).strip().replace(":  :", "::")
-    return ":".join(parts)
 
 
 def transposed(text: str, axes: Sequence[int]) -> str:

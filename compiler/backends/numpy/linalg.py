@@ -2,9 +2,10 @@
 
 from ...ir import Call
 from ...params import text_param
-from .form import AS_MEANING, assigned, form
-from .module import Scope
-from .nested import assigned_tuple, name_outputs
+from ..python.module import Scope
+from ..python.text import assigned, assigned_tuple
+from .definition import DEFINITION
+from .form import form
 
 
 @form("eigh", "eigvalsh", "qr", "slogdet", "svd")
@@ -19,11 +20,11 @@ def _factorization(call: Call, scope: Scope, target: str | None) -> list[str]:
         arguments.append(f"full_matrices={call.params['full_matrices']}")
     if len(call.outputs) == 1:
         return assigned(scope.name(call), f"np.linalg.{call.op}", arguments)
-    return assigned_tuple(name_outputs(call, scope), f"np.linalg.{call.op}({', '.join(arguments)})")
+    return assigned_tuple(scope.name_outputs(call), f"np.linalg.{call.op}({', '.join(arguments)})")
 
 
 @form("inv")
 def _inverse(call: Call, scope: Scope, target: str | None) -> list[str]:
     if call.params.get("nan_if_singular"):
-        return AS_MEANING.write(call, scope, None)
+        return DEFINITION.write(call, scope, None)
     return assigned(scope.name(call), "np.linalg.inv", [scope.array(call.inputs[0])])

@@ -7,9 +7,10 @@ import numpy as np
 from ...ir import Call, Constant, Extent, Value
 from ...params import int_param, ints_param
 from ...symbolic_size import SymbolicSize, is_known, typical
-from .form import assigned, form
+from ..python.module import Scope
+from ..python.text import assigned
+from .form import form
 from .layout import reshaped
-from .module import Scope
 
 UFUNCS = {
     "sum": "np.add",

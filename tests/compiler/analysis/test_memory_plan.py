@@ -22,7 +22,8 @@ from tracemill.compiler.analysis.memory_plan import (
     place_blocks,
     plan_memory,
 )
-from tracemill.compiler.backends.numpy.form import memory_of
+from tracemill.compiler.backends.numpy.writer import NUMPY
+from tracemill.compiler.backends.python.form import memory_of
 from tracemill.compiler.builder import bind_all
 from tracemill.compiler.ir import Call, Graph, Value
 from tracemill.compiler.op import is_view
@@ -32,7 +33,7 @@ SIZES = (1, 3, 40, 1000)
 
 
 def plan_of(graph: Graph) -> MemoryPlan:
-    return plan_memory(graph, lambda call: replace(memory_of(call), smallest=0))
+    return plan_memory(graph, lambda call: replace(memory_of(NUMPY, call), smallest=0))
 
 
 def written_anywhere(call: Call) -> CallMemory:

@@ -12,7 +12,7 @@ import pytest
 
 from samples.grouping import Case, in_groups
 from samples.table import FAILURES, SAMPLES, samples_of
-from tracemill.compiler.backends.numpy.form import OPAQUE
+from tracemill.compiler.backends.python.empty_module import FORMS
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.errors import InternalError
 from tracemill.compiler.op import _TABLE, Op, all_ops, by_decomposition, lookup
@@ -79,7 +79,7 @@ def test_an_elementwise_op_is_spelled_for_every_backend(op: Op) -> None:
     assert op.spelling is None or wanted == {"c", "triton"} & set(op.spelling)
 
 
-QUOTED = [op for op in all_ops().values() if op.name not in OPAQUE | COMPOSITES]
+QUOTED = [op for op in all_ops().values() if op.name not in FORMS.keys() | COMPOSITES]
 """The others run the graphs that they hold, or Python, or are taken apart before a backend sees them."""
 
 

@@ -21,7 +21,8 @@ from tracemill.compiler.analysis.fusible_ops import is_loop_call
 from tracemill.compiler.backends.c.function import COptions
 from tracemill.compiler.backends.c.module.library import CLibrary
 from tracemill.compiler.backends.c.module.source import print_function
-from tracemill.compiler.backends.numpy.printer import print_module
+from tracemill.compiler.backends.numpy.writer import NUMPY
+from tracemill.compiler.backends.python.printer import print_module
 from tracemill.compiler.builder import bind_all
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate
@@ -424,7 +425,7 @@ def test_what_is_dear_is_not_computed_for_each_of_sums_in_turn() -> None:
 
     graph = share_subexpressions(recorded(chain, "f64[1000]"))
     library = CLibrary(partial(print_function, options=COptions()))
-    print_module(checked(graph), library=library)
+    print_module(checked(graph), NUMPY, library=library)
     assert sum(function.text.count("= sin(") for function in library.functions) <= 6
 
 

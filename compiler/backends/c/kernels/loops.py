@@ -23,7 +23,7 @@ from ....loops.nest import (
 )
 from ....loops.walk import accumulated, at_value, statements, used
 from ....symbolic_size import SymbolicSize, is_known, is_one
-from ...python_text import operand
+from ...python.text import operand
 from ..layout import bare
 from ..sizes import place_text, size_text
 from ..types import c_type, element_type

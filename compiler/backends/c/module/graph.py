@@ -16,7 +16,7 @@ from ....op import is_renamed
 from ....symbolic_size import is_none, lower_bound, upper_bound
 from ....text.naming import Naming, constant_key
 from ....text.printer import call_text, location_text
-from ...python_text import Names
+from ...python.text import Names
 from ..function import CFunction, copying
 from ..layout import comment_line, comment_lines
 from ..literals import MOST_CONSTANTS, c_array

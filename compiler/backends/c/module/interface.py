@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from ....ir import ArrayType
 from ....loops.loop_costs import SHARED
 from ....symbolic_size import SymbolicSize
-from ...python_literals import dtype_text
-from ...python_text import WIDTH, tuple_text, wrapped
+from ...python.literals import dtype_text
+from ...python.text import WIDTH, tuple_text, wrapped
 from ..blas import blas_text
 from ..function import CFunction
 from ..interruption import CALL, PYTHON

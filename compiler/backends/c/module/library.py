@@ -8,8 +8,8 @@ from typing import TypeAlias
 from ....ir import Call, Graph
 from ....loops.code_key import function_key
 from ....params import graph_param
-from ...native_library import NativeLibrary
-from ...python_text import Names
+from ...python.native_library import NativeLibrary
+from ...python.text import Names
 from ..flags import USUAL_FLAGS
 from ..function import CFunction
 from .interface import LINK_AT_RUN, library_statements, link_statements

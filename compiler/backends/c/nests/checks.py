@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ....symbolic_size import upper_bound
-from ...python_text import Names
+from ...python.text import Names
 from ..interruption import CALL, stop_condition
 from .statements import Line, Statements
 

@@ -14,7 +14,7 @@ from ....op import has_effect
 from ....ops.control.loop_params import scan_params, while_params
 from ....params import graph_param, graphs_param
 from ....symbolic_size import SymbolicSize, is_none, is_one, max_expr, min_expr
-from ...python_text import Names
+from ...python.text import Names
 from ..function import CFunction, copying
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call, size_text, size_variable

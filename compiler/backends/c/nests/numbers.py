@@ -15,7 +15,7 @@ from ....memory_layout.strides import filled_strides
 from ....op import is_move, is_renamed
 from ....params import ints_param, text_param
 from ....symbolic_size import SymbolicSize, is_none, is_one
-from ...python_text import Names
+from ...python.text import Names
 from ..expression import expression
 from ..kernels.loops import is_narrower
 from ..layout import bare

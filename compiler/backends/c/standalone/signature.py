@@ -12,7 +12,7 @@ from ....free_sizes import sizes_in_param
 from ....frontend.program import ArrayOutput, Program
 from ....identifiers import unique_identifiers
 from ....ir import ArrayType, Extent
-from ...python_text import Names
+from ...python.text import Names
 from ..names import function_name, variable_name
 from ..sizes import largest_size
 from ..types import element_type

@@ -13,7 +13,7 @@ from ....loops.nest import Block, Buffer, Local, Loop
 from ....loops.walk import places, statements
 from ....op import is_move
 from ....symbolic_size import SymbolicSize, is_known
-from ...python_text import wrapped
+from ...python.text import wrapped
 from ..choice import RULES, Choice
 from ..plan import Number
 from ..types import has_type

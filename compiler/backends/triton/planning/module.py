@@ -11,7 +11,7 @@ from ....ir import Call, Constant, Graph, Value, called
 from ....loops.code_key import call_key
 from ....op import is_move
 from ....text.naming import constant_key
-from ...python_text import Names
+from ...python.text import Names
 from ..choice import RULES, Choice
 from ..kernels.definitions import definitions
 from ..kernels.kernel import TritonKernel, is_in_triton, triton_kernel

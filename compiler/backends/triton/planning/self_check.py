@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from ....ir import Graph
-from ...numpy.module import shape_text
-from ...numpy.printer import Compared, entry_name, print_compared
-from ...python_literals import dtype_text
-from ...python_text import tuple_text, wrapped
+from ...numpy.writer import NUMPY
+from ...python.comparison import Compared, print_compared
+from ...python.empty_module import entry_name
+from ...python.literals import dtype_text
+from ...python.module import shape_text
+from ...python.text import tuple_text, wrapped
 from ..kernels.kernel import TritonKernel
 from .module import operands
 
@@ -163,6 +165,7 @@ def runnable(
 
     return print_compared(
         meaning,
+        NUMPY,
         doc,
         IMPORTS,
         blocks,

@@ -10,13 +10,13 @@ import numpy as np
 
 from ....dtypes import real_dtype
 from ....ir import Constant
-from ...numpy.module import RESERVED, Module, shape_text
-from ...numpy.standalone.checks import CHECKS as NUMPY_CHECKS
-from ...numpy.standalone.constants import EMBEDDED, beside_file
-from ...numpy.standalone.exported_function import ExportedFunction, Library
-from ...numpy.standalone.traced_function import TracedFunction
-from ...numpy.standalone.unused_names import with_unused_marked
-from ...python_text import WIDTH, Names, bare_tuple, tuple_text, wrapped
+from ...python.module import RESERVED, shape_text
+from ...python.standalone.checks import CHECKS as NUMPY_CHECKS
+from ...python.standalone.constants import EMBEDDED, beside_file
+from ...python.standalone.exported_function import ExportedFunction, Library
+from ...python.standalone.traced_function import TracedFunction
+from ...python.standalone.unused_names import with_unused_marked
+from ...python.text import WIDTH, Names, bare_tuple, tuple_text, wrapped
 from ..plan import Plan
 from ..planning.program import triton_program
 from .checks import CHECKS
@@ -56,10 +56,11 @@ def triton_files(function: TracedFunction, *, fast_math: bool = False) -> dict[s
         names.claim(defined)
     texts = PlanTexts(names, [*taken, *functions], fast_math)
     texts.add(kernels.plan, steps)
-    module = Module(fixed_names=[*taken, *functions])
-    for own in module.fixed_names:
-        module.names.claim(own)
-    exported = ExportedFunction(function.program, function.parameters, module, TORCH)
+    own = [*taken, *functions]
+    of_module = Names(RESERVED)
+    for defined in own:
+        of_module.claim(defined)
+    exported = ExportedFunction(function.program, function.parameters, of_module, own, TORCH)
     user_function = exported.text(name, tensors, function.doc, None)
     constants, beside = _constants(list(texts.known.values()))
     helpers = [LAUNCHER[helper] for helper in ("flat", "device_of", *sorted(texts.used))]

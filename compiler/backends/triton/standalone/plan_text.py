@@ -8,7 +8,7 @@ from ....dtypes import DType, dtype_name, real_dtype
 from ....errors import ExportError, InternalError
 from ....identifiers import identifier
 from ....ir import Constant
-from ...python_text import Names, wrapped
+from ...python.text import Names, wrapped
 from ..plan import CopyStep, HostStep, LaunchStep, Plan, Region, ScanStep, Slot, Step, SwitchStep, WhileStep
 
 _LONG: Final = {"i": "int", "u": "uint", "f": "float", "c": "complex"}

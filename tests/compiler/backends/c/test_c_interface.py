@@ -24,8 +24,10 @@ from tracemill.compiler.backends.c.module.interface import RELEASING
 from tracemill.compiler.backends.c.module.library import CLibrary
 from tracemill.compiler.backends.c.module.source import print_source
 from tracemill.compiler.backends.c.types import c_type
-from tracemill.compiler.backends.numpy.printer import entry_name, print_module
-from tracemill.compiler.backends.python_text import Names
+from tracemill.compiler.backends.numpy.writer import NUMPY
+from tracemill.compiler.backends.python.empty_module import entry_name
+from tracemill.compiler.backends.python.printer import print_module
+from tracemill.compiler.backends.python.text import Names
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import ArrayType, Call, Graph, Value
@@ -55,7 +57,7 @@ def linked(
     functions: Sequence[CFunction], toolchain: Toolchain, library: CLibrary, graph: Graph
 ) -> Callable[..., Any]:
     """The function of the module of a graph, with its C functions."""
-    function = load_module(print_module(graph, library=library), entry_name(graph))
+    function = load_module(print_module(graph, NUMPY, library=library), entry_name(graph))
     link(function, compiled(toolchain.command, FLAGS, print_source("f", functions)), None)
     return function
 
@@ -282,10 +284,10 @@ def bind_kernel(graph: Graph, x: Value) -> tuple[Value, ...]:
 @pytest.mark.parametrize("type", ["f64[]", "f64[0]", "f64[7]", "f64[70, 70]"])
 def test_a_module_gives_what_its_kernels_mean(c_toolchain: Toolchain, type: str) -> None:
     graph, library = program(type), CLibrary(shifted)
-    print_module(graph, library=library)
+    print_module(graph, NUMPY, library=library)
     assert len(library.functions) == 2, "equal kernels share a function"
     library = CLibrary(shifted)
-    print_module(graph, library=library)
+    print_module(graph, NUMPY, library=library)
     function = linked(library.functions, c_toolchain, CLibrary(shifted), graph)
     x = np.asarray(np.random.default_rng(0).standard_normal(array_type(type).shape))
     first = function(x)
@@ -306,7 +308,7 @@ def run_program(folder: Path) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.slow
 def test_a_printed_module_runs_on_its_own_beside_its_c_file(c_toolchain: Toolchain, tmp_path: Path) -> None:
     library = CLibrary(shifted)
-    (tmp_path / "program.py").write_text(print_module(program("f64[7]"), library=library))
+    (tmp_path / "program.py").write_text(print_module(program("f64[7]"), NUMPY, library=library))
     (tmp_path / "program.c").write_text(print_source("f", library.functions))
     for _ in range(2):
         done = run_program(tmp_path)
@@ -320,7 +322,7 @@ def test_a_printed_module_is_compiled_by_the_command_and_with_the_flags_that_are
     c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = CLibrary(shifted, ("-O1", "-std=gnu11", "-fPIC", "-shared", "-DTHIRD=4"))
-    (tmp_path / "program.py").write_text(print_module(program("f64[7]"), library=library))
+    (tmp_path / "program.py").write_text(print_module(program("f64[7]"), NUMPY, library=library))
     asked = "#if FIRST + SECOND + THIRD != 7\n#error not as asked\n#endif\n"
     (tmp_path / "program.c").write_text(asked + print_source("f", library.functions))
     assert "not as asked" in run_program(tmp_path).stderr
@@ -332,7 +334,7 @@ def test_a_printed_module_in_a_folder_that_is_read_only_makes_its_library_elsewh
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = CLibrary(shifted)
-    text = print_module(program("f64[7]"), library=library)
+    text = print_module(program("f64[7]"), NUMPY, library=library)
     (tmp_path / "program.py").write_text(text)
     (tmp_path / "program.c").write_text(print_source("f", library.functions))
     find = runpy.run_path(str(tmp_path / "program.py"), run_name="program")["library"]
@@ -347,7 +349,7 @@ def test_a_printed_module_in_a_folder_that_is_read_only_makes_its_library_elsewh
 def test_a_printed_module_notices_what_c_does_wrong(c_toolchain: Toolchain, tmp_path: Path) -> None:
     library = CLibrary(shifted)
     graph = recorded(lambda x: bind("kernel", x, graph=recorded(fn.sin, "f64[7]")), "f64[7]")
-    (tmp_path / "program.py").write_text(print_module(graph, library=library))
+    (tmp_path / "program.py").write_text(print_module(graph, NUMPY, library=library))
     (tmp_path / "program.c").write_text(print_source("f", library.functions))
     done = run_program(tmp_path)
     assert (done.returncode, done.stdout[:14]) == (1, "wrong: output ")
@@ -357,5 +359,7 @@ def test_the_same_functions_give_the_same_text() -> None:
     texts = set()
     for _ in range(2):
         library = CLibrary(shifted)
-        texts.add(print_module(program("f64[7]"), library=library) + print_source("f", library.functions))
+        texts.add(
+            print_module(program("f64[7]"), NUMPY, library=library) + print_source("f", library.functions)
+        )
     assert len(texts) == 1

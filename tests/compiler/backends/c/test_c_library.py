@@ -12,7 +12,7 @@ from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.module.library import CLibrary
 from tracemill.compiler.backends.c.module.source import print_function
-from tracemill.compiler.backends.python_text import Names
+from tracemill.compiler.backends.python.text import Names
 from tracemill.compiler.builder import bind_all
 from tracemill.compiler.ir import Call, Graph, Value
 

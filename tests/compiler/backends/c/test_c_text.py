@@ -14,7 +14,7 @@ from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.kernels.kernel import kernel_function
 from tracemill.compiler.backends.c.layout import bare, folded_lines
 from tracemill.compiler.backends.c.module.source import functions_text, print_function
-from tracemill.compiler.backends.python_text import WIDTH
+from tracemill.compiler.backends.python.text import WIDTH
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 

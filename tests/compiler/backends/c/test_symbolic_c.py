@@ -17,7 +17,9 @@ from symbolic.texts import TEXTS, graph_of
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.module.library import CLibrary
 from tracemill.compiler.backends.c.module.source import print_function, print_source
-from tracemill.compiler.backends.numpy.printer import entry_name, print_module
+from tracemill.compiler.backends.numpy.writer import NUMPY
+from tracemill.compiler.backends.python.empty_module import entry_name
+from tracemill.compiler.backends.python.printer import print_module
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
@@ -155,12 +157,12 @@ def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., 
     """The functions of optimised graphs, with all their C functions in one library."""
     library = CLibrary(partial(print_function, options=COptions()))
     for graph in graphs:  # a module lists all functions of the library: then they are known
-        print_module(graph, library=library)
+        print_module(graph, NUMPY, library=library)
     flags = (*toolchain.flags_for(fast_math=False), "-O1")
     shared = build(toolchain.command, flags, print_source("all", library.functions))
     made: list[Callable[..., tuple[Any, ...]]] = []
     for graph in graphs:
-        function = load_module(print_module(graph, library=library), entry_name(graph))
+        function = load_module(print_module(graph, NUMPY, library=library), entry_name(graph))
         link(function, shared, None)
         made.append(function)
     return made

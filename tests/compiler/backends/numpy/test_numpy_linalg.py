@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.backends.numpy.printer import print_module
+from tracemill.compiler.backends.numpy.writer import NUMPY
+from tracemill.compiler.backends.python.printer import print_module
 
 STACK = np.stack([np.eye(3) + 1, np.eye(3) + 2])
 
@@ -42,7 +43,7 @@ def test_a_batch_is_one_statement(name: str, options: dict[str, Any], statement:
 def test_a_module_that_cannot_be_checked_on_random_numbers_says_so(tmp_path: Path) -> None:
     graph = tm.compile(np.linalg.cholesky).lower(STACK[0]).graph
     file = tmp_path / "factor.py"
-    file.write_text(print_module(graph), encoding="utf-8")
+    file.write_text(print_module(graph, NUMPY), encoding="utf-8")
     command = [sys.executable, "-I", "-W", "error", str(file)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")

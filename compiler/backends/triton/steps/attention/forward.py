@@ -10,7 +10,7 @@ from textwrap import indent
 
 from .....ir import ArrayType, Call
 from .....symbolic_size import is_none
-from ....python_text import wrapped
+from ....python.text import wrapped
 from ...choice import RULES, Choice
 from ...kernels.kernel import TritonKernel
 from ...types import triton_type

@@ -12,7 +12,7 @@ from .....loops.lower import lower
 from .....loops.nest import Block, Buffer, Choose, Expression, Let, Load, Loop, Nest, Statement, Store
 from .....loops.walk import at_value, expressions, places, statements
 from .....symbolic_size import assume, is_known, is_one, quotient, remainder, typical
-from ....python_text import wrapped
+from ....python.text import wrapped
 from ...kernels.assumed import pieces
 from ...kernels.blocks import FAR, Rows
 from ...kernels.elements import ALONG, INDENT, ROW, Guard

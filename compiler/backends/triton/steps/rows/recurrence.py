@@ -11,7 +11,7 @@ from .....op import is_renamed, lookup
 from .....ops.control.loop_params import scan_params
 from .....symbolic_size import is_known, is_one
 from .....text.printer import location_text
-from ....python_text import Names
+from ....python.text import Names
 from ...kernels.assumed import pieces
 from ...kernels.expression import expression
 from ...kernels.kernel import TritonKernel, can_compute

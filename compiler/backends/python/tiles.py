@@ -8,14 +8,13 @@ from ...ir import ArrayType, Call, Extent, Graph, Value
 from ...op import is_view
 from ...params import graph_param, int_param, ints_param, optional_graph_param, optional_ints_param
 from ...symbolic_size import same_shape, typical
-from ..python_literals import dtype_text
-from ..python_text import operand, tuple_text, wrapped
 from .form import form
 from .function import QUIET, Function, plain_tile, planned_tile
-from .layout import slice_text
+from .literals import dtype_text
 from .module import Module, Nested, Scope, Tile
-from .nested import assigned_tuple, name_outputs, operand_text, run_text
+from .nested import operand_text, run_text
 from .planes import PLANES, has_short_rows, wants_planes
+from .text import assigned_tuple, operand, slice_text, tuple_text, wrapped
 
 THREADS = '''\
 def threads():
@@ -114,7 +113,7 @@ def _tiled(call: Call, scope: Scope, target: str | None) -> list[str]:
     """``if`` there is enough for tiles, these, ``else`` a call of the function that computes everything at once."""
     whole = optional_graph_param(call, "whole")
     inputs = [operand_text(value, scope) for value in call.inputs]
-    outputs = name_outputs(call, scope)
+    outputs = scope.name_outputs(call)
     if whole is None or (scope.is_plain and not _is_same(whole, call)):
         return _in_tiles(call, scope, inputs, outputs, target)
     at_once = assigned_tuple(

@@ -25,7 +25,9 @@ from symbolic.sized_samples import allowed, sized
 from symbolic.test_samples import PLAIN
 from symbolic.test_tracing import traced
 from symbolic.texts import TEXTS, graph_of
-from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
+from tracemill.compiler.backends.numpy.writer import NUMPY
+from tracemill.compiler.backends.python.empty_module import entry_name
+from tracemill.compiler.backends.python.printer import callbacks, print_module
 from tracemill.compiler.dtypes import FLOAT64, Array
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph
@@ -52,8 +54,8 @@ def arrays_for(graph: Graph, sizes: Mapping[str, int]) -> list[Array]:
 
 def loaded(graph: Graph) -> Callable[..., tuple[Any, ...]]:
     """What is printed of a graph under the sizes in force."""
-    known = {"threads": lambda: 2, **callbacks(graph)}
-    return load_module(print_module(graph), entry_name(graph), known)
+    known = {"threads": lambda: 2, **callbacks(graph, NUMPY)}
+    return load_module(print_module(graph, NUMPY), entry_name(graph), known)
 
 
 def assert_right(
@@ -119,7 +121,7 @@ def test_rows_are_summed_in_the_same_way_as_those_of_known_length() -> None:
 )
 def test_a_generated_file_checks_itself_at_sizes_that_may_be(tmp_path: Path, name: str, inputs: str) -> None:
     with answering(Observed({"B": 6, "N": 9, "K": 18})):
-        text = print_module(graph_of(TEXTS[name]))
+        text = print_module(graph_of(TEXTS[name]), NUMPY)
     assert f"INPUTS = [{inputs}]" in text
     file = tmp_path / "program.py"
     file.write_text(text, "utf-8")
@@ -134,7 +136,7 @@ def test_tiles_are_right_for_all_sizes_in_planes_and_not(n: int) -> None:
     with answering(scope):
         graph = traced(program, program.types()).graph
         tiled = tile(as_kernel(graph), tile_bytes=1 << 13, smallest=0)
-        text = print_module(tiled)
+        text = print_module(tiled, NUMPY)
         function = loaded(tiled)
     assert str(scope.guards) == "True"
     assert "in_tiles(" in text
@@ -202,11 +204,11 @@ def test_samples_of_every_op_are_printed_once_for_all_sizes(sample: Sample) -> N
 def test_generated_text_is_what_the_formatter_would_write(tmp_path: Path) -> None:
     with answering(Observed(of_all_texts(6, 6))):
         for number, text in enumerate(TEXTS.values()):
-            (tmp_path / f"text_{number}.py").write_text(print_module(graph_of(text)), "utf-8")
+            (tmp_path / f"text_{number}.py").write_text(print_module(graph_of(text), NUMPY), "utf-8")
     for number, program in enumerate([*PROGRAMS.values()][::5]):
         with answering(Observed(OBSERVED)):
             graph, _ = optimize_in_stages(inline_user_rules(traced(program, program.types()).graph), "numpy")
-            (tmp_path / f"program_{number}.py").write_text(print_module(graph), "utf-8")
+            (tmp_path / f"program_{number}.py").write_text(print_module(graph, NUMPY), "utf-8")
     command = [sys.executable, "-m", "ruff", "format", "--diff", "--isolated", "--line-length=110"]
     run = subprocess.run([*command, tmp_path], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from ..ir import ArrayType, Call
-from .python_text import Names
+from ...ir import ArrayType, Call
+from .text import Names
 
 NATIVE_NAMES = ("FLAGS", "TYPES", "fitting", "library", "link", "thread_count")
 """The names of the functions and variables with which a module gets these functions."""

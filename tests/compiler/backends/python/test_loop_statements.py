@@ -8,7 +8,9 @@ import pytest
 
 from support.recording import assert_same, drawn, recorded
 from tracemill.compiler import value_ops as fn
-from tracemill.compiler.backends.numpy.printer import entry_name, print_module
+from tracemill.compiler.backends.numpy.writer import NUMPY
+from tracemill.compiler.backends.python.empty_module import entry_name
+from tracemill.compiler.backends.python.printer import print_module
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
@@ -19,7 +21,7 @@ FOUR = "f64[4]"
 
 def check(graph: Graph) -> str:
     """The source of a graph that gives twice what its ops mean, and leaves its inputs alone."""
-    source = print_module(graph)
+    source = print_module(graph, NUMPY)
     function = load_module(source, entry_name(graph))
     arrays = drawn(graph, "real")
     before = [x.copy() for x in arrays]
@@ -107,7 +109,7 @@ def test_one_place_is_read_and_written_as_arrays_of_places_are(mode: str, at: tu
         )
 
     graph = recorded(both, "f64[2, 3]", "i64[]", "i64[]", "f64[]", "f64[2]")
-    function = load_module(print_module(graph), entry_name(graph))
+    function = load_module(print_module(graph, NUMPY), entry_name(graph))
     arrays = drawn(graph, "real")
     arrays[1:3] = map(np.array, at)
     assert_same(function(*arrays), [np.array(x) for x in evaluate(graph, *arrays)])

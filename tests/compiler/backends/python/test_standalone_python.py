@@ -19,8 +19,10 @@ from samples.table import SAMPLES, samples_of
 from samples.thinning import some_of
 from support.exported_python import export_python, module, saved
 from support.recording import assert_same
-from tracemill.compiler.backends.numpy.printer import entry_name, print_module
-from tracemill.compiler.backends.numpy.standalone.traced_function import TracedFunction
+from tracemill.compiler.backends.numpy.writer import NUMPY
+from tracemill.compiler.backends.python.empty_module import entry_name
+from tracemill.compiler.backends.python.printer import print_module
+from tracemill.compiler.backends.python.standalone.traced_function import TracedFunction
 from tracemill.compiler.errors import ExportError
 from tracemill.compiler.frontend.program import Argument, ArrayOutput, Program
 from tracemill.compiler.ir import Graph
@@ -426,7 +428,7 @@ def test_samples_give_the_bits_of_the_numpy_backend(part: int, tmp_path: Path) -
             continue
         compiled, _ = optimize_in_stages(inline_user_rules(graph), "numpy")
         with np.errstate(all="ignore"):
-            outputs = load_module(print_module(compiled), entry_name(compiled))(*inputs)
+            outputs = load_module(print_module(compiled, NUMPY), entry_name(compiled))(*inputs)
         text = next(content for content in files.values() if isinstance(content, str))
         place = folders["ml_dtypes" if "ml_dtypes" in text else "plain"] / f"{number:05}"
         saved(files, place)

@@ -1,12 +1,17 @@
 """The part of a generated module that checks and times it when it is run as a program."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from ...ir import Graph
-from ..python_literals import dtype_text
-from ..python_text import wrapped
+from .function import plain
+from .literals import dtype_text
 from .module import Module, shape_text
 from .named_sizes import example_types
+from .text import wrapped
+
+MEANING: Final = "The NumPy definition of every operation, one by one."
+"""The docstring of the function to compare with."""
 
 DRAW = '''\
 def drawn(rng, shape, dtype):
@@ -67,6 +72,13 @@ def check():
     print(f"ok: max difference {{worst:.1e}}, {{1e6 * seconds / count:.2f}} µs per call")
     return 0
 '''
+
+
+def reference_function(graph: Graph, module: Module, parameters: Sequence[str]) -> list[str]:
+    """The function to compare with, which writes every call as its op's definition."""
+    function = plain(graph, module, parameters)
+    function.write()
+    return function.text("reference", (), MEANING, function.reading(function.used_sizes))
 
 
 def self_check(graph: Graph, name: str, module: Module, before: Sequence[str] = ()) -> list[list[str]]:

@@ -24,7 +24,9 @@ from samples.thinning import some_of
 from support.recording import assert_same, drawn, recorded
 from support.threading_together import run_in_threads
 from tracemill.compiler import value_ops as fn
-from tracemill.compiler.backends.numpy.printer import entry_name, print_module
+from tracemill.compiler.backends.numpy.writer import NUMPY
+from tracemill.compiler.backends.python.empty_module import entry_name
+from tracemill.compiler.backends.python.printer import print_module
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
@@ -35,7 +37,7 @@ LOOPS = SAMPLES.where(lambda sample: is_kernel_sample(sample.graph().calls))
 
 
 def loaded(graph: Graph, threads: int = 2) -> Callable[..., tuple[Any, ...]]:
-    return load_module(print_module(graph), entry_name(graph), {"threads": lambda: threads})
+    return load_module(print_module(graph, NUMPY), entry_name(graph), {"threads": lambda: threads})
 
 
 def assert_near(actual: Sequence[Any], expected: Sequence[Any]) -> None:
@@ -241,7 +243,7 @@ def test_results_in_between_take_no_new_memory_after_the_first_call() -> None:
 
 def test_an_error_in_another_thread_reaches_the_caller_and_the_next_call_works() -> None:
     graph = tile(waves(64), tile_bytes=2048, smallest=0)
-    source = print_module(graph).replace(
+    source = print_module(graph, NUMPY).replace(
         "    exp_1 = np.exp(",
         "    if threading.current_thread() is not threading.main_thread(): raise KeyError\n    exp_1 = np.exp(",
     )
@@ -262,7 +264,7 @@ def test_a_forked_process_makes_its_own_threads(tmp_path: Path) -> None:
     script = tmp_path / "forked.py"
     graph = tile(waves(64), tile_bytes=4096, smallest=0)
     script.write_text(
-        f"{print_module(graph, check=False)}\n\n"
+        f"{print_module(graph, NUMPY, check=False)}\n\n"
         "x = np.ones((64, 256))\n"
         f"first = {entry_name(graph)}(x)[0]\n"
         "child = os.fork()\n"
@@ -277,7 +279,7 @@ def test_a_forked_process_makes_its_own_threads(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_module_with_tiles_checks_itself(tmp_path: Path) -> None:
     graph = tile(kernel_of(softmax, np.ones((37, 16))), tile_bytes=300, smallest=0)
-    source = print_module(graph)
+    source = print_module(graph, NUMPY)
     for text, status in (
         (source, 0),
         (source.replace("np.exp(subtract_1, out=", "np.sin(subtract_1, out="), 1),
@@ -294,14 +296,14 @@ def test_a_module_with_tiles_checks_itself(tmp_path: Path) -> None:
 def test_sums_are_written_to_parts_of_rows() -> None:
     graph = kernel_of(lambda x: np.sum(np.sin(np.exp(x)), axis=-1), np.ones((4, 200, 20)))
     in_tiles = tile(graph, tile_bytes=1 << 12, smallest=0)
-    assert "[:, 5 * number : 5 * number + 5]" in print_module(in_tiles)
+    assert "[:, 5 * number : 5 * number + 5]" in print_module(in_tiles, NUMPY)
     inputs = draw((4, 200, 20))
     assert_near(run_in_tiles(graph, inputs, 1 << 12), evaluate(graph, *inputs))
 
 
 def test_buffers_of_short_rows_are_stored_in_planes() -> None:
     graph = tile(kernel_of(attraction, np.ones((500, 3))), smallest=0)
-    assert "np.moveaxis(np.ndarray((3, 20, 500), np.float64, arena, 0), 0, -1)" in print_module(graph)
+    assert "np.moveaxis(np.ndarray((3, 20, 500), np.float64, arena, 0), 0, -1)" in print_module(graph, NUMPY)
 
 
 @pytest.mark.parametrize("coordinates", [2, 3, 16, 64])
@@ -311,7 +313,7 @@ def test_few_coordinates_of_many_pairs_are_stored_in_planes(coordinates: int) ->
 
     shapes = (150, coordinates), (300, coordinates)
     graph = kernel_of(pairs, *map(np.ones, shapes))
-    assert "in_planes(y)" in print_module(tile(graph, smallest=0))
+    assert "in_planes(y)" in print_module(tile(graph, smallest=0), NUMPY)
     inputs = draw(*shapes)
     assert_near(run_in_tiles(graph, inputs, 1 << 18), evaluate(graph, *inputs))
 
@@ -321,7 +323,7 @@ def test_rows_that_are_read_and_written_as_rows_are_not_stored_in_planes() -> No
         centred = x - np.mean(x, axis=-1, keepdims=True)
         return centred / np.sqrt(np.mean(centred**2, axis=-1, keepdims=True))
 
-    assert "moveaxis" not in print_module(tile(kernel_of(norm, np.ones((5000, 64))), smallest=0))
+    assert "moveaxis" not in print_module(tile(kernel_of(norm, np.ones((5000, 64))), smallest=0), NUMPY)
 
 
 def test_a_program_made_for_few_rows_computes_many_in_tiles() -> None:

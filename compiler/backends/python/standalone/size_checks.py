@@ -10,7 +10,7 @@ from ....shapes.dim import Comparison
 from ....shapes.guards import limit_texts
 from ....shapes.spelling import spelled, spelled_comparison
 from ....shapes.terms import sizes_in
-from ...python_literals import value_text
+from ..literals import value_text
 from ..named_sizes import spaced
 
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)

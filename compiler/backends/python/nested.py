@@ -6,9 +6,9 @@ from ...free_sizes import sizes_in_param
 from ...ir import Call, Value
 from ...op import has_effect
 from ...params import graph_param, graphs_param
-from ..python_text import bare_tuple, wrapped
-from .form import form, param_expression, params_text
+from .form import form, param_expression
 from .module import Nested, Scope
+from .text import assigned_tuple
 
 
 def operand_text(value: Value, scope: Scope) -> str:
@@ -25,29 +25,15 @@ def run_text(nested: Nested, arguments: list[str], scope: Scope) -> str:
     return f"{scope.module.function(nested)}({', '.join([*first, *sizes, *arguments])})"
 
 
-def name_outputs(call: Call, scope: Scope) -> list[str]:
-    """Variables for the outputs of a call: ``call_1``, ``call_2``."""
-    for output in call.outputs:
-        scope.of[output] = scope.names.numbered(call.op)
-    return [scope.of[output] for output in call.outputs]
-
-
-def assigned_tuple(names: list[str], text: str, *, indent: int = 4) -> list[str]:
-    """``call_1, call_2 = text``."""
-    if len(names) == 1:
-        return [f"{' ' * indent}({names[0]},) = {text}"]
-    return bare_tuple("", names, f" = {text}", indent=indent) if names else [f"{' ' * indent}{text}"]
-
-
 @form("call", "checkpoint", "custom_rule", "kernel", "linear_call")
 def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
     text = run_text(Nested(graph_param(call)), [operand_text(value, scope) for value in call.inputs], scope)
-    return assigned_tuple(name_outputs(call, scope), text)
+    return assigned_tuple(scope.name_outputs(call), text)
 
 
 @form("callback")
 def _callback(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """The definition, with its parameters bound, is stored in a global variable; see `numpy.callbacks`.
+    """The definition, with its parameters bound, is stored in a global variable; see `printer.callbacks`.
 
     Parameters that depend on named sizes are passed in each call instead.
     """
@@ -58,14 +44,8 @@ def _callback(call: Call, scope: Scope, target: str | None) -> list[str]:
     keywords = [f"{key}={param_expression(param, scope)}" for key, param in sized.items()]
     arguments = ", ".join([name, *map(scope.array, call.inputs), *keywords])
     numbers = [v for v in call.outputs if v.ndim == 0]
-    lines = assigned_tuple(name_outputs(call, scope), f"outside.run({arguments})")
+    lines = assigned_tuple(scope.name_outputs(call), f"outside.run({arguments})")
     return [*lines, *(f"    {scope.of[v]} = {scope.of[v]}[()]" for v in numbers)]
-
-
-@form("debug_print")
-def _debug_print(call: Call, scope: Scope, target: str | None) -> list[str]:
-    arguments = [*map(scope.array, call.inputs), *map("=".join, params_text(call, scope).items())]
-    return wrapped(f"{scope.module.helper(call.op)}(", arguments, ")")
 
 
 @form("switch")
@@ -78,7 +58,7 @@ def _switch(call: Call, scope: Scope, target: str | None) -> list[str]:
     conditions = _conditions(index, len(branches), scope)
     if index.dtype.kind == "b":
         texts = texts[1::-1]
-    names = name_outputs(call, scope)
+    names = scope.name_outputs(call)
     lines: list[str] = []
     for condition, text in zip(conditions, texts, strict=True):
         lines += [f"    {condition}:", *assigned_tuple(names, text, indent=8)]

@@ -1,10 +1,9 @@
-"""Printed modules give what the ops mean, leave inputs alone, share no memory, and run on their own."""
+"""Printed modules leave inputs alone, share no memory, work in threads, and run on their own."""
 
-import ast
 import contextvars
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,175 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphs.matrix_graphs import matrix_graphs
-from graphs.random_graphs import graphs
-from samples.grouping import of_each_sample
-from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import some_of
+from support.printed_graphs import compiled, run_and_check
 from support.recording import assert_same, drawn, recorded
 from support.threading_together import run_in_threads
 from tracemill.compiler import value_ops as fn
-from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
-from tracemill.compiler.backends.numpy.quoted_meaning import expression
-from tracemill.compiler.backends.python_literals import param_text
+from tracemill.compiler.backends.numpy.writer import NUMPY
+from tracemill.compiler.backends.python.printer import print_module
 from tracemill.compiler.builder import bind, bind_all
-from tracemill.compiler.dtypes import FLOAT64, Array, is_inexact
-from tracemill.compiler.interpreter import evaluate, run_call
-from tracemill.compiler.ir import Constant, Graph, Location, Value, graphs_in
-from tracemill.compiler.op import is_view
-from tracemill.compiler.ops.composite import COMPOSITES
+from tracemill.compiler.dtypes import FLOAT64, Array
+from tracemill.compiler.interpreter import evaluate
+from tracemill.compiler.ir import Constant, Graph, Location, Value
 from tracemill.passes.lowering.decompose import decompose_composites
 from tracemill.passes.simplification.simplify import simplify
-from tracemill.runtime.programs.load_module import load_module
-
-SUMMED = {"dot", "sum"}
-"""Ops that may round in another order than their definition."""
-
-
-def compiled(graph: Graph) -> Callable[..., tuple[Any, ...]]:
-    graph = decompose_composites(graph)
-    return load_module(print_module(graph), entry_name(graph), callbacks(graph))
-
-
-def assert_close(actual: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Equal but for rounding."""
-    for left, right in zip(actual, expected, strict=True):
-        x, y = np.asarray(left), np.asarray(right)
-        assert (x.dtype, x.shape) == (y.dtype, y.shape)
-        if not is_inexact(y.dtype):
-            np.testing.assert_array_equal(x, y)
-            continue
-        wide = np.complex128 if y.dtype.kind == "c" else np.float64
-        eps = 2.0**-7 if y.dtype.name == "bfloat16" else float(np.finfo(y.dtype).eps)
-        np.testing.assert_allclose(x.astype(wide), y.astype(wide), rtol=50 * eps, atol=50 * eps)
-
-
-def assert_own(outputs: Sequence[Any], others: Sequence[Any]) -> None:
-    """Outputs are NumPy numbers, or arrays that can be written to and share nothing."""
-    arrays = [output for output in outputs if not isinstance(output, np.generic)]
-    for place, output in enumerate(arrays):
-        assert isinstance(output, np.ndarray)
-        assert output.ndim
-        assert output.flags.writeable
-        assert not any(np.may_share_memory(output, other) for other in (*arrays[:place], *others))
-
-
-def run_and_check(graph: Graph, inputs: Sequence[Array]) -> tuple[Any, ...]:
-    """The outputs of the compiled graph after two calls, compared with the NumPy definition in everything it
-    promises."""
-    function = compiled(graph)
-    given_inputs = [np.array(x) for x in inputs]
-    expected = [np.array(x) for x in evaluate(graph, *inputs)]
-    first = function(*inputs)
-    kept = [np.array(x) for x in first]
-    second = function(*inputs)
-    assert_same(inputs, given_inputs)
-    assert_same(first, kept)
-    assert_same(second, first)
-    assert_same(first, expected)
-    assert_own(first, [*inputs, *second])
-    return first
-
-
-# ---- every op --------------------------------------------------------------------------------------
-
-
-@pytest.mark.sampled("conversion", "layout", "lengths", slow=2)
-@of_each_sample(SAMPLES, quick=some_of(SAMPLES, share=0.1), slow=some_of(SAMPLES, share=0.4))
-def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
-    graph, inputs = sample.graph(), sample.arrays()
-    actual = compiled(graph)(*inputs)
-    expected = evaluate(graph, *inputs)
-    complex_number = any(x.dtype.kind == "c" for x in expected)  # SIMD rounds them otherwise than single ones
-    (assert_close if sample.op in SUMMED | COMPOSITES or complex_number else assert_same)(actual, expected)
-    assert_own(actual, inputs)
-
-
-@pytest.mark.sampled(every=6)
-@of_each_sample(SAMPLES.where(lambda sample: not any(any(graphs_in(p)) for p in sample.params.values())))
-def test_only_views_share_memory_with_an_operand(sample: Sample) -> None:
-    """The memory plan relies on it. A graph may return what it is given."""
-    graph, inputs = sample.graph(), sample.arrays()
-    with np.errstate(all="ignore"):
-        results = run_call(graph.calls[0], inputs)
-    shared = any(np.may_share_memory(x, y) for x in results for y in inputs)
-    assert not shared or is_view(graph.calls[0])
-
-
-def test_products_of_bfloat16_are_what_the_op_means() -> None:
-    dims = {"contract_x": (1,), "contract_y": (0,), "batch_x": (), "batch_y": ()}
-    graph = recorded(lambda x, y: bind("dot", x, y, **dims), "bf16[3, 4]", "bf16[4, 5]")
-    inputs = drawn(graph, "real")
-    assert_same(compiled(graph)(*inputs), evaluate(graph, *inputs))
-
-
-# ---- large results, for which there are statements of their own -------------------------------------
-
-
-@pytest.mark.sampled(slow=3)
-@pytest.mark.parametrize("dtype", ["bool", "i8", "u16", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"])
-@pytest.mark.parametrize("shapes", ["m,x,y", "m,x,0", "m,1,y", "r,x,1", "m,r,y", "m,x,inner", "m,inner,y"])
-def test_large_choices_keep_every_bit_wherever_they_are_written(shapes: str, dtype: str) -> None:
-    """The operands: arrays, rows, numbers, and what the choice may overwrite."""
-    types = {
-        "m": "bool[40, 2500]",
-        "r": f"{dtype}[2500]",
-        "x": f"{dtype}[40, 2500]",
-        "y": f"{dtype}[40, 2500]",
-    }
-
-    def function(m: Value, row_mask: Value, x: Value, y: Value, r: Value) -> Value:
-        operands = {
-            "m": m,
-            "x": x,
-            "y": y,
-            "r": r,
-            "0": fn.constant(0, x.dtype),
-            "1": fn.constant(1, x.dtype),
-        }
-        operands["inner"] = fn.where(m, y, x)
-        condition, *rest = shapes.split(",")
-        return fn.where(row_mask if condition == "r" else m, *(operands[name] for name in rest))
-
-    graph = recorded(function, types["m"], "bool[2500]", types["x"], types["y"], types["r"])
-    run_and_check(graph, drawn(graph, "special"))
-
-
-@pytest.mark.parametrize("type", ["f32[5000]", "f64[]", "i8[5000]", "f16[40, 500]"])
-@pytest.mark.parametrize("bounds", [(-1, 1), (0, 1), (-1, 0), (2, 1)], ids=str)
-def test_clipped_numbers_keep_the_sign_of_zero(type: str, bounds: tuple[int, int]) -> None:
-    def function(x: Value) -> Value:
-        low, high = (fn.constant(bound, x.dtype) for bound in bounds)
-        return bind("clip", fn.negative(x), low, high)
-
-    graph = recorded(function, type)
-    run_and_check(graph, drawn(graph, "special"))
-
-
-@pytest.mark.parametrize(
-    "types",
-    [("f64[3, 20000]",), ("f32[20001, 3]",), ("f64[5, 1]", "f64[1, 9000]"), ("f64[]", "f64[20000]")],
-    ids=str,
-)
-def test_special_functions_of_large_arrays_are_those_of_their_blocks(types: tuple[str, ...]) -> None:
-    def function(*inputs: Value) -> Value:
-        if len(inputs) == 2:
-            return bind("xlogy", *inputs)
-        return fn.add(bind("erf", *inputs), bind("sinc", fn.cos(*inputs), order=1))
-
-    graph = recorded(function, *types)
-    assert "range(0, " in print_module(graph)
-    run_and_check(graph, drawn(graph, "special"))
-
 
 # ---- random programs, large enough for the arena ----------------------------------------------------
-
-
-@settings(deadline=None)
-@given(graph=graphs())
-def test_random_graphs_give_what_their_ops_mean(graph: Graph) -> None:
-    inputs = drawn(graph, "real")
-    assert_close(compiled(graph)(*inputs), evaluate(graph, *inputs))
 
 
 @settings(deadline=None)
@@ -209,11 +54,6 @@ def test_an_output_that_is_a_part_does_not_keep_the_whole() -> None:
     assert part.base is None
 
 
-def test_a_product_over_axes_of_length_1_is_a_number() -> None:
-    graph = recorded(lambda x, y: fn.dot(x, y, ((0, 1), (0, 1))), "f64[1, 1]", "f64[1, 1]")
-    assert compiled(graph)(np.full((1, 1), 2.0), np.full((1, 1), 3.0)) == (6.0,)
-
-
 def test_outputs_without_axes_are_numbers_of_numpy() -> None:
     def f(x: Value, y: Value) -> tuple[Value, ...]:
         return x, fn.sum_(y, (0,)), fn.reshape(fn.slice_axis(y, 1, 2, 0), ()), fn.constant(np.float16(2))
@@ -230,31 +70,6 @@ def test_inputs_without_axes_may_be_arrays_or_numbers(number: Any) -> None:
     assert_same(compiled(graph)(number), [9.0, np.inf, np.exp(3.0), -3.0])
 
 
-def test_integers_without_axes_overflow_and_divide_as_arrays_do() -> None:
-    def f(x: Value, y: Value) -> tuple[Value, ...]:
-        return tuple(bind(op, x, y) for op in ("add", "multiply", "floor_divide", "remainder", "less"))
-
-    function = compiled(recorded(f, "i8[]", "i8[]"))
-    assert_same(
-        function(np.int8(127), np.int8(2)), [np.int8(-127), np.int8(-2), np.int8(63), np.int8(1), False]
-    )
-    assert_same(function(np.int8(127), np.int8(0)), [np.int8(127), np.int8(0), np.int8(0), np.int8(0), False])
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint8, np.uint64])
-def test_divisions_by_powers_of_two_are_bits(dtype: type[np.integer[Any]]) -> None:
-    ends = np.iinfo(dtype)
-    x = np.array([ends.min, ends.min + 1, 0, 1, 5, 64, 127, ends.max], dtype)
-    for divisor in (1, 2, 64):
-        for op, function in (("remainder", np.remainder), ("floor_divide", np.floor_divide)):
-            graph = recorded(
-                lambda x, op=op, divisor=divisor: (bind(op, x, Constant(np.array([divisor], dtype))),),
-                f"{x.dtype.kind}{8 * x.itemsize}[8]",
-            )
-            assert_same(compiled(graph)(x), [function(x, dtype(divisor))])
-            assert f"np.{function.__name__}(" not in print_module(graph).split("def reference", maxsplit=1)[0]
-
-
 def test_a_graph_may_have_no_inputs_no_calls_and_no_outputs() -> None:
     assert compiled(Graph("f", (), (), ()))() == ()
     run_and_check(recorded(lambda: fn.iota(3, FLOAT64)), [])
@@ -266,7 +81,7 @@ def test_what_depends_on_constants_alone_is_made_once_and_never_written_to() -> 
         return fn.sin(numbers), fn.add(x, numbers), numbers
 
     graph = recorded(f, "f64[64, 64]")
-    assert "known_iota_1 = np.arange(4096" in print_module(graph)
+    assert "known_iota_1 = np.arange(4096" in print_module(graph, NUMPY)
     run_and_check(graph, [np.ones((64, 64))])
 
 
@@ -338,7 +153,7 @@ def located(function: Callable[..., Any]) -> Graph:
 
 
 def test_statements_say_the_line_of_source_that_they_come_from() -> None:
-    source = print_module(located(lambda x: fn.sum_(fn.square(fn.sin(x)), (0, 1))))
+    source = print_module(located(lambda x: fn.sum_(fn.square(fn.sin(x)), (0, 1))), NUMPY)
     body = source.split("def statements(mine, x):\n")[1].split("\n\n")[0]
     assert body == (
         "    # train.py:3  h = np.tanh(x)\n"
@@ -355,10 +170,11 @@ def test_the_same_graph_gives_the_same_text_in_every_process() -> None:
     script = (
         "import hashlib, sys; sys.path[:0] = ['tests', 'tests/.root']\n"
         "from samples.table import SAMPLES\n"
-        "from tracemill.compiler.backends.numpy.printer import print_module\n"
+        "from tracemill.compiler.backends.numpy.writer import NUMPY\n"
+        "from tracemill.compiler.backends.python.printer import print_module\n"
         "from tracemill.passes.lowering.decompose import decompose_composites\n"
         "graphs = [decompose_composites(sample.graph()) for sample in SAMPLES[::40]]\n"
-        "text = ''.join(map(print_module, graphs))\n"
+        "text = ''.join(print_module(graph, NUMPY) for graph in graphs)\n"
         "print(hashlib.sha256(text.encode()).hexdigest())"
     )
     root = Path(__file__).parents[4]
@@ -375,9 +191,11 @@ def test_generated_text_is_what_the_formatter_would_write(tmp_path: Path) -> Non
     for sample in SAMPLES:
         if sample.op not in shown:
             shown.add(sample.op)
-            (tmp_path / f"{sample.op}.py").write_text(print_module(decompose_composites(sample.graph())))
+            (tmp_path / f"{sample.op}.py").write_text(
+                print_module(decompose_composites(sample.graph()), NUMPY)
+            )
     wide = recorded(lambda *x: tuple(fn.sin(v) for v in x), *["f64[64, 64]"] * 30)
-    (tmp_path / "wide.py").write_text(print_module(wide))
+    (tmp_path / "wide.py").write_text(print_module(wide, NUMPY))
     command = [
         sys.executable,
         "-m",
@@ -508,7 +326,7 @@ def test_calls_of_graphs_are_functions_that_call_each_other() -> None:
     graph = recorded(
         lambda x: (*bind_all("call", x, graph=outer), *bind_all("call", x, graph=inner)), "f64[64, 64]"
     )
-    source = print_module(graph)
+    source = print_module(graph, NUMPY)
     assert source.count("def inner(") == 1
     run_and_check(graph, drawn(graph, "real"))
 
@@ -530,7 +348,7 @@ def test_a_module_checks_and_times_itself(tmp_path: Path) -> None:
         h = fn.elementwise("tanh", fn.dot(x, w, ((1,), (0,))))
         return fn.sum_(h, (1,)), fn.log(h), bind("argmax", h, axis=0), fn.convert(h, np.dtype(np.complex64))
 
-    source = print_module(recorded(loss, "f32[20, 30]", "f32[200, 20]", name="loss"))
+    source = print_module(recorded(loss, "f32[20, 30]", "f32[200, 20]", name="loss"), NUMPY)
     run = run_alone(source, tmp_path)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("ok: max difference ")
@@ -542,16 +360,8 @@ def test_a_module_checks_and_times_itself(tmp_path: Path) -> None:
 
 def test_a_module_needs_numpy_alone() -> None:
     graph = recorded(fn.sin, "f64[3]")
-    imports = [line for line in print_module(graph).splitlines() if line.startswith(("import", "from"))]
+    imports = [
+        line for line in print_module(graph, NUMPY).splitlines() if line.startswith(("import", "from"))
+    ]
     assert imports == ["import contextvars", "import sys", "import time", "import numpy as np"]
-    assert "reference" not in print_module(graph, check=False)
-
-
-@pytest.mark.parametrize(
-    "text", ["plain", "it's", 'a "b"', "both ' and \"", '\\"', '"); open("x"); ("', "\n\0"]
-)
-def test_a_text_among_parameters_stays_one_text_in_a_quoted_meaning(text: str) -> None:
-    quoted = expression("qr", ["x"], {"mode": param_text(text)})
-    assert quoted is not None
-    constants = [node.value for node in ast.walk(ast.parse(quoted)) if isinstance(node, ast.Constant)]
-    assert constants == [text]
+    assert "reference" not in print_module(graph, NUMPY, check=False)

@@ -8,7 +8,7 @@ from ...errors import UndeterminedDimError
 from ...free_sizes import names_bound_in, sizes_in_graph
 from ...ir import ArrayType, Graph
 from ...symbolic_size import SymbolicSize
-from ..python_text import Names
+from .text import Names
 
 if TYPE_CHECKING:
     from ...shapes.dim import Dim

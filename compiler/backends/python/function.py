@@ -12,13 +12,12 @@ from ...ir import ArrayType, Call, Constant, Extent, Graph, Location, Value
 from ...op import EXPECTS, has_effect, is_renamed, is_view, lookup
 from ...symbolic_size import SymbolicSize, is_one, typical
 from ...text.printer import location_text
-from ..native_library import NativeFunction
-from ..python_text import Names, bare_tuple, wrapped
-from .contraction import returns_rows
-from .form import AS_MEANING, LARGE, OPAQUE, form_of, memory_in, memory_of
+from .form import FORMS, LARGE, form_of, memory_in, memory_of
 from .module import RESERVED, Module, Nested, Scope
-from .named_sizes import sizes_used
+from .named_sizes import size_statements, sizes_used
+from .native_library import NativeFunction
 from .planes import has_short_rows, wants_planes
+from .text import Names, bare_tuple, wrapped
 
 QUIET = (
     "quiet = contextvars.copy_context()",
@@ -85,7 +84,7 @@ def planned_tile(
     Tiles are for parallel NumPy statements: they call no native functions.
     """
     known = known_values(graph)
-    plan = plan_memory(graph, lambda call: replace(memory_of(call), smallest=0), known=known)
+    plan = plan_memory(graph, lambda call: replace(memory_of(module.writer, call), smallest=0), known=known)
     planes = wants_planes(graph)
     return Function(graph, module, parameters, plan, known, outermost=False, results=results, planes=planes)
 
@@ -198,7 +197,11 @@ class Function:
         for value, name in zip(self.graph.outputs, self.results, strict=True):
             while value in self.plan.overwritten:  # a view in between may have the elements in another order
                 value = self.plan.overwritten[value]
-            if value in self.plan.block and value in makers and memory_of(makers[value]).into:
+            if (
+                value in self.plan.block
+                and value in makers
+                and memory_of(self.module.writer, makers[value]).into
+            ):
                 self.results_of.setdefault(value, name)
 
     def _write_results(self, scope: Scope) -> None:
@@ -211,19 +214,22 @@ class Function:
     def _at_load(self, call: Call, scope: Scope) -> None:
         """Write a call as a statement of the module."""
         at_load = Scope(self.module, _KnownNames(self.module), scope.of)
-        self.module.known += [line[4:] for line in form_of(call).write(call, at_load, None)]
+        self.module.known += [
+            line[4:] for line in form_of(self.module.writer, call).write(call, at_load, None)
+        ]
 
     def _statement(self, call: Call, scope: Scope) -> list[str]:
-        if self.plan is None and call.op not in OPAQUE:
-            return AS_MEANING.write(call, scope, None)
+        writer = self.module.writer
+        if self.plan is None and call.op not in FORMS:
+            return writer.definition.write(call, scope, None)
         function = self.module.native_function(call) if self.plan is not None and not self.results else None
         if function is not None:
             return self._native_statement(function, call, scope)
         self.may_warn |= not is_view(call)
         targets = self._targets(call, scope)
-        form = form_of(call)
+        form = form_of(writer, call)
         lines = form.write(call, scope, targets[0] if len(targets) == 1 else None)
-        if returns_rows(call) or (form.into and targets[0] in self.in_order):
+        if writer.returns_rows(call) or (form.into and targets[0] in self.in_order):
             self.in_order.update(scope.of[output] for output in call.outputs)
         return lines
 
@@ -347,6 +353,10 @@ class Function:
         found = names_bound_in(self.graph)
         sizes = {name: variable for name, variable in self.module.sizes.items() if name not in found}
         return sizes_used(sizes, (*self.lines, *self.returned))
+
+    def reading(self, used: Sequence[str]) -> list[str]:
+        """Statements that read the variables of named sizes from the inputs, as far as they are `used`."""
+        return size_statements(self.graph, self.parameters, self.module.sizes, used)
 
     @property
     def arena_bytes(self) -> Extent:

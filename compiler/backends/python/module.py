@@ -1,19 +1,21 @@
-"""What the functions of a generated module share, `Module`, and the names of values in one of them, `Scope`."""
+"""What the functions of a generated module share, `Module`, what writes their calls, `CallWriter`, and the names of
+values in one of them, `Scope`."""
 
 import builtins
 import keyword
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
 
 from ...dtypes import DType
 from ...free_sizes import names_bound_in, sizes_in_graph
 from ...identifiers import identifier
 from ...ir import ArrayType, Call, Constant, Extent, Graph, Value
 from ...op import all_ops
-from ..native_library import NativeFunction, NativeLibrary
-from ..python_literals import dtype_text, number_name, number_text
-from ..python_text import Names
+from .literals import dtype_text, number_name, number_text
 from .named_sizes import names_of_sizes, size_text
+from .native_library import NativeFunction, NativeLibrary
+from .text import Names
 
 PAGE = 4096
 """Memory with at least this many bytes is worth aligning."""
@@ -68,10 +70,48 @@ class Tile:
     """Whether every call is written as its op's definition."""
 
 
+Write: TypeAlias = "Callable[[Call, Scope, str | None], list[str]]"
+"""``write(call, scope, target)``: statements that assign the output's name. `target` is an expression for the memory
+to write to, or None for new memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the calls of one op are written."""
+
+    write: Write
+    into: bool = False
+    """Whether it can write to given memory."""
+    overwrites: tuple[int, ...] = ()
+    """Inputs whose memory it can overwrite while reading them."""
+
+
+class CallWriter(Protocol):
+    """Writes the calls of a graph as statements, except those of other graphs, loops, tiles and lengths."""
+
+    @property
+    def definition(self) -> Form:
+        """How a call is written as the definition of its op, with new memory for the result."""
+        ...
+
+    def form_of(self, call: Call) -> Form:
+        """How a call is written."""
+        ...
+
+    def function_text(self, op: str, name: str) -> list[str]:
+        """The definition of an op as a function of that name: see `Module.helper`."""
+        ...
+
+    def returns_rows(self, call: Call) -> bool:
+        """Whether the result of a call is row-major for any layout of its operands."""
+        ...
+
+
 @dataclass(slots=True)
 class Module:
     """Shared by the functions of a generated module: names, constants, quoted definitions, nested graphs."""
 
+    writer: CallWriter
     names: Names = field(default_factory=lambda: Names(RESERVED))
     constants: dict[bytes, tuple[str, Constant]] = field(default_factory=dict[bytes, "tuple[str, Constant]"])
     """By dtype, shape and bytes."""
@@ -199,6 +239,12 @@ class Scope:
         (output,) = call.outputs
         self.of[output] = self.names.numbered(call.op)
         return self.of[output]
+
+    def name_outputs(self, call: Call) -> list[str]:
+        """Variables for the outputs of a call: ``call_1``, ``call_2``."""
+        for output in call.outputs:
+            self.of[output] = self.names.numbered(call.op)
+        return [self.of[output] for output in call.outputs]
 
     def dtype(self, dtype: DType) -> str:
         self.module.note_dtype(dtype)

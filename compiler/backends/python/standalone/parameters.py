@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ....errors import ExportError
 from ....frontend.program import Argument, Static
-from ...python_literals import value_text
+from ..literals import value_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import Array, DType, dtype_name, is_inexact, is_supported
-from ..errors import InternalError
-from .python_text import WIDTH, tuple_text
+from ...dtypes import Array, DType, dtype_name, is_inexact, is_supported
+from ...errors import InternalError
+from .text import WIDTH, tuple_text
 
 
 def dtype_text(dtype: DType) -> str:

@@ -30,6 +30,18 @@ def call_parts(text: str) -> tuple[str, list[str], str]:
     return f"{ast.get_source_segment(text, node.func)}(", arguments, ")"
 
 
+def assigned(name: str, function: str, arguments: Sequence[str], *, indent: int = 4) -> list[str]:
+    """``name = function(arguments)``."""
+    return wrapped(f"{name} = {function}(", arguments, ")", indent=indent)
+
+
+def slice_text(parts: Sequence[str]) -> str:
+    """``1:N``, or ``1 : N - 1 : 2``, as the formatter writes it."""
+    if any(" " in part for part in parts):
+        return " : ".join(parts).strip().replace(":  :", "::")
+    return ":".join(parts)
+
+
 def tuple_text(items: Sequence[object]) -> str:
     """``(1, 2)``, ``(1,)``, ``()``."""
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(map(str, items))})"
@@ -45,6 +57,13 @@ def bare_tuple(head: str, items: Sequence[str], tail: str = "", *, indent: int =
     if len(line) <= WIDTH:
         return [line]
     return [f"{space}{head}(", *(f"{space}    {item}," for item in items), f"{space}){tail}"]
+
+
+def assigned_tuple(names: Sequence[str], text: str, *, indent: int = 4) -> list[str]:
+    """``call_1, call_2 = text``."""
+    if len(names) == 1:
+        return [f"{' ' * indent}({names[0]},) = {text}"]
+    return bare_tuple("", names, f" = {text}", indent=indent) if names else [f"{' ' * indent}{text}"]
 
 
 class Names:

@@ -7,23 +7,14 @@ from typing import Any, Final
 from ....errors import ExportError
 from ....ir import Call, Graph, called
 from ....op import lookup
-from ...python_text import Names
-from .. import tiles
-from ..function import Function, plain, planned
-from ..module import RESERVED, Module
-from ..printer import (
-    FIXED_NAMES,
-    IDLE,
-    entry_functions,
-    has_effects,
-    has_workspace,
-    helper_functions,
-    module_of,
-    nested_functions,
-    parameters_of,
-    reading,
-)
-from ..self_check import self_check, self_check_names
+from ..empty_module import FIXED_NAMES, module_of, parameters_of
+from ..function import Function, has_effects, planned
+from ..module import RESERVED, CallWriter, Module
+from ..parts import helper_functions, nested_functions
+from ..self_check import reference_function, self_check, self_check_names
+from ..text import Names
+from ..tiles import tile_functions
+from ..workspace import IDLE, entry_functions, has_workspace
 from .checks import CHECKS
 from .constants import NAMES, Constants, constants_of
 from .exported_function import ExportedFunction
@@ -39,12 +30,13 @@ except ImportError as error:
 
 
 def python_files(
-    function: TracedFunction, errors: Sequence[tuple[str, str, str]] = ()
+    function: TracedFunction, writer: CallWriter, errors: Sequence[tuple[str, str, str]] = ()
 ) -> dict[str, str | bytes]:
     """A function as files by name: ``NAME.py``, which only needs NumPy, and ``NAME.npz`` if its constants are large.
 
-    Its graph has been through all passes for NumPy. If there are `errors`, its last output has the records of checks,
-    one for each: a class, a message, and a line. The same function gives the same files, byte for byte.
+    Its graph has been through all passes for NumPy, whose statements `writer` writes. If there are `errors`, its last
+    output has the records of checks, one for each: a class, a message, and a line. The same function gives the same
+    files, byte for byte.
 
     Raises:
         ExportError: the function needs more than NumPy; the message says what.
@@ -53,22 +45,21 @@ def python_files(
     _refuse(graph)
     name = Names([*RESERVED, *FIXED_NAMES, *self_check_names(), *NAMES, *CHECKS]).claim(function.name)
     arrays = f"{name}_of_arrays"
-    module = module_of([name, arrays, *NAMES, *CHECKS], graph)
+    module = module_of([name, arrays, *NAMES, *CHECKS], graph, writer)
     effects = has_effects(graph)
     parameters = parameters_of(graph, module)
     main = planned(graph, module, parameters)
     main.write()
     bodies: list[list[str]] = []
     if not effects:
-        reference = plain(graph, module, parameters)
-        reference.write()
-        meaning = "The NumPy definition of every operation, one by one."
-        bodies.append(reference.text("reference", (), meaning, reading(reference, reference.used_sizes)))
+        bodies.append(reference_function(graph, module, parameters))
     nested = nested_functions(module)
     known = list(module.known)
-    tile_functions = tiles.tile_functions(module)
+    of_tiles = tile_functions(module)
     constants = constants_of(module, known)
-    exported = ExportedFunction(function.program, function.parameters, module, errors=errors)
+    exported = ExportedFunction(
+        function.program, function.parameters, module.names, module.fixed_names, errors=errors
+    )
     main_functions = entry_functions(graph, arrays, main, effects)
     if not effects:
         bodies += self_check(graph, arrays, module, ["    load()"] * bool(constants.load))
@@ -77,12 +68,14 @@ def python_files(
         exported.text(name, arrays, function.doc, constants.flag),
         *main_functions,
         *nested,
-        *tile_functions,
+        *of_tiles,
         *helper_functions(module),
         *(CHECKS[check].splitlines() for check in exported.checks),
         *(lines for lines in (constants.load, constants.unpacked) if lines),
         *bodies,
     ]
+    for dtype in exported.dtypes:
+        module.note_dtype(dtype)
     imports = _imports(name, module, constants, {*exported.imports, *_standard(main, module, effects)})
     statements = [
         *constants.statements,

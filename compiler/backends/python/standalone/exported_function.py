@@ -18,10 +18,10 @@ from ....nesting import shown
 from ....shapes.scope import relations
 from ....shapes.terms import sizes_in
 from ....symbolic_size import SymbolicSize
-from ...python_literals import dtype_text, value_text
-from ...python_text import Names, bare_tuple, tuple_text, wrapped
-from ..module import RESERVED, Module, shape_text
+from ..literals import dtype_text, value_text
+from ..module import RESERVED, shape_text
 from ..named_sizes import names_of_sizes
+from ..text import Names, bare_tuple, tuple_text, wrapped
 from .parameters import Exported, Given, head_items
 from .size_checks import size_checks
 
@@ -54,7 +54,10 @@ class ExportedFunction:
 
     program: Program
     parameters: Sequence[Exported]
-    module: Module
+    globals: Names
+    """The names of the module."""
+    own: Sequence[str]
+    """Those of its own functions, which no variable may hide."""
     library: Library = NUMPY
     errors: Sequence[tuple[str, str, str]] = ()
     """The classes, messages and lines of exceptions that the last output says are to be raised."""
@@ -72,6 +75,8 @@ class ExportedFunction:
     tuples: dict[type[Any], str] = field(default_factory=dict["type[Any]", str])
     """The names of the namedtuples in results."""
     imports: set[str] = field(default_factory=set[str])
+    dtypes: set[DType] = field(default_factory=set[DType])
+    """The dtypes that it names."""
     names: Names = field(default_factory=Names)
     """Of the function's variables."""
 
@@ -82,7 +87,7 @@ class ExportedFunction:
     def text(self, name: str, arrays: str, doc: str | None, flag: str | None) -> list[str]:
         """The function; `arrays` is the one that it calls, which needs ``load()`` while the global `flag` is None."""
         hidden = [parameter.name for parameter in self.parameters]
-        self.names = Names([*RESERVED, *self.module.fixed_names, *hidden])
+        self.names = Names([*RESERVED, *self.own, *hidden])
         for parameter in self.parameters:
             self._enter(parameter)
         self._check_sizes()
@@ -134,7 +139,7 @@ class ExportedFunction:
         if name not in {parameter.name for parameter in self.parameters}:
             return name
         if name not in self.aliases:
-            self.aliases[name] = self.module.names.claim(f"{name}_")
+            self.aliases[name] = self.globals.claim(f"{name}_")
         return self.aliases[name]
 
     def _value(self, value: Any) -> str | None:
@@ -231,7 +236,7 @@ class ExportedFunction:
             self._check("array", quoted(path), path, dtype, shape_text(leaf.type.shape), target=target)
 
     def _dtype(self, leaf: Argument) -> str:
-        self.module.note_dtype(leaf.type.dtype)
+        self.dtypes.add(leaf.type.dtype)
         package, name = self.library.dtype(leaf.type.dtype)
         return f"{self._global(package)}.{name}"
 
@@ -328,7 +333,7 @@ class ExportedFunction:
     def _namedtuple(self, kind: type[Any]) -> str:
         if kind not in self.tuples:
             self.imports.add("collections")
-            self.tuples[kind] = self.module.names.claim(identifier(kind.__name__))
+            self.tuples[kind] = self.globals.claim(identifier(kind.__name__))
         return self._global(self.tuples[kind])
 
 

@@ -7,7 +7,8 @@ from ...ops.control.loop_params import scan_params, while_params
 from ...symbolic_size import SymbolicSize
 from .form import form
 from .module import Nested, Scope
-from .nested import assigned_tuple, name_outputs, operand_text, run_text
+from .nested import operand_text, run_text
+from .text import assigned_tuple
 
 
 def _own(value: Value, scope: Scope) -> str:
@@ -29,7 +30,7 @@ def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
     xs = [scope.array(value) for value in call.inputs[consts + carried :]]
     given = [_own(value, scope) for value in init]
     owned = _arrays(init, consts)
-    names = name_outputs(call, scope)
+    names = scope.name_outputs(call)
     carry, stacks = names[:carried], names[carried:]
     nested = Nested(graph, owned, own_results=carried)
     lines = [f"    {name} = {text}" for name, text in zip(carry, given, strict=True)]
@@ -76,7 +77,7 @@ def _while(call: Call, scope: Scope, target: str | None) -> list[str]:
     cond, body, consts, most = while_params(call)
     outer = [operand_text(value, scope) for value in call.inputs[:consts]]
     given = [_own(value, scope) for value in call.inputs[consts:]]
-    carry = name_outputs(call, scope)
+    carry = scope.name_outputs(call)
     lines = [f"    {name} = {text}" for name, text in zip(carry, given, strict=True)]
     goes_on = f"{run_text(Nested(cond), [*outer, *carry], scope)}[0]"
     if most is None:

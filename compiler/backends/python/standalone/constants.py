@@ -13,9 +13,9 @@ import numpy as np
 
 from ....dtypes import Array
 from ....ir import Constant
-from ...python_literals import array_text, dtype_text
-from ...python_text import WIDTH, wrapped
+from ..literals import array_text, dtype_text
 from ..module import Module, shape_text
+from ..text import WIDTH, wrapped
 
 EMBEDDED: Final = 1 << 20
 """If constants have more bytes than this in total, they would make the text unwieldy: they are in a file beside it."""
