@@ -11,7 +11,7 @@ from ...compiler.arguments.leaves import weak_type
 from ...compiler.callers.user_code import line_of_missing, line_of_raise, user_location
 from ...compiler.frontend.expressions import comparison
 from ...compiler.numpy_surface.ufuncs.value_checks import guarded
-from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.symbolic_size import SymbolicFact, SymbolicSize
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_memory import is_traced
@@ -116,7 +116,7 @@ def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> An
         with _running_if(result):
             right = other()
             found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
-        found = length_test(found)
+        found = _as_bool(length_test(found))
         if is_open(result):
             result = _like_both(np.logical_and(result, found), result, found)
         elif number == len(names) or not (is_open(found) or found):
@@ -125,6 +125,11 @@ def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> An
             result = found
         left = right
     return result
+
+
+def _as_bool(found: Any) -> Any:
+    """A comparison of sizes as the bool that it is for these sizes; anything else unchanged."""
+    return bool(found) if isinstance(found, SymbolicFact) else found
 
 
 @contextmanager

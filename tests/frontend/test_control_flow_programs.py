@@ -56,6 +56,14 @@ def test_programs_that_are_made_for_the_path_of_a_call_match_python(seed: int) -
     assert not found or found.startswith("refused: SharedMemoryError")
 
 
+@pytest.mark.parametrize("seed", [402739, pytest.param(402298, marks=pytest.mark.slow)])
+def test_comparisons_of_sizes_decide_the_tests_of_loops(seed: int) -> None:
+    """Only one of the operands of `or` is a comparison of sizes alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRACEMILL_CHECK", "1")  # no program for each size where one for many cannot be made
+        assert not difference(functions([seed])[seed], seed, "numpy")
+
+
 @pytest.mark.slow
 def test_a_loop_that_is_found_again_gets_what_only_its_results_need() -> None:
     """Of unrolled iterations that become a loop, the last values are computed from operands that nothing else reads."""

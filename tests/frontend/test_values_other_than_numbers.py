@@ -383,3 +383,34 @@ def test_one_of_several_lists_is_enumerated() -> None:
     compiled = tm.compile(places, on_recompile="ignore")
     for x in (1.0, -1.0, 2.0):
         assert compiled(x) == places(x)
+
+
+def while_text(x: Any) -> Any:
+    text, count = "ab" if x > 0 else "", 0
+    while text:
+        text = text[1:] if count > 3 else text
+        count += 1
+        if count > 6:
+            break
+    return count
+
+
+def while_none_or_list(x: Any) -> Any:
+    count = 0
+    while None if x < 0 else [1]:
+        x, count = x - 1, count + 1
+    return count
+
+
+def while_bool_and_list(x: Any) -> Any:
+    count = 0
+    while x > 0 and [count, x]:
+        x, count = x - 1, count + 1
+    return count
+
+
+@pytest.mark.parametrize("program", [while_text, while_none_or_list, while_bool_and_list])
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
+def test_the_test_of_a_loop_is_the_truth_of_any_object(program: Callable[..., Any], backend: str) -> None:
+    compiled = tm.compile(program, backend=backend, on_recompile="ignore")
+    assert [compiled(x) for x in (2.0, -1.0, 0.0)] == [program(x) for x in (2.0, -1.0, 0.0)]

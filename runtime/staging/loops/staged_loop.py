@@ -22,6 +22,7 @@ from ....compiler.tracing.trace import require_trace
 from ....compiler.tracing.traced_memory import is_traced
 from ...branching.alternatives import alternatives, as_one_of, distinct, index_of, require_operators
 from ...branching.asked_lengths import length_test
+from ...branching.one_of import is_one_of
 from ...branching.outcomes import FELL, UNSET, Outcome
 from ...branching.slots import Slot
 from ...branching.stand_ins import update_stand_ins
@@ -281,8 +282,7 @@ class StagedLoop:
                     "as in `while goes_on:`",
                     user_location(),
                 )
-            holds = length_test(holds)
-            holds = holds if np.ndim(holds) == 0 else np.reshape(holds, ())
+            holds = _as_number(length_test(holds))
             return holds if kind is None else np.logical_and(kind == FELL, holds)
 
         goes_on.__name__ = f"{self.name}_test"
@@ -422,3 +422,12 @@ def _sources(value: Value, makes: Mapping[Value, Call]) -> set[Value]:
         else:
             found.add(top)
     return found
+
+
+def _as_number(test: Any) -> Any:
+    """The test of a loop as one number, whatever object it is."""
+    if is_one_of(test):
+        require_operators()
+    if not is_traced(test):
+        return bool(test)
+    return test if test.ndim == 0 else np.reshape(test, ())
