@@ -34,3 +34,12 @@ WHERE_CHECKS_PYTHON_NUMBERS: Final = _where_checks_python_numbers()
 """Whether `where` refuses Python integers that do not fit the dtype of its result; before NumPy 2.5 they wrap."""
 NEXTAFTER_GIVES_FIRST_OF_EQUAL_F16: Final = not np.signbit(np.nextafter(np.float16(0.0), np.float16(-0.0)))
 """Whether `nextafter` of 0.0 and -0.0 in f16 is the first of them: before NumPy 2.5."""
+POWERS_THAT_ARE_ROOTS: Final = frozenset(
+    np.dtype(kind)
+    for kind in (np.float16, np.float32, np.float64)
+    if np.signbit(np.power(np.array([-0.0, 1.0], kind), kind(0.5))[0])
+)
+"""The dtypes for which `power` is the square root if the exponent is one number, 0.5.
+
+For −inf and −0.0, this differs from the power, which is inf and 0.0.
+"""

@@ -195,15 +195,22 @@ def _holds_unknown(*sequences: Any) -> bool:
 def _compared_in_order(name: str, x: Any, y: Any) -> Any:
     """Compare two tuples: the first entries that differ decide; if there are none, the lengths do."""
     if name == "ne":
-        return np.logical_not(compared("eq", x, y))
+        return as_python_number(np.logical_not(compared("eq", x, y)), bool)
     if name == "eq" and len(x) != len(y):
         return False
     found: Any = comparison(name)(len(x), len(y))
     for one, other in zip(reversed(x[: len(y)]), reversed(y[: len(x)]), strict=True):
         are_equal = compared("eq", one, other)
         decided = False if name == "eq" else compared(name, one, other)
+        is_pythons = name == "eq" or all(_is_pythons_bool(one) for one in (found, decided))
         found = np.where(are_equal, found, decided)[()]
+        if is_pythons:
+            found = as_python_number(found, bool)
     return found
+
+
+def _is_pythons_bool(x: Any) -> bool:
+    return x.weak is bool if is_traced(x) else type(x) is bool
 
 
 def truth(x: Any) -> Any:

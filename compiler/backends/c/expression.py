@@ -11,6 +11,7 @@ from ...dtypes import dtype_name, kind
 from ...errors import InternalError
 from ...ir import Call, Constant
 from ...op import lookup
+from ...ops.elementwise.arithmetic import may_be_root
 from .literals import function_suffix
 from .sizes import CALL as OF_SIZES
 from .types import c_type
@@ -62,6 +63,8 @@ def spelled(call: Call) -> str:
     exponent = _known_exponent(call)
     if exponent is not None:
         return f"tm_power_{POWERS[exponent]}_{{t}}({{0}})"
+    if call.op == "power" and may_be_root(call):
+        return "({1} == 0.5 ? sqrt{f}({0}) : pow{f}({0}, {1}))"
     given, made = (_KINDS[kind(value.dtype)] for value in (call.inputs[0], call.outputs[0]))
     return next(spelling[key] for key in (f"c_{given}_{made}", f"c_{given}", "c") if key in spelling)
 

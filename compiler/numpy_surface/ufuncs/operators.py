@@ -14,8 +14,10 @@ from ...tracing.array_values import PYTHON_NUMBERS
 from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import convert
+from .exact_comparisons import compared_numbers
 from .integer_powers import base_of_power
-from .python_exceptions import refuse_undefined
+from .python_exceptions import refuse_infinite_power, refuse_undefined
+from .scalar_powers import base_of_scalar_power
 from .ufunc_calls import is_weak
 
 _OPERATORS = {
@@ -58,24 +60,26 @@ _SUPPORTED_OPERANDS = (
 def operate(ufunc: Any, x: Any, y: Any) -> Any:
     """A binary operator. Two Python numbers give a weak one, as outside."""
     if type(x) is TracedArray and type(y) is TracedArray and x.weak is None and y.weak is None:
+        if ufunc is np.power and x.is_scalar and y.is_scalar:
+            x = base_of_scalar_power(x, y)
         return x.__array_ufunc__(ufunc, "__call__", x, y)
     if not all(isinstance(operand, _SUPPORTED_OPERANDS) for operand in (x, y)):
         return NotImplemented
     if (
         ufunc is np.power
         and isinstance(x, TracedArray)
-        and (type(y) is int or type(y) is float)
         and not is_weak(x)
+        and (fast := _fast_power(x, y)) is not None
     ):
-        fast = _fast_power(x, y)
-        if fast is not None:
-            return fast
+        return fast
     if ufunc is np.multiply:
         for sequence, count in ((x, y), (y, x)):
             if isinstance(sequence, (list, tuple)) and isinstance(count, TracedArray) and count.is_scalar:
                 return _repeated(sequence, count)
     if all(is_weak(operand) or _is_bool(operand) for operand in (x, y)):
         return _of_python_numbers(ufunc, x, y)
+    if ufunc is np.power and all(map(_is_scalar, (x, y))):
+        x = base_of_scalar_power(x, y)
     return ufunc(x, y)
 
 
@@ -89,7 +93,13 @@ def _of_python_numbers(ufunc: Any, x: Any, y: Any) -> Any:
     if ufunc is np.power and all(map(_is_int, (x, y))):
         x = base_of_power(x, y)
     refuse_undefined(ufunc, x, y)
-    result = ufunc(x, y)
+    if ufunc is np.power:
+        result = ufunc(base_of_scalar_power(x, y), y)
+        refuse_infinite_power(x, y, result)
+    elif ufunc in _COMPARISONS.values():
+        result = compared_numbers(ufunc, x, y)
+    else:
+        result = ufunc(x, y)
     return tuple(map(_as_weak, result)) if isinstance(result, tuple) else _as_weak(result)
 
 
@@ -155,9 +165,15 @@ def _repeated(sequence: Any, count: TracedArray) -> Any:
     return sequence * operator.index(count)
 
 
-def _fast_power(x: TracedArray, exponent: float) -> Any:
+def _is_scalar(x: Any) -> bool:
+    return x.is_scalar if isinstance(x, TracedArray) else isinstance(x, (*PYTHON_NUMBERS, np.generic))
+
+
+def _fast_power(x: TracedArray, exponent: Any) -> Any:
     """ndarray's own shortcuts for ``x ** 2`` and similar powers, whose rounding, or dtype, differs from `np.power`."""
-    if x.dtype.kind in "fc":
+    if type(exponent) is not int and type(exponent) is not float:
+        return None
+    if x.dtype.kind in "fc" and not (x.is_scalar and exponent == 0.5):
         shortcuts = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
         function = shortcuts.get(exponent)
         return None if function is None else function(x)

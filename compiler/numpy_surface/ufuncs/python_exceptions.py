@@ -46,8 +46,38 @@ def refuse_undefined(ufunc: Any, x: Any, y: Any) -> None:
             _refuse(test, _raised(operator.pow, 0.0, -1))
         if _may_be_negative(x) and _may_be_fraction(y):
             _refuse_complex_power(x, y)
+    elif ufunc is np.power and complex in {_type(x), _type(y)}:
+        exponent = _number(y)
+        test = np.logical_or(np.less(np.real(exponent), 0), np.not_equal(np.imag(exponent), 0))
+        _refuse(np.logical_and(np.equal(_number(x), 0), test), _raised(operator.pow, 0j, -1))
     elif ufunc in _SHIFTS and _may_be_negative(y):
         _refuse(np.less(_number(y), 0), _raised(_SHIFTS[ufunc], 1, -1))
+
+
+def refuse_infinite_power(x: Any, y: Any, result: Any) -> None:
+    """Raise Python's exception where the power of two finite numbers is too large for a float."""
+    types = {_type(x), _type(y)}
+    if not RAISES_ON_VALUES.get() or (types not in _WITH_FLOATS and complex not in types):
+        return
+    error = (
+        OverflowError("complex exponentiation")
+        if complex in types
+        else OverflowError(*_arguments_of_overflow())
+    )
+    x, y = _number(x), _number(y)
+    conditions = [np.isinf(result), *(np.isfinite(one) for one in (x, y) if _type(one) is not int)]
+    if _may_be_negative(y) or complex in types:  # a power of 0 has an exception of its own
+        conditions.append(np.not_equal(x, 0))
+    if all(is_traced(one) or one for one in conditions):
+        _refuse(reduce(np.logical_and, filter(is_traced, conditions)), error)
+
+
+@cache
+def _arguments_of_overflow() -> tuple[Any, ...]:
+    try:
+        return (1e300**2,)
+    except OverflowError as error:
+        return error.args
 
 
 def _refuse_complex_power(x: Any, y: Any) -> None:

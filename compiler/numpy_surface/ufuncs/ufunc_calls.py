@@ -25,6 +25,7 @@ from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, array_on, wrap
 from ...tracing.traced_memory import is_numpy_array, is_traced
 from ...value_ops import broadcast_to, convert, full, reshape, where
+from .scalar_powers import is_root
 
 _OP_OF = {"fabs": "absolute", "true_divide": "divide", "float_power": "power"}
 """ufuncs that are an op with another name, once their operands have the loop's dtype."""
@@ -159,6 +160,8 @@ def _one_op(ufunc: Any, operands: Sequence[Value]) -> Value:
     if op not in all_ops():
         raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: Tracemill does not know it")
     if op == "power":
+        if is_root(*operands):
+            return bind("sqrt", operands[0])
         _refuse_negative_power(*operands)
     return bind(op, *operands)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...builder import bind
 from ...dtypes import is_complex, real_dtype
-from ...ir import Constant, Value
+from ...ir import Call, Constant, Value
 from ...op import Linear, Op, TransposeRule, not_linear
 from ...value_ops import (
     conjugate,
@@ -30,7 +30,7 @@ from ...value_ops import (
     zeros_like,
 )
 from ...value_ops import elementwise as call
-from ..installed_numpy import NEXTAFTER_GIVES_FIRST_OF_EQUAL_F16
+from ..installed_numpy import NEXTAFTER_GIVES_FIRST_OF_EQUAL_F16, POWERS_THAT_ARE_ROOTS
 from .broadcasting import Derivative, elementwise, identity, transpose_of, ufunc, ufunc_spelling
 
 FAMILY = "arithmetic"
@@ -131,6 +131,12 @@ POWER_DERIVATIVES = (_power_dx, _power_dy)
 _binary("power", *POWER_DERIVATIVES, "pow{f}({0}, {1})", "libdevice.pow({0}, {1})", doc="x to the power y.",
         c_int="tm_power_{t}({0}, {1})", c_complex="tm_power_{t}({0}, {1})",
         triton_int="tm_power_int({0}, {1})")  # fmt: skip
+
+
+def may_be_root(call: Call) -> bool:
+    """Whether a power is the square root if its exponent, which the program computes, is 0.5."""
+    base, exponent = call.inputs
+    return not (exponent.ndim or isinstance(exponent, Constant)) and base.dtype in POWERS_THAT_ARE_ROOTS
 
 
 def _share(larger: Value, tie: Value, like: Value) -> Value:

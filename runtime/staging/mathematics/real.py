@@ -252,9 +252,27 @@ def _of_integers(own: Any, ufunc: np.ufunc) -> Callable[..., Any]:
     return function
 
 
+def _ldexp(x: Any, i: Any) -> Any:
+    """``math.ldexp``: exact also where 2 to the power i itself is no float."""
+    if not (is_computed(x) or is_computed(i)):
+        return math.ldexp(x, i)
+    if not _is_integer(i):
+        raise TypeError("Expected an int as second argument to ldexp.")
+    number = as_float(x)
+    result = np.ldexp(number, i.as_number() if isinstance(i, SymbolicSize) else as_python_number(i, int))
+    refuse_outside_of_math("ldexp", result, [number])
+    return as_python_number(result, float)
+
+
+def _is_integer(x: Any) -> bool:
+    return x.dtype.kind in "biu" if is_traced(x) else isinstance(x, int | np.integer | SymbolicSize)
+
+
 def _isqrt(x: Any) -> Any:
     if not is_unknown(x):
         return math.isqrt(x)
+    if not _is_integer(x):
+        raise TypeError("'float' object cannot be interpreted as an integer")
     refuse_domain(np.less(x, 0), "isqrt() argument must be nonnegative")
     root = np.floor(np.sqrt(x)).astype(int)
     root = np.where(root * root > x, root - 1, root)
@@ -274,7 +292,7 @@ def _meanings_of_several() -> dict[Any, Callable[..., Any]]:
         math.lgamma: _of_numbers(math.lgamma, _lgamma),
         math.modf: _modf,
         math.frexp: _frexp,
-        math.ldexp: _of_numbers(math.ldexp, lambda x, i: x * np.exp2(i)),
+        math.ldexp: _ldexp,
         math.remainder: _of_numbers(math.remainder, _remainder),
         math.isclose: _isclose,
         math.gcd: _of_integers(math.gcd, np.gcd),

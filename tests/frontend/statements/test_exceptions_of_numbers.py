@@ -30,6 +30,13 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]] = {
     "x / 0": (lambda x: x / 0, [(1.0,), (2.0,)]),
     "x **": (lambda x, y: x**y, [(2.0, -1.0), (0.0, -1.0), (0.0, 1.0)]),
     "x ** fraction": (lambda x, y: x**y, [(8.0, 1 / 3), (-8.0, 1 / 3), (-8.0, 2.0), (-8, 0.5), (9, 0.5)]),
+    "x ** y too large": (lambda x, y: x**y, [(1e200, 1), (1e200, 2), (0.0, 2), (INF, 2), (-1e200, 3)]),
+    "x ** 2": (lambda x: x**2, [(1e100,), (1e200,), (-INF,), (3,)]),
+    "2 ** y": (lambda y: 2**y, [(0.5,), (5000.0,), (INF,), (-INF,)]),
+    "x ** 0.5": (lambda x: x**0.5, [(-INF,), (-0.0,), (0.0,), (INF,), (4.0,), (NAN,), (9,)]),
+    "x ** y as a root": (lambda x, y: x**y, [(-INF, 0.5), (-0.0, 0.5), (-0.0, 1.5), (-0.0, 1.0), (4.0, 0.5)]),
+    "-0.0 ** y": (lambda y: (-0.0) ** y, [(0.5,), (1.0,), (3.0,)]),
+    "z ** w": (lambda z, w: z**w, [(1j, 2j), (0j, -1), (0j, 1j), (0j, 0), (1e200 + 0j, 2), (1j, 2.5)]),
     "n ** m": (lambda n, m: n**m, [(2, 3), (2, -1), (0, -1), (-2, -3), (-2, 3), (0, 0)]),
     "m, then n ** m": (lambda n, m: n**m, [(2, -3), (2, 3)]),
     "n ** -1": (lambda n: n**-1, [(2,), (0,), (-4,)]),
@@ -46,6 +53,22 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]] = {
     "chain": (lambda x, y: 0 < y < 1 / y, [(3.0, 0.5), (3.0, 0.0), (3.0, 2.0)]),
     "isqrt": (lambda n: math.isqrt(n), [(17,), (-1,)]),
     "log base": (lambda x, y: math.log(x, y), [(8.0, 2.0), (8.0, 1.0), (8.0, 0.0)]),
+    "ldexp": (
+        lambda x, n: math.ldexp(x, n),
+        [
+            (2.5, 3),
+            (0.5, 1024),
+            (5e-324, 1074),
+            (1.0, -1074),
+            (1.0, -2000),
+            (-0.0, 9),
+            (INF, 3),
+            (1.0, 1024),
+            (3, 1),
+        ],
+    ),
+    "ldexp of a float": (lambda x, y: math.ldexp(x, y), [(2.5, 0.5), (2.5, 3.0)]),
+    "isqrt of a float": (lambda x: math.isqrt(x), [(2.5,), (INF,)]),
 }
 VALUES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -3.0, 200.0, -200.5, 1e3, 1e308, NAN, INF, -INF)
 PAIRS = [
@@ -63,7 +86,7 @@ OF_TWO = ["pow", "fmod", "remainder", "atan2", "copysign", "hypot"]
 def outcome(function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
-    except (ArithmeticError, ValueError) as error:
+    except (ArithmeticError, TypeError, ValueError) as error:
         return type(error), str(error)
 
 
@@ -114,6 +137,76 @@ def test_functions_of_two_numbers_raise_the_exceptions_of_python(name: str) -> N
             assert found[0] is wanted[0], (x, y)
         else:
             np.testing.assert_allclose(found, wanted, rtol=1e-9, err_msg=str((x, y)))
+
+
+LARGE = 2**53
+SIDES = [
+    (n, x)
+    for n in (LARGE - 1, LARGE, LARGE + 1, -LARGE - 1, 2**63 - 1, -(2**63) + 1, 2**62 + 1, 3)
+    for x in (float(LARGE), -float(LARGE), 2.0**62, 2.0**63, -(2.0**63), 1e300, INF, -INF, NAN, 2.5, 3.0)
+]
+
+
+def relations(n: Any, x: Any) -> tuple[Any, ...]:
+    return n < x, n <= x, n > x, n >= x, n == x, n != x, x < n, x <= n, x > n, x >= n, x == n, x != n
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_ints_and_floats_are_compared_exactly(backend: str) -> None:
+    compiled = tm.compile(relations, backend=backend, on_recompile="ignore")
+    with_a_known_float = tm.compile(
+        lambda n: relations(n, float(LARGE)), backend=backend, on_recompile="ignore"
+    )
+    for n, x in SIDES:
+        found = compiled(n, x)
+        assert found == relations(n, x), (n, x)
+        assert all(type(one) is bool for one in found)
+        assert with_a_known_float(n) == relations(n, float(LARGE))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_that_are_roots_are_those_of_numpy(dtype: Any, backend: str) -> None:
+    """Whether 0.5 is one exponent or an array of them, and whether the base is an array, makes a difference there."""
+    x, half = np.array([-INF, -0.0, 4.0], dtype), dtype(0.5)
+
+    def powers(x: Any, y: Any) -> Any:
+        return (
+            x**0.5,
+            np.power(x, 0.5),
+            np.power(x, y),
+            x[0] ** 0.5,
+            x[1] ** 0.5,
+            np.power(x[0], 0.5),
+            x[1] ** y,
+        )
+
+    compiled = tm.compile(powers, backend=backend, on_recompile="ignore")
+    for y in (half, np.array(half), np.full(3, half)):
+        with np.errstate(all="ignore"):
+            pairs = zip(compiled(x, y), powers(x, y), strict=True)
+        for found, wanted in pairs:
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_array_equal(np.signbit(found)[found == 0], np.signbit(wanted)[wanted == 0])
+
+
+def test_comparisons_of_tuples_of_pythons_numbers_are_pythons_bools() -> None:
+    def relations(x: Any, n: Any, a: Any) -> Any:
+        return (
+            (x, n) < (2.0, 2),
+            (x, [n]) >= (2.0, [2]),
+            (x, n) == (2.0, 2),
+            (x, n) != (2.0, 2),
+            (a[0], n) == (1.0, 2),
+        )
+
+    compiled = tm.compile(relations)
+    for x, n in ((1.0, 2), (2.0, 2), (2.0, 3)):
+        args = x, n, np.array([1.0])
+        found, wanted = compiled(*args), relations(*args)
+        assert found == wanted
+        assert [*map(type, found)] == [*map(type, wanted)]
 
 
 def test_numbers_of_numpy_keep_its_infinities() -> None:

@@ -9,6 +9,7 @@ from ....dtypes import dtype_name, is_half, kind
 from ....errors import InternalError
 from ....ir import Call
 from ....op import lookup
+from ....ops.elementwise.arithmetic import may_be_root
 from ..types import has_type, triton_type
 
 _KINDS: Final = {"b": "bool", "i": "int", "u": "int", "f": "real"}
@@ -73,6 +74,11 @@ def _spelling(call: Call) -> str:
     spelling: Mapping[str, str] | None = lookup(call.op).spelling
     if spelling is None or not call.inputs:
         raise InternalError(f"{call.op} is not an elementwise op")
+    if call.op == "power" and may_be_root(call):
+        root = lookup("sqrt").spelling
+        assert root is not None
+        own = root.get(f"triton_{dtype_name(call.inputs[0].dtype)}", root["triton"])
+        return f"tl.where({{1}} == 0.5, {own}, {spelling['triton']})"
     given, made = (_KINDS[kind(value.dtype)] for value in (call.inputs[0], call.outputs[0]))
     keys = (
         f"triton_{dtype_name(call.inputs[0].dtype)}",
