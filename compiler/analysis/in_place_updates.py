@@ -113,7 +113,18 @@ class _Chain:
 
 def _chain(graph: Graph, output: int) -> _Chain | None:
     """How an output comes from an input; None if it is computed in another way, or if the changed value is also
-    returned."""
+    returned.
+
+    Nested branches and loops ask about their graphs at each level, so the answers are kept.
+    """
+    known: dict[int, _Chain | None] = graph.facts.setdefault("chains", {})
+    if output not in known:
+        known[output] = _chain_to(graph, output)
+    return known[output]
+
+
+def _chain_to(graph: Graph, output: int) -> _Chain | None:
+    """The same, worked out."""
 
     def operand_of(call: Call, value: Value) -> Value | None:
         operand = updated(call, value)

@@ -42,12 +42,12 @@ def recompute_upstream(
         return plan
 
     best = planned(frozenset())
-    handed = list(_handed_over(best))
-    if not handed:
-        return best
     producer = {value: call for call in graph.calls for value in call.outputs}
+    sets = _connected(list(_handed_over(best)), producer, costs)[:ATTEMPTS]
+    if not sets:
+        return best
     price, again = _nanoseconds(best), frozenset[Value]()
-    for values in _connected(handed, producer, costs)[:ATTEMPTS]:
+    for values in sets:
         for through_sums in (True, False):
             upstream = _upstream(values, producer, costs, through_sums=through_sums)
             if upstream is None:
