@@ -4,12 +4,12 @@ The folder ``functions`` holds them, once for all dtypes of a kind: ``INT``, ``U
 for a C type, and at the end of a name for its dtype. ``tm_sign_i32`` is ``tm_sign_INT`` with ``int32_t`` for ``INT``
 and ``uint32_t`` for ``UINT``. Beside a ``REAL``, ``BITS`` and ``SIGNED`` are the integers of its size, and ``fabsF``
 is the function ``fabs`` or ``fabsf``. Beside a ``COMPLEX``, ``REAL`` is the type of its parts. A function that
-differs between dtypes has the dtype's own name. Functions that no file holds are made from the NumPy definition of an
-op: `meaning`.
+differs between dtypes has the dtype's own name. A line ``STIRLING,`` stands for that table of coefficients, and
+``COUNT_STIRLING`` for its length. Functions that no file holds are made from the NumPy definition of an op: `meaning`.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from ...dtypes import DType, dtype_name, dtype_named, dtype_names, kind, real_dtype
+from ...ops.special.coefficients import BY_NAME
 from .expression import functions_in, is_vectorized
 from .literals import function_suffix
 from .meaning import meaning_text
@@ -26,6 +27,8 @@ VECTOR_MATH: Final = "TM_VECTOR_MATH"
 """The macro that says that the mathematical library has vector variants."""
 
 _WORDS: Final = {"i": "INT", "u": "UINT", "f": "REAL", "c": "COMPLEX"}
+_TABLE: Final = re.compile(r"^( +)([A-Z]\w+),$", re.MULTILINE)
+_COUNT: Final = re.compile(r"\bCOUNT_([A-Z]\w+)")
 
 
 def source_of(needs: Iterable[str]) -> str:
@@ -101,8 +104,19 @@ def _templates() -> Mapping[str, str]:
     folder = files(__name__.rpartition(".")[0]) / "functions"
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if file.name.endswith(".h"):
-            found |= definitions_in(file.read_text(encoding="utf-8"))
+            found |= definitions_in(_with_tables(file.read_text(encoding="utf-8")))
     return found
+
+
+def _with_tables(text: str) -> str:
+    """The numbers of tables for their names, four in a line, and their lengths."""
+    text = _TABLE.sub(lambda found: _rows(BY_NAME[found[2]], found[1]), text)
+    return _COUNT.sub(lambda found: str(len(BY_NAME[found[1]])), text)
+
+
+def _rows(numbers: Sequence[float], indent: str) -> str:
+    rows = (numbers[first : first + 4] for first in range(0, len(numbers), 4))
+    return "\n".join(f"{indent}{', '.join(map(repr, row))}," for row in rows)
 
 
 def definitions_in(text: str) -> dict[str, str]:

@@ -82,6 +82,9 @@ STIRLING: Final = (
 )  # fmt: skip
 """Stirling's series of log Γ in 1/b²; DLMF 5.11.1."""
 
+BY_NAME: Final = {"LOG_GAMMA_AT_2": LOG_GAMMA_AT_2, "STIRLING": STIRLING}
+"""The tables that the files of functions for C and Triton name, too."""
+
 QUANTILE_CENTER: Final = (
     (2509.0809287301227, 5226.495278852854), (33430.57558358813, 28729.085735721943),
     (67265.7709270087, 39307.89580009271), (45921.95393154987, 21213.794301586597),

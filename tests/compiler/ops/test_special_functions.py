@@ -203,3 +203,40 @@ def test_definitions_for_c_and_triton_sum_the_same_coefficients(
 ) -> None:
     numbers = re.findall(r"(- ?)?(\d+\.\d\S*?\d(?:e-\d+)?)(?=[,\s])", definition(name))
     assert tuple(float(f"{sign.strip()}{number}") for sign, number in numbers if "." in number) == table
+
+
+def test_tables_are_written_as_numbers_in_c_and_in_triton() -> None:
+    assert (
+        c_definitions.definition("tm_stirling_series")
+        == """\
+// What Stirling's series adds to log Γ(x), for x >= 8, DLMF 5.11.1.
+static inline double tm_stirling_series(double x)
+{
+    static const double coefficients[] = {
+        -0.02955065359477124, 0.006410256410256411, -0.0019175269175269174, 0.0008417508417508418,
+        -0.0005952380952380952, 0.0007936507936507937, -0.002777777777777778, 0.08333333333333333,
+    };
+    double sum = 0;
+    for (int i = 0; i < 8; i++)
+        sum = sum / (x * x) + coefficients[i];
+    return sum / x;
+}
+"""
+    )
+    assert (
+        triton_definitions.definition("tm_stirling_series")
+        == """\
+# What Stirling's series adds to log Γ(x), for x >= 8, DLMF 5.11.1.
+@triton.jit
+def tm_stirling_series(x):
+    total = tl.zeros_like(x) - 0.02955065359477124
+    total = total / (x * x) + 0.006410256410256411
+    total = total / (x * x) - 0.0019175269175269174
+    total = total / (x * x) + 0.0008417508417508418
+    total = total / (x * x) - 0.0005952380952380952
+    total = total / (x * x) + 0.0007936507936507937
+    total = total / (x * x) - 0.002777777777777778
+    total = total / (x * x) + 0.08333333333333333
+    return total / x
+"""
+    )

@@ -6,14 +6,10 @@
 static inline double tm_log_gamma_near_2(double d)
 {
     static const double coefficients[] = {
-        -1.341570273460026e-07, 2.7880013392491846e-07, -4.303234692956732e-07, 9.199898075671394e-07,
-        -2.044935323180052e-06, 4.3847319318293745e-06, -9.438454884054723e-06, 2.0505584372896933e-05,
-        -4.492635166770342e-05, 9.945767440096764e-05, -0.00022315475069647703, 0.0005096695153484373,
-        -0.0011927539120033873, 0.002890510331036772, -0.007385551028668096, 0.020580808427780335,
-        -0.06735230105319814, 0.32246703342411326, 0.42278433509846713,
+        LOG_GAMMA_AT_2,
     };
     double sum = 0;
-    for (int i = 0; i < 19; i++)
+    for (int i = 0; i < COUNT_LOG_GAMMA_AT_2; i++)
         sum = sum * d + coefficients[i];
     return d * sum;
 }
@@ -22,11 +18,10 @@ static inline double tm_log_gamma_near_2(double d)
 static inline double tm_stirling_series(double x)
 {
     static const double coefficients[] = {
-        -0.02955065359477124, 0.006410256410256411, -0.0019175269175269174, 0.0008417508417508418,
-        -0.0005952380952380952, 0.0007936507936507937, -0.002777777777777778, 0.08333333333333333,
+        STIRLING,
     };
     double sum = 0;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < COUNT_STIRLING; i++)
         sum = sum / (x * x) + coefficients[i];
     return sum / x;
 }

@@ -1,4 +1,8 @@
-"""The definitions of the functions that Triton kernels call, from the texts in the folder ``functions``."""
+"""The definitions of the functions that Triton kernels call, from the texts in the folder ``functions``.
+
+A term ``+ STIRLING[0]`` at the end of a line stands for the first number of that table of coefficients, and a line that
+ends in ``+ STIRLING[1:]`` for one with each of the others.
+"""
 
 import functools
 import re
@@ -7,6 +11,7 @@ from importlib.resources import files
 
 from ....dtypes import dtype_named
 from ....errors import InternalError
+from ....ops.special.coefficients import BY_NAME
 from .expression import functions_in
 from .meaning import meaning_text
 
@@ -25,6 +30,7 @@ _FAST = "fast"
 """Replacements for others with the same names if ``fast_math`` is on."""
 
 _DEFINED = re.compile(r"^def (tm_\w+)\(", re.MULTILINE)
+_TERM = re.compile(r"^(.*) \+ ([A-Z]\w+)\[(0|1:)\]$", re.MULTILINE)
 
 
 def definitions(names: Iterable[str], *, fast_math: bool = False) -> list[str]:
@@ -60,7 +66,18 @@ def definition(name: str, *, fast_math: bool = False) -> str:
 def _texts(file: str) -> Mapping[str, str]:
     folder = files(__name__.rpartition(".")[0]) / "functions"
     found: dict[str, str] = {}
-    for paragraph in (folder / f"{file}.triton").read_text(encoding="utf-8").split("\n\n\n"):
+    for paragraph in _with_tables((folder / f"{file}.triton").read_text(encoding="utf-8")).split("\n\n\n"):
         (name,) = _DEFINED.findall(paragraph)
         found[name] = paragraph.strip() + "\n"
     return found
+
+
+def _with_tables(text: str) -> str:
+    """The numbers of tables for their names."""
+
+    def lines(found: re.Match[str]) -> str:
+        table = BY_NAME[found[2]]
+        numbers = table[:1] if found[3] == "0" else table[1:]
+        return "\n".join(f"{found[1]} {'-' if number < 0 else '+'} {abs(number)!r}" for number in numbers)
+
+    return _TERM.sub(lines, text)
