@@ -3,7 +3,7 @@
 The type rule of an op has checked them: another type here is a bug in Tracemill.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol, cast
 
 import numpy as np
@@ -64,6 +64,13 @@ def text_param(call: WithParams, name: str, default: str | None = None) -> str:
 def dtype_param(call: WithParams, name: str = "dtype") -> DType:
     found = call.params[name]
     assert isinstance(found, np.dtype)
+    return found
+
+
+def function_param(call: WithParams, name: str = "function") -> Callable[..., object]:
+    """A Python function of the user's."""
+    found = call.params[name]
+    assert callable(found)
     return found
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from ...compiler.builder import Builder, bind, bind_all, inline, recording
 from ...compiler.dtypes import BOOL, FLOAT64, INT64
 from ...compiler.errors import InternalError
-from ...compiler.ir import ArrayType, Call, Graph, Location, Value, called
+from ...compiler.ir import ArrayType, Call, Extent, Graph, Location, Value, called
 from ...compiler.op import RAISES, has_effect
 from ...compiler.ops.nested_graphs import graph_of
+from ...compiler.params import int_param, text_param
 from ...compiler.symbolic_size import SymbolicSize, is_known
 from ...compiler.value_ops import (
     add,
@@ -47,7 +48,7 @@ class Site:
     function: str
     length_text: str
     location: Location | None
-    length: Any = field(compare=False, repr=False)
+    length: Extent = field(compare=False, repr=False)
     error: str = ""
     """The user's exception that is raised, as `users_errors` names it; empty for a check of an index."""
     part: int = 0
@@ -55,11 +56,11 @@ class Site:
 
     @classmethod
     def of(cls, call: Call) -> "Site":
-        given: Any = call.params
         location = call.location and replace(call.location, is_derivative=False, batch=())
         if call.op == "raise_if":
-            return cls(0, "", "", location, 0, given["error"])
-        return cls(given["axis"], given.get("function", ""), str(given["length"]), location, given["length"])
+            return cls(0, "", "", location, 0, text_param(call, "error"))
+        axis, length = int_param(call, "axis"), int_param(call, "length")
+        return cls(axis, text_param(call, "function", ""), str(length), location, length)
 
 
 Records: TypeAlias = dict[Site, Value]
@@ -120,10 +121,9 @@ def _with_records(graph: Graph, *, is_guarded: bool = False) -> tuple[Graph, tup
             inputs = tuple(now.get(value, value) for value in call.inputs)
             builder.location = call.location
             if call.op in _RECORDS:
-                given: Any = call.params
                 if call.op == "raise_if" and fine is not None:  # the first error is the one that is raised
                     inputs = (logical_and(inputs[0], fine), *inputs[1:])
-                record = _RECORDS[call.op](inputs[0], **given)
+                record = _RECORDS[call.op](inputs[0], **call.params)
                 fresh.append(record)
                 site = Site.of(call)
                 message_values = _records_of_message_values(inputs[0], inputs[1:])

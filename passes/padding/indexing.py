@@ -7,7 +7,7 @@ from typing import Any, Final
 from ...compiler.builder import bind, bind_all
 from ...compiler.dtypes import INT64
 from ...compiler.ir import Call, Constant, Shape, Value
-from ...compiler.params import ints_param
+from ...compiler.params import int_param, ints_param
 from ...compiler.symbolic_size import is_known, is_none
 from ...compiler.value_ops import (
     add,
@@ -86,7 +86,7 @@ def written(
 
 def _update_slice(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
     x, updates = inputs
-    start, step = _sizes(call, "start"), _sizes(call, "step")
+    start, step = ints_param(call, "start"), ints_param(call, "step")
     return _placed(lengths, x, updates, start, step, call.inputs[1].shape)
 
 
@@ -103,19 +103,13 @@ def _placed(
 
 def _pad(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
     (x, fill), old = inputs, call.inputs[0].shape
-    low, high, interior = (_sizes(call, name) for name in ("low", "high", "interior"))
+    low, high, interior = (ints_param(call, name) for name in ("low", "high", "interior"))
     if not any(map(lengths.is_padded, (*low, *high, *interior))):
         return bind("pad", lengths.filled(x, old, fill), fill, **call.params)
     around = lengths.sheltered(
         broadcast_to(fill, lengths.padded(call.outputs[0].shape)), call.outputs[0].shape
     )
     return _placed(lengths, around, x, low, [gap + 1 for gap in interior], old)
-
-
-def _sizes(call: Call, name: str) -> tuple[Any, ...]:
-    """A parameter with a size per axis."""
-    given: Any = call.params[name]
-    return tuple(given)
 
 
 def _flatnonzero(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
@@ -132,7 +126,7 @@ def _flatnonzero(lengths: PaddedLengths, call: Call, inputs: Inputs) -> Value:
 
 def _check_index(lengths: PaddedLengths, call: Call, inputs: Inputs) -> tuple[Value, ...]:
     (index,), (old,) = inputs, call.inputs
-    length: Any = call.params["length"]
+    length = int_param(call, "length")
     if not lengths.is_padded(length):
         if not is_known(length >= 1):
             raise CannotPadError()

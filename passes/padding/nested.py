@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from ...compiler.builder import bind_all
 from ...compiler.dtypes import BOOL, INT64
 from ...compiler.ir import ArrayType, Call, Graph, Value
 from ...compiler.ops.control.loop_params import scan_params, while_params
 from ...compiler.ops.nested_graphs import graph_of
+from ...compiler.params import graphs_param
 from ...compiler.value_ops import convert, full
 from .padded_lengths import Inputs, PaddedLengths
 
@@ -27,8 +28,7 @@ NestedRule: TypeAlias = Callable[[PaddedLengths, Call, Inputs, Nested], tuple[Va
 
 
 def _switch(lengths: PaddedLengths, call: Call, inputs: Inputs, nested: Nested) -> tuple[Value, ...]:
-    branches: Any = call.params["branches"]
-    padded = tuple(nested.padded(branch, len(branch.inputs)) for branch in branches)
+    padded = tuple(nested.padded(branch, len(branch.inputs)) for branch in graphs_param(call))
     return bind_all("switch", *inputs, *nested.counts, branches=padded)
 
 

@@ -24,6 +24,7 @@ from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Constant, Graph, Value, called
 from ...compiler.nesting import shown
 from ...compiler.op import has_effect
+from ...compiler.params import function_param
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import Comparison, answering
 from ...compiler.shapes.guards import Guard, Guards
@@ -299,7 +300,7 @@ def _check_sizes(name: str, signature: Signature, sizes: Sizes) -> None:
 def _check_effects(name: str, graph: Graph) -> None:
     for call in graph.calls:
         if call.op == "callback":
-            called_function: Any = call.params["function"]
+            called_function = function_param(call)
             what = getattr(called_function, "__qualname__", None) or repr(called_function)
             raise ExportError(
                 f"{name} cannot be exported: it calls the Python function {what}, which a file cannot store. Write it"

@@ -9,6 +9,7 @@ import numpy as np
 from ...compiler.errors import TracemillError
 from ...compiler.interpreter import OtherValues
 from ...compiler.ir import Constant
+from ...compiler.params import int_param, text_param
 from ...compiler.shapes.advice import instead_of, without_asking
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import of_size
@@ -68,19 +69,17 @@ def _line(notes: Iterable[str]) -> str:
 def of_values(name: str, found: OtherValues) -> Recompilation:
     """Why none of the variants serves a call whose types, sizes and memory orders are those of others."""
     call = found.call
-    given: Any = call.params
     line = f", needed at {call.location}" if call.location is not None else ""
     if call.op == "expect_size":
-        wanted = f"{given['dim']!r} {given['relation']} 0"
+        wanted = f"{int_param(call, 'dim')!r} {text_param(call, 'relation')} 0"
         reason = f"the program is for {wanted}, and {found.found}{line}"
     else:
         expected = call.inputs[1]  # in a loop, another value for each iteration
         shown = "another value"
         if isinstance(expected, Constant):
             shown = expected.array.item() if expected.array.size == 1 else "other entries"
-        reason = (
-            f"{given['what'] or 'a value'} was {shown} when this was compiled, and is {found.found} now{line}"
-        )
+        what = text_param(call, "what") or "a value"
+        reason = f"{what} was {shown} when this was compiled, and is {found.found} now{line}"
     return Recompilation(name, (reason,), _FIX_OF_VALUES)
 
 

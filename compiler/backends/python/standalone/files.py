@@ -2,11 +2,12 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ....errors import ExportError
 from ....ir import Call, Graph, called
 from ....op import lookup
+from ....params import function_param
 from ..empty_module import FIXED_NAMES, module_of, parameters_of
 from ..function import Function, has_effects, planned
 from ..module import RESERVED, CallWriter, Module
@@ -98,7 +99,7 @@ def _refuse(graph: Graph) -> None:
     """Raises `ExportError` for operations that no file can contain."""
     for call in _calls(graph):
         if lookup(call.op).effect == "calls Python":
-            called_function: Any = call.params["function"]
+            called_function = function_param(call)
             raise ExportError(
                 f"a callback of {getattr(called_function, '__qualname__', repr(called_function))} cannot be exported as"
                 " Python: the file holds what was traced, and nothing else of yours",
