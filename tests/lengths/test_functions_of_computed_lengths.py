@@ -241,8 +241,9 @@ def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 def check(function: Callable[..., Any], inputs: tuple[tuple[Any, ...], ...], backend: str) -> None:
     compiled = tm.compile(function, backend=backend)
     for arguments in inputs:
-        wanted = flat(function(*copies(arguments)))
-        for ours, theirs in zip(flat(compiled(*copies(arguments))), wanted, strict=True):
+        wanted, found = function(*copies(arguments)), compiled(*copies(arguments))
+        assert type(found) is type(wanted)
+        for ours, theirs in zip(flat(found), flat(wanted), strict=True):
             np.testing.assert_array_equal(ours, theirs)
             assert np.shape(ours) == np.shape(theirs)
             assert np.asarray(ours).dtype == np.asarray(theirs).dtype

@@ -1,7 +1,7 @@
 """Set operations. NumPy computes those of numbers that are known while tracing, and the program the others."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -78,41 +78,23 @@ def unique(
     return (values, *chosen) if chosen else values
 
 
-class UniqueAll(NamedTuple):
-    """The result of `numpy.unique_all`."""
-
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
-
-
-class UniqueCounts(NamedTuple):
-    """The result of `numpy.unique_counts`."""
-
-    values: Any
-    counts: Any
-
-
-class UniqueInverse(NamedTuple):
-    """The result of `numpy.unique_inverse`."""
-
-    values: Any
-    inverse_indices: Any
+UniqueAll: Any = type(np.unique_all([0]))
+UniqueCounts: Any = type(np.unique_counts([0]))
+UniqueInverse: Any = type(np.unique_inverse([0]))
 
 
 @implements(np.unique_all)
-def unique_all(x: Any) -> UniqueAll:
+def unique_all(x: Any) -> Any:
     return UniqueAll(*unique(x, True, True, True, equal_nan=False))
 
 
 @implements(np.unique_counts)
-def unique_counts(x: Any) -> UniqueCounts:
+def unique_counts(x: Any) -> Any:
     return UniqueCounts(*unique(x, return_counts=True, equal_nan=False))
 
 
 @implements(np.unique_inverse)
-def unique_inverse(x: Any) -> UniqueInverse:
+def unique_inverse(x: Any) -> Any:
     return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False))
 
 
