@@ -13,7 +13,7 @@ from .ir import Location
 from .message_values import Form, Mark, MessageValues, with_values
 
 _MOST: Final = 4096
-_KEPT = (str, bytes, int, float, complex, bool, type(None), Mark)
+_PLAIN = (str, bytes, int, float, complex, bool, type(None))
 _MESSAGE_VALUES: Final = "_tracemill_told"
 """The attribute of an exception with the values that the marks in its text stand for."""
 _OWN_TEXTS: Final = ("strerror", "filename", "msg")
@@ -81,13 +81,13 @@ def noted(error: Exception, location: Location | None) -> tuple[str, list[Any]]:
     """The text that names an exception in a graph, its class and its arguments; and the values in it.
 
     Raises:
-        ConcretizationError: its arguments are more than numbers, texts and traced values.
+        ConcretizationError: its arguments are more than numbers, texts, tuples of them, and traced values.
     """
     kind, values = type(error), values_in_exception(error)
     args = tuple(_as_mark(one, values) for one in error.args)
     attributes = {name: _as_mark(one, values) for name, one in vars(error).items() if name != _MESSAGE_VALUES}
     is_told = all(_can_be_told(one) for one in values)
-    if not is_told or not all(isinstance(one, _KEPT) for one in args):
+    if not is_told or not all(isinstance(one, Mark) or _is_plain(one) for one in args):
         raise ConcretizationError(
             f"{kind.__name__} is raised where values decide, with arguments that are not plain numbers, texts, or "
             "small arrays: give it a message that needs no value",
@@ -101,6 +101,10 @@ def noted(error: Exception, location: Location | None) -> tuple[str, list[Any]]:
     if len(_noted) > _MOST:
         _noted.popitem(last=False)
     return text, values
+
+
+def _is_plain(x: Any) -> bool:
+    return isinstance(x, _PLAIN) or (type(x) is tuple and all(map(_is_plain, x)))
 
 
 def _as_mark(x: Any, values: Sequence[Any]) -> Any:

@@ -10,15 +10,17 @@ from functools import lru_cache
 from keyword import iskeyword
 from math import ceil, floor, isfinite, log2
 from numbers import Integral
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, TypeAlias, TypeGuard
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ..callers.user_code import asked_by_traced_code
 from ..dtypes import dtype_names
 from ..errors import DimSpecError
 from ..locks import reentrant_lock
+from ..message_values import MESSAGE_VALUES
 from ..nesting import shown
 from ..symbolic_size import SymbolicFact, SymbolicSize
 from . import division
@@ -425,18 +427,23 @@ class Dim(SymbolicSize):
     # ---- text, copies ------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return spelled(self.terms)
+        return self._text("!r", "", sys._getframe(1))
 
     def __str__(self) -> str:
-        return str(self._shown(sys._getframe(1).f_code))
+        return self._text("!s", "", sys._getframe(1))
 
     def __format__(self, spec: str) -> str:
-        return format(self._shown(sys._getframe(1).f_code), spec)
+        return self._text(f":{spec}", spec, sys._getframe(1))
 
-    def _shown(self, code: CodeType) -> int | str:
-        """The expression for Tracemill's own code. For user code it is the number, as the text may be used as a
-        name."""
-        return self.whole() if _is_traced(code) else repr(self)
+    def _text(self, form: str, spec: str, asker: FrameType) -> str:
+        """The expression for Tracemill's own code. For user code it is that of the number, as the text may be used as
+        a name; in a message, it is a mark that the program fills in."""
+        if not asked_by_traced_code(asker):
+            return format(spelled(self.terms), spec)
+        message_values = MESSAGE_VALUES.get()
+        if message_values is not None:
+            return message_values.mark(self.as_number(), form)
+        return format(self.whole(), spec)
 
     def __reduce__(self) -> "tuple[Callable[[Terms], Extent], tuple[Terms]]":
         return of_terms, (self.terms,)

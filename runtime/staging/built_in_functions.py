@@ -392,8 +392,8 @@ def _sum(entries: Any, /, start: Any = 0) -> Any:
 
 def shown(x: Any) -> Any:
     """What an f-string shows: the number, for a Python int or a size that is known while tracing."""
-    if MESSAGE_VALUES.get() is not None and is_unknown(x):
-        return x
+    if MESSAGE_VALUES.get() is not None:
+        return x if is_unknown(x) else with_texts(x)
     is_number = isinstance(x, SymbolicSize) or (is_unknown(x) and x.weak is int)
     return operator.index(x) if is_number else with_texts(x)
 

@@ -10,13 +10,16 @@ from types import FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
+import optree
 
 from ...compiler.callers.user_code import is_defined_by_user, is_users, user_location
 from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.conversion import call_converted
 from ...compiler.frontend.expressions import comparison
 from ...compiler.frontend.read_names import note_made
+from ...compiler.message_values import MESSAGE_VALUES
 from ...compiler.message_values import percent as filled_in
+from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.containers import CONTAINERS
@@ -24,9 +27,11 @@ from ..branching.object_identity import is_same_object
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.python_numbers import as_python_number, is_unknown
 from ..branching.watching import watch_called
+from .texts_of_sizes import in_message, with_numbers
 
 _REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 _SEQUENCES: Final = (tuple, list)
+_CONTAINERS: Final = (tuple, list, dict)
 _KINDS: Final = {"b": bool, "i": int, "f": float, "c": complex}
 
 
@@ -238,22 +243,22 @@ class _Shown:
 
     def __repr__(self) -> str:
         own = users_method(self._x, "__repr__")
-        return repr(self._x) if own is None else _text_in_call(own())
+        return repr(self._x) if own is None else text_in_call(own())
 
     def __str__(self) -> str:
         if (own := users_method(self._x, "__str__")) is not None:
-            return _text_in_call(own())
+            return text_in_call(own())
         kind: Any = type(self._x)
         return repr(self) if kind.__str__ is object.__str__ else str(self._x)
 
     def __format__(self, spec: str) -> str:
         if (own := users_method(self._x, "__format__")) is not None:
-            return _text_in_call(own(spec))
+            return text_in_call(own(spec))
         kind: Any = type(self._x)
         return str(self) if kind.__format__ is object.__format__ and not spec else format(self._x, spec)
 
 
-def _text_in_call(text: Any) -> str:
+def text_in_call(text: Any) -> str:
     """One of several texts in the call that is being traced. The program is then for calls that choose it as well."""
     known: str = entries_of(text)[operator.index(place_of(text))] if is_one_of(text) else text
     return known
@@ -261,8 +266,14 @@ def _text_in_call(text: Any) -> str:
 
 def with_texts(x: Any) -> Any:
     """An object as `str`, `repr`, `format` and f-strings should get it."""
+    if _may_show_sizes(x):
+        return with_numbers(x) if MESSAGE_VALUES.get() is None else in_message(x)
     methods = ("__str__", "__repr__", "__format__")
     return _Shown(x) if any(users_method(x, name) is not None for name in methods) else x
+
+
+def _may_show_sizes(x: Any) -> bool:
+    return isinstance(x, SymbolicSize) or type(x) in _CONTAINERS or optree.is_namedtuple_class(type(x))
 
 
 def percent(text: Any, given: Any) -> Any:
@@ -274,6 +285,10 @@ def percent(text: Any, given: Any) -> Any:
 
 def _in_percent(x: Any) -> Any:
     """An object that can only be shown by ``%s`` and ``%r``, as these should get it; anything else as it is."""
+    if isinstance(x, SymbolicSize):
+        return x if MESSAGE_VALUES.get() is None else x.as_number()
+    if _may_show_sizes(x):
+        return with_texts(x)
     others = ("__getitem__", "__int__", "__index__", "__float__")
     return x if any(hasattr(type(x), name) for name in others) else with_texts(x)
 

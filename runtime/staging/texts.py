@@ -19,7 +19,8 @@ from ...compiler.users_errors import attach_values, complete
 from ..eager.debug_print import escaped, log_line
 from ..eager.run import is_array
 from .callee import callee
-from .operators import percent, with_texts
+from .operators import percent, text_in_call, with_texts
+from .texts_of_sizes import with_programs_number
 
 Given = tuple[Sequence[Any], Mapping[str, Any]]
 
@@ -36,7 +37,11 @@ def raised(make: Callable[[], Any]) -> Any:
         error = make()
     finally:
         MESSAGE_VALUES.reset(token)
-    if message_values.values and isinstance(error, Exception):
+    if not isinstance(error, Exception):
+        return error
+    error.args = tuple(map(with_programs_number, error.args))
+    vars(error).update({name: with_programs_number(one) for name, one in vars(error).items()})
+    if message_values.values:
         attach_values(error, message_values)
     return error
 
@@ -199,8 +204,9 @@ _SAYING: Final[Mapping[str, Callable[[Any, MessageValues, Sequence[Any], Mapping
 def _field(one: Any, message_values: MessageValues, values: list[Any]) -> str:
     """A part of the line as a format. The values that it shows are added to `values`."""
     if is_array(one) or isinstance(one, (np.ndarray, np.generic, SymbolicSize)):
-        values.append(one)
+        values.append(with_programs_number(one))
         return f"{{{len(values) - 1}}}"
+    one = text_in_call(one)
     shown, text, end = one if isinstance(one, str) else str(with_texts(one)), "", 0
     for match in MARK.finditer(shown):
         values.append(message_values.values[int(match[1])])
