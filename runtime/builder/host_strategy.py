@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...compiler.ir import Graph
+from ...compiler.ops.control.printing import keep_line
 from ..cache.disk_cache import cache_key, versions_in_use
 from ..cache.entry import Entry
 from ..machine.target import Target
@@ -21,8 +22,8 @@ _ENTRY: Final = "entry"
 _PYTHON: Final = "program.py"
 _C: Final = "program.c"
 
-_SHARED: dict[str, Any] = {"threads": get_num_threads, "pools": {}}
-"""What all modules that compute tiles share: the number of threads, and the pools of threads."""
+_SHARED: dict[str, Any] = {"threads": get_num_threads, "pools": {}, "keep_line": keep_line}
+"""What all modules share: the number of threads and the pools of threads for tiles, and where to keep lines."""
 
 
 @dataclass(frozen=True, slots=True)

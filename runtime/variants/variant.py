@@ -17,7 +17,7 @@ from ...compiler.frontend.read_names import ReadArray, ReadName, have_changed
 from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import OtherValues
 from ...compiler.ir import Graph, Shape
-from ...compiler.op import EXPECTS, RAISES, effects_in
+from ...compiler.op import EXPECTS, PRINTS, RAISES, effects_in
 from ...compiler.shapes.dim import Comparison, Dim
 from ...compiler.shapes.guards import Guards
 from ...compiler.tracing.traced_memory import is_traced
@@ -33,6 +33,7 @@ from .donation import donated_inputs, to_overwrite
 from .generated_entry import MISS, always_miss, generate_entry, generate_size_reader
 from .handled_errors import may_be_handled, with_changes_before_error, with_handlers
 from .layout_guards import entering_orders, layout_guards
+from .printed_lines import printing_at_end, prints_after_checks
 from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
 from .symbolic_call import SymbolicCall
 
@@ -119,12 +120,18 @@ class Variant:
         if symbolic is not None:
             self.guards, self.signature = symbolic.guards, symbolic.signature
             self._sizes = generate_size_reader(self.signature)
+        effects = effects_in(self.program.graph)
+        is_on_host = gpu_of(self.signature, self.program.captured) is None
         self._can_run_again = (
-            self.program.falls_back
-            and not self._has_effects
-            and gpu_of(self.signature, self.program.captured) is None
+            (self.program.falls_back or self._prints_before_error)
+            and not (effects - {RAISES, EXPECTS, PRINTS} or self.donated)
+            and is_on_host
         )
-        """Whether the function itself may run after an error of the program that its handlers may see."""
+        """Whether the function itself runs after an error of the program: its handlers may see the error, or it prints
+        less."""
+        self._keeps_lines = PRINTS in effects and is_on_host and (self._can_run_again or EXPECTS in effects)
+        """Whether lines appear at the end of the program, because another program or the function may run instead."""
+        self._compute = printing_at_end(self._outputs) if self._keeps_lines else self._outputs
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         program = self.program
         if not (program.mutated or program.reshaped or program.frozen or self.program.changes_containers):
@@ -137,6 +144,8 @@ class Variant:
                 self.entry = _while_unchanged(self.entry, self.program.reached, arrays)
             if self.program.asks_identity and self.entry is not always_miss:
                 self.entry = _unless_repeated(self.entry, self._arrays_from_outside)
+            if self._keeps_lines and self.entry is not always_miss:
+                self.entry = printing_at_end(self.entry)
             if self._can_run_again and self.entry is not always_miss:
                 self.entry = with_handlers(self.entry, self.function)
             elif self._changes_before_error and effects_in(program.graph) and self.entry is not always_miss:
@@ -188,7 +197,7 @@ class Variant:
         for index in self.donated:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
         try:
-            outputs = self._outputs(leaves, inputs)
+            outputs = self._compute(leaves, inputs)
         except Exception as error:
             return self._after_error(error, args, kwargs, inputs)
         for index, output in self.program.mutated:
@@ -237,8 +246,20 @@ class Variant:
     @property
     def _changes_before_error(self) -> bool:
         """Whether the function, run after an error of the program, may change what its caller sees."""
-        may_change = bool(self.program.mutated) or has_containers(self.signature.tree)
-        return may_change and not self._has_effects
+        return self._may_change and not self._has_effects
+
+    @property
+    def _may_change(self) -> bool:
+        """Whether the function may change arrays, lists or dicts of its caller."""
+        return bool(self.program.mutated) or has_containers(self.signature.tree)
+
+    @property
+    def _prints_before_error(self) -> bool:
+        """Whether the program prints, and Python may print less before an error, or also change something."""
+        graph = self.program.graph
+        if PRINTS not in effects_in(graph) or RAISES not in effects_in(graph):
+            return False
+        return self._may_change or prints_after_checks(graph)
 
     @property
     def _has_effects(self) -> bool:

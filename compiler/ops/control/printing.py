@@ -1,7 +1,10 @@
 """`debug_print`: prints values while a program runs."""
 
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from string import Formatter
 from typing import Any, Final, TypeAlias
 
@@ -68,6 +71,9 @@ def _print(*inputs: Any, text: str, loops: Any = (), to: Any = ()) -> Any:
     logging, sys, warnings = map(
         __import__, ("logging", "sys", "warnings")
     )  # a definition refers to np alone
+    keep = globals().get("keep_line")  # Tracemill sets it in the modules that it loads
+    if keep is not None and keep(inputs, text, loops, to):
+        return ()
     for index in np.ndindex(*[length for length, _ in loops]):
         own = [
             x[tuple(at for at, (_, mapped) in zip(index, loops, strict=True) if mapped[place])]
@@ -94,6 +100,37 @@ def _print(*inputs: Any, text: str, loops: Any = (), to: Any = ()) -> Any:
             )
             warnings.warn_explicit(said, found, file, line, module, seen)
     return ()
+
+
+_KEPT: Final = threading.local()
+"""The lines that a thread prints later: a program runs in a context of its own, so this is no context variable."""
+
+
+def keep_line(inputs: Sequence[Any], text: str, loops: Any, to: Any) -> bool:
+    """Keep a line for later if the current thread is within `keeping_lines`; False otherwise."""
+    kept: list[Callable[[], Any]] | None = getattr(_KEPT, "lines", None)
+    if kept is None:
+        return False
+    copies = [np.array(x) for x in inputs]  # the program may use their memory again
+    kept.append(partial(_print, *(x if x.ndim else x[()] for x in copies), text=text, loops=loops, to=to))
+    return True
+
+
+@contextmanager
+def keeping_lines() -> "Generator[list[Callable[[], Any]]]":
+    """Within the block, programs of this thread keep their lines in the list that this gives.
+
+    At the end, also after an exception, those that are still in the list are printed.
+    """
+    before = getattr(_KEPT, "lines", None)
+    kept: list[Callable[[], Any]] = []
+    _KEPT.lines = kept
+    try:
+        yield kept
+    finally:
+        _KEPT.lines = before
+        for line in kept:
+            line()
 
 
 @in_front

@@ -239,21 +239,6 @@ def test_the_compiled_function_handles_what_the_function_handles(
         np.testing.assert_equal(outcome(compiled, args), outcome(function, args))
 
 
-def test_a_program_that_prints_raises_rather_than_print_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    def said(a: Any) -> Any:
-        print("once")
-        try:
-            return np.linalg.inv(a)
-        except np.linalg.LinAlgError:
-            return a
-
-    compiled = tm.compile(said, backend="numpy")
-    np.testing.assert_array_equal(compiled(np.eye(2)), np.eye(2))
-    with pytest.raises(np.linalg.LinAlgError):
-        compiled(SINGULAR)
-    assert capsys.readouterr().out == "once\nonce\n"
-
-
 def test_indices_are_not_checked_outside_of_handlers() -> None:
     def after(x: Any, i: Any) -> Any:
         try:
