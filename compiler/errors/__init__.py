@@ -74,6 +74,7 @@ from .tracing import (
     UnsupportedFunctionError,
 )
 from .transforms import (
+    BatchedHandlerError,
     BranchMismatchError,
     CarryMismatchError,
     CollectiveError,
@@ -98,6 +99,7 @@ __all__ = [
     "AxisError",
     "BackendError",
     "BackwardInTransformError",
+    "BatchedHandlerError",
     "BranchMismatchError",
     "CallbackError",
     "CallbackLoopWarning",

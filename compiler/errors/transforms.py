@@ -191,3 +191,25 @@ class DerivativeMemoryError(TracemillError, MemoryError):
     """
 
     code = "E0312"
+
+
+class BatchedHandlerError(TracemillError, RuntimeError):
+    """Some examples of a batch raise an exception for which the mapped function has a handler.
+
+    The function runs once for all examples, so that its handler cannot run for some of them.
+
+    >>> import numpy as np, tracemill as tm
+    >>> def inverse(a):
+    ...     try:
+    ...         return np.linalg.inv(a)
+    ...     except np.linalg.LinAlgError:
+    ...         return np.zeros_like(a)
+    >>> tm.vmap(inverse)(np.stack([np.eye(2), np.ones((2, 2))]))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.transforms.BatchedHandlerError: an example of the batch raises LinAlgError: Singular ...
+
+    Fix: test for the case with ``if`` or `np.where` before the call that raises, or call the function in a loop. The
+    ``__cause__`` of the error is that of the example.
+    """
+
+    code = "E0313"

@@ -12,7 +12,7 @@ from ..arguments.leaves import NAMESPACE, flattened, remedy_for, weak_type, with
 from ..builder import Builder, inline, recording
 from ..dtypes import Array
 from ..errors import ArgumentTypeError
-from ..ir import ArrayType, Graph, Shape, Value
+from ..ir import ArrayType, Graph, Location, Shape, Value
 from ..memory_layout.layout import Layout, LayoutQuestion
 from ..memory_layout.result_layouts import copied_order, order_of
 from ..memory_layout.strides import Order
@@ -113,6 +113,8 @@ class Program:
     """Whether the program is for calls that go the way of the call for which it was made."""
     falls_back: bool = False
     """Whether the function itself runs where the program raises an error: it may handle that."""
+    unseen: tuple[tuple[type[Exception], Location | None], ...] = ()
+    """The classes and the lines of exceptions that the program may raise, and that the user's handlers wait for."""
     asks_identity: bool = False
     """Whether the function asks if two objects are the same. In a trace, two arguments never are."""
     conversions: tuple[Conversion, ...] = ()

@@ -222,6 +222,7 @@ def _traced(
             changes_itself=bool(own),
             follows=FOLLOWS.get(),
             falls_back=record.falls_back,
+            unseen=tuple(record.unseen),
             asks_identity=is_kept
             and (record.writes_to_copies or asks_identity(writes.outside_objects, reached)),
             read=(

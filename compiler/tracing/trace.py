@@ -166,6 +166,10 @@ class Trace(KnownValues):
         """For the id of a captured array that is written to, the bounds of its memory, and its views."""
         self.falls_back = False
         """Whether the function itself runs where the program raises an error: it may handle that."""
+        self.handled_later: list[Callable[[], Any]] = []
+        """The exception classes of the user's handlers around calls that may be computed only when all are recorded."""
+        self.unseen: list[tuple[type[Exception], Location | None]] = []
+        """The classes and the lines of exceptions that the program may raise, and that the user's handlers wait for."""
         self.acts_before_error = False
         """Whether Python prints or writes something before an exception that a trace has ended with."""
         self.returned: set[int] = set()
@@ -200,6 +204,11 @@ class Trace(KnownValues):
         """The values of inputs in the enclosing trace."""
         self._varying = varying
         """The ids of captured objects that change between iterations, so that their first values mean nothing."""
+
+    @property
+    def waiting(self) -> int:
+        """How many calls have not been computed."""
+        return len(self.calls)
 
     # ---- recording -----------------------------------------------------------------------------
 

@@ -105,8 +105,8 @@ def export(
         UndecidedDimError: (a ValueError) the function asks what holds for some sizes only. The message says which
             constraint to add.
         UndeterminedDimError: (a ValueError) a size cannot be determined from the shapes of the arguments.
-        ExportError: (a ValueError) the function calls Python when it runs, updates an array that is not an argument, or
-            takes or returns what a file cannot hold.
+        ExportError: (a ValueError) the function calls Python when it runs, handles an exception that a call may raise,
+            updates an array that is not an argument, or takes or returns what a file cannot hold.
         MissingCompilerError, CompilerError: for ``"cpu-c"``, if there is no C compiler that works.
         MissingPackageError, KernelError: for GPUs, if Triton is not there, or refuses a kernel.
 
@@ -144,6 +144,7 @@ def export(
             checks=checks and options.checks,
         )
         program = replace(program, graph=without_rules(program.graph))
+    _check_handlers(name, program)
     _check_effects(name, program.graph)
     program = _closed(name, program)
     _check_kept(name, signature, program)
@@ -295,6 +296,16 @@ def _check_sizes(name: str, signature: Signature, sizes: Sizes) -> None:
 
 
 # ---- what a file can hold ------------------------------------------------------------------------------
+
+
+def _check_handlers(name: str, program: Program) -> None:
+    """Refuse a function that handles an exception which the program raises: a file has no Python code to handle it."""
+    for error, line in program.unseen:
+        raise ExportError(
+            f"{name} cannot be exported: it handles {error.__name__}, and a file has no Python code to go on with. "
+            "Test for the case with `if` instead of `try`, or export with checks=False if no call raises it",
+            line,
+        )
 
 
 def _check_effects(name: str, graph: Graph) -> None:

@@ -26,6 +26,7 @@ from ...compiler.message_values import MESSAGE_VALUES
 from ...compiler.op import has_effect
 from ...compiler.ops.collective_calls import mapped_values
 from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.exceptions.handlers import handler_count, is_handled
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.known_values import Known
 from ...compiler.tracing.trace import LARGEST_CONTENT, ExampleIndex, Storage, Trace
@@ -39,7 +40,7 @@ from ..eager.mapped_graph import BatchAxis, MappedGraph
 from ..eager.transform_log import is_seen
 from ..environment import checking
 from .arrays_outside import ArraysOutside
-from .failing_examples import FailingExamplesError, raise_alike
+from .failing_examples import FailingExamplesError, handled_by_none, raise_alike
 
 _MOST: Final = 1 << 11
 _batched: dict[Any, tuple[Graph, tuple[bool, ...]]] = {}
@@ -105,6 +106,7 @@ class BatchedTrace(Trace):
         the batch."""
         self.left: list[Call] = []
         """The calls that are left for the end."""
+        self._handlers_around = handler_count()
         self._is_late = False
         """Whether a call with an effect is left for the end, so that later ones must wait, too."""
         self.failure: Exception | None = None
@@ -122,7 +124,7 @@ class BatchedTrace(Trace):
         except BaseException as error:
             self.calls.pop()  # the function may go on without it
             if isinstance(error, Exception) and not self._concerns_all(call):
-                self.failure = error
+                self.failure = self._failure_of(error)
                 raise FailingExamplesError from error
             raise
         if found is None:
@@ -131,6 +133,14 @@ class BatchedTrace(Trace):
         else:
             self.computed.update(zip(outputs, found, strict=True))
         return outputs
+
+    def _failure_of(self, error: Exception) -> Exception:
+        """What an error of some examples is for the whole call: one that names the handler, if the function has one."""
+        return handled_by_none(error) if is_handled(error, self._handlers_around) else error
+
+    @property
+    def waiting(self) -> int:
+        return len(self.left)
 
     def _concerns_all(self, call: Call) -> bool:
         """Whether all examples raise the error of a call that failed, as far as this can be found out."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.dtypes import Array
+from ...compiler.errors import BatchedHandlerError, TracemillError
 from ...compiler.interpreter import evaluate
 from ...compiler.ir import Graph
 from ...compiler.op import RAISES, effects_in
@@ -17,6 +18,23 @@ from ...compiler.op import RAISES, effects_in
 
 class FailingExamplesError(BaseException):
     """Stops a function that raises an error for some examples. No handler for errors of this kind may catch it."""
+
+
+def handled_by_none(error: Exception) -> Exception:
+    """The error of some examples that a handler of the function waits for, which cannot run for these alone."""
+    what, line = str(error), None
+    if isinstance(error, TracemillError):
+        if not isinstance(error, IndexError):
+            return error  # handlers see no errors that only Tracemill raises
+        what, line = error.message, error.location
+    refusal = BatchedHandlerError(
+        f"an example of the batch raises {type(error).__name__}: {what}, which the function handles, and its handler "
+        "cannot run for some examples only: test for the case with `if` or `np.where`, as in "
+        "`x[i] if i < len(x) else 0.0`, or call the function in a loop",
+        line,
+    )
+    refusal.__cause__ = error
+    return refusal
 
 
 def raise_alike(graph: Graph, arrays: Sequence[Array], mapped: Sequence[bool], size: int) -> bool:

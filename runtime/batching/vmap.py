@@ -20,6 +20,7 @@ from ...compiler.ir import Call, Graph, Value, called
 from ...compiler.nesting import shown
 from ...compiler.ops.collective_calls import mapped_values
 from ...compiler.shapes.dim import ANSWERS
+from ...compiler.tracing.exceptions.handlers import is_handled_later
 from ...compiler.tracing.trace import ExampleIndex, Trace, require_trace
 from ...compiler.tracing.traced_memory import is_numpy_array
 from ..eager.converting import Convert, converting
@@ -34,7 +35,7 @@ from .arrays_outside import ArraysOutside, array_from_outside, unmapped_write
 from .batch_arguments import BatchArguments, spread_dims
 from .batched_trace import Batch, BatchedTrace, Examples, MustTraceSingleExamplesError, can_compute
 from .chunk_size import Chunking, chunking
-from .failing_examples import FailingExamplesError
+from .failing_examples import FailingExamplesError, handled_by_none
 
 
 @with_users_frames
@@ -246,7 +247,12 @@ class _Mapping:
         mapped, inputs = MappedGraph(self.graph, self.in_axes, out_axes, batch.size), self.inputs
         if isinstance(self.trace, BatchedTrace):
             mapped, inputs = self.trace.rest(mapped, inputs)
-        outputs = chunks.run(self.where, mapped, inputs)
+        try:
+            outputs = chunks.run(self.where, mapped, inputs)
+        except Exception as error:
+            if self.trace is None or not is_handled_later(self.trace, error):
+                raise
+            raise handled_by_none(error) from error
         for index, output in program.mutated:
             target, new = self.inputs[index], outputs[output]
             if index in program.in_step and out_axes[output] is not None:

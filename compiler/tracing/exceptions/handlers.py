@@ -5,10 +5,14 @@ answer. All other exceptions, such as those of an iteration or NumPy's for a sin
 the program raises one, the function itself runs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
+
+from ...callers.user_code import user_location
+from ...ir import Call, called
 from ..array_values import as_value
 from ..trace import RAISES_ON_VALUES, Trace, current_trace, require_trace
 from ..values_in_call import guarded_truth
@@ -20,7 +24,7 @@ _HANDLERS: ContextVar[tuple[Callable[[], Any], ...]] = ContextVar("handlers", de
 class handling:  # noqa: N801 (it reads like a function)
     """Within the block, the user's handlers wait for exceptions of these classes."""
 
-    __slots__ = ("_before", "_checked", "_classes", "_trace")
+    __slots__ = ("_before", "_checked", "_classes", "_trace", "_waiting")
 
     def __init__(self, classes: Callable[[], Any]) -> None:
         self._classes = classes
@@ -29,6 +33,7 @@ class handling:  # noqa: N801 (it reads like a function)
         self._before = _HANDLERS.get()
         _HANDLERS.set((*self._before, self._classes))
         self._trace = fall_back()
+        self._waiting = 0 if self._trace is None else self._trace.waiting
         self._checked = self._trace is not None and self._trace.checks_bounds
         if self._trace is not None and not self._checked and _may_handle_bad_index(self._classes):
             self._trace.checks_bounds = RAISES_ON_VALUES.get()
@@ -37,6 +42,35 @@ class handling:  # noqa: N801 (it reads like a function)
         _HANDLERS.set(self._before)
         if self._trace is not None:
             self._trace.checks_bounds = self._checked
+            if self._trace.waiting > self._waiting:
+                _note_handler(self._trace, self._classes)
+            if self._trace.outermost().is_ahead and RAISES_ON_VALUES.get():
+                _note_errors(self._trace, self._trace.calls[self._waiting :], self._classes)
+
+
+def _note_handler(trace: Trace, classes: Callable[[], Any]) -> None:
+    """Note that calls within a handler are computed later, in this trace and those around it."""
+    inner: Trace | None = trace
+    while inner is not None:
+        inner.handled_later.append(classes)
+        inner = inner.parent
+
+
+_OF_MATRICES: Final = frozenset(
+    "cholesky eig eigh eigvals eigvalsh inv lstsq lyapunov nuclear_norm pinv polar_factor solve svd svdvals".split()
+)
+"""The ops that raise `LinAlgError` for some matrices."""
+
+
+def _note_errors(trace: Trace, calls: Sequence[Call], classes: Callable[[], Any]) -> None:
+    """Note the errors of calls within a handler that the program raises and the handler does not see."""
+    for call in calls:
+        if call.op in _OF_MATRICES and _handles(classes, np.linalg.LinAlgError()):
+            trace.outermost().unseen.append((np.linalg.LinAlgError, call.location))
+        if call.op == "check_index" and _handles(classes, IndexError()):
+            trace.outermost().unseen.append((IndexError, call.location))
+        for graph in called((call,)):
+            _note_errors(trace, graph.calls, classes)
 
 
 def fall_back() -> Trace | None:
@@ -69,14 +103,26 @@ def holds_for_handler(condition: Any, error: Exception) -> bool | None:
     """
     if not is_handled(error):
         return None
-    return guarded_truth(
-        require_trace(), as_value(condition), f"whether {type(error).__name__} is raised in a `try`"
-    )
+    trace = require_trace()
+    holds = guarded_truth(trace, as_value(condition), f"whether {type(error).__name__} is raised in a `try`")
+    if holds is None and RAISES_ON_VALUES.get():
+        trace.outermost().unseen.append((type(error), user_location()))
+    return holds
 
 
-def is_handled(error: Exception) -> bool:
-    """Whether a handler of the user's waits for an exception."""
-    return any(_handles(classes, error) for classes in _HANDLERS.get())
+def is_handled(error: Exception, within: int = 0) -> bool:
+    """Whether a handler of the user's waits for an exception, not counting the `within` outermost ones."""
+    return any(_handles(classes, error) for classes in _HANDLERS.get()[within:])
+
+
+def handler_count() -> int:
+    """How many handlers of the user's are around the code that is being traced."""
+    return len(_HANDLERS.get())
+
+
+def is_handled_later(trace: Trace, error: Exception) -> bool:
+    """Whether an error, of calls that are computed when the function has ended, may be one that it handles."""
+    return any(_handles(classes, error) for classes in trace.handled_later)
 
 
 def _handles(classes: Callable[[], Any], error: Exception) -> bool:
