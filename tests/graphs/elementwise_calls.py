@@ -126,6 +126,22 @@ def meaning(call: Call, operands: Sequence[Array]) -> Array:
         return np.asarray(lookup(call.op).numpy(*apart, **call.params))
 
 
+def graph_of(call: Call, size: int) -> Graph:
+    """A call on arrays with this many elements."""
+    inputs = tuple(Value(ArrayType(value.dtype, (size,))) for value in call.inputs)
+    (output,) = call.outputs
+    result = Value(ArrayType(output.dtype, (size,)))
+    return Graph("f", inputs, (Call(call.op, inputs, call.params, (result,)),), (result,))
+
+
+def complex_product(operands: Sequence[Array]) -> Array:
+    """The first times the last, with each product of their parts rounded, as NumPy has it on some processors."""
+    (a, b), (c, d) = ((np.real(x), np.imag(x)) for x in (operands[0], operands[-1]))
+    with np.errstate(all="ignore"):
+        parts = a * c - b * d, a * d + b * c
+    return np.stack(parts, axis=-1).view(operands[0].dtype)[:, 0]
+
+
 def exact_values(call: Call, operands: Sequence[Array], expected: Array) -> Array:
     """The values of real functions in a wider dtype, where the NumPy definition supports it."""
     wide = {"f4": "f8", "f8": "longdouble"}.get(expected.dtype.str[1:])

@@ -4,8 +4,8 @@ import builtins
 import hashlib
 import json
 import os
-import sys
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,9 @@ from support.cache_entries import ABOUT, KEY, MEMBERS, ON_POSIX, key_of, stored
 from tracemill.runtime.cache.disk_cache import CacheWarning, DiskCache
 from tracemill.runtime.cache.entry import BadEntryError, read_entry
 from tracemill.runtime.files import cache_folder
+
+DEEPER = 500_000
+"""More levels than Python reads of JSON."""
 
 
 def assert_bad(cache: DiskCache, reason: str) -> None:
@@ -78,13 +81,14 @@ def test_a_manifest_that_is_not_json_is_a_miss(cache: DiskCache, text: str) -> N
     assert_bad(cache, "entry.json is not JSON")
 
 
-def test_a_manifest_that_is_nested_as_deep_as_it_can_be_is_a_miss_or_read(cache: DiskCache) -> None:
-    """How deep Python reads and writes JSON depends on how deep its own calls are nested."""
+def test_a_manifest_that_is_nested_is_read_until_it_is_too_deep_for_python(cache: DiskCache) -> None:
     path = stored(cache) / "entry.json"
     expected = read_entry(path.parent, path.parent.name)
     document = json.loads(path.read_text(encoding="utf-8"))
     del document["checksum"]
-    for depth in range(sys.getrecursionlimit() - 60, sys.getrecursionlimit()):
+
+    def outcome(depth: int) -> str:
+        """Why an entry that holds a list so deep is not read."""
         deep = "[" * depth + "]" * depth
         text = json.dumps(document | {"later": 0}, sort_keys=True, separators=(",", ":"))
         checksum = hashlib.sha256(text.replace('"later":0', f'"later":{deep}').encode()).hexdigest()
@@ -92,9 +96,17 @@ def test_a_manifest_that_is_nested_as_deep_as_it_can_be_is_a_miss_or_read(cache:
         path.write_text(whole.replace('"later": 0', f'"later": {deep}'), encoding="utf-8")
         try:
             found = read_entry(path.parent, path.parent.name)
-        except BadEntryError:
-            continue
+        except BadEntryError as error:
+            return error.reason
         assert found == expected
+        return ""
+
+    deepest = bisect_left(range(DEEPER), True, key=lambda depth: bool(outcome(depth))) - 1
+    assert deepest > 100
+    around = [outcome(depth) for depth in range(deepest - 60, deepest + 60)]
+    first = next(place for place, reason in enumerate(around) if reason)
+    assert set(around[:first]) == {""}
+    assert set(around[first:]) <= {"is nested too deeply", "is not JSON"}
 
 
 def test_a_manifest_in_another_encoding_is_a_miss(cache: DiskCache) -> None:

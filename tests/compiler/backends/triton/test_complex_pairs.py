@@ -1,19 +1,28 @@
 """Ops on complex numbers, written as formulas of real ones, have NumPy's values; here NumPy computes the formulas."""
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import pytest
 
-from graphs.elementwise_calls import ROUNDED, ULPS, assert_near, assert_same, calls_of, meaning, operands_of
+from graphs.elementwise_calls import (
+    ROUNDED,
+    ULPS,
+    assert_near,
+    assert_same,
+    calls_of,
+    complex_product,
+    graph_of,
+    meaning,
+    operands_of,
+)
 from support.recording import assert_same as assert_bits
 from support.recording import recorded
 from tracemill.compiler.backends.triton.kernels.complex_pairs import has_pairs, in_pairs, uses_pairs
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import Array, is_complex, real_dtype
 from tracemill.compiler.interpreter import evaluate
-from tracemill.compiler.ir import ArrayType, Call, Graph, Value
+from tracemill.compiler.ir import ArrayType, Graph, Value
 from tracemill.compiler.op import all_ops
 from tracemill.compiler.value_ops import constant, convert, reshape, sum_, transpose, where
 
@@ -42,21 +51,6 @@ def in_reals(graph: Graph, *arrays: Array) -> list[Array]:
     return [as_complex(x, value.type) for x, value in zip(found, graph.outputs, strict=True)]
 
 
-def graph_of(call: Call, size: int) -> Graph:
-    """A call on arrays with this many elements."""
-    inputs = tuple(Value(ArrayType(value.dtype, (size,))) for value in call.inputs)
-    result = Value(ArrayType(call.outputs[0].dtype, (size,)))
-    return Graph("f", inputs, (Call(call.op, inputs, call.params, (result,)),), (result,))
-
-
-def product(operands: Sequence[Array]) -> Array:
-    """The product with each product of parts rounded, as NumPy has it on some processors."""
-    (a, b), (c, d) = ((np.real(x), np.imag(x)) for x in (operands[0], operands[-1]))
-    with np.errstate(all="ignore"):
-        parts = a * c - b * d, a * d + b * c
-    return np.stack(parts, axis=-1).view(operands[0].dtype)[:, 0]
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", OPS)
 def test_an_op_on_pairs_has_the_values_of_its_numpy_meaning(name: str) -> None:
@@ -66,7 +60,7 @@ def test_an_op_on_pairs_has_the_values_of_its_numpy_meaning(name: str) -> None:
         operands = operands_of(call)
         (actual,) = in_reals(graph_of(call, len(operands[0])), *operands)
         is_product = name in ("multiply", "square")
-        expected = (product if is_product else partial(meaning, call))(operands)
+        expected = (complex_product if is_product else partial(meaning, call))(operands)
         if (op.family in ROUNDED or name in ULPS) and call.outputs[0].dtype.kind in "fc":
             assert_near(call, actual, expected, operands)
         else:

@@ -1,22 +1,30 @@
 """Triton expressions of elementwise ops give NumPy's values on special numbers, as Triton's interpreter runs them."""
 
-from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
-from graphs.elementwise_calls import ROUNDED, ULPS, assert_near, assert_same, calls_of, meaning, operands_of
+from graphs.elementwise_calls import (
+    ROUNDED,
+    ULPS,
+    assert_near,
+    assert_same,
+    calls_of,
+    complex_product,
+    graph_of,
+    meaning,
+    operands_of,
+)
 from samples.sample import special_values
 from support.recording import assert_same as assert_bits
 from support.recording import recorded
 from tracemill.compiler.backends.triton.choice import Choice
 from tracemill.compiler.backends.triton.kernels.kernel import is_in_triton, triton_kernel
 from tracemill.compiler.builder import bind
-from tracemill.compiler.dtypes import Array, dtype_named
+from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.interpreter import evaluate
-from tracemill.compiler.ir import ArrayType, Call, Graph, Value
 from tracemill.compiler.op import all_ops
 
 if find_spec("triton") is None:
@@ -32,22 +40,6 @@ IN_FEW_BLOCKS = Choice(elements=2048)
 """The interpreter takes hardly longer for large blocks than for small ones."""
 
 PRODUCTS = ("multiply", "square")
-
-
-def product(operands: Sequence[Array]) -> Array:
-    """The product of complex numbers with each product of their parts rounded, as NumPy has it on some processors."""
-    (a, b), (c, d) = ((np.real(x), np.imag(x)) for x in (operands[0], operands[-1]))
-    with np.errstate(all="ignore"):
-        parts = a * c - b * d, a * d + b * c
-    return np.stack(parts, axis=-1).view(operands[0].dtype)[:, 0]
-
-
-def graph_of(call: Call, size: int) -> Graph:
-    """A call on arrays with this many elements."""
-    inputs = tuple(Value(ArrayType(value.dtype, (size,))) for value in call.inputs)
-    (output,) = call.outputs
-    result = Value(ArrayType(output.dtype, (size,)))
-    return Graph("f", inputs, (Call(call.op, inputs, call.params, (result,)),), (result,))
 
 
 @pytest.mark.slow
@@ -69,7 +61,9 @@ def test_the_expression_of_an_op_has_the_values_of_its_numpy_meaning(family: str
             continue
         (actual,) = run(triton_kernel(graph, "kernel", IN_FEW_BLOCKS), operands)
         is_complex = call.inputs[0].dtype.kind == "c"
-        expected = (product if is_complex and call.op in PRODUCTS else partial(meaning, call))(operands)
+        expected = (complex_product if is_complex and call.op in PRODUCTS else partial(meaning, call))(
+            operands
+        )
         if (family in ROUNDED or call.op in ULPS) and call.outputs[0].dtype.kind in "fc":
             assert_near(call, actual, expected, operands)
         else:
