@@ -1,5 +1,7 @@
 """`Program`: a traced function, with its arguments and results."""
 
+import operator
+from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -175,9 +177,20 @@ def outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], A
             leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))
             outputs.append(as_value(leaf))
         else:
+            leaf = _with_numbers(leaf)
             refuse_hidden_arrays(leaf)
             leaves.append(Static(leaf))
     return outputs, leaves, out_tree
+
+
+def _with_numbers(leaf: Any) -> Any:
+    """A set or a counter with the numbers of the call in place of sizes, for which hashes have limited the program."""
+    if type(leaf) not in (set, frozenset, Counter) or not any(isinstance(x, SymbolicSize) for x in leaf):
+        return leaf
+    known = [operator.index(x) if isinstance(x, SymbolicSize) else x for x in leaf]
+    return (
+        Counter(dict(zip(known, leaf.values(), strict=True))) if type(leaf) is Counter else type(leaf)(known)
+    )
 
 
 def refuse_hidden_arrays(leaf: Any) -> None:
@@ -193,13 +206,15 @@ def refuse_hidden_arrays(leaf: Any) -> None:
     attributes = vars(leaf) if hasattr(leaf, "__dict__") and not isinstance(leaf, (type, ModuleType)) else {}
     held: dict[str, Any] = {"args": leaf.args} if isinstance(leaf, BaseException) else {}
     if isinstance(leaf, list | tuple | set | dict):  # of a class of its own
-        held = {"contents": list(leaf.values() if isinstance(leaf, dict) else leaf)}
+        held = {"contents": [*leaf, *(leaf.values() if isinstance(leaf, dict) else ())]}
     for name, value in (held | attributes).items():
-        if any(map(is_traced, optree.tree_leaves(value, namespace=NAMESPACE))):
-            raise ArgumentTypeError(
-                f"the function returns {type(leaf).__name__}, whose .{name} holds a traced array, which is of no use "
-                f"after the call{remedy_for(leaf)}"
-            )
+        for one in optree.tree_leaves(value, namespace=NAMESPACE):
+            if is_traced(one) or isinstance(one, SymbolicSize):
+                what = "size" if isinstance(one, SymbolicSize) else "array"
+                raise ArgumentTypeError(
+                    f"the function returns {type(leaf).__name__}, whose .{name} holds a traced {what}, which is of no "
+                    f"use after the call{remedy_for(leaf)}"
+                )
 
 
 # ---- memory orders -----------------------------------------------------------------------------------

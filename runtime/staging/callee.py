@@ -11,13 +11,17 @@ from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodTy
 from typing import Any, Final
 
 import numpy as np
+import optree
 
+from ...compiler.arguments.leaves import flattened
 from ...compiler.callers.user_code import OPERATORS, is_users, user_location
 from ...compiler.frontend.conversion import call_converted, converted
 from ...compiler.frontend.read_names import reads_attributes
+from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_traced
 from ..branching.one_of import OneOf, is_one_of
+from ..branching.python_numbers import as_place
 from ..branching.stand_ins import update_stand_ins
 from ..branching.watching import watch_called, watching
 from ..eager.environment import reader
@@ -57,6 +61,8 @@ _SEEDED: Final = frozenset({"default_rng", "RandomState", "SeedSequence", "Gener
     {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
 )
 """Functions that begin with a Python number and need its value."""
+_OF_NUMBERS: Final = frozenset({"calendar", "datetime", "decimal", "fractions", "json"})
+"""Modules of Python whose functions need numbers."""
 
 
 def callee(function: Any) -> Any:
@@ -147,7 +153,9 @@ def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
     except TypeError:  # not hashable
         found = None
     if found is None and _is_seeded(function):
-        return partial(_called_with_ints, function)
+        return partial(_called_with_seed, function)
+    if found is None and getattr(function, "__module__", None) in _OF_NUMBERS:
+        return partial(_called_with_numbers, function)
     return maker(function) if found is None and isinstance(function, type) else found
 
 
@@ -208,17 +216,29 @@ _OBJECTS: Final[dict[type, Callable[..., Any]]] = {OneOf: _called_one, np.vector
 """What calling an object does, by its class."""
 
 
-def _called_with_ints(function: Any, *given: Any, **more: Any) -> Any:
-    """Call a function that needs the values of ints. The program is then for these values."""
-    given = tuple(map(_known_int, given))
-    more = {name: _known_int(x) for name, x in more.items()}
+def _called_with_seed(function: Any, *given: Any, **more: Any) -> Any:
+    """Make a random generator, which needs the values of ints. The program is then for these values."""
     from .draws import seeded
 
+    given = tuple(map(_known_int, given))
+    more = {name: _known_int(x) for name, x in more.items()}
     return seeded(function, given, more)
 
 
+def _called_with_numbers(function: Any, *given: Any, **more: Any) -> Any:
+    """Call a function that needs the values of ints and sizes, also of those in containers."""
+    leaves, tree = flattened((given, more))
+    known: Any = optree.tree_unflatten(tree, map(_known_number, leaves))
+    return function(*known[0], **known[1])
+
+
+def _known_number(x: Any) -> Any:
+    return bool(as_place(x)) if is_traced(x) and x.weak is bool else _known_int(x)
+
+
 def _known_int(x: Any) -> Any:
-    return operator.index(x) if is_traced(x) and x.ndim == 0 and x.dtype.kind in "iu" else x
+    is_int = isinstance(x, SymbolicSize) or (is_traced(x) and x.ndim == 0 and x.dtype.kind in "iu")
+    return operator.index(x) if is_int else x
 
 
 def _iter(*given: Any) -> Any:

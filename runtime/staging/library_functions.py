@@ -7,6 +7,7 @@ import ast
 import bisect
 import heapq
 import inspect
+import operator
 import statistics
 from collections.abc import Callable
 from functools import lru_cache
@@ -16,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.frontend.conversion import call_converted
+from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.python_numbers import as_float, as_python_number, is_unknown
 from .mathematics.real import is_computed, sum_of
@@ -104,6 +106,7 @@ def _of_data(name: str, meaning: Callable[..., Any]) -> Callable[..., Any]:
 
     def function(data: Any, *given: Any, **more: Any) -> Any:
         entries, *others = [list(x) if _is_data(x) else x for x in (data, *given)]
+        entries = [operator.index(x) if isinstance(x, SymbolicSize) else x for x in entries]
         numbers = [one for x in (entries, *others) if isinstance(x, list) for one in x]
         if not any(map(is_computed, (*numbers, *given, *more.values()))):
             return own(entries, *others, **more)
