@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -87,20 +88,32 @@ def _name_of(function: Any) -> str:
 def _print(
     function: Any, message_values: MessageValues, args: Sequence[Any], options: Mapping[str, Any]
 ) -> None:
-    if (
-        not options.keys() <= _LINE_OPTIONS
-        or options.get("end") not in (None, "\n")
-        or options.get("file") is not None
-    ):
+    stream = _stream_of(options.get("file"))
+    if not options.keys() <= _LINE_OPTIONS or stream is None:
         raise ConcretizationError(
-            "print(end=…) and print(file=…) cannot be part of a program, which prints whole lines to sys.stdout: put "
-            "the line together in one print(), with sep=",
+            "print(file=…) can be part of a program for sys.stdout and sys.stderr only: return what to write, and "
+            "write it after the call",
             user_location(),
         )
+    sep, end = [_separator(options.get(name), own) for name, own in (("sep", " "), ("end", "\n"))]
     values: list[Any] = []
     fields = [_field(one, message_values, values) for one in args]
-    sep = options.get("sep")
-    log_line(escaped(" " if sep is None else sep).join(fields), tuple(values), {})
+    to: dict[str, Any] = {} if (stream, end) == ("stdout", "\n") else {"to": ("stream", stream, end)}
+    log_line(escaped(sep).join(fields), tuple(values), {}, **to)
+
+
+def _stream_of(file: Any) -> str | None:
+    """The name of a stream in `sys`; None for other files."""
+    if file is None or file is sys.stdout:
+        return "stdout"
+    return "stderr" if file is sys.stderr else None
+
+
+def _separator(given: Any, default: str) -> str:
+    known: Any = text_in_call(given)
+    if not (known is None or isinstance(known, str)):
+        raise TypeError(f"sep and end of print must be None or a string, not {type(known).__name__}")
+    return default if known is None else known
 
 
 def _log(

@@ -10,15 +10,15 @@ from ...compiler.ops.control.printing import keeping_lines
 from .handled_errors import may_be_handled
 
 
-def printing_at_end(program: Callable[..., Any]) -> Callable[..., Any]:
-    """The program, which prints at its end; nothing if it raises an error after which something else runs."""
+def printing_at_end(program: Callable[..., Any], *, runs_function: bool) -> Callable[..., Any]:
+    """The program, which prints at its end; nothing if another program runs instead, or the function after an error."""
 
     def keeping(*given: Any) -> Any:
         with keeping_lines() as lines:
             try:
                 return program(*given)
             except Exception as error:
-                if isinstance(error, OtherValues) or may_be_handled(error):
+                if isinstance(error, OtherValues) or (runs_function and may_be_handled(error)):
                     lines.clear()
                 raise
 

@@ -131,7 +131,7 @@ class Variant:
         less."""
         self._keeps_lines = PRINTS in effects and is_on_host and (self._can_run_again or EXPECTS in effects)
         """Whether lines appear at the end of the program, because another program or the function may run instead."""
-        self._compute = printing_at_end(self._outputs) if self._keeps_lines else self._outputs
+        self._compute = self._printing_at_end(self._outputs)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         program = self.program
         if not (program.mutated or program.reshaped or program.frozen or self.program.changes_containers):
@@ -144,8 +144,8 @@ class Variant:
                 self.entry = _while_unchanged(self.entry, self.program.reached, arrays)
             if self.program.asks_identity and self.entry is not always_miss:
                 self.entry = _unless_repeated(self.entry, self._arrays_from_outside)
-            if self._keeps_lines and self.entry is not always_miss:
-                self.entry = printing_at_end(self.entry)
+            if self.entry is not always_miss:
+                self.entry = self._printing_at_end(self.entry)
             if self._can_run_again and self.entry is not always_miss:
                 self.entry = with_handlers(self.entry, self.function)
             elif self._changes_before_error and effects_in(program.graph) and self.entry is not always_miss:
@@ -242,6 +242,9 @@ class Variant:
         if not any(isinstance(x, DeviceArray) for x in inputs):
             with suppress(Exception):
                 self.function(*args, **kwargs)
+
+    def _printing_at_end(self, program: Callable[..., Any]) -> Callable[..., Any]:
+        return printing_at_end(program, runs_function=self._can_run_again) if self._keeps_lines else program
 
     @property
     def _changes_before_error(self) -> bool:

@@ -26,14 +26,21 @@ Loops: TypeAlias = tuple[tuple[int, tuple[bool, ...]], ...]
 
 
 Target: TypeAlias = tuple[str | int, ...]
-"""Where a line goes: to standard output if it is empty. ``("log", logger, level, file, line, function)`` is a record of
-a logger, and ``("warn", class, file, line, module)`` a warning of a class ``module.Name``."""
+"""Where a line goes: to standard output if it is empty. ``("stream", name, end)`` is ``stdout`` or ``stderr`` of `sys`,
+and what follows the text; ``("log", logger, level, file, line, function)`` a record of a logger, and
+``("warn", class, file, line, module)`` a warning of a class ``module.Name``."""
 
-_TARGETS: Final = {"log": (str, str, int, str, int, str), "warn": (str, str, str, int, str)}
+_TARGETS: Final = {
+    "stream": (str, str, str),
+    "log": (str, str, int, str, int, str),
+    "warn": (str, str, str, int, str),
+}
+_STREAMS: Final = ("stdout", "stderr")
 
 
 def _type(*inputs: ArrayType, text: str, loops: Loops = (), to: Target = ()) -> tuple[ArrayType, ...]:
-    if to and tuple(map(type, to)) != _TARGETS.get(str(to[0])):
+    is_place = not to or tuple(map(type, to)) == _TARGETS.get(str(to[0]))
+    if not is_place or (to[:1] == ("stream",) and to[1] not in _STREAMS):
         raise ArgumentValueError(f"debug_print: {shown(to, 80)} is no place for a line")
     examples = []
     for place, x in enumerate(inputs):
@@ -82,6 +89,8 @@ def _print(*inputs: Any, text: str, loops: Any = (), to: Any = ()) -> Any:
         said = text.format(*own)
         if not to:
             print(said)
+        elif to[0] == "stream":
+            print(said, end=to[2], file=sys.stderr if to[1] == "stderr" else sys.stdout)
         elif to[0] == "log":
             _, name, level, file, line, function = to
             logger = logging.getLogger(name)
@@ -153,6 +162,6 @@ register(
         spelling=None,
         effect=PRINTS,
         doc="Nothing. Prints ``text.format(*inputs)``, once per entry of each of `loops` (length, which inputs have it "
-        "as an axis in front). `to` names a logger or a class of warnings instead.",
+        "as an axis in front). `to` names a stream, a logger or a class of warnings instead.",
     )
 )

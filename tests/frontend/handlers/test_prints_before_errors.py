@@ -85,6 +85,14 @@ def written(a: Any, x: Any) -> Any:
     return a
 
 
+def told_after_a_branch(x: Any) -> Any:
+    if x > 0:
+        print("positive")
+        return x
+    print("other")
+    raise ValueError(f"it is {x:.2f}")
+
+
 def logged(x: Any) -> Any:
     if x < 0:
         raise ValueError("negative")
@@ -101,6 +109,7 @@ CALLS: dict[Callable[..., Any], list[tuple[Any, ...]]] = {
     power: [(2.0, 0.5), (-2.0, 0.5), (2, 3), (2, -3)],
     power_in_a_handler: [(2.0, 0.5), (-2.0, 0.5)],
     written: [(np.zeros(2), 1.0), (np.zeros(2), -1.0)],
+    told_after_a_branch: [(1.0,), (-1.0,), (-2.0,)],
     logged: [(1.0,), (-1.0,)],
 }
 

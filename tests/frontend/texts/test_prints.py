@@ -1,5 +1,7 @@
 """`print` in a compiled function prints in each call, in order, with the values of that call."""
 
+import io
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -49,12 +51,36 @@ def test_a_batch_prints_a_line_for_each_example(capsys: pytest.CaptureFixture[st
     assert printed(tm.vmap(line), np.stack([X, -X]), capsys) == "sum 6.0\nsum -6.0\n"
 
 
-def test_printing_part_of_a_line_is_refused_with_a_fix() -> None:
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_parts_of_lines_and_errors_are_printed_where_they_belong(
+    backend: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def parts(x: Any) -> Any:
+        for i in range(3):
+            print(i, x[i], sep=":", end=", ")
+        print(end="{}")
+        print("sum", x.sum(), file=sys.stderr)
+        print("done", file=sys.stdout, flush=True)
+        if x[0] > 0:
+            print("positive", end="", file=sys.stderr)
+        return x * 2
+
+    compiled = tm.compile(parts, backend=backend)
+    for x in (X, -X):
+        parts(x)
+        expected = capsys.readouterr()
+        compiled(x)
+        assert capsys.readouterr() == expected
+
+
+def test_printing_to_another_file_is_refused_with_a_fix() -> None:
+    file = io.StringIO()
+
     def line(x: Any) -> Any:
-        print(x, end="")
+        print(x, file=file)
         return x
 
-    with pytest.raises(ConcretizationError, match=r"sep=(.|\n)*test_prints\.py"):
+    with pytest.raises(ConcretizationError, match=r"after the call(.|\n)*test_prints\.py"):
         tm.compile(line)(X)
 
 
