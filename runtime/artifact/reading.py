@@ -327,7 +327,7 @@ def _out_leaf(fields: Fields, graph: Graph) -> ArrayOutput | Static:
     index = fields.count("output", len(graph.outputs))
     given = fields.take("as", str)
     type = graph.outputs[index].type
-    weak = NUMBERS.get(given)
+    weak = bool if given == "bool" else NUMBERS.get(given)
     if weak is None and given not in ("array", "scalar"):
         raise ValueError(f"a result is an array, a scalar or a number, not {shown(given, 20)}")
     if given != "array" and type.shape:

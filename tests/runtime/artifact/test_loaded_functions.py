@@ -545,3 +545,14 @@ def test_export_for_c_says_that_there_is_no_compiler(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TRACEMILL_CC", "/no/such/cc")
     with pytest.raises(MissingCompilerError, match="does not name a program"):
         tm.export(np.tanh, "f64[50]", targets=("cpu", "cpu-c"))
+
+
+@pytest.mark.parametrize("kind", ["int", "float"])
+def test_results_of_python_numbers_have_pythons_types(kind: str, load: Load) -> None:
+    def function(x: Any, y: Any) -> Any:
+        return x + y, x < y, not x, x and y
+
+    found = load(tm.export(function, kind, kind))
+    numbers = {"int": [(3, 4), (4, 3), (0, 1)], "float": [(3.5, 4.0), (4.0, 3.5), (0.0, 1.5)]}[kind]
+    for given in numbers:
+        assert_same(found(*given), function(*given))
