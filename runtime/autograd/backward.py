@@ -3,8 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import optree
@@ -21,21 +20,25 @@ from ...compiler.errors import (
     TransformTypeError,
     UnusedInputError,
 )
-from ...compiler.ir import ArrayType, Constant, Graph, Value
+from ...compiler.ir import ArrayType, Constant, Value
 from ...compiler.nesting import refusing_deep_nesting
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.registry import method
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_traced
-from ..derivatives.masked_nan import warn_of_masked_nan
+from ..derivatives.masked_nan import has_nan, warn_of_masked_nan
 from ..eager.grad_mode import enable_grad, no_grad
-from ..eager.tape import Leaf, Recorded, Tape, array_of, is_recorded, joined, on_tape, tape_of_this_thread
+from ..eager.tape import joined, on_tape, tape_of_this_thread
 from ..evaluation.evaluating import Evaluated, Evaluating
+from ..evaluation.open_ended import LeafNode, op_of
+from ..evaluation.sweep import reached
 from ..tracebacks import with_users_frames
-from .evaluated_pullback import EvaluatedPullback
 from .grad_outputs import cotangents
-from .recorded_graph import Arithmetic, OnArrays, OnValues, Producer, Pullback, history
+from .node_pullback import NodePullback, Source
+from .recorded_graph import Pullback
+
+_Input: TypeAlias = Value | LeafNode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +53,8 @@ class GradientEdge:
     value: Value
 
     def __repr__(self) -> str:
-        maker = self.value.maker if isinstance(self.value, Recorded) else None
-        origin = "" if maker is None else f" made by {maker.op} at {maker.location}"
+        node = getattr(self.value, "node", None)
+        origin = "" if node is None or node.plan is None else f" made by {op_of(node)} at {node.location}"
         return f"<edge of {self.value.type}{origin}>"
 
 
@@ -205,19 +208,24 @@ def _backward_of_a_traced_array(x: Any, *args: Any, **kwargs: Any) -> None:
 class _Derivative:
     """Outputs, inputs, and the backward pass between them."""
 
-    def __init__(self, where: str, outputs: Any, inputs: Sequence[Value]) -> None:
+    def __init__(self, where: str, outputs: Any, inputs: Sequence[_Input]) -> None:
         self.where = where
-        self.outputs = _outputs(where, outputs)
-        self.inputs = list(inputs)
-        distinct = list(dict.fromkeys(self.inputs))
-        self.places = [distinct.index(v) for v in self.inputs]
+        values = _outputs(where, outputs)
+        self.types = [value.type for value in values]
+        self.input_types = [one.type for one in inputs]
         trace = current_trace()
-        self.pullback: Pullback | EvaluatedPullback = (
-            EvaluatedPullback(trace, self.outputs, distinct)
-            if isinstance(trace, Evaluating)
-            else Pullback(_producer(distinct), self.outputs, distinct)
-        )
-        self.used = [self.pullback.used[place] for place in self.places]
+        self.nodes: NodePullback | None = None
+        self.calls: Pullback | None = None
+        if trace is None or isinstance(trace, Evaluating):
+            home: Any = trace or tape_of_this_thread()
+            self.nodes = NodePullback(home, [_source(v) for v in values], [_source(x) for x in inputs])
+            self.used = self.nodes.used
+        else:
+            given = [x for x in inputs if isinstance(x, Value)]
+            distinct = list(dict.fromkeys(given))
+            self.places = [distinct.index(x) for x in given]
+            self.calls = Pullback(trace.producer, values, distinct)
+            self.used = [self.calls.used[place] for place in self.places]
 
     def gradients(
         self,
@@ -230,57 +238,62 @@ class _Derivative:
         materialize: bool = False,
     ) -> list[Any]:
         """One per input: an array, a variable with `create_graph`, a traced array in a trace; or None."""
-        types = [value.type for value in self.outputs]
-        with _computing(create_graph) as arithmetic:
-            seeds, batch = cotangents(self.where, name, given, types, is_batched=is_batched)
-            is_recording = isinstance(arithmetic, OnValues)
-            known = [as_value(ct) if is_recording else _array(ct) for ct in seeds]
-            pulled = self.pullback.pull(known, arithmetic, batch, safe=safe_where)
-            if not (is_recording or safe_where):
-                self._warn_of_masked_nan(
-                    pulled, partial(self.pullback.pull, known, arithmetic, batch, safe=True)
-                )
-            found = [pulled[place] for place in self.places]
+        with _computing(create_graph) as records:
+            seeds, batch = cotangents(self.where, name, given, self.types, is_batched=is_batched)
+            found = self._pulled(seeds, batch, safe=safe_where, records=records)
+            if not (records or safe_where):
+                self._warn_of_masked_nan(found, seeds, batch)
             if materialize:
                 lead = () if batch is None else (batch,)
                 found = [
-                    _zeros(value.type, lead, is_recording) if gradient is None else gradient
-                    for value, gradient in zip(self.inputs, found, strict=True)
+                    _zeros(type, lead, records) if gradient is None else gradient
+                    for type, gradient in zip(self.input_types, found, strict=True)
                 ]
-            return [
-                wrap(gradient) if is_recording and gradient is not None else gradient for gradient in found
-            ]
+            return found
 
-    def _warn_of_masked_nan(self, found: Sequence[Any], again: Callable[[], Sequence[Any]]) -> None:
+    def _pulled(self, seeds: Sequence[Any], batch: int | None, *, safe: bool, records: bool) -> list[Any]:
+        if self.nodes is not None:
+            return self.nodes.pull(seeds, batch, safe=safe, records=records)
+        assert self.calls is not None
+        found = self.calls.pull(list(map(as_value, seeds)), batch, safe=safe)
+        arrays = [None if gradient is None else wrap(gradient) for gradient in found]
+        return [arrays[place] for place in self.places]
+
+    def _warn_of_masked_nan(self, found: Sequence[Any], seeds: Sequence[Any], batch: int | None) -> None:
+        assert self.nodes is not None
         used = [place for place, gradient in enumerate(found) if gradient is not None]
-        graph = Graph("recorded", (), tuple(self.pullback.calls), ())
-        warn_of_masked_nan(self.where, graph, [found[i] for i in used], lambda: [again()[i] for i in used])
+        if not any(has_nan(found[place]) for place in used):
+            return
+
+        def again() -> list[Any]:
+            masked = self._pulled(seeds, batch, safe=True, records=False)
+            return [masked[place] for place in used]
+
+        warn_of_masked_nan(self.where, self.nodes.linear(), [found[place] for place in used], again)
 
     def release(self) -> None:
         """Release the recording; in a trace it is kept, because it is the graph."""
-        for call in self.pullback.calls:
-            for value in call.outputs:
-                if isinstance(value, Recorded) and value.maker is not None:
-                    value.maker.release()
+        if self.nodes is not None and on_tape():
+            self.nodes.release()
 
 
 @contextmanager
-def _computing(create_graph: bool) -> Generator[Arithmetic]:
-    """How gradients are computed: recorded in the current trace, or on the tape, or at once."""
+def _computing(create_graph: bool) -> Generator[bool]:
+    """Whether gradients are recorded, in the current trace or on the tape; otherwise they are computed at once."""
     if not on_tape():
-        yield OnValues()
+        yield True
     elif create_graph:
         with joined(), enable_grad():
-            yield OnValues()
+            yield True
     else:
         with not_recording(), no_grad():
-            yield OnArrays()
+            yield False
 
 
-def _producer(inputs: Sequence[Value]) -> Producer:
-    """The calls on the way from `inputs` to a value."""
-    with joined() as trace:
-        return trace.producer_towards(inputs) if isinstance(trace, Tape) else trace.producer
+def _source(x: _Input) -> Source:
+    """Where a value with a derivative comes from."""
+    node: Any = x if isinstance(x, LeafNode) else getattr(x, "node", None)
+    return node, x.type
 
 
 # ---- arguments -------------------------------------------------------------------------------------------
@@ -320,7 +333,7 @@ def _value(x: Any, path: str, *, is_input: bool) -> Value:
         )
     value: Value = x.place if is_input and on_tape() else x.value
     if on_tape():
-        if not is_recorded(value):
+        if not isinstance(value, Evaluated) or value.node is None:
             raise NotRecordedError(
                 f"{path} is a variable {value.type} that does not require a gradient: it was made with "
                 "requires_grad=False, or under no_grad, or has no derivative",
@@ -335,42 +348,35 @@ def _value(x: Any, path: str, *, is_input: bool) -> Value:
     return value
 
 
-def _wanted_leaves(inputs: Any) -> list[Leaf]:
+def _wanted_leaves(inputs: Any) -> list[LeafNode]:
     leaves, _ = _flat_inputs(inputs) if _is_one(inputs) or inputs else ([], None)
     if not leaves:
         raise TransformArgumentError("autograd.backward: inputs is empty: leave it out to mean all leaves")
-    values = [
-        _value(x, f"autograd.backward: inputs[{place}]", is_input=True) for place, x in enumerate(leaves)
-    ]
-    for place, value in enumerate(values):
-        if not isinstance(value, Leaf):
+    nodes: dict[LeafNode, None] = {}
+    for place, x in enumerate(leaves):
+        value: Any = _value(x, f"autograd.backward: inputs[{place}]", is_input=True)
+        if not isinstance(value.node, LeafNode):
             raise TransformArgumentError(
                 f"autograd.backward: inputs[{place}] was computed from other variables and has no .grad: use "
                 "autograd.grad for its gradient"
             )
-    return [value for value in dict.fromkeys(values) if isinstance(value, Leaf)]
+        nodes[value.node] = None
+    return list(nodes)
 
 
-def _leaves_of(outputs: Sequence[Value]) -> list[Leaf]:
-    calls = history(tape_of_this_thread().producer, outputs, ())
-    used = (*(v for call in calls for v in call.inputs), *outputs)
-    return list(dict.fromkeys(v for v in used if isinstance(v, Leaf)))
+def _leaves_of(outputs: Sequence[Value]) -> list[LeafNode]:
+    return [node for node in reached([_source(value)[0] for value in outputs]) if isinstance(node, LeafNode)]
 
 
 # ---- gradients -------------------------------------------------------------------------------------------
 
 
-def _array(x: Any) -> Any:
-    """An array with which to compute at once."""
-    return array_of(x.value) if is_traced(x) else array_of(x) if isinstance(x, Constant) else x
-
-
-def _zeros(type: ArrayType, lead: tuple[int, ...], is_recording: bool) -> Any:
+def _zeros(type: ArrayType, lead: tuple[int, ...], records: bool) -> Any:
     array = np.zeros((*lead, *type.shape), type.dtype)
-    return Constant(array) if is_recording else array[()] if array.ndim == 0 else array
+    return wrap(Constant(array)) if records else array[()] if array.ndim == 0 else array
 
 
-def _add_up(leaf: Leaf, gradient: Any, create_graph: bool) -> None:
+def _add_up(leaf: LeafNode, gradient: Any, create_graph: bool) -> None:
     before = leaf.gradient.array
     mode: Callable[[], Any] = enable_grad if create_graph else no_grad
     with mode(), quiet_unless_strict():

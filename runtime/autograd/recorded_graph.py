@@ -1,13 +1,12 @@
-"""The recorded operations between two places, extracted as a graph and differentiated: reverse mode of
-`tm.autograd`."""
+"""The backward pass of `tracemill.autograd.grad` in a function that is traced: the calls between two places, extracted
+as a graph and differentiated."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import TypeAlias
 
 from ...compiler.builder import inline
-from ...compiler.error_state import quiet_unless_strict
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import Call, Constant, Graph, Value
 from ...compiler.substitution import without_outputs
@@ -15,8 +14,7 @@ from ...compiler.value_ops import add
 from ...passes.simplification.remove_dead_code import remove_dead_code
 from ...passes.transforms.vjp import vjp
 from ...passes.transforms.vmap import vmap
-from ..eager.run import run, transformed
-from ..eager.tape import Forgotten, array_of
+from ..eager.run import transformed
 
 Producer: TypeAlias = Callable[[Value], Call | None]
 """Returns the call that computed a value, None where recording begins."""
@@ -42,46 +40,6 @@ def history(producer: Producer, values: Sequence[Value], stops: Sequence[Value])
             begun[value] = call
             stack += call.inputs
     return order
-
-
-class Arithmetic(Protocol):
-    """How gradients are computed: with arrays at once, or with values in a trace, so that they can be differentiated
-    again."""
-
-    def known(self, value: Value) -> Any:
-        """The current value of a recorded value."""
-        ...
-
-    def run(self, graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]: ...
-
-    def add(self, x: Any, y: Any) -> Any: ...
-
-
-class OnArrays:
-    """At once."""
-
-    def known(self, value: Value) -> Any:
-        return array_of(value)
-
-    def run(self, graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:
-        return run(graph, inputs)
-
-    def add(self, x: Any, y: Any) -> Any:
-        with quiet_unless_strict():
-            return x + y
-
-
-class OnValues:
-    """Recorded in the current trace."""
-
-    def known(self, value: Value) -> Any:
-        return value
-
-    def run(self, graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:
-        return inline(graph, inputs)
-
-    def add(self, x: Any, y: Any) -> Any:
-        return add(x, y)
 
 
 class Pullback:
@@ -112,25 +70,20 @@ class Pullback:
         calls = history(producer, list(made), ())
         return [made[v] for call in reversed(calls) for v in call.outputs if v in made]
 
-    @property
-    def calls(self) -> list[Call]:
-        """The calls on the way."""
-        return [call for segment in self._segments for call in segment.calls]
-
-    def pull(
-        self, cotangents: Sequence[Any], arithmetic: Arithmetic, batch: int | None, *, safe: bool
-    ) -> list[Any | None]:
+    def pull(self, cotangents: Sequence[Value], batch: int | None, *, safe: bool) -> list[Value | None]:
         """One gradient per input, None if the outputs do not depend on it. With `batch`, it is the first axis of all
         of them.
 
         `safe` as in `passes.transforms.vjp`.
         """
         first, *others = self._segments
-        gradients = first.pull(cotangents, arithmetic, batch, safe=safe)
+        gradients = first.pull(cotangents, batch, safe=safe)
         for place, segment in zip(self._through, others, strict=True):
-            more = segment.pull([gradients[place]], arithmetic, batch, safe=safe)
+            gradient = gradients[place]
+            assert gradient is not None
+            more = segment.pull([gradient], batch, safe=safe)
             gradients = [
-                b if a is None else a if b is None else arithmetic.add(a, b)
+                b if a is None else a if b is None else add(a, b)
                 for a, b in zip(gradients, more, strict=True)
             ]
         return gradients
@@ -166,21 +119,19 @@ class _Segment:
         outside = dict.fromkeys(_used_from_outside(graph.calls, given))
         self.graph = replace(graph, inputs=(*self.wrt, *outside), input_names=())
 
-    def pull(
-        self, cotangents: Sequence[Any], arithmetic: Arithmetic, batch: int | None, *, safe: bool
-    ) -> list[Any | None]:
+    def pull(self, cotangents: Sequence[Value], batch: int | None, *, safe: bool) -> list[Value | None]:
         given = [ct for ct, is_reached in zip(cotangents, self.of, strict=True) if is_reached]
         if not self.wrt:
             return [None] * len(self.used)
         wrt = [True] * len(self.wrt) + [False] * (len(self.graph.inputs) - len(self.wrt))
         forward, backward = transformed(partial(vjp, wrt=wrt, of=[True] * len(given), safe=safe), self.graph)
         head = _what_is_not_known(forward, self.graph)
-        residuals = arithmetic.run(head, [arithmetic.known(v) for v in head.inputs])
+        residuals = inline(head, head.inputs)
         if batch is not None:
             axes = [None] * len(residuals) + [0] * len(given)
             out_axes = [0] * len(self.wrt)
             backward = transformed(partial(vmap, in_axes=axes, size=batch, out_axes=out_axes), backward)
-        found = iter(arithmetic.run(backward, [*residuals, *given]))
+        found = iter(inline(backward, [*residuals, *given]))
         return [next(found) if is_used else None for is_used in self.used]
 
 
@@ -192,7 +143,7 @@ def _used_from_outside(calls: Sequence[Call], given: set[Value]) -> list[Value]:
 
 def _what_is_not_known(forward: Graph, recorded: Graph) -> Graph:
     """The residuals of `forward` as a function of the values of `recorded`, none of which is recomputed."""
-    made = (v for call in recorded.calls for v in call.outputs if not isinstance(v, Forgotten))
+    made = (v for call in recorded.calls for v in call.outputs)
     known = {*recorded.inputs, *made}
     residuals = forward.outputs[len(recorded.outputs) :]
     calls = [call for call in forward.calls if not all(v in known for v in call.outputs)]

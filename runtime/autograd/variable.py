@@ -13,27 +13,21 @@ from ...compiler.ir import ArrayType, Value
 from ...compiler.memory_layout.layout import layout_of
 from ...compiler.nesting import shown
 from ...compiler.tracing.array_values import as_value
-from ...compiler.tracing.trace import Storage, Trace, array_type, current_trace
+from ...compiler.tracing.trace import Storage, Trace, array_type, current_trace, next_number
 from ...compiler.tracing.traced_array import TracedArray, located, wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...compiler.tracing.views import View
 from ..derivatives.stop_gradient import stop_gradient
-from ..eager.tape import (
-    Gradient,
-    Leaf,
-    Memory,
-    Recorded,
-    Tape,
-    array_of,
-    is_recorded,
-    joined,
-    on_tape,
-    tape_of_this_thread,
-)
+from ..eager.grad_mode import is_grad_enabled
+from ..eager.tape import joined, on_tape, tape_of_this_thread
+from ..evaluation.evaluated_array import UNWRITTEN, EvaluatedArray
+from ..evaluation.evaluating import Evaluated
+from ..evaluation.open_ended import Gradient, Tape, VariableMemory, leaf_of, op_of
 from .backward import backward
+from .operations import record_on_tape
 
 
-class Variable(TracedArray):
+class Variable(EvaluatedArray):
     """An array with values that records operations on it. Made by `variable`, and by NumPy operations on variables.
 
     >>> x = variable(2.0)
@@ -59,10 +53,6 @@ class Variable(TracedArray):
     def _trace(self) -> Trace:
         return current_trace() or tape_of_this_thread()
 
-    @property
-    def _memory(self) -> Memory:
-        return cast(Memory, self._storage)
-
     def _located(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         with joined():
             return located(function, *args, **kwargs)
@@ -72,7 +62,16 @@ class Variable(TracedArray):
     @property
     def value(self) -> Value:
         with joined():
-            return super().value
+            found = super().value
+        if self._views and not is_grad_enabled() and getattr(found, "node", None) is None:
+            self._version = -1  # a view is read again when that is recorded
+        return found
+
+    def _refresh(self) -> bool:
+        is_readable = super()._refresh()
+        if is_readable and self._version == -1:
+            self._seen = -1
+        return is_readable
 
     def write(self, new: Value) -> None:
         with joined():
@@ -83,8 +82,11 @@ class Variable(TracedArray):
             return super().through(*views, is_scalar=is_scalar)
 
     @property
-    def _leaf(self) -> Leaf | None:
-        return None if self._views else self._memory.leaf
+    def _leaf(self) -> Evaluated | None:
+        """The initial value, if the user has made the variable."""
+        if self._clock is UNWRITTEN or self._views:
+            return None
+        return cast(VariableMemory, self._storage).leaf
 
     @property
     def place(self) -> Value:
@@ -94,7 +96,7 @@ class Variable(TracedArray):
     @property
     def requires_grad(self) -> bool:
         """Whether you can ask for derivatives with respect to this variable."""
-        return is_recorded(self.value) if on_tape() else True
+        return self._node_now() is not None if on_tape() else True
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
@@ -110,11 +112,11 @@ class Variable(TracedArray):
                 "requires_grad=True of a view: make the array that it is a view of require it",
                 user_location(),
             )
-        _require_inexact(self._array())
-        memory = self._memory
-        memory.leaf = Leaf(self._array(), Gradient()) if wanted else None
-        memory.value = memory.leaf or Recorded(self._array())
-        memory.version += 1
+        array = self._elements()
+        _require_inexact(array)
+        memory = cast(VariableMemory, self._storage)
+        memory.leaf = leaf_of(array, Gradient()) if wanted else None
+        memory.restore(memory.leaf or Evaluated(array), next_number())
 
     @property
     def is_leaf(self) -> bool:
@@ -124,7 +126,7 @@ class Variable(TracedArray):
     @property
     def grad(self) -> Any:
         """The sum of the gradients from `backward`; None before, and for variables that are not leaves."""
-        return None if self._leaf is None else self._leaf.gradient.array
+        return None if self._leaf is None else self._leaf.node.gradient.array
 
     @grad.setter
     def grad(self, new: Any) -> None:
@@ -138,7 +140,7 @@ class Variable(TracedArray):
             raise ShapeError(
                 f".grad of a {self.type} must have its shape, not {np.shape(new)}", user_location()
             )
-        self._leaf.gradient.array = new
+        self._leaf.node.gradient.array = new
 
     def backward(
         self,
@@ -158,24 +160,31 @@ class Variable(TracedArray):
 
     # ---- Python's questions --------------------------------------------------------------------------
 
-    def _array(self) -> Array:
+    def _elements(self) -> Array:
         """The current values, read-only."""
-        known: Array = array_of(self.value) if on_tape() else self._need("looking at it")
+        known: Array = self.evaluated()[0] if on_tape() else self._need("looking at it")
         return known
+
+    def _node_now(self) -> Any:
+        """The node that the derivative of the current values comes from."""
+        return self.evaluated()[1]
+
+    def __bool__(self) -> bool:
+        return super().__bool__() if on_tape() else TracedArray.__bool__(self)
 
     def _refuse_to_detach(self, what: str, hint: str = "") -> None:
         if not on_tape():
             super()._refuse_to_detach(what, hint)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        if on_tape() and is_recorded(self.value):
+        if on_tape() and self._node_now() is not None:
             raise NotRecordedError(
                 f"turning a variable {self.type} into a NumPy array would lose its derivative: x.detach() gives its "
                 "values, np.stack([x, y]) stands for np.array([x, y]), np.broadcast_to(x, shape).copy() for "
                 "np.full(shape, x), and an array to store it in must be a variable, too",
                 user_location(),
             )
-        return np.array(self._array(), dtype) if on_tape() else super().__array__(dtype, copy)
+        return np.array(self._elements(), dtype) if on_tape() else super().__array__(dtype, copy)
 
     def __str__(self) -> str:
         return str(self._shown())
@@ -185,18 +194,16 @@ class Variable(TracedArray):
 
     def __repr__(self) -> str:
         if not on_tape():
-            return super().__repr__()
-        inside = repr(self._array()).removeprefix("array(").removesuffix(")").replace("\n", "\n   ")
+            return TracedArray.__repr__(self)
+        inside = repr(self._elements()).removeprefix("array(").removesuffix(")").replace("\n", "\n   ")
         return f"variable({inside}{'' if self._leaf is not None else self._origin()})"
 
     def _origin(self) -> str:
-        value = self.value
-        if isinstance(value, Recorded) and value.maker is not None:
-            return f", made_by={value.maker.op!r}"
-        return ", requires_grad=False"
+        node = self._node_now()
+        return ", requires_grad=False" if node is None else f", made_by={op_of(node)!r}"
 
     def _shown(self) -> Any:
-        return self._array()[()] if self.is_scalar else self._array()
+        return self._elements()[()] if self.is_scalar else self._elements()
 
     def __copy__(self) -> TracedArray:
         with joined():
@@ -210,6 +217,7 @@ class Variable(TracedArray):
 
 
 Tape.array_class = Variable
+record_on_tape(Variable)
 
 
 def variable(array: Any, requires_grad: bool = True) -> Any:
@@ -251,8 +259,14 @@ def _started(array: Any, requires_grad: bool) -> Variable:
     type_ = array_type(own)
     if requires_grad:
         _require_inexact(own)
-    leaf = Leaf(own, Gradient()) if requires_grad else None
-    memory = Memory(tape_of_this_thread(), leaf or Recorded(own), leaf, layout_of(own))
+    leaf = leaf_of(own, Gradient()) if requires_grad else None
+    layout = layout_of(own)
+    memory = VariableMemory(
+        cast(Tape, tape_of_this_thread()),
+        leaf or Evaluated(own),
+        None if layout.is_row_major else layout,
+        leaf,
+    )
     return Variable(memory, type_, is_scalar=not own.ndim and not is_numpy_array(array))
 
 
@@ -284,4 +298,4 @@ def detach(x: Any) -> Any:
         return stop_gradient(x)
     if not isinstance(x, Variable):
         return x
-    return x._shown() if x.is_scalar else x._array().copy()
+    return x._shown() if x.is_scalar else x._elements().copy()

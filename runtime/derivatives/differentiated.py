@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from ...compiler.arguments.leaves import flatten_arguments
-from ...compiler.builder import current_builder
+from ...compiler.builder import Builder, current_builder
 from ...compiler.interpreter import are_calls_observed
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.traced_memory import is_traced
@@ -42,7 +42,7 @@ def differentiated(
     `by_sweep`.
     """
     home = current_builder()
-    if (home is None or isinstance(home, Evaluating)) and not are_calls_observed() and not is_seen():
+    if (home is None or _is_function(home)) and not are_calls_observed() and not is_seen():
         leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
         if not any(_is_elsewhere(leaf, home) for leaf in leaves):
             if home is not None:
@@ -60,11 +60,16 @@ def _is_at_once(batch: BatchedTrace) -> bool:
     """Whether the derivatives of all examples can be computed as one: no call depends on several examples."""
     around = batch.base
     return (
-        (around is None or isinstance(around, Evaluating))
+        (around is None or _is_function(around))
         and not are_calls_observed()
         and not is_seen()
         and not any(axis.name for axis in mapped_axes())
     )
+
+
+def _is_function(trace: "Builder | None") -> TypeGuard[Evaluating]:
+    """Whether it is the trace of a function that is evaluated."""
+    return isinstance(trace, Evaluating) and not trace.is_open_ended
 
 
 def _is_elsewhere(leaf: Any, home: Evaluating | None) -> bool:

@@ -19,7 +19,7 @@ from ...compiler.tracing.indexing import select
 from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import TracedArray
 from ...compiler.tracing.views import Slice, View
-from .evaluating import Evaluated, EvaluatedMemory, Evaluating
+from .evaluating import Evaluated, Evaluating
 from .operand_types import OperandType, operand_type
 
 
@@ -33,6 +33,12 @@ UNWRITTEN: Final = _Unwritten()
 
 
 _traced: Any = TracedArray
+
+
+ARRAYS: Final[set[Any]] = set()
+"""The classes of arrays whose operations are computed at once."""
+FAST_OPERANDS: Final[set[Any]] = {float, int, complex, np.ndarray, np.float64, np.float32}
+"""They, and what they are often combined with."""
 
 
 class EvaluatedArray(TracedArray):
@@ -69,6 +75,10 @@ class EvaluatedArray(TracedArray):
         self._kind = None
         self._seen = -1
 
+    def __init_subclass__(cls) -> None:
+        ARRAYS.add(cls)
+        FAST_OPERANDS.add(cls)
+
     def __getattr__(self, name: str) -> Any:
         maker = _MADE_WHEN_ASKED.get(name)
         if maker is None:
@@ -80,7 +90,7 @@ class EvaluatedArray(TracedArray):
     def _made_storage(self) -> Storage:
         layout = layout_of(self._array)
         value: Any = self._known_value
-        storage = EvaluatedMemory(self._home, value, None if layout.is_row_major else layout)
+        storage: Storage = self._home.new_storage(value, None if layout.is_row_major else layout)
         self._clock = storage
         return storage
 
@@ -216,13 +226,14 @@ _MADE_WHEN_ASKED: Final[dict[str, Callable[[EvaluatedArray], Any]]] = {
     "_is_reshaped": lambda array: False,
 }
 _FLOAT: Final = operand_type(np.float64(0))
+EvaluatedArray.__init_subclass__()
 Evaluating.array_class = EvaluatedArray
 _new: Final = EvaluatedArray.__new__
 
 
 def new_result(home: Any, out: Any, kind: OperandType, node: Any) -> EvaluatedArray:
     """A new array with the result of a NumPy function: an array, or a scalar."""
-    new = _new(EvaluatedArray)
+    new: EvaluatedArray = _new(home.array_class)
     if type(out) is not np.ndarray:
         out = np.asarray(out)
         new.is_scalar = True

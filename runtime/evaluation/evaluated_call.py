@@ -154,6 +154,8 @@ class EvaluatedCall:
 
     def _leaf(self, leaf: Any) -> "Result | Static":
         if is_traced(leaf):
+            if not isinstance(leaf, EvaluatedArray) or not leaf.is_of(self.trace):
+                leaf.value  # noqa: B018  (refuses an array of another trace)
             array, node = leaf.evaluated()
             return Result(array, node, leaf.is_scalar, leaf.weak)
         if isinstance(leaf, (np.ndarray, np.generic)):

@@ -7,14 +7,15 @@ derivative needs lives only as long as the user's variables.
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, ClassVar, Final
+from weakref import ref
 
 import numpy as np
 
 from ...compiler.builder import as_tuple, not_recording
-from ...compiler.callers.user_code import user_location
+from ...compiler.callers.user_code import Place, user_location
 from ...compiler.dtypes import Array, is_inexact
 from ...compiler.errors import ArgumentValueError, InternalError
-from ...compiler.interpreter import evaluate, run_call
+from ...compiler.interpreter import are_calls_observed, evaluate, run_call
 from ...compiler.ir import ArrayType, Call, Constant, Graph, Location, Param, Value, exact, graphs_in
 from ...compiler.memory_layout.layout import Layout, layout_of
 from ...compiler.op import lookup
@@ -28,7 +29,10 @@ from .plans import PLANS, Plan, remember
 class Node:
     """A call, as far as its derivative needs it. `parents` are the nodes of its differentiated operands."""
 
-    __slots__ = ("number", "parents", "plan", "saved")
+    __slots__ = ("__weakref__", "number", "parents", "place", "plan", "saved")
+
+    place: "Location | Place | None"
+    """Where the call is in the user's program, if an error or a warning may name it."""
 
     def __init__(
         self, number: int, plan: Any, parents: tuple["Node", ...] = (), saved: tuple[Any, ...] = ()
@@ -40,13 +44,11 @@ class Node:
         self.parents = parents
         self.saved = saved
 
-
-class NodeOfWhere(Node):
-    """A call of `where`, or with a mask ``where=``, whose line a warning may name."""
-
-    __slots__ = ("location",)
-
-    location: Location | None
+    @property
+    def location(self) -> Location | None:
+        """The line of the user's program, if it is known."""
+        place = getattr(self, "place", None)
+        return place.location if isinstance(place, Place) else place
 
 
 class NodeOfGraphs(Node):
@@ -64,7 +66,16 @@ class NodeOfSeveral(Node):
     __slots__ = ("outputs",)
 
     outputs: tuple[Any, ...]
-    """The nodes of all outputs; None for those that have no derivative."""
+    """References to the nodes of all outputs, which hold this one; None for those that have no derivative."""
+
+    def node_of(self, output: int) -> Any:
+        """The node of an output; a new one if the other has died."""
+        reference = self.outputs[output]
+        if reference is None:
+            return None
+        floating = [place for place, type in enumerate(self.plan.primal.outputs) if is_inexact(type.dtype)]
+        saved = floating.index(output), len(floating)
+        return reference() or Node(self.number + 1, OneOfSeveral, (self,), saved)
 
 
 class OneOfSeveral:
@@ -76,7 +87,8 @@ class OneOfSeveral:
         arrived = cotangents.arrived
         if source not in arrived:
             arrived[source] = [None] * outputs
-        arrived[source][place] = cotangent
+        before = arrived[source][place]
+        arrived[source][place] = cotangent if before is None else before + cotangent
 
     @staticmethod
     def push(node: Node, tangents: Any) -> None:
@@ -127,6 +139,8 @@ class Evaluating(Trace):
     """Computes each call at once."""
 
     is_evaluating: ClassVar[bool] = True
+    new_node: ClassVar[Callable[..., Node]] = Node
+    """Makes the node of a call."""
     meaning: ClassVar[Callable[[Any], Callable[..., Any] | None]]
     """What converted code calls instead of a function of NumPy; None for other functions. Set by `functions`."""
 
@@ -146,6 +160,16 @@ class Evaluating(Trace):
     def next_number(self) -> int:
         return next(self.numbers_of_nodes)
 
+    def node_without_slope(self, name: str, nodes: Sequence[Any]) -> Node | None:
+        """The node of a result whose derivative is always 0, given those of the operands; None if it needs none."""
+        return None
+
+    def plan_of(
+        self, name: str, make: Callable[[], Plan], types: Sequence[ArrayType], wrt: Sequence[bool]
+    ) -> Any:
+        """The plan of a call of an op, which is made if there is a derivative."""
+        return make()
+
     # ---- computing -------------------------------------------------------------------------------------
 
     def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
@@ -157,10 +181,10 @@ class Evaluating(Trace):
             True for param in params.values() for _ in graphs_in(param)
         ):
             return self._run_graphs(op, inputs, params, as_tuple(types), nodes, arrays)
-        if record.effect is not None and any(node is not None for node in nodes):
+        if record.effect is not None and not self.is_open_ended and any(node is not None for node in nodes):
             self._require_derivative(op, inputs, params, as_tuple(types), nodes)
         with not_recording():
-            if record.effect is None and op not in _RAISING:
+            if record.effect is None and op not in _RAISING and not are_calls_observed():
                 outputs = as_tuple(record.numpy(*arrays, **params))
             else:
                 outputs = run_call(Call(op, inputs, params, (), self.where()), arrays)
@@ -204,12 +228,13 @@ class Evaluating(Trace):
         plan = PLANS.get(key)
         if plan is None:
             graph = graph_of_op(op, params, types, [value.type for value in inputs])
-            plan = remember(key, Plan(graph, wrt, kinds, outs[0] if len(outs) == 1 else None))
-        made = NodeOfWhere if op == "where" else NodeOfSeveral if len(plan.types) > 1 else Node
+            out = outs[0] if len(outs) == 1 else None
+            plan = self.plan_of(op, lambda: remember(key, Plan(graph, wrt, kinds, out)), types, wrt)
+        made = NodeOfSeveral if len(plan.types) > 1 else Node
         outputs = tuple(out.array for out in found)
         node = made(self.next_number(), plan, plan.parents(tuple(nodes)), plan.saved((*arrays, *outputs)))
-        if isinstance(node, NodeOfWhere):
-            node.location = self.where()
+        if op == "where" or self.is_open_ended:
+            node.place = self.where()
         self._attach(node, found)
 
     def _run_graphs(
@@ -227,15 +252,16 @@ class Evaluating(Trace):
         graph = graph_of_op(op, params, types, [value.type for value in inputs])
         if not any(wrt) or not any(is_inexact(type.dtype) for type in types):
             return tuple(map(Evaluated, evaluate(graph, *arrays)))
-        plan = Plan(graph, wrt, kinds, None, keeps_residuals=True)
-        assert plan.forward is not None
-        outputs = evaluate(plan.forward, *arrays)
+        plan = self.plan_of(op, lambda: Plan(graph, wrt, kinds, None, keeps_residuals=True), types, wrt)
+        outputs = evaluate(graph if plan.forward is None else plan.forward, *arrays)
         found = tuple(map(Evaluated, outputs[: len(types)]))
         node = NodeOfGraphs(
             self.next_number(), plan, plan.parents(tuple(nodes)), plan.saved(outputs[len(types) :])
         )
         node.graph = graph
         node.inputs = tuple(inputs)
+        if self.is_open_ended:
+            node.place = self.where()
         self._attach(node, found)
         return found
 
@@ -244,13 +270,18 @@ class Evaluating(Trace):
         floating = [out for out in found if is_inexact(out.dtype)]
         moving = node.plan.moving
         if len(floating) == 1:
-            floating[0].node = node if moving[0] else None
+            floating[0].node = (
+                node if moving[0] else self.node_without_slope(node.plan.primal.name, node.parents)
+            )
         else:
             for place, out in enumerate(floating):
-                if moving[place]:
-                    out.node = Node(self.next_number(), OneOfSeveral, (node,), (place, len(floating)))
+                out.node = (
+                    Node(self.next_number(), OneOfSeveral, (node,), (place, len(floating)))
+                    if moving[place]
+                    else self.node_without_slope(node.plan.primal.name, node.parents)
+                )
         if isinstance(node, NodeOfSeveral):
-            node.outputs = tuple(out.node for out in found)
+            node.outputs = tuple(None if out.node is None else ref(out.node) for out in found)
 
     def where(self) -> Location | None:
         return self.location or user_location()  # code that runs at once obeys the current error state

@@ -14,12 +14,12 @@ from ...compiler.frontend.conversion import Conversion
 from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, METHODS
 from ...compiler.tracing.traced_array import TracedArray, located
 from .call_graphs import Place
-from .evaluated_array import EvaluatedArray, new_result
-from .evaluating import Evaluating, Node, NodeOfWhere
+from .evaluated_array import ARRAYS, FAST_OPERANDS, EvaluatedArray, new_result
+from .evaluating import Evaluating
 from .operand_types import NUMBER, operand_type
 from .parts import SortPlan
 from .plans import MOST_PLANS, PLANS, Plan, PlanWithoutDerivative, remember
-from .ufuncs import FAST_OPERANDS, evaluate_binary, evaluate_unary, is_plain_scalar, plan_of
+from .ufuncs import evaluate_binary, evaluate_unary, is_plain_scalar, plan_of
 
 _COPIES: Final[frozenset[Any]] = frozenset(
     {
@@ -78,7 +78,7 @@ class _Arguments:
     def read(self, x: Any, key: list[Any]) -> Any:
         """The argument for NumPy's function. The key gets the kinds of operands, and the values of others."""
         type_ = type(x)
-        if type_ is EvaluatedArray:
+        if type_ in ARRAYS:
             if not x.is_readable_in(self.home):
                 raise NeedsNumpySurfaceError
             return self.add(key, x._kind, x._array, x._node, x)
@@ -105,7 +105,7 @@ class _Arguments:
         if type_ is tuple or type_ is list:
             return type_(self.template(one, places) for one in x)
         is_number = type_ is float and self.has_numbers
-        if type_ is EvaluatedArray or is_number or isinstance(x, (np.ndarray, np.generic)):
+        if type_ in ARRAYS or is_number or isinstance(x, (np.ndarray, np.generic)):
             places.append(Place(len(places)))
             return places[-1]
         return x
@@ -132,7 +132,7 @@ def _evaluated(
     layouts: tuple[Any, ...] = ()
     if function in _VIEWS:
         x = read.operands[0]
-        if type(x) is not EvaluatedArray or x.is_scalar or len(nodes) != 1:
+        if type(x) not in ARRAYS or x.is_scalar or len(nodes) != 1:
             return _by_surface(function, args, options), None
         if not x._array.flags.c_contiguous:
             read.key.append(x._array.strides)
@@ -152,8 +152,9 @@ def _evaluated(
         function in _VIEWS and _is_view(plan) is not np.may_share_memory(out, read.arrays[0])
     ):
         return _by_surface(function, args, options), None
-    node = None
-    if plan.is_recorded:
+    if not plan.is_recorded:
+        node = home.node_without_slope(function.__name__, nodes) if plan.out.is_inexact else None
+    else:
         node = _node(home, function, options)
         node.plan = plan
         node.parents = plan.parents(nodes)
@@ -193,9 +194,9 @@ def _is_view(plan: "Plan | PlanWithoutDerivative") -> bool:
 
 def _node(home: Any, function: Any, options: dict[str, Any]) -> Any:
     chooses = function is np.where or "where" in options
-    node = (NodeOfWhere if chooses else Node)(next(home.numbers_of_nodes), None)
-    if isinstance(node, NodeOfWhere):
-        node.location = user_location()
+    node = home.new_node(next(home.numbers_of_nodes), None)
+    if chooses:
+        node.place = user_location()
     return node
 
 
@@ -238,7 +239,7 @@ def evaluated_meaning(function: Any) -> Callable[..., Any] | None:
 
 def _of_unary(ufunc: Any) -> Callable[..., Any]:
     def called(*args: Any, **options: Any) -> Any:
-        if len(args) == 1 and not options and type(args[0]) is EvaluatedArray:
+        if len(args) == 1 and not options and type(args[0]) in ARRAYS:
             return evaluate_unary(ufunc, args[0])
         return _elsewhere(ufunc)(*args, **options)
 
@@ -250,8 +251,8 @@ def _of_binary(ufunc: Any) -> Callable[..., Any]:
         if len(args) == 2 and not options:
             x, y = args
             type_x, type_y = type(x), type(y)
-            if (type_x is EvaluatedArray and type_y in FAST_OPERANDS) or (
-                type_y is EvaluatedArray and type_x in FAST_OPERANDS
+            if (type_x in ARRAYS and type_y in FAST_OPERANDS) or (
+                type_y in ARRAYS and type_x in FAST_OPERANDS
             ):
                 return evaluate_binary(ufunc, x, y)
         return _elsewhere(ufunc)(*args, **options)
@@ -280,12 +281,12 @@ def _of_one(function: Any, x: Any, options: dict[str, Any]) -> Any:
         _note_plan(key, plan)
         return result
     if not plan.is_recorded:
-        return new_result(home, out, plan.out, None)
+        still = home.node_without_slope(function.__name__, (node,)) if plan.out.is_inexact else None
+        return new_result(home, out, plan.out, still)
     if function is np.sort and not options and array.ndim == 1:
-        return new_result(
-            home, out, plan.out, Node(next(x._home.numbers_of_nodes), SortPlan, (node,), (x._kind, array))
-        )
-    new = new_result(home, out, plan.out, Node(next(x._home.numbers_of_nodes), plan, (node,)))
+        sorted_node = home.new_node(next(home.numbers_of_nodes), SortPlan, (node,), (x._kind, array))
+        return new_result(home, out, plan.out, sorted_node)
+    new = new_result(home, out, plan.out, home.new_node(next(home.numbers_of_nodes), plan, (node,)))
     new._node.saved = plan.saved((array, new._array))
     return new
 
@@ -308,7 +309,7 @@ def _of_function(function: Any) -> Callable[..., Any]:
     is_copy = function in _COPIES and function not in _OF_NUMBERS
 
     def called(*args: Any, **options: Any) -> Any:
-        if is_copy and len(args) == 1 and type(args[0]) is EvaluatedArray:
+        if is_copy and len(args) == 1 and type(args[0]) in ARRAYS:
             return _of_one(function, args[0], options)
         if any(map(_holds_evaluated, args)):
             return evaluate_function(function, args, options)
@@ -330,7 +331,7 @@ def _holds_evaluated(x: Any) -> bool:
     type_ = type(x)
     if type_ is list or type_ is tuple:
         return any(map(_holds_evaluated, x))
-    return type_ is EvaluatedArray
+    return type_ in ARRAYS
 
 
 def _elsewhere(function: Any) -> Callable[..., Any]:

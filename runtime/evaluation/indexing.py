@@ -13,11 +13,11 @@ from ...compiler.memory_layout.layout import layout_of
 from ...compiler.tracing.sharing import invalidate_shared
 from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import TracedArray
-from .evaluated_array import UNWRITTEN, EvaluatedArray, PartOf, new_result
-from .evaluating import Evaluated, Node, laid_out
+from .evaluated_array import ARRAYS, FAST_OPERANDS, UNWRITTEN, EvaluatedArray, PartOf, new_result
+from .evaluating import Evaluated, laid_out
 from .operand_types import operand_type
 from .parts import GatherPlan, SetItemPlan, SlicePlan
-from .ufuncs import FAST_OPERANDS, OPERATORS, evaluate_binary, operand
+from .ufuncs import OPERATORS, evaluate_binary, operand
 
 
 def get(self: Any, index: Any) -> Any:
@@ -33,7 +33,7 @@ def get(self: Any, index: Any) -> Any:
     except Exception:  # the surface raises the error that names the line
         return TracedArray.__getitem__(self, index)
     if node is not None:
-        node = Node(next(self._home.numbers_of_nodes), plan, (node,), (self._kind, index))
+        node = home.new_node(next(home.numbers_of_nodes), plan, (node,), (self._kind, index))
     new = new_result(home, out, operand_type(out), node)
     if plan is SlicePlan and not new.is_scalar:
         if self.is_scalar:
@@ -58,7 +58,7 @@ def _written(self: Any, index: Any, new: Any) -> bool:
     index, plan = plain_index(index, home)
     if plan is not SlicePlan:
         return False
-    if type(new) is EvaluatedArray and new._clock is self._clock and _is_own_part(self, new, index):
+    if type(new) in ARRAYS and new._clock is self._clock and _is_own_part(self, new, index):
         return True  # ``x[index] += y`` has written to the part, which is now written to where it is
     kind, value, node = operand(home, new, self)
     own: Any = self._kind
@@ -97,7 +97,7 @@ def in_place(self: Any, ufunc: Any, other: Any) -> bool:
     if not is_whole and (part is None or part.base != () or not _is_in_own_memory(self)):
         return False
     result = evaluate_binary(ufunc, self, other)
-    if type(result) is not EvaluatedArray or not result.is_up_to_date() or result._kind is not self._kind:
+    if type(result) not in ARRAYS or not result.is_up_to_date() or result._kind is not self._kind:
         return False
     if is_whole:
         _replace(self, result._array, result._node)
@@ -135,7 +135,7 @@ def _replace(self: Any, array: Array, node: Any) -> None:
         invalidate_shared(storage, user_location())
     storage.write(Evaluated(array, node))
     value = storage.value
-    self._array, self._node, self._seen = value.array, node, storage.version
+    self._array, self._node, self._seen = value.array, value.node, storage.version
     self._known_value, self._version = value, storage.version
 
 
@@ -158,13 +158,13 @@ def _is_writeable(storage: Storage) -> bool:
     return not storage.is_input and (storage.argument is None or storage.argument.writeable)
 
 
-def written_node(home: Any, whole: Any, node: Any, index: Any, kind: Any, node_of_new: Any) -> Node | None:
+def written_node(home: Any, whole: Any, node: Any, index: Any, kind: Any, node_of_new: Any) -> Any:
     """The node of an array after a write to a part of it."""
     parents = tuple([one for one in (node, node_of_new) if one is not None])
     if not parents:
         return None
     saved = index, whole, kind, node is not None, node_of_new is not None
-    return Node(next(home.numbers_of_nodes), SetItemPlan, parents, saved)
+    return home.new_node(next(home.numbers_of_nodes), SetItemPlan, parents, saved)
 
 
 def plain_index(index: Any, home: Any) -> tuple[Any, Any]:
@@ -193,7 +193,7 @@ def _plain_item(item: Any, home: Any) -> tuple[Any, Any]:
         return item, SlicePlan
     if type_ is slice:
         return item, SlicePlan if _has_plain_ends(item) else None
-    if type_ is EvaluatedArray:
+    if type_ in ARRAYS:
         if item._home is not home or item.dtype.kind not in "iub" or item.ndim == 0:
             return item, None
         return (item._array, GatherPlan) if item.is_up_to_date() else (item, None)

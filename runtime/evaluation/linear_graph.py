@@ -56,7 +56,8 @@ class _Linear:
                 self.lengths = SquaredLengths(nodes)
             for node in nodes:
                 if any(parent in self.tangents for parent in node.parents):
-                    builder.location = getattr(node, "location", None)
+                    location = node.location
+                    builder.location = location and location.of_derivative()
                     self._push(node)
             builder.location = None
             results = tuple(
@@ -68,7 +69,7 @@ class _Linear:
         return remove_dead_code(Graph("linear", inputs, tuple(builder.calls), results)), arrays
 
     def _push(self, node: Node) -> None:
-        before = self.tangents.get(node)
+        before = self.tangents.pop(node, None) if node in self.leaves else None
         if self.lengths is not None and self.lengths.at and node in self.lengths.squares:
             self._push_square(node, self.lengths.squares[node])
         if node.plan.push is not None:
@@ -79,8 +80,9 @@ class _Linear:
             known = [self.tangents.get(parent) for parent in node.parents]
             found = self._by_plan(node.plan, saved_values(node, self.again), known)
             self.tangents[node] = found[0] if len(node.plan.types) == 1 else found
-        if node in self.leaves:
-            self.tangents[node] = add(before, self.tangents[node])  # type: ignore[arg-type]
+        if before is not None:
+            pushed: Any = self.tangents.get(node)
+            self.tangents[node] = before if pushed is None else add(before, pushed)
 
     def _push_square(self, node: Node, squared: Squared | None) -> None:
         """Push the tangents through the square of a length."""
@@ -134,7 +136,7 @@ def origins(node: Node) -> list[Any]:
         if place < len(operands):
             return operands[place]
         if isinstance(node, NodeOfSeveral):
-            return node.outputs[place - len(operands)]
+            return node.node_of(place - len(operands))
         return node if kind.is_inexact else None
 
     return [origin(kind, place) for kind, place in zip(plan.kinds, plan.places, strict=True)]

@@ -6,7 +6,7 @@ transpose of `slice` and of `gather`, but a plan for each index would cost more 
 Each plan says how cotangents are pulled back, how tangents move forward, and how they are pushed in a graph.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from .operand_types import OperandType
 
 class SlicePlan:
     """The plan of ``x[index]`` with slices and integers. It saves the kind of `x`, and the index."""
+
+    name: ClassVar[str] = "slice"
 
     @staticmethod
     def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
@@ -51,6 +53,8 @@ def _constants(index: Any) -> Any:
 class GatherPlan(SlicePlan):
     """The plan of ``x[index]`` with arrays of integers, which may name an entry several times."""
 
+    name: ClassVar[str] = "gather"
+
     @staticmethod
     def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
         (whole,), (kind, index) = node.parents, node.saved
@@ -59,6 +63,8 @@ class GatherPlan(SlicePlan):
 
 class SortPlan:
     """The plan of ``np.sort(x)`` of a vector. It saves the kind of `x`, and `x`."""
+
+    name: ClassVar[str] = "sort"
 
     @staticmethod
     def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
@@ -84,6 +90,8 @@ class CollectedPlan:
     It is the cotangent of an array after parts of it were read. It saves the kind of the array, and for each part its
     index and its kind.
     """
+
+    name: ClassVar[str] = "scatter"
 
     @staticmethod
     def pull(node: Node, cotangent: Any, cotangents: Any) -> None:
@@ -125,6 +133,8 @@ class SetItemPlan:
 
     It saves the index, the kinds of both, and whether each is differentiated.
     """
+
+    name: ClassVar[str] = "update_slice"
 
     @staticmethod
     def pull(node: Node, cotangent: Any, cotangents: Any) -> None:

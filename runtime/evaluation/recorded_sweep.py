@@ -13,7 +13,7 @@ from ...compiler.builder import inline
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import Graph
 from .evaluated_array import EvaluatedArray, new_result
-from .evaluating import Evaluating, Node, NodeOfGraphs, NodeOfWhere, elements
+from .evaluating import Evaluating, Node, NodeOfGraphs, elements
 from .linear_graph import origins, saved_values
 from .operand_types import OperandType, operand_type
 from .parts import CollectedPlan
@@ -42,7 +42,7 @@ class Between:
 
     def __init__(self, leaves: Sequence[Node], outputs: Sequence[Node]) -> None:
         self.leaves = leaves
-        self.since = leaves[0].number if leaves else 0
+        self.since = min((node.number for node in leaves), default=0)
         self.moving = set(leaves)
         """Those that depend on the arguments."""
         self.nodes: list[Node] = []
@@ -52,6 +52,8 @@ class Between:
                 self.moving.add(node)
                 self.nodes.append(node)
         self.nodes.reverse()
+        self.between = frozenset(leaves).intersection(self.nodes)
+        """The arguments that are computed from other ones."""
         self._known: dict[Node, bool] = {}
 
     def depending(self, leaves: Sequence[ArrayOutput], nodes: Sequence[Node | None]) -> set[int]:
@@ -85,9 +87,15 @@ class Between:
         """The cotangent of each argument, given those of some nodes; None if nothing reaches it."""
         is_recorded = any(map(self._is_outer, (*self.nodes, *self.leaves)))
         if is_recorded or any(cotangent.evaluated()[1] is not None for _, cotangent in outputs):
-            return _RecordedPull(home, self).pull_back(outputs)
+            return self.recorded(home, outputs)
         found = pull_back([(node, one.evaluated()[0]) for node, one in outputs], self.leaves, self.nodes)
         return [None if one is None else new_result(home, one, operand_type(one), None) for one in found]
+
+    def recorded(
+        self, home: Evaluating, outputs: Sequence[tuple[Node, EvaluatedArray]]
+    ) -> list[EvaluatedArray | None]:
+        """The same for cotangents that can be differentiated again."""
+        return _RecordedPull(home, self).pull_back(outputs)
 
     def push_forward(self, home: Evaluating, given: Sequence[EvaluatedArray]) -> dict[Node, Any]:
         """The tangents of all nodes that move, given those of the arguments."""
@@ -134,11 +142,9 @@ class _Recorded:
     ) -> EvaluatedArray:
         """A result that may be differentiated once more."""
         if not plan.is_recorded:
-            return _made(self.home, result, None)
-        is_where = isinstance(node, NodeOfWhere)
-        new = (NodeOfWhere if is_where else Node)(self.home.next_number(), plan, plan.parents(sources))
-        if isinstance(new, NodeOfWhere) and isinstance(node, NodeOfWhere):
-            new.location = node.location
+            return _made(self.home, result, self.home.node_without_slope(node.plan.primal.name, sources))
+        new = Node(self.home.next_number(), plan, plan.parents(sources))
+        new.place = getattr(node, "place", None)
         found = _made(self.home, result, new)
         new.saved = plan.saved((*inputs, found.evaluated()[0]))
         return found
@@ -172,12 +178,17 @@ class _RecordedPull(_Recorded):
     def pull_back(self, outputs: Sequence[tuple[Node, EvaluatedArray]]) -> list[EvaluatedArray | None]:
         for node, cotangent in outputs:
             self.cotangents.add(node, cotangent)
+        passed: dict[Node, EvaluatedArray] = {}
         for node in self.between.nodes:
             if (cotangent := self.cotangents.total(node)) is not None:
+                if node in self.between.between:
+                    passed[node] = cotangent
                 self._pull(node, cotangent)
             if (cotangent := self.of_squares.total(node)) is not None:
                 self._pull_square(node, cotangent)
-        return list(map(self.cotangents.total, self.between.leaves))
+        return [
+            passed[leaf] if leaf in passed else self.cotangents.total(leaf) for leaf in self.between.leaves
+        ]
 
     def _pull(self, node: Node, cotangent: Any) -> None:
         plan = node.plan

@@ -1,6 +1,6 @@
 """The backward pass through the nodes of an evaluated function."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -54,12 +54,17 @@ class Cotangents:
 
 
 def pull_back(
-    outputs: Sequence[tuple[Node, Any]], leaves: Sequence[Node], nodes: Sequence[Node] | None = None
+    outputs: Sequence[tuple[Node, Any]],
+    leaves: Sequence[Node],
+    nodes: Sequence[Node] | None = None,
+    between: Collection[Node] = (),
 ) -> list[Any]:
     """The cotangent of each leaf, given those of some nodes; None if nothing reaches it.
 
-    The `nodes` to go through, the latest first, are all that lead to the outputs, unless they are given.
+    The `nodes` to go through, the latest first, are all that lead to the outputs, unless they are given. Those leaves
+    that are `between` others and the outputs are among them.
     """
+    passed: dict[Node, Any] = {}
     cotangents = Cotangents()
     for node, cotangent in outputs:
         cotangents.add(node, cotangent)
@@ -71,6 +76,10 @@ def pull_back(
         cotangent = arrived.pop(node, None)
         if parts and node in parts:
             cotangent = parts.pop(node) if cotangent is None else cotangent + parts.pop(node)
+        if cotangent is None:  # what comes from here has the derivative 0
+            continue
+        if between and node in between:
+            passed[node] = cotangent
         if plan.pull is not None:
             plan.pull(node, cotangent, cotangents)
             continue
@@ -81,7 +90,7 @@ def pull_back(
             arrived[parent] = result if before is None else before + result
     found = []
     for leaf in leaves:
-        cotangent = arrived.get(leaf)
+        cotangent = passed[leaf] if leaf in passed else arrived.get(leaf)
         if leaf in parts:
             cotangent = parts[leaf] if cotangent is None else cotangent + parts[leaf]
         found.append(cotangent)

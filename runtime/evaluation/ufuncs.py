@@ -11,8 +11,7 @@ from ...compiler.symbolic_size import is_symbolic_shape
 from ...compiler.tracing.registry import UFUNCS
 from ...compiler.tracing.traced_array import TracedArray
 from .call_graphs import Place, graph_of_call
-from .evaluated_array import EvaluatedArray, new_result
-from .evaluating import Node
+from .evaluated_array import ARRAYS, FAST_OPERANDS, EvaluatedArray, new_result
 from .operand_types import COMPLEX, NUMBER, operand_type
 from .plans import PLANS, Plan, PlanWithoutDerivative, remember
 
@@ -42,8 +41,9 @@ def evaluate_binary(ufunc: Any, x: Any, y: Any) -> Any:
     if plan is None:
         return _by_surface(ufunc, x, y)
     if not plan.is_recorded:
-        return new_result(home, out, plan.out, None)
-    node = Node(next(home.numbers_of_nodes), plan, plan.parents((node_x, node_y)))
+        still = home.node_without_slope(ufunc.__name__, (node_x, node_y)) if plan.out.is_inexact else None
+        return new_result(home, out, plan.out, still)
+    node = home.new_node(next(home.numbers_of_nodes), plan, plan.parents((node_x, node_y)))
     new = new_result(home, out, plan.out, node)
     node.saved = plan.saved((array_x, array_y, new._array))
     return new
@@ -68,8 +68,9 @@ def evaluate_unary(ufunc: Any, x: Any) -> Any:
         if plan is None:
             return _by_surface(ufunc, x)
     if not plan.is_recorded:
-        return new_result(home, out, plan.out, None)
-    node = Node(next(home.numbers_of_nodes), plan, (x._node,))
+        still = home.node_without_slope(ufunc.__name__, (x._node,)) if plan.out.is_inexact else None
+        return new_result(home, out, plan.out, still)
+    node = home.new_node(next(home.numbers_of_nodes), plan, (x._node,))
     new = new_result(home, out, plan.out, node)
     node.saved = plan.saved((array, new._array))
     return new
@@ -78,7 +79,7 @@ def evaluate_unary(ufunc: Any, x: Any) -> Any:
 def operand(home: Any, x: Any, other: Any) -> tuple[Any, Any, Any]:
     """The kind, the elements and the node of an operand; no kind if the call must go through the surface."""
     type_ = type(x)
-    if type_ is EvaluatedArray:
+    if type_ in ARRAYS:
         if x.is_readable_in(home):
             return x._kind, x._array, x._node
         return (
@@ -86,7 +87,7 @@ def operand(home: Any, x: Any, other: Any) -> tuple[Any, Any, Any]:
         )
     if type_ is float or type_ is int or type_ is complex:
         kind = COMPLEX if type_ is complex else NUMBER
-        return (kind, x, None) if type(other) is EvaluatedArray and _is_inexact(other) else _REFUSED
+        return (kind, x, None) if type(other) in ARRAYS and _is_inexact(other) else _REFUSED
     if type_ is np.ndarray:
         try:
             x = home.captured_array(x).value.array
@@ -104,7 +105,7 @@ def is_plain_scalar(x: Any) -> bool:
 def _takes_numbers(x: Any) -> bool:
     """Whether an operand beside a Python float decides the dtype, or is such a number, too."""
     type_ = type(x)
-    if type_ is EvaluatedArray:
+    if type_ in ARRAYS:
         return x.weak is float or (x.weak is None and _is_inexact(x))
     return (
         type_ is float or type_ is int or (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fc")
@@ -194,10 +195,6 @@ _COMPARISONS: Final[dict[str, Any]] = {
 _SHORTCUTS: Final[dict[float, Any]] = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
 """ndarray's own for ``x ** 2`` and similar powers."""
 
-FAST_OPERANDS: Final[frozenset[Any]] = frozenset(
-    {EvaluatedArray, float, int, complex, np.ndarray, np.float64, np.float32}
-)
-
 
 def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
     by_surface = getattr(TracedArray, f"__{'r' * mirrored}{name}__")
@@ -235,7 +232,7 @@ def _may_raise(quotient: Any) -> bool:
 
 def _of_number(found: Any, other: Any, kind: "type[Any] | None" = float) -> Any:
     """The result of an operator on a Python float: Python's, of this type, if the other operand is a number, too."""
-    if type(other) in (float, int) or (type(other) is EvaluatedArray and other.weak in (float, bool)):
+    if type(other) in (float, int) or (type(other) in ARRAYS and other.weak in (float, bool)):
         found.weak = kind
     return found
 
@@ -255,7 +252,7 @@ def _power(self: Any, other: Any) -> Any:
             if shortcut is not None:
                 return evaluate_unary(shortcut, self)
             return evaluate_binary(np.power, self, other)
-        if type_ is EvaluatedArray and other.weak is None:
+        if type_ in ARRAYS and other.weak is None:
             return evaluate_binary(np.power, self, other)
     if self.weak is float and type_ is int and other == 2 and self.is_up_to_date():
         return _of_number(evaluate_unary(np.square, self), other)

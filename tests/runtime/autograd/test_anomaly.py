@@ -127,9 +127,10 @@ def test_variables_are_looked_at_forward_and_backward() -> None:
     x = tm.autograd.variable(np.array([1.0, 0.0]))
     assert "log(-1.0) is NaN: the value" in caught(lambda: np.log(x - 1.0))
     y = root(x)
-    message = caught(y.backward)
-    assert "multiply(0.0, inf) is NaN: the derivative of this line" in message
-    assert "  y = np.sqrt(x)\n" in message
+    for create_graph in (False, True):
+        message = caught(lambda create=create_graph: y.backward(create_graph=create))
+        assert "multiply(0.0, inf) is NaN: the derivative of this line" in message
+        assert "  y = np.sqrt(x)\n" in message
 
 
 def test_nan_in_an_argument_is_not_reported() -> None:

@@ -10,6 +10,7 @@ from tracemill.compiler.errors import (
     DTypeError,
     MaskedNaNWarning,
     NonScalarOutputError,
+    NotDifferentiableError,
     NotRecordedError,
     ReleasedGraphError,
     ShapeError,
@@ -64,6 +65,42 @@ def test_grad_of_no_outputs_is_an_error() -> None:
 def test_the_same_input_twice_gives_its_gradient_twice() -> None:
     x = variable(2.0)
     assert grad(x**2, [x, x]) == (4.0, 4.0)
+
+
+def test_the_same_input_twice_gives_its_gradient_twice_in_a_traced_function() -> None:
+    def f(x: Any) -> Any:
+        y = np.sin(x)
+        return grad(y * x, [y, x, y])
+
+    of_y, of_x, again = tm.compile(f)(2.0)
+    assert of_y == again == 2.0
+    assert of_x == pytest.approx(np.sin(2.0) + 2.0 * np.cos(2.0))
+
+
+def test_a_slope_that_is_always_zero_gives_zeros() -> None:
+    x = three()
+    y = np.sign(x)
+    assert y.requires_grad
+    np.testing.assert_array_equal(grad(np.sum(y), x, retain_graph=True)[0], np.zeros(3))
+    np.testing.assert_array_equal(
+        grad(y, [x, y], np.eye(3), is_grads_batched=True, retain_graph=True), [np.zeros((3, 3)), np.eye(3)]
+    )
+    of_x, of_y = grad(np.sum(y * x), [x, y], create_graph=True)
+    np.testing.assert_array_equal(of_x.detach(), np.ones(3))
+    np.testing.assert_array_equal(of_y.detach(), x.detach())
+    (first,) = grad(np.sum(np.abs(x)), x, create_graph=True)
+    np.testing.assert_array_equal(grad(np.sum(first), x)[0], np.zeros(3))
+
+
+def test_an_op_without_a_derivative_fails_when_it_is_asked_for() -> None:
+    x = variable(2.0)
+    y = tm.pure_callback(np.sin, np.float64(0), x)
+    assert float(y) == np.sin(2.0)
+    assert grad(y * x, y, retain_graph=True) == (2.0,)
+    with pytest.raises(
+        NotDifferentiableError, match=r"callback of sin has no derivative(.|\n)*test_autograd.py"
+    ):
+        grad(y * x, x)
 
 
 def test_an_array_needs_grad_outputs() -> None:
@@ -229,6 +266,14 @@ def test_a_released_part_that_no_input_is_behind_does_not_matter(made_before: bo
         backward(np.sum(part * w))
 
 
+def test_a_released_read_of_a_part_is_named_too() -> None:
+    x = three()
+    part = x[1:]
+    grad(np.sum(part), x)
+    with pytest.raises(ReleasedGraphError, match=r"behind this slice(.|\n)*part = x\[1:\]"):
+        grad(np.sum(part), x)
+
+
 def test_an_input_far_before_a_released_part_is_found() -> None:
     x, w = three(), three()
     part = np.cos(np.sin(x * 2) * 3)
@@ -319,6 +364,33 @@ def test_mixed_second_derivatives_are_right() -> None:
     (of_x,) = grad(np.sin(x * y), x, create_graph=True)
     (found,) = grad(of_x, y)
     assert found == pytest.approx(np.cos(6.0) - 6.0 * np.sin(6.0))
+
+
+def test_a_call_with_several_outputs_can_be_differentiated_twice() -> None:
+    def slope(a: Any) -> Any:
+        return tm.grad(lambda a: np.sum(np.linalg.eigh(a)[0] ** 3))(a)
+
+    matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
+    a = variable(matrix)
+    lengths, vectors = np.linalg.eigh(a)
+    (of_a,) = grad(np.sum(lengths**3), a, create_graph=True)
+    total = np.sum(of_a**2)
+    of_a, of_vectors = grad(total, [a, vectors])
+    np.testing.assert_allclose(of_a, tm.grad(lambda a: np.sum(slope(a) ** 2))(matrix))
+    assert np.all(of_vectors)  # the first derivative is computed with them
+
+
+def test_a_derivative_uses_outputs_that_nobody_holds() -> None:
+    matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
+    a = variable(matrix)
+    (of_a,) = grad(np.sum(np.linalg.eigh(a)[0] ** 3), a, create_graph=True)
+    (found,) = grad(np.sum(of_a * np.array([[1.0, 0.0], [2.0, 0.0]])), a)
+    expected = tm.grad(
+        lambda a: np.sum(
+            tm.grad(lambda a: np.sum(np.linalg.eigh(a)[0] ** 3))(a) * np.array([[1.0, 0.0], [2.0, 0.0]])
+        )
+    )(matrix)
+    np.testing.assert_allclose(found, expected)
 
 
 def test_an_edge_names_where_a_value_was_made() -> None:
