@@ -23,10 +23,10 @@ from numpy.lib.array_utils import byte_bounds
 from ..callers.user_code import HOOKS, is_users
 from ..dtypes import Array, is_supported
 from ..nesting import shown
+from ..tracing.outside.code_names import CodeNames
 from ..tracing.outside.object_walk import ObjectWalk, Place
 from ..tracing.trace import content_of
 from ..tracing.traced_memory import is_traced
-from .code_names import CodeNames
 
 _ABSENT: Final = object()
 _CHANGING: Final = object()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ...compiler.callers.user_code import line_of_missing, line_of_raise
-from ...compiler.frontend.traced_program import raises_later
+from ...compiler.frontend.recorded_run import raises_later
 from ...compiler.ir import Location
 from ...compiler.op import PRINTS, has_effect
 from ...compiler.tracing.outside.adoption import adopt

@@ -14,7 +14,8 @@ from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import ConcretizationError, SideEffectError, TransformTypeError
 from ...compiler.frontend.outside_changes import ArgumentContainers, WithChanges
 from ...compiler.frontend.program import Program
-from ...compiler.frontend.traced_program import is_interrupted, trace
+from ...compiler.frontend.recorded_run import is_interrupted
+from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import OtherValues, is_idle
 from ...compiler.locks import reentrant_lock
 from ...compiler.symbolic_size import SymbolicSize

@@ -7,7 +7,7 @@ from itertools import pairwise
 from types import CodeType
 from typing import Final
 
-from ..tracing.outside.object_walk import Way
+from .object_walk import Way
 
 _ANY_ATTRIBUTE: Final = frozenset(
     {"vars", "__dict__", "getattr", "attrgetter", "asdict", "astuple", "deepcopy"}

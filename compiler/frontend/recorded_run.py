@@ -1,0 +1,221 @@
+"""`recorded`: one run of a user's function on traced arrays, and the `Program` that it gives."""
+
+import gc
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import optree
+
+from ..arguments.leaves import plain_key, users_name
+from ..builder import bind_all, recording
+from ..callers.signal_handlers import in_signal_handler
+from ..callers.user_code import line_of_raise
+from ..dtypes import BOOL
+from ..errors import ArgumentValueError
+from ..ir import Graph, Value
+from ..op import PRINTS, RAISES, has_effect
+from ..symbolic_size import same_shape
+from ..tracing.array_values import as_value
+from ..tracing.outside.adoption import replace_outside
+from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
+from ..tracing.traced_array import TracedArray, array_on
+from ..tracing.traced_memory import is_numpy_array, is_traced
+from ..tracing.tracing_again import needs_value, wants_pythons_number
+from ..tracing.values_in_call import ARGUMENTS
+from ..users_errors import noted, values_in_exception
+from ..value_ops import constant
+from .conversion import call_converted
+from .objects.made_objects import with_made_objects
+from .objects.sole_holders import objects_made
+from .outside_changes import ArgumentContainers, OutsideChanges
+from .program import Argument, ArrayOutput, Program, Static, layout_dependent_arguments, orders_of, outputs_of
+from .read_names import is_made
+
+Changes: TypeAlias = Literal["returned", "refused", "unwatched"]
+"""What becomes of changes of lists and dicts among the arguments."""
+
+
+def recorded(
+    record: Trace,
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: Sequence[Argument | Static],
+    roots: Sequence[Any],
+    writes: OutsideChanges,
+    changes: Changes,
+) -> Program:
+    """Run a function once, with traced arrays instead of those that `writes` replaces, and return its program."""
+    arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
+    # Before anything is recorded, so that what a signal handler computes does not become an input before the arguments.
+    filled = _fill(record, leaves, partial(users_name, function))
+    checking = CHECKS_BOUNDS.set(record.checks_bounds)
+    try:
+        with recording(record):
+            args, kwargs = optree.tree_unflatten(tree, filled)
+            replace_outside(writes.replaced, *roots)
+            containers = ArgumentContainers(args, kwargs)
+            if changes == "returned":
+                containers.note_in(record)
+            held: list[Any] = [None]  # so that nothing else refers to the result
+            try:
+                held[0] = call_converted(function, *args, **kwargs)
+            except Exception as error:
+                if wants_pythons_number(record, error):
+                    raise needs_value(record, error) from None
+                if isinstance(error, KeyError) and line_of_raise(error) is None:
+                    error.args = tuple(map(plain_key, error.args))  # the program is for this key
+                if not raises_later(record, error):
+                    record.outermost().acts_before_error |= _acts(record, filled, containers)
+                    raise
+            made: Collection[int] = ()
+            if record.is_kept and record.parent is None:
+                holders = [held, *containers.changed]
+                made = objects_made(function, holders, containers.is_callers, is_made, writes.outside_objects)
+            result = held.pop()
+            if changes == "returned":
+                result = containers.with_changes(function, result)
+            elif changes == "refused":
+                containers.refuse_changes(function)
+            result = with_made_objects(result, made)
+            record.location = (
+                record.calls[-1].location if record.calls else None
+            )  # reading results has no line
+            outputs = outputs_of(result)
+            orders = orders_of(result) if record.is_kept else ()
+            record.give_back()
+            del result  # it refers to arrays, and `_finish` checks who else does
+            for check in record.at_return.values():
+                check()
+            record.at_return.clear()  # references of the checks are not references of the function
+            program = _finish(record, arguments, filled, *outputs)
+            return replace(program, orders=orders, in_c_order=layout_dependent_arguments(program))
+    finally:
+        CHECKS_BOUNDS.reset(checking)
+
+
+def _acts(record: Trace, filled: Sequence[Any], containers: ArgumentContainers) -> bool:
+    """Whether what has been recorded shows outside: a write, a print, or a change of a list or a dict of the caller."""
+    storages = [x._storage for x in filled if is_traced(x)]
+    storages += [record.captured_storage(i) for i in range(len(record.captured))]
+    return (
+        any(storage.version for storage in storages)
+        or any(has_effect(call, PRINTS) for call in record.calls)
+        or bool(containers.changed)
+    )
+
+
+def is_interrupted() -> bool:
+    """Whether a signal handler is the caller. It is not part of the function that is being recorded."""
+    return in_signal_handler(recorded.__code__)
+
+
+def raises_later(record: Trace, error: Exception) -> bool:
+    """Whether a `raise` of the user comes after others that depend on values. The program then finds the first one."""
+    line = line_of_raise(error)
+    if line is None or not (
+        values_in_exception(error) or any(has_effect(call, RAISES) for call in record.calls)
+    ):
+        return False
+    if record.parent is not None and not RAISES_ON_VALUES.get():
+        return True
+    (text, message_values), record.location = noted(error, line), line
+    bind_all("raise_if", constant(True, BOOL), *map(as_value, message_values), error=text)
+    return True
+
+
+def _fill(record: Trace, leaves: Sequence[Argument | Static], name: Callable[[str], str]) -> list[Any]:
+    """Traced arrays for the arguments. Arguments that are the same array share memory."""
+    shared: dict[Hashable, TracedArray] = {}
+    filled: list[Any] = []
+    hand = ARGUMENTS.get() if record.is_kept and record.parent is None else None
+    for number, leaf in enumerate(leaves):
+        if isinstance(leaf, Static):
+            filled.append(leaf.value)
+            continue
+        array = None if leaf.identity is None else shared.get(leaf.identity)
+        if array is None:
+            storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known, leaf.layout)
+            storage.argument = leaf.flags
+            if hand is not None:
+                record.argument_values[storage.value] = hand[number]
+            if leaf.weak is not None and not record.is_ahead:
+                record.numbers[storage.value] = number
+            array = array_on(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak)
+            if leaf.identity is not None:
+                shared[leaf.identity] = array
+        else:
+            record.add_input(Value(leaf.type), name(leaf.name), leaf.known)
+        filled.append(array)
+    return filled
+
+
+def _made_inside(record: Trace) -> list[int]:
+    """The numbers of the captured arrays that the function wrote to and that it made itself."""
+    written = [i for i in range(len(record.captured)) if record.captured_storage(i).version]
+    found = list(filter(record.is_made_inside, written))
+    if len(found) < len(written) and record.parent is None:
+        gc.collect()  # what traced a loop holds the variables of the function in a cycle
+        found = list(filter(record.is_made_inside, written))
+    return found
+
+
+def _finish(
+    record: Trace,
+    arguments: tuple[Argument, ...],
+    filled: Sequence[Any],
+    outputs: list[Value],
+    leaves: list[ArrayOutput | Static],
+    out_tree: Any,
+) -> Program:
+    """Add the memory to the outputs that the function wrote to and that exists after the call."""
+    _refuse_overlapping_writes(record)
+    record.keep_what_was_captured()
+    storages = [x._storage for x in filled if is_traced(x)]
+    passing = {len(storages) + i for i in _made_inside(record)}
+    storages += [record.captured_storage(i) for i in range(len(record.captured))]
+    mutated: list[tuple[int, int]] = []
+    written: set[int] = set()
+    for index, storage in enumerate(storages):
+        if storage.version and index not in passing and id(storage) not in written:
+            written.add(id(storage))
+            mutated.append((index, len(outputs)))
+            outputs.append(storage.value)
+    graph = Graph(
+        record.name, tuple(record.inputs), tuple(record.calls), tuple(outputs), tuple(record.input_names)
+    )
+    captured = tuple(array_on(c, c.value.type) if isinstance(c, Storage) else c for c in record.captured)
+    in_step = frozenset(index for index, _ in mutated if storages[index].in_step)
+    frozen = tuple((array, array.copy()) for array in record.frozen)
+    arrays = enumerate(x for x in filled if is_traced(x))
+    reshaped = tuple((i, x.shape) for i, x in arrays if not same_shape(x.shape, arguments[i].type.shape))
+    return Program(
+        graph,
+        arguments,
+        captured,
+        out_tree,
+        tuple(leaves),
+        tuple(mutated),
+        in_step,
+        frozen,
+        reshaped=reshaped,
+    )
+
+
+def _refuse_overlapping_writes(record: Trace) -> None:
+    """Refuse writes to arrays from outside that share memory: separate inputs do not see writes to each other."""
+    arrays = [(i, array) for i, array in enumerate(record.captured) if is_numpy_array(array)]
+    for index, array in arrays:
+        is_written = record.captured_storage(index).version > 0
+        if is_written and any(
+            other is not array
+            and other.base is not array  # it was read before, and is a view of this one since then
+            and np.may_share_memory(array, other)
+            for _, other in arrays
+        ):
+            raise ArgumentValueError(
+                f"the function writes to {array_type(array)}, an array from outside that shares memory with another "
+                "one that it uses: use one of them, and index it inside the function (np.asarray(w)[1:] = …)"
+            )
