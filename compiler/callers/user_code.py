@@ -107,29 +107,23 @@ def user_location() -> Location | None:
     return location_at(frame.f_code.co_filename, frame.f_lineno)
 
 
-class Place:
-    """Where a frame was. The line is looked up when it is needed."""
-
-    __slots__ = ("_code", "_instruction")
-
-    def __init__(self, code: CodeType, instruction: int) -> None:
-        self._code = code
-        self._instruction = instruction
-
-    @property
-    def location(self) -> Location:
-        lines = (
-            line
-            for start, end, line in self._code.co_lines()
-            if line is not None and start <= self._instruction < end
-        )
-        return location_at(self._code.co_filename, next(lines, 0))
+Place = tuple[CodeType, int]
+"""Where a frame was: its code, and the instruction."""
 
 
 def users_place() -> Place | None:
     """The place of the innermost frame that does not belong to Tracemill or NumPy, faster than its line."""
-    frame = users_frame()
-    return None if frame is None else Place(frame.f_code, frame.f_lasti)
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and is_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def location_of(place: Place) -> Location:
+    """The line of a place."""
+    code, instruction = place
+    lines = (line for start, end, line in code.co_lines() if line is not None and start <= instruction < end)
+    return location_at(code.co_filename, next(lines, 0))
 
 
 _locations: dict[tuple[str, int], tuple[Any, Location]] = {}

@@ -53,9 +53,10 @@ def _operation(
         is_elsewhere = around is not None and around is not tape
         if is_elsewhere or are_calls_observed() or (updates and not records):
             return by_surface(self, *args, **options)
-        _current.builder = tape
-        quiet = be_quiet()
+        quiet = None
         try:
+            _current.builder = tape
+            quiet = be_quiet()
             if records:
                 return fast(self, *args, **options)
             return _unrecorded(fast(self, *args, **options), (self, *args))

@@ -12,7 +12,7 @@ from weakref import ref
 import numpy as np
 
 from ...compiler.builder import as_tuple, not_recording
-from ...compiler.callers.user_code import Place, user_location
+from ...compiler.callers.user_code import Place, location_of, user_location
 from ...compiler.dtypes import Array, is_inexact
 from ...compiler.errors import ArgumentValueError, InternalError
 from ...compiler.interpreter import are_calls_observed, evaluate, run_call
@@ -48,7 +48,7 @@ class Node:
     def location(self) -> Location | None:
         """The line of the user's program, if it is known."""
         place = getattr(self, "place", None)
-        return place.location if isinstance(place, Place) else place
+        return location_of(place) if isinstance(place, tuple) else place
 
 
 class NodeOfGraphs(Node):

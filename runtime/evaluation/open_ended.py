@@ -66,7 +66,7 @@ class RecordedNode(Node):
     def __init__(
         self, number: int, plan: Any, parents: tuple[Node, ...] = (), saved: tuple[Any, ...] = ()
     ) -> None:
-        super().__init__(number, plan, parents, saved)
+        self.number, self.plan, self.parents, self.saved = number, plan, parents, saved
         self.place = users_place()
 
 
@@ -134,7 +134,8 @@ class Outside(Storage):
     __slots__ = ("array",)
 
     def __init__(self, trace: "Tape", array: Array) -> None:
-        super().__init__(trace, copied(array), layout_of(array))
+        array_type(array)
+        super().__init__(trace, Evaluated(array.copy(order="K")), layout_of(array))
         self.array = array
 
     def write(self, value: Value) -> None:
@@ -167,17 +168,13 @@ class VariableMemory(EvaluatedMemory):
 
 
 class Snapshot:
-    """A NumPy array from outside with its current contents."""
+    """A NumPy array from outside with its current contents, which nodes may keep."""
 
     __slots__ = ("value",)
 
     def __init__(self, array: Array) -> None:
-        self.value = copied(array)
-
-
-def copied(array: Array) -> Evaluated:
-    array_type(array)
-    return Evaluated(array.copy(order="K"))
+        array_type(array)
+        self.value = Evaluated(array.copy(order="K") if is_grad_enabled() else array)
 
 
 def _unrecorded(value: Value) -> Value:
