@@ -24,6 +24,7 @@ from .cautions import (
     MaskedNaNWarning,
     RecompileWarning,
     SettingWarning,
+    SideEffectWarning,
 )
 from .compilers import CompilerError, CubinError, KernelError, MissingCompilerError, MissingPackageError
 from .compiling import BackendError, CallbackError, DonationError, RecompileError, StaticArgumentError
@@ -162,6 +163,7 @@ __all__ = [
     "ShapeError",
     "SharedMemoryError",
     "SideEffectError",
+    "SideEffectWarning",
     "StaticArgumentError",
     "StepLimitError",
     "TracemillError",

@@ -173,3 +173,28 @@ class InternalWarning(RuntimeWarning):
     """
 
     code = "W0008"
+
+
+class SideEffectWarning(UserWarning):
+    """A compiled function changes something outside of it, such as a global, which does not happen in each call.
+
+    It happens when the function is traced, such as in its first call, and when a call runs uncompiled. Results do not
+    depend on it: if they did, the function would be traced in each call.
+
+    >>> import warnings, numpy as np, tracemill as tm
+    >>> calls = []
+    >>> def function(x):
+    ...     calls.append("called")
+    ...     return 2 * x
+    >>> f = tm.compile(function)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     y = f(1.0), f(2.0)
+    >>> len(calls), caught[0].category.__name__
+    (1, 'SideEffectWarning')
+
+    Fix: make the change outside of the function, or in an array, whose writes happen in each call. Each function warns
+    once; ``on_recompile="ignore"`` silences the warning, as for counters that count how often a function is traced.
+    """
+
+    code = "W0009"

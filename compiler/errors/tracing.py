@@ -60,7 +60,7 @@ class EscapedTracerError(TracemillError, RuntimeError):
 
     >>> import numpy as np, tracemill as tm
     >>> kept = []
-    >>> _ = tm.compile(lambda x: kept.append(x))(np.ones(3))
+    >>> _ = tm.compile(lambda x: kept.append(x), on_recompile="ignore")(np.ones(3))
     >>> kept[0] + 1
     Traceback (most recent call last):
     tracemill.compiler.errors.tracing.EscapedTracerError: a traced array is used outside of the trace that made it...

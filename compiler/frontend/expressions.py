@@ -80,6 +80,8 @@ class ExpressionRewriter(ABC):
 
     def _call(self, node: ast.Call) -> ast.expr:
         match node:
+            case ast.Call(func=ast.Name(id="print")) if not self.is_undelayed([node]):
+                return self.printed(node)
             case ast.Call(
                 func=ast.Name(id=name),
                 args=[(ast.GeneratorExp() | ast.ListComp()) as entries, *rest],
@@ -99,6 +101,16 @@ class ExpressionRewriter(ABC):
         arguments = [self.expression(one) for one in node.args]
         keywords = [self.rebuilt(one) for one in node.keywords]
         return ast.Call(hook("callee", self.expression(node.func)), arguments, keywords)
+
+    def printed(self, node: ast.Call) -> ast.expr:
+        """A call that prints or logs. The hook gets its arguments: they may show values that only the program knows."""
+        args = ast.Tuple([self.expression(one) for one in node.args], ast.Load())
+        names: list[ast.expr | None] = [
+            None if one.arg is None else ast.Constant(one.arg) for one in node.keywords
+        ]
+        options = ast.Dict(names, [self.expression(one.value) for one in node.keywords])
+        given = delayed(ast.Tuple([args, options], ast.Load()))
+        return placed(hook("printed", self.expression(node.func), given), node)
 
     def _fold(
         self, node: ast.Call, entries: "ast.GeneratorExp | ast.ListComp", rest: list[ast.expr]

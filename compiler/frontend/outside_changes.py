@@ -268,11 +268,11 @@ class OutsideChanges:
             self._outside.restore()
 
     @contextmanager
-    def undone(self) -> Generator[None]:
-        """Undo what the block changes outside."""
+    def undone(self) -> Generator[OutsideArrays]:
+        """Undo what the block changes outside. It gives what is outside before that."""
         before = OutsideArrays(self._roots)
         try:
-            yield
+            yield before
         finally:
             for one in before.written():
                 if one.can_be_restored:

@@ -111,6 +111,8 @@ class Program:
     """The arguments that have another shape afterwards, by number, because the function has assigned to ``x.shape``."""
     changes_itself: bool = False
     """Whether the function, when it is traced, changes what it computes with the next time, as a counter."""
+    noted: str = ""
+    """What the function changes outside whenever it is traced, without effect on what it computes."""
     follows: bool = False
     """Whether the program is for calls that go the way of the call for which it was made."""
     falls_back: bool = False

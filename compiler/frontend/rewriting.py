@@ -72,7 +72,7 @@ class Rewriter(ExpressionRewriter):
             case ast.Expr(value=ast.Call(func=function) as call) if _says(function) and not self.is_undelayed(
                 [call]
             ):
-                return [placed(ast.Expr(self._printed(call)), node)]
+                return [placed(ast.Expr(self.printed(call)), node)]
             case ast.Assign() if any(isinstance(n, ast.Subscript) for t in node.targets for n in _parts(t)):
                 return self._assign_items(node)
             case ast.Delete() if any(isinstance(one, ast.Subscript) for one in node.targets):
@@ -338,16 +338,6 @@ class Rewriter(ExpressionRewriter):
             return self.block(body, ())
         finally:
             self._left, self.kept = before
-
-    def _printed(self, node: ast.Call) -> ast.expr:
-        """A call that prints or logs. The hook gets its arguments: they may show values that only the program knows."""
-        args = ast.Tuple([self.expression(one) for one in node.args], ast.Load())
-        names: list[ast.expr | None] = [
-            None if one.arg is None else ast.Constant(one.arg) for one in node.keywords
-        ]
-        options = ast.Dict(names, [self.expression(one.value) for one in node.keywords])
-        given = delayed(ast.Tuple([args, options], ast.Load()))
-        return placed(hook("printed", self.expression(node.func), given), node)
 
     # ---- sites ---------------------------------------------------------------------------------------
 

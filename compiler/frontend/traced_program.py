@@ -152,7 +152,7 @@ def _traced(
                 break
             varying |= misjudged
             is_again = is_late or is_again
-        own = ""
+        own = noted = ""
         error = objects.error_after(
             function,
             error,
@@ -160,7 +160,9 @@ def _traced(
             is_refused=isinstance(error, TracemillError | OperatorsNeededError),
         )
         if program is not None and error is None and is_kept and record is outermost:
-            own = _changes_outside(writes, program, check_bounds, function, tree, leaves, roots, changes)
+            own, noted = _changes_outside(
+                writes, program, check_bounds, function, tree, leaves, roots, changes
+            )
             error = objects.error_after(
                 function, None, is_held=bool(own) and not objects.hold_traced, is_refused=False
             )
@@ -181,6 +183,7 @@ def _traced(
                 *([changed_by_itself(own)] if own else []),
             ),
             changes_itself=bool(own),
+            noted=noted,
             follows=FOLLOWS.get(),
             falls_back=record.falls_back,
             unseen=tuple(record.unseen),
@@ -244,8 +247,9 @@ def _changes_outside(
     leaves: Sequence[Argument | Static],
     roots: Sequence[Any],
     changes: Changes,
-) -> str:
-    """What a function has changed outside that makes a difference when it is traced again; empty if nothing does.
+) -> tuple[str, str]:
+    """What a function has changed outside that makes a difference when it is traced again; empty if nothing does. And
+    what makes none, but would be changed again.
 
     Raises:
         SideEffectError: it changes something, while it follows the current call.
@@ -255,11 +259,12 @@ def _changes_outside(
         writes.undo()
         raise changed_outside(own, function)
     if not (own and writes.can_be_undone):
-        return own
+        return own, ""
     record = Trace(function_name(function), is_kept=True, check_bounds=check_bounds)
-    with writes.undone():
+    with writes.undone() as before:
         is_alike = _is_alike(program, record, function, tree, leaves, roots, writes, changes)
-    return "" if is_alike else own
+        again = before.changed
+    return ("", again) if is_alike else (own, "")
 
 
 def _is_alike(

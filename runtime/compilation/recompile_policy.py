@@ -3,19 +3,20 @@
 import warnings
 
 from ...compiler.callers.user_code import users_level
-from ...compiler.errors import InternalWarning, RecompileError, RecompileWarning
+from ...compiler.errors import InternalWarning, RecompileError, RecompileWarning, SideEffectWarning
 from .options import OnRecompile
 from .recompilation import Recompilation
 from .variant_table import Family
 
 
 class RecompilePolicy:
-    """What one compiled function does; it warns only once, and once about a fault."""
+    """What one compiled function does; it warns only once, once about a fault, and once about an effect."""
 
     def __init__(self, wanted: OnRecompile) -> None:
         self._wanted = wanted
         self._has_warned = False
         self._has_reported = False
+        self._has_told = False
 
     def compiles_again(self, why: Recompilation, family: Family, *, is_named: bool) -> None:
         """React to a recompilation. If it names sizes that had no names before (`is_named`), it is not an error."""
@@ -35,6 +36,18 @@ class RecompilePolicy:
             self._has_reported = True
             text = f"{why.name} is compiled for each size. {why.text()}"
             warnings.warn(text, InternalWarning, stacklevel=users_level())
+
+    def does_not_repeat(self, name: str, what: str) -> None:
+        """Warn that the function changes something outside only when it is traced."""
+        if self._wanted != "ignore" and not self._has_told:
+            self._has_told = True
+            warnings.warn(
+                f"{name} changes {what}, which is outside of it, when it is traced or runs uncompiled, and not in each "
+                "call. To change it in each call, do so outside of the function, or keep it in an array: a write such "
+                "as COUNT[0] += 1 happens in each call\non_recompile='ignore' silences this",
+                SideEffectWarning,
+                stacklevel=users_level(),
+            )
 
     def runs_uncompiled(self, why: Recompilation, most: int) -> None:
         """Warn that the function runs uncompiled, because it has the greatest number of programs."""

@@ -26,6 +26,7 @@ from ..branching.stand_ins import update_stand_ins
 from ..branching.watching import watch_called, watching
 from ..eager.environment import reader
 from ..eager.impure_calls import is_impure
+from ..eager.line_writers import refuse_stream, writer_name
 from .built_in_functions import built_in_meanings, refuse_call
 from .comprehensions import known_tests
 from .entries import call_one
@@ -128,9 +129,20 @@ def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
         return partial(_OBJECTS[kind], function)
     if kind is MethodType and is_traced(function.__self__):
         return array_method(function)
+    if kind in _WRITERS:
+        refuse_stream(function)
+        if writer_name(function):
+            return partial(_written, function)
     if kind is _Cached and isinstance(function.__wrapped__, FunctionType):
         return partial(_cached, function)
     return _draw_method(function) or reader(function)
+
+
+def _written(function: Any, *given: Any, **more: Any) -> None:
+    """A call of `print`, or of a function of `logging` or `warnings`, under another name."""
+    from .texts import written
+
+    written(function, lambda: (given, more))
 
 
 def _draw_method(function: Any) -> "Callable[..., Any] | None":
@@ -212,6 +224,7 @@ def _vectorized(function: Any, *given: Any, **named: Any) -> Any:
         return vectorized(function, callee, given, named)
 
 
+_WRITERS: Final = (BuiltinFunctionType, FunctionType, MethodType)
 _OBJECTS: Final[dict[type, Callable[..., Any]]] = {OneOf: _called_one, np.vectorize: _vectorized}
 """What calling an object does, by its class."""
 

@@ -11,9 +11,10 @@ from ...compiler.arguments.leaves import weak_type
 from ...compiler.callers.user_code import line_of_missing, line_of_raise, user_location
 from ...compiler.frontend.expressions import comparison
 from ...compiler.numpy_surface.ufuncs.value_checks import guarded
+from ...compiler.op import PRINTS, has_effect
 from ...compiler.symbolic_size import SymbolicFact, SymbolicSize
 from ...compiler.tracing.array_values import as_value
-from ...compiler.tracing.trace import require_trace
+from ...compiler.tracing.trace import Trace, require_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.tracing.values_in_call import guarded_truth
 from ..branching.asked_lengths import length_test
@@ -60,8 +61,10 @@ def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) 
     def either(given: Callable[[], Any]) -> Any:
         return choose(first, *((lambda: first, given) if first_if else (given, lambda: first)))
 
-    if first.dtype != np.bool_ or require_trace().checks_bounds:
+    trace = require_trace()
+    if first.dtype != np.bool_ or trace.checks_bounds or _prints(other):
         return either(other)
+    began = len(trace.calls)
     try:
         with (
             watching("`or`" if first_if else "`and`", reached_by(other), user_location()) as watch,
@@ -72,7 +75,7 @@ def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) 
         if (line_of_raise(error) or line_of_missing(error)) is None:
             raise
         return either(other)  # the branch raises it
-    if changed:
+    if changed or _take_prints(trace, began):
         return either(other)
     own = np.dtype(bool) if type(second) is bool else None
     if getattr(second, "dtype", own) != np.bool_:
@@ -82,6 +85,19 @@ def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) 
                 return truth if truth is first_if else second
         return either(lambda: second)
     return _like_both(join(first, second), first, second)
+
+
+def _take_prints(trace: Trace, began: int) -> bool:
+    """Whether the calls since a place print. They are removed, because they must not happen in all cases."""
+    kept = [call for call in trace.calls[began:] if not has_effect(call, PRINTS)]
+    if prints := len(kept) < len(trace.calls) - began:
+        trace.calls[began:] = kept
+    return prints
+
+
+def _prints(operand: Any) -> bool:
+    """Whether an operand has a `print`, which must not happen if Python does not evaluate it."""
+    return "printed" in operand.__code__.co_names
 
 
 def _like_both(found: Any, one: Any, other: Any) -> Any:

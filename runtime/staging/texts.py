@@ -1,9 +1,8 @@
-"""`raised` and `printed`: error messages and printed lines with values that are known only when the program runs."""
+"""`raised` and `written`: error messages and printed lines with values that are known only when the program runs."""
 
 import logging
 import re
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,8 +17,8 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.users_errors import attach_values, complete
 from ..eager.debug_print import escaped, log_line
+from ..eager.line_writers import LEVELS, writer_name
 from ..eager.run import is_array
-from .callee import callee
 from .operators import percent, text_in_call, with_texts
 from .texts_of_sizes import with_programs_number
 
@@ -57,32 +56,15 @@ def caught(error: BaseException) -> None:
         complete(error)
 
 
-def printed(function: Any, given: Callable[[], Given]) -> Any:
-    """A call of `print`, of a logger, or of `warnings.warn`, as a statement of a traced function.
-
-    Any other function is called.
-    """
-    if current_trace() is None or not (say := _SAYING.get(_name_of(function))):
-        args, options = given()
-        return callee(function)(*args, **options)
+def written(function: Any, given: Callable[[], Given]) -> None:
+    """A call of `print`, of a logger, or of `warnings.warn`, in a traced function."""
     message_values = MessageValues()
     token = MESSAGE_VALUES.set(message_values)
     try:
         args, options = given()
-        return say(function, message_values, args, options)
+        _SAYING[writer_name(function)](function, message_values, args, options)
     finally:
         MESSAGE_VALUES.reset(token)
-
-
-def _name_of(function: Any) -> str:
-    """``print``, ``warn``, or the name of a method of loggers; empty for other functions."""
-    if function is print or function is warnings.warn:
-        return str(function.__name__)
-    owner = getattr(function, "__self__", None)
-    name = getattr(function, "__name__", "")
-    if isinstance(owner, logging.Logger) and name in {*_LEVELS, "log"}:
-        return "log" if function.__func__ is getattr(logging.Logger, name, None) else ""
-    return "log" if name in {*_LEVELS, "log"} and function is getattr(logging, name, None) else ""
 
 
 def _print(
@@ -127,7 +109,7 @@ def _log(
     if not isinstance(getattr(function, "__self__", None), logging.Logger) and not logger.handlers:
         logging.basicConfig()  # as the functions of `logging` do
     name = function.__name__
-    level, *rest = args if name == "log" else (_LEVELS[name], *args)
+    level, *rest = args if name == "log" else (LEVELS[name], *args)
     if not rest or is_traced(level) or (options.keys() - {"stacklevel"} and any(options.values())):
         raise ConcretizationError(
             f"{name}() of a logger cannot be part of a program with {', '.join(options) or 'these arguments'}: pass a "
@@ -198,15 +180,6 @@ def _line_of(stacklevel: int) -> tuple[str, int, str, str]:
     return code.co_filename, frame.f_lineno, code.co_name, str(frame.f_globals.get("__name__", "sys"))
 
 
-_LEVELS: Final = {
-    "critical": logging.CRITICAL,
-    "debug": logging.DEBUG,
-    "error": logging.ERROR,
-    "fatal": logging.CRITICAL,
-    "info": logging.INFO,
-    "warn": logging.WARNING,
-    "warning": logging.WARNING,
-}
 _SAYING: Final[Mapping[str, Callable[[Any, MessageValues, Sequence[Any], Mapping[str, Any]], None]]] = {
     "log": _log,
     "print": _print,

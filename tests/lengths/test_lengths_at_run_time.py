@@ -274,7 +274,7 @@ def noting(x: Any) -> Any:
 def test_a_branch_that_no_program_can_hold_makes_a_program_for_each_side(
     function: Callable[[Any], Any],
 ) -> None:
-    compiled = tm.compile(function)
+    compiled = tm.compile(function, on_recompile="ignore")
     for x in (X, -np.abs(X), X * 2, -np.abs(X) * 3):
         np.testing.assert_array_equal(compiled(x), function(x))
     assert len(list(compiled.signatures())) == 2

@@ -19,10 +19,12 @@ from ....compiler.frontend.conversion import Conversion
 from ....compiler.frontend.sites import Site
 from ....compiler.tracing.exceptions.handlers import fall_back, handling, is_handled
 from ....compiler.tracing.exceptions.own_errors import pass_on
+from ....compiler.tracing.trace import current_trace
 from ....compiler.tracing.values_in_call import guarded_value
 from ...branching.asked_lengths import is_staged, length_test
 from ...branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
 from ...branching.stand_ins import update_stand_ins
+from ...eager.line_writers import writer_name
 from ..built_in_functions import shown
 from ..callee import callee
 from ..comprehensions import is_kept
@@ -112,11 +114,14 @@ class Hooks(WhileHooks, ForHooks):
         return stacked_list(make, items, function)
 
     @staticmethod
-    def printed(*given: Any) -> Any:
-        """``print(…)`` as a statement."""
-        from ..texts import printed
+    def printed(function: Any, given: Callable[[], Any]) -> Any:
+        """``print(…)``, and calls as statements that may be of a logger or of `warnings.warn`."""
+        if current_trace() is None or not writer_name(function):
+            args, options = given()
+            return callee(function)(*args, **options)
+        from ..texts import written
 
-        return printed(*given)
+        return written(function, given)
 
     @staticmethod
     def fell(names: Mapping[str, Any]) -> Outcome:

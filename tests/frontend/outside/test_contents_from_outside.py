@@ -140,7 +140,7 @@ def test_attributes_that_the_function_does_not_mention_cause_no_new_trace() -> N
         traces.append("traced")
         return x * layers[0].weights
 
-    compiled = tm.compile(function)
+    compiled = tm.compile(function, on_recompile="ignore")
     for _ in range(3):
         compiled(np.ones(2))
         layer.history[0] += 1  # type: ignore[attr-defined]
@@ -158,7 +158,7 @@ def test_a_list_to_which_functions_only_append_causes_no_new_trace() -> None:
             log.append("called")
         return 2 * x
 
-    compiled = tm.compile(function)
+    compiled = tm.compile(function, on_recompile="ignore")
     for _ in range(3):
         compiled(np.ones(2), False)
         log.append("from outside")

@@ -213,7 +213,7 @@ def test_what_is_made_at_the_first_call_is_not_made_again() -> None:
             return x * self.window
 
     plain, smooth = Filter(), Filter()
-    compiled = tm.compile(smooth)
+    compiled = tm.compile(smooth, on_recompile="ignore")
     for _ in range(4):
         np.testing.assert_array_equal(compiled(np.ones(3)), plain(np.ones(3)))
     assert len(smooth.traces) <= 2
@@ -228,8 +228,53 @@ def test_what_a_function_only_writes_down_causes_no_new_trace() -> None:
         seen["traced"] = seen.get("traced", 0) + 1
         return 2 * x
 
-    compiled = tm.compile(function)
+    compiled = tm.compile(function, on_recompile="ignore")
     for _ in range(3):
         compiled(np.ones(2))
     assert calls == ["traced"]
     assert seen == {"traced": 1}
+
+
+TOTAL = 0
+
+
+def changes_a_global(x: Any) -> Any:
+    global TOTAL  # noqa: PLW0603 (this is what is tested)
+    TOTAL += 1
+    return 2 * x
+
+
+def test_a_change_that_is_not_repeated_causes_one_warning() -> None:
+    compiled = tm.compile(changes_a_global)
+    before = TOTAL
+    with pytest.warns(tm.errors.SideEffectWarning, match=r"changes `TOTAL`, .* and not in each call"):
+        compiled(1.0)
+    assert compiled(2.0) == 4.0
+    compiled(np.ones(3))  # no second warning
+    assert before + 1 == TOTAL - 1
+
+
+def test_what_is_made_once_and_kept_causes_no_warning() -> None:
+    table: dict[int, Any] = {}
+
+    def windowed(x: Any) -> Any:
+        if len(x) not in table:
+            table[len(x)] = np.hanning(len(x))
+        return x * table[len(x)]
+
+    compiled = tm.compile(windowed, dynamic=False)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(np.ones(5)), np.hanning(5))
+
+
+def test_an_array_counts_each_call() -> None:
+    count = np.zeros(1)
+
+    def function(x: Any) -> Any:
+        count[0] += 1
+        return 2 * x
+
+    compiled = tm.compile(function)
+    for _ in range(3):
+        compiled(1.0)
+    assert count[0] == 3

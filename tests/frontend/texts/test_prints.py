@@ -105,3 +105,92 @@ def test_what_is_printed_beside_a_known_result_is_printed(
         found, printed = compiled(x), capsys.readouterr().out
         assert found == inverse(x)
         assert printed == capsys.readouterr().out
+
+
+# ---- prints that are parts of expressions -----------------------------------------------------------------
+
+
+def in_a_list(x: Any) -> Any:
+    [print(x * i) for i in range(2)]
+    return x
+
+
+def in_an_operand(x: Any) -> Any:
+    shown: Any = print
+    return (shown(1) or x) + len([print(f"value {x}")])
+
+
+def in_a_branch_of_an_expression(x: Any) -> Any:
+    return x if x > 0 else (print("negative"), -x)[1]
+
+
+def after_and(x: Any) -> Any:
+    x > 0 and print("positive")
+    return x
+
+
+def said(text: str) -> bool:
+    print(text)
+    return True
+
+
+def in_a_function_after_and(x: Any) -> Any:
+    return x if x > 0 and said("positive") else -x
+
+
+def in_a_lambda(x: Any) -> Any:
+    say: Any = lambda *given: print("it is", *given)  # noqa: E731
+    say(1)
+    say(x)
+    return x
+
+
+def by_another_name(x: Any) -> Any:
+    say = {"print": print}["print"]
+    say("it is", x)
+    return list(map(print, [x, 1]))
+
+
+def as_the_message_of_an_assert(x: Any) -> Any:
+    assert x > 0, print("negative")  # noqa: RUF030 (as written by a user)
+    return x
+
+
+def as_the_message_of_an_error(x: Any) -> Any:
+    if x < 0:
+        raise ValueError(print("negative"))
+    return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        in_a_list, in_an_operand, in_a_branch_of_an_expression, after_and, in_a_function_after_and, in_a_lambda,
+        by_another_name, as_the_message_of_an_assert, as_the_message_of_an_error,
+    ],
+    ids=lambda function: function.__name__,
+)  # fmt: skip
+def test_prints_in_expressions_happen_in_each_call_in_which_python_comes_to_them(
+    function: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiled = tm.compile(function, on_recompile="ignore")
+    for x in (1.0, 2.0, -1.0, 3.0):
+        outcomes = []
+        for called in (function, compiled):
+            try:
+                found = called(x)
+            except (AssertionError, ValueError) as error:
+                found = repr(error)
+            outcomes.append((found, capsys.readouterr().out))
+        assert outcomes[0] == outcomes[1]
+
+
+def test_writes_to_standard_streams_are_refused() -> None:
+    def written(x: Any) -> Any:
+        sys.stdout.write("once")
+        return x
+
+    with pytest.raises(
+        ConcretizationError, match=r"would write only while the function is traced: use print\(\)"
+    ):
+        tm.compile(written)(1.0)
