@@ -17,6 +17,7 @@ from ..callers.subscripts import (
     current_subscript,
 )
 from ..callers.user_code import asked_by_traced_code, user_location, why_not_converted
+from ..builder import current_builder
 from ..dtypes import BOOL, DType, is_inexact
 from ..errors import (
     ArgumentTypeError,
@@ -496,7 +497,12 @@ class TracedArray(TracedMemory):
 
 
 def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function of the NumPy surface. Errors of Tracemill get the user's line."""
+    """Call a function of the NumPy surface. What it records, and errors of Tracemill, get the user's line."""
+    builder = current_builder()
+    before = None if builder is None else builder.location
+    location = user_location()  # asked once: it is looked up through all frames
+    if builder is not None:
+        builder.location = location
     try:
         try:
             return function(*args, **kwargs)
@@ -505,8 +511,11 @@ def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             raise
     except TracemillError as error:
         if error.location is None:
-            error.locate(user_location())
+            error.locate(location)
         raise
+    finally:
+        if builder is not None:
+            builder.location = before
 
 
 def _raising(error: Exception) -> Callable[[], NoReturn]:
