@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..builder import current_builder
 from ..callers.subscripts import (
     AT_UNKNOWN_ARRAYS,
     AT_UNKNOWN_INTS,
@@ -17,7 +18,6 @@ from ..callers.subscripts import (
     current_subscript,
 )
 from ..callers.user_code import asked_by_traced_code, user_location, why_not_converted
-from ..builder import current_builder
 from ..dtypes import BOOL, DType, is_inexact
 from ..errors import (
     ArgumentTypeError,

@@ -553,6 +553,9 @@ def test_results_of_python_numbers_have_pythons_types(kind: str, load: Load) -> 
         return x + y, x < y, not x, x and y
 
     found = load(tm.export(function, kind, kind))
-    numbers = {"int": [(3, 4), (4, 3), (0, 1)], "float": [(3.5, 4.0), (4.0, 3.5), (0.0, 1.5)]}[kind]
-    for given in numbers:
+    numbers: dict[str, list[tuple[Any, Any]]] = {
+        "int": [(3, 4), (4, 3), (0, 1)],
+        "float": [(3.5, 4.0), (4.0, 3.5), (0.0, 1.5)],
+    }
+    for given in numbers[kind]:
         assert_same(found(*given), function(*given))
