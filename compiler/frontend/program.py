@@ -1,11 +1,13 @@
 """`Program`: a traced function, with its arguments and results."""
 
+import array
 import operator
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Hashable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import optree
@@ -23,6 +25,7 @@ from ..symbolic_size import SymbolicFact, SymbolicSize
 from ..tracing.array_values import as_value
 from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.known_values import Known
+from ..tracing.outside.object_walk import ObjectWalk
 from ..tracing.trace import ExampleIndex
 from ..tracing.traced_array import TracedArray
 from ..tracing.traced_memory import is_numpy_array, is_traced
@@ -59,10 +62,17 @@ class Static:
     """A leaf of the arguments that the function gets unchanged, or of the result that is the same in each call."""
 
     value: Any
+    is_made: bool = False
+    """Whether the function makes it in each call: a mutable object of Python's library."""
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether each call returns one of its own, which the caller may change."""
+        return self.is_made or type(self.value) is set
 
     def returned(self) -> Any:
-        """The value for the caller: a set of its own, which the caller may change."""
-        return set(self.value) if type(self.value) is set else self.value
+        """The value for the caller."""
+        return copy(self.value) if self.is_copied else self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,12 @@ class Program:
         return tuple(leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput))
 
     @property
+    def repeats_objects(self) -> bool:
+        """Whether an object that each call makes anew is in several places of the result."""
+        copied = [id(leaf.value) for leaf in self.out_leaves if isinstance(leaf, Static) and leaf.is_copied]
+        return len(set(copied)) < len(copied)
+
+    @property
     def changes_containers(self) -> bool:
         """Whether it returns new contents of lists and dicts of the caller."""
         tree = self.out_tree
@@ -138,8 +154,11 @@ class Program:
 
     def result(self, arrays: Sequence[Any]) -> Any:
         """The Python result with these arrays as its array leaves."""
+        copies: dict[int, Any] = {}
         leaves = [
-            as_returned(arrays[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.returned()
+            as_returned(arrays[leaf.index], leaf)
+            if isinstance(leaf, ArrayOutput)
+            else copies.setdefault(id(leaf.value), leaf.returned())
             for leaf in self.out_leaves
         ]
         found: Any = optree.tree_unflatten(self.out_tree, leaves)
@@ -183,6 +202,29 @@ def outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], A
             refuse_hidden_arrays(leaf)
             leaves.append(Static(leaf))
     return outputs, leaves, out_tree
+
+
+def with_objects_made(
+    leaves: "Sequence[ArrayOutput | Static]", outside: ObjectWalk | None
+) -> "list[ArrayOutput | Static]":
+    """The leaves of a result, with a note of mutable objects of Python's library that the function makes.
+
+    It may have made any that it did not find `outside`.
+    """
+    return [
+        replace(leaf, is_made=True)
+        if isinstance(leaf, Static) and type(leaf.value) in _MUTABLE and not _is_from(outside, leaf.value)
+        else leaf
+        for leaf in leaves
+    ]
+
+
+_MUTABLE: Final = (bytearray, Counter, array.array)
+
+
+def _is_from(outside: ObjectWalk | None, x: Any) -> bool:
+    """Whether an object was outside before the call. A walk goes past a bytearray, but notes what holds it."""
+    return outside is None or outside.has_met(x) or any(place.value is x for place in outside.slots)
 
 
 def _with_numbers(leaf: Any) -> Any:

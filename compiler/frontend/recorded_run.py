@@ -31,7 +31,16 @@ from .conversion import call_converted
 from .objects.made_objects import with_made_objects
 from .objects.sole_holders import objects_made
 from .outside_changes import ArgumentContainers, OutsideChanges
-from .program import Argument, ArrayOutput, Program, Static, layout_dependent_arguments, orders_of, outputs_of
+from .program import (
+    Argument,
+    ArrayOutput,
+    Program,
+    Static,
+    layout_dependent_arguments,
+    orders_of,
+    outputs_of,
+    with_objects_made,
+)
 from .read_names import is_made
 
 Changes: TypeAlias = Literal["returned", "refused", "unwatched"]
@@ -83,14 +92,15 @@ def recorded(
             record.location = (
                 record.calls[-1].location if record.calls else None
             )  # reading results has no line
-            outputs = outputs_of(result)
+            outputs, out_leaves, out_tree = outputs_of(result)
+            out_leaves = with_objects_made(out_leaves, writes.outside_objects)
             orders = orders_of(result) if record.is_kept else ()
             record.give_back()
             del result  # it refers to arrays, and `_finish` checks who else does
             for check in record.at_return.values():
                 check()
             record.at_return.clear()  # references of the checks are not references of the function
-            program = _finish(record, arguments, filled, *outputs)
+            program = _finish(record, arguments, filled, outputs, out_leaves, out_tree)
             return replace(program, orders=orders, in_c_order=layout_dependent_arguments(program))
     finally:
         CHECKS_BOUNDS.reset(checking)

@@ -56,9 +56,14 @@ def trace(
     try:
         return _traced(function, tree, leaves, writes=writes, **options)
     except RecursionError as error:
-        if is_nested or (code := recursive_code(error)) is None:
+        if is_nested:
             raise
-        raise recursion_error(code) from None
+        if (code := recursive_code(error)) is not None:
+            raise recursion_error(code) from None
+        if (undone := UNDONE.get()) is not None and writes.can_be_undone:
+            writes.undo()
+            undone.append(error)  # Python needs fewer frames, so that the function itself may end
+        raise
     except (ConcretizationError, OperatorsNeededError, SharedMemoryError, UnboundLocalError) as error:
         mode = None if is_nested or not chosen else mode_for(error, can_follow=writes.can_be_undone)
         if mode is None:

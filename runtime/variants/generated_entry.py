@@ -274,7 +274,7 @@ def _constant(leaf: Static, sizes: Mapping[str, str], named: Callable[[str, Any]
     """A part of the result that is the same in each call."""
     if isinstance(leaf.value, Dim):
         return spelled(leaf.value.terms, sizes)
-    if type(leaf.value) is set:
+    if leaf.is_copied:
         return f"{named('s', leaf)}.returned()"
     return named("s", leaf.value)
 

@@ -134,7 +134,13 @@ class Variant:
         self._compute = self._printing_at_end(self._outputs)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         program = self.program
-        if not (program.mutated or program.reshaped or program.frozen or self.program.changes_containers):
+        if not (
+            program.mutated
+            or program.reshaped
+            or program.frozen
+            or program.changes_containers
+            or program.repeats_objects
+        ):
             self.entry = (
                 generate_entry(self.signature, self.program, self.build.function, self.donated, self.layouts)
                 or always_miss

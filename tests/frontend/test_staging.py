@@ -1,5 +1,7 @@
 """Compiled branches and loops on values, int arguments and tables match Python; side effects are refused."""
 
+import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -145,6 +147,33 @@ def test_a_recursion_that_values_end_follows_the_call(function: Callable[..., An
 def test_a_recursion_that_values_would_end_is_a_named_error_in_a_batch() -> None:
     with pytest.raises(ConcretizationError, match="`halved` calls itself while it is traced"):
         tm.vmap(halved)(np.array([8.0, 3.0]))
+
+
+def endless(x: Any) -> Any:
+    return endless(x) + 1
+
+
+def nested_calls(n: int, x: Any) -> Any:
+    return x if n == 0 else nested_calls(n - 1, x) + 1
+
+
+@pytest.mark.parametrize("transform", [tm.compile, tm.vmap, tm.grad])
+def test_an_endless_recursion_raises_pythons_error_with_the_users_line(transform: Callable[..., Any]) -> None:
+    x: Any = np.ones(2) if transform is tm.vmap else 1.0
+    with pytest.raises(RecursionError, match="maximum recursion depth exceeded") as found:
+        transform(endless)(x)
+    assert "endless" in [entry.name for entry in found.traceback]
+
+
+def test_a_recursion_that_is_as_deep_as_python_allows_runs_uncompiled() -> None:
+    frames = len(inspect.stack())
+    depth = sys.getrecursionlimit() - frames - 15
+    compiled = tm.compile(nested_calls)
+    with pytest.warns(
+        tm.errors.RecompileWarning, match="runs uncompiled: tracing nested_calls fails: maximum"
+    ):
+        assert compiled(depth, 1.0) == depth + 1
+    assert compiled(3, 1.0) == 4.0
 
 
 def test_a_loop_that_changes_the_structure_of_a_variable_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

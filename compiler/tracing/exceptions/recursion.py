@@ -13,6 +13,8 @@ from ..values_in_call import ARGUMENTS, FOLLOWS
 
 _MANY_CALLS: Final = 10
 """A function that occurs more often in a traceback is recursive."""
+_FRAMES_OF_BRANCH: Final = 8
+"""A branch that is traced takes more frames of Tracemill's than this."""
 _DEEP: Final = 8
 """With more nested branches than this, a recursive function is better traced along the path of the current call."""
 _REPEATED: Final = 3
@@ -20,13 +22,19 @@ _REPEATED: Final = 3
 
 
 def recursive_code(error: RecursionError) -> CodeType | None:
-    """The user's function that occurs most often in an endless recursion; None if there is none."""
+    """The user's function that occurs most often in an endless recursion through branches, both of which are traced.
+
+    None if there is none. A recursion without branches has more frames of the user's, as in Python.
+    """
     codes: list[CodeType] = []
     step = error.__traceback__
     while step is not None:
         codes.append(step.tb_frame.f_code)
         step = step.tb_next
-    return _most_frequent(codes, _MANY_CALLS)
+    code = _most_frequent(codes, _MANY_CALLS)
+    if code is None or codes.count(code) >= sys.getrecursionlimit() // _FRAMES_OF_BRANCH:
+        return None
+    return code
 
 
 def refuse_recursion() -> None:
