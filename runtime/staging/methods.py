@@ -21,6 +21,7 @@ from ..branching.python_numbers import (
 )
 from .dictionaries import DICT_METHODS, is_unknown_key
 from .entries import entry_at_index, from_start, select
+from .operators import text_in_call
 from .orderings import in_order
 from .user_call import call
 
@@ -34,6 +35,8 @@ def method_on_values(
     is_dict = isinstance(own, dict)
     if isinstance(own, list) and name == "sort":
         return partial(_sort, own, function, callee)
+    if isinstance(own, str) and name == "join":
+        return lambda texts: own.join(map(text_in_call, texts))
     if not is_dict and not isinstance(own, list | tuple):
         return None
     meaning = (DICT_METHODS if is_dict else _SEQUENCE_METHODS).get(name)

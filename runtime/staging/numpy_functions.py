@@ -113,7 +113,12 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
     for name, traced in CONSTRUCTORS.items():
         module, short = place_in_numpy(name)
         found[getattr(module, short)] = partial(with_converted_functions, partial(located, traced))
+    found[np.isscalar] = _is_scalar
     return found
+
+
+def _is_scalar(element: Any) -> bool:
+    return bool(element.is_scalar) if is_traced(element) else np.isscalar(element)
 
 
 @lru_cache(1)

@@ -414,3 +414,14 @@ def while_bool_and_list(x: Any) -> Any:
 def test_the_test_of_a_loop_is_the_truth_of_any_object(program: Callable[..., Any], backend: str) -> None:
     compiled = tm.compile(program, backend=backend, on_recompile="ignore")
     assert [compiled(x) for x in (2.0, -1.0, 0.0)] == [program(x) for x in (2.0, -1.0, 0.0)]
+
+
+def test_scalars_are_known_as_such() -> None:
+    def function(x: Any, n: int, v: float) -> Any:
+        kinds = [np.isscalar(one) for one in (x, x[0], x.sum(), n, v, float(x[0]), np.asarray(v), len(x))]
+        return x.sum() * v, kinds
+
+    arguments = np.ones(2), 3, 2.5
+    for called in (function, tm.compile(function)):
+        assert called(*arguments)[1] == [False, True, True, True, True, True, False, True]
+    assert tm.grad(function, has_aux=True)(*arguments)[1] == function(*arguments)[1]

@@ -197,7 +197,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
         high, ambiguous = period / 2, True
     wrapped = np.mod(steps + high, period) - high
     if ambiguous:  # a jump of half a period up stays positive
-        wrapped = np.where((wrapped == -high) & (steps > 0), as_array(high).astype(wrapped.dtype), wrapped)
+        wrapped = np.where((wrapped == -high) & (steps > 0), wrapped + 2 * high, wrapped)
     limit = period / 2 if discont is None else discont
     correction = np.where(np.abs(steps) < limit, 0, wrapped - steps)
     rest_of_x = (_from_to(x, 1, None, axis) + np.cumsum(correction, axis)).astype(dtype)
@@ -205,6 +205,13 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 
 
 # ---- interpolation -----------------------------------------------------------------------------------
+
+
+def _at_point(at: Any, x0: Any, y0: Any, slope: Any) -> Any:
+    """The value `y0` at a point itself, also -0, where the slope is infinite too, with the derivative on its right."""
+    finite = np.where(np.isfinite(slope), slope, 0)
+    is_falling = np.signbit(finite.real)
+    return np.where(is_falling, y0 + finite * (at - x0), y0 - finite * (x0 - at))
 
 
 @implements(np.interp)
@@ -246,7 +253,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     other = np.minimum(index + 1, last)
     x0, x1, y0, y1 = points[index], points[other], values[index], values[other]
     slope = (y1 - y0) / np.where(x1 == x0, 1, x1 - x0)  # equal for a single point only
-    inside = np.where(at == x0, y0, slope * (at - x0) + y0)
+    inside = np.where(at == x0, _at_point(at, x0, y0, slope), slope * (at - x0) + y0)
     from_above = slope * (at - x1) + y1
     inside = np.where(np.isnan(inside), np.where(np.isnan(from_above) & (y0 == y1), y0, from_above), inside)
     inside = np.where(at == points[last], values[last], inside)

@@ -116,6 +116,15 @@ def test_the_text_of_a_container_with_values_cannot_be_padded() -> None:
         tm.compile(function)(np.ones(2))
 
 
+def test_texts_that_values_choose_are_joined() -> None:
+    def function(x: Any) -> Any:
+        return "".join("+" if one > 0 else "-" for one in x)
+
+    compiled = tm.compile(function, on_recompile="ignore")
+    for x in (np.array([1.0, -2.0, 3.0]), -np.ones(3)):
+        assert compiled(x) == function(x)
+
+
 def test_a_text_that_values_choose_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     def function(x: Any) -> Any:
         level = "high" if x.max() > 1 else "low"
