@@ -6,6 +6,7 @@ name still has this value.
 
 import builtins
 import dis
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -33,6 +34,8 @@ _CHANGING: Final = object()
 """The value of what is another one in each call."""
 _DEEPEST: Final = 24
 _MOST_ENTRIES: Final = 1000
+_SHOWING_NAMES: Final = frozenset({"vars", "__dict__"})
+"""What shows the attributes of an object by their names as texts."""
 """How many entries and attributes are compared before each call."""
 _VALUES: Final = (bool, int, float, complex, str, bytes, np.generic)
 """Types that are compared by value. Other objects are compared by identity."""
@@ -150,9 +153,15 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
     found.codes.add(function.__code__)
     defaults = _arrays_in([function.__defaults__ or (), function.__kwdefaults__ or {}])
     found.defaults.update((id(x), x) for x in defaults)
-    for one in _names(function, objects):
+    names = list(_names(function, objects))
+    for one in names:
         if not is_traced(one.value):
             found.note(one)
+    if not _SHOWING_NAMES.isdisjoint(function.__code__.co_names):
+        held = {one.text: one.value for one in names} | objects
+        for text, x in held.items():
+            if is_users(getattr(sys.modules.get(type(x).__module__), "__file__", None) or ""):
+                note_contents(f"vars({text})", getattr(x, "__dict__", {}))
 
 
 def note_read(text: str, read: Callable[..., Any], *given: Any) -> Any:
@@ -162,6 +171,13 @@ def note_read(text: str, read: Callable[..., Any], *given: Any) -> Any:
         text = f"{text}({', '.join(map(repr, given))})"
         found.names.setdefault((0, text), ReadName(text, lambda place: read(*place), given, value))
     return value
+
+
+def note_contents(text: str, names: dict[str, Any]) -> None:
+    """Note all names of a module or an object, where the function looks them up as texts."""
+    found = REACHED.get()
+    if found is not None and not any(map(is_traced, names.values())):
+        found.note(ReadName(text, lambda held: tuple(held.items()), names, tuple(names.items())))
 
 
 def note_missing(x: Any, name: str) -> None:

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.callers.user_code import user_location
+from ...compiler.callers.user_code import user_location, users_frame
 from ...compiler.errors import ClockError, UnsupportedFunctionError
-from ...compiler.frontend.read_names import note_missing
+from ...compiler.frontend.read_names import note_contents, note_missing
 from ...compiler.message_values import MESSAGE_VALUES
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.registry import CONSTRUCTORS
@@ -58,6 +58,7 @@ def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:
         round: _special_method(round, "__round__", _round),
         next: _special_method(next, "__next__"),
         getattr: _getattr,
+        globals: _globals,
         hasattr: _hasattr,
         **{getattr(operator, name): partial(operate, name.strip("_")) for name in _OPERATORS},
         **{getattr(operator, name): partial(compared, name) for name in _COMPARISONS},
@@ -80,6 +81,14 @@ def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:
         np.fromiter: _fromiter,
         len: _len,
     }
+
+
+def _globals() -> Any:
+    """``globals()``, whose names are looked up as texts: all of them are compared before each call."""
+    frame = users_frame()
+    assert frame is not None
+    note_contents("globals()", frame.f_globals)
+    return frame.f_globals
 
 
 def _len(x: Any) -> Any:

@@ -66,6 +66,36 @@ def test_a_global_may_appear(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f(3.0, None) == 15.0
 
 
+def by_globals(x: Any, of: Any) -> Any:
+    return x * globals().get("UNKNOWN", 1.0)
+
+
+def by_vars(x: Any, of: Any) -> Any:
+    return x * vars(SHARED).get("scale", 1.0)
+
+
+def by_vars_of_an_argument(x: Any, of: Any) -> Any:
+    return x * sum(vars(of).values())
+
+
+def by_the_dict(x: Any, of: Any) -> Any:
+    return x * SHARED.__dict__.get("scale", 1.0)
+
+
+@pytest.mark.parametrize("function", [by_globals, by_vars, by_vars_of_an_argument, by_the_dict])
+def test_names_that_are_looked_up_as_texts_may_appear(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    f, of = tm.compile(function, on_recompile="ignore"), Plain(2.0)
+    for value in (None, 5.0, 7.0):
+        if value is not None:
+            monkeypatch.setitem(globals(), "UNKNOWN", value)
+            monkeypatch.setattr(SHARED, "scale", value, raising=False)
+            monkeypatch.setattr(of, "scale", value, raising=False)
+        assert f(3.0, of) == function(3.0, of)
+        assert f(2.0, of) == function(2.0, of)
+
+
 def test_attributes_that_the_function_sets_itself_need_no_other_program() -> None:
     class Running:
         def step(self, x: Any) -> Any:
