@@ -348,6 +348,18 @@ def test_a_folder_imports_only_itself_and_those_before_it() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_others_ask_the_numpy_backend_for_its_writer_alone() -> None:
+    room = "tracemill.compiler.backends.numpy"
+    asked = {
+        (module, target)
+        for module, found in imports().items()
+        for node in found.all
+        for target in imported_modules(node, module)
+        if target.startswith(room) and not module.startswith(room)
+    }
+    assert {target for _, target in asked} == {f"{room}.writer"}, sorted(asked)
+
+
 def test_no_folder_holds_more_files_than_can_be_seen_at_once() -> None:
     files = [*FILES.values(), *(ROOT / "tests").rglob("*.py")]
     counts = Counter(file.parent for file in files if ".root" not in file.parts)
