@@ -209,7 +209,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 
 def _at_point(at: Any, x0: Any, y0: Any, slope: Any) -> Any:
     """The value `y0` at a point itself, also -0, where the slope is infinite too, with the derivative on its right."""
-    finite = np.where(np.isfinite(slope), slope, 0)
+    finite: Any = np.where(np.isfinite(slope), slope, 0)
     is_falling = np.signbit(finite.real)
     return np.where(is_falling, y0 + finite * (at - x0), y0 - finite * (x0 - at))
 
