@@ -6,18 +6,19 @@ source and functions of libraries are not converted.
 
 import ast
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
+from ..callers.number_code import NumberFunctions, are_numbers, number_functions
 from ..callers.source_text import future_flags
 from ..callers.user_code import CONVERTS, HOOKS, OPERATORS, is_users
 from .closure_cells import CELL, cells_of, in_closure_cells
 from .operators import OperatorRewriter
-from .read_names import note_as_written, note_reached, objects_among
+from .read_names import REACHED, note_as_written, note_reached, objects_among
 from .rewriting import Rewriter
 from .sites import Block, Region, Unit
 from .source import ITEM, Scope, source_of
@@ -116,12 +117,33 @@ def converted(function: Any) -> Any:
 
 
 def call_converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function with hooks, and note which attributes of its arguments it reads."""
+    """Call a function with hooks, and note which attributes of its arguments it reads. With Python's own numbers, code
+    that only computes runs as written."""
+    if _runs_as_written(function, args, kwargs):
+        return function(*args, **kwargs)
     note_reached(function, objects_among(function, args, kwargs))
     code = getattr(function, "__code__", None)
     if Conversion.callee is not None and not (isinstance(code, CodeType) and is_users(code.co_filename)):
         return Conversion.callee(function)(*args, **kwargs)
     return converted(function)(*args, **kwargs)
+
+
+def _runs_as_written(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a call is on Python's own numbers, and the function only computes with these."""
+    found = known_number_functions(function) if CONVERTS.get() else None
+    if found is None or not are_numbers((*args, *kwargs.values())):
+        return False
+    if not found.are_noted:
+        found.are_noted = True
+        for one in found.functions:
+            note_reached(one)
+    return True
+
+
+def known_number_functions(function: Any) -> NumberFunctions | None:
+    """A function that computes with Python's numbers, and those that it calls; None for any other."""
+    reached = REACHED.get()
+    return None if reached is None else number_functions(function, reached.of_numbers)
 
 
 def conversion_of(function: FunctionType) -> "Conversion | str":

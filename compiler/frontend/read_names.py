@@ -21,6 +21,7 @@ from weakref import ref
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from ..callers.number_code import NumberFunctions
 from ..callers.user_code import HOOKS, is_users
 from ..dtypes import Array, is_supported
 from ..nesting import shown
@@ -99,6 +100,8 @@ class ReadNames:
         """The code of the user's functions that have run."""
         self.runs_as_written = False
         """Whether one of them has run without hooks, so that the functions that it calls are not noted."""
+        self.of_numbers: dict[FunctionType, NumberFunctions] = {}
+        """For functions that were called, what is known about calls with Python's own numbers."""
         self._made: set[int] = set()
 
     def note(self, one: ReadName) -> None:

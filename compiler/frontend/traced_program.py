@@ -17,6 +17,7 @@ from ..errors import (
     TracemillError,
 )
 from ..free_sizes import names_bound_in, sizes_in_param
+from ..shapes.scope import SizesFixedError
 from ..tracing.exceptions.recursion import recursion_error, recursive_code
 from ..tracing.outside.adoption import begins_trace
 from ..tracing.trace import RAISES_ON_VALUES, Trace
@@ -64,6 +65,10 @@ def trace(
             writes.undo()
             undone.append(error)  # Python needs fewer frames, so that the function itself may end
         raise
+    except SizesFixedError:
+        if writes.can_be_undone:
+            writes.undo()
+        raise
     except (ConcretizationError, OperatorsNeededError, SharedMemoryError, UnboundLocalError) as error:
         mode = None if is_nested or not chosen else mode_for(error, can_follow=writes.can_be_undone)
         if mode is None:
@@ -78,6 +83,8 @@ def trace(
     before = mode.set(True)
     try:
         return trace(function, tree, leaves, convert=convert, checks=checks, replaced=replaced, **options)
+    except SizesFixedError:
+        raise
     except TracemillError as second:
         runs_uncompiled = isinstance(second, SideEffectError) and second.runs_uncompiled
         if mode is FOLLOWS and not runs_uncompiled:

@@ -128,6 +128,20 @@ class Lengths(Protocol):
         ...
 
 
+class SizesFixedError(UndecidedDimError):
+    """Each size that has a name can have only one value, so the function is traced again without these names."""
+
+
+def end_if_fixed() -> None:
+    """End tracing for named sizes before a loop that Python runs, if it has turned out to be for one size each.
+
+    Raises:
+        SizesFixedError: it is.
+    """
+    if isinstance(scope := ANSWERS.get(), Observed):
+        scope.end_if_fixed()
+
+
 class _Typical(dict[str, int]):
     """Sizes by name. Those that a program finds out when it runs are as large as may be."""
 
@@ -175,6 +189,7 @@ class Observed:
         )
         """The sizes by which a program was weighed that was compiled ahead of time and serves this call as well."""
         self._guards: list[Guard] = []
+        self._wanted: Collection[Dim] = ()
 
     @property
     def assumptions(self) -> Assumptions:
@@ -291,6 +306,25 @@ class Observed:
         """Whether the guards leave only one value."""
         low, high = self.assumptions.bounds(dim)
         return bool(low == high)
+
+    @contextmanager
+    def compiling_for(self, sizes: Collection[Dim]) -> Generator[None]:
+        """Within the block, a function is traced for many values of these sizes, which is of no use once Python has
+        asked for the values of all."""
+        self._wanted = sizes
+        try:
+            yield
+        finally:
+            self._wanted = ()
+
+    def end_if_fixed(self) -> None:
+        """Asked before Python runs a loop, which may take long.
+
+        Raises:
+            SizesFixedError: the sizes that a function is traced for have one value each.
+        """
+        if self._wanted and all(map(self.fixes, self._wanted)):
+            raise SizesFixedError("Python needs the values of all sizes", self.where())
 
     def decide(self, comparison: Comparison) -> bool | None:
         return self.assumptions.decide(comparison)

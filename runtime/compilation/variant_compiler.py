@@ -9,6 +9,7 @@ from ...compiler.errors import InternalError, TracemillError
 from ...compiler.frontend.program import Program
 from ...compiler.interpreter import OtherValues
 from ...compiler.locks import reentrant_lock
+from ...compiler.shapes.scope import SizesFixedError
 from ...compiler.tracing.values_in_call import following, in_call
 from ..environment import checking, usual_check_bounds
 from ..log import is_observed, logger
@@ -140,13 +141,16 @@ class VariantCompiler:
             return self._new_variant(called, None), given_up
         try:
             variant = self._new_variant(called, symbolic)
+        except SizesFixedError:
+            variant = self._new_variant(called, None)
+            return variant, why.for_one_size(*self._fixed(called, symbolic))
         except Exception as error:
             if checking():
                 raise
             return self._for_one_size(called, symbolic, why, error)
         if variant.is_general:
             return variant, given_up
-        return self._new_variant(called, None), why.for_one_size(*self._fixed(variant))
+        return self._new_variant(called, None), why.for_one_size(*self._fixed(called, symbolic))
 
     def _for_one_size(
         self, called: Signature, symbolic: SymbolicCall, why: Recompilation, error: Exception
@@ -169,7 +173,7 @@ class VariantCompiler:
             try:
                 with following():
                     return self._observed(called, symbolic)
-            except InternalError:
+            except (InternalError, SizesFixedError):
                 raise
             except TracemillError:  # a program that follows its call cannot do this
                 pass
@@ -185,11 +189,11 @@ class VariantCompiler:
             lambda variant, transforms: self.lowered(called, symbolic, variant.program, transforms),
         )
 
-    def _fixed(self, variant: Variant) -> list[str]:
+    def _fixed(self, called: Signature, symbolic: SymbolicCall) -> list[str]:
         """Record that names were of no use, and say why."""
-        self.variants.note_fixed(variant)
-        notes = [f"compiled only for these sizes: {guard}" for guard in variant.guards.described()]
-        if self.variants.family(variant.called).given_up:
+        self.variants.note_fixed(called, symbolic.called, symbolic.guards)
+        notes = [f"compiled only for these sizes: {guard}" for guard in symbolic.guards.described()]
+        if self.variants.family(called).given_up:
             notes.append(f"after {MOST_FIXED} such programs, the sizes of these axes are no longer named")
         return notes
 

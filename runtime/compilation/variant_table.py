@@ -8,6 +8,7 @@ from typing import Final
 
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import Dim
+from ...compiler.shapes.guards import Guards
 from ..variants.dynamic_shapes import Observations, Place
 from ..variants.signature import ArraySpec, Signature
 from ..variants.variant import Variant
@@ -107,12 +108,12 @@ class Variants:
             family.symbolic = (variant, *family.symbolic)
         self._all = (*self._all, variant)
 
-    def note_fixed(self, variant: Variant) -> None:
-        """The guards of a variant fix some sizes of a call: naming these was not worth it."""
-        family = self._families.setdefault(variant.called.family, Family())
-        family.why_fixed = tuple(variant.guards.described())
-        known = Assumptions(guard.comparison for guard in variant.guards.guards)
-        for place, size in _named(variant.symbolic):
+    def note_fixed(self, called: Signature, symbolic: Signature, guards: Guards) -> None:
+        """The guards of a program fix some sizes of a call: naming these was not worth it."""
+        family = self._families.setdefault(called.family, Family())
+        family.why_fixed = tuple(guards.described())
+        known = Assumptions(guard.comparison for guard in guards.guards)
+        for place, size in _named(symbolic):
             low, high = known.bounds(size)
             if low == high:
                 family.fixed[place] += 1

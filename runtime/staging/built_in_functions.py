@@ -22,8 +22,16 @@ from ...compiler.tracing.rows import stack_of
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import array_on, located
 from ...compiler.tracing.traced_memory import contains_traced, is_traced
+from ..branching.branches import raise_where
 from ..branching.one_of import OneOf, is_one_of
-from ..branching.python_numbers import as_place, as_python_number, complex_of, is_unknown, selected
+from ..branching.python_numbers import (
+    as_place,
+    as_python_number,
+    complex_of,
+    is_unknown,
+    is_unknown_integer,
+    selected,
+)
 from ..branching.watching import watching
 from .entries import select
 from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
@@ -131,7 +139,7 @@ def _range(*bounds: Any) -> Any:
     bounds = tuple(map(as_place, bounds))
     if any(is_traced(one) or isinstance(one, SymbolicSize) for one in bounds):
         start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
-        if type(step) is int and step and all(_is_bound(one) for one in (start, stop)):
+        if all(_is_bound(one) for one in (start, stop)) and _is_step(step):
             return StagedRange(start, stop, step)
     return range(*bounds)
 
@@ -140,6 +148,14 @@ def _is_bound(x: Any) -> bool:
     if is_traced(x):
         return bool(x.ndim == 0 and x.dtype.kind in "iu")
     return isinstance(x, (int, np.integer, SymbolicSize))
+
+
+def _is_step(x: Any) -> bool:
+    """Whether a loop can be traced with this step of a range. A traced one must not be zero when the program runs."""
+    if not is_unknown_integer(x):
+        return type(x) is int and x != 0
+    raise_where(np.equal(x, 0), ValueError("range() arg 3 must not be zero"), user_location())
+    return True
 
 
 def _zip(*parts: Any, strict: bool = False) -> Any:

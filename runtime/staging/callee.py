@@ -15,7 +15,7 @@ import optree
 
 from ...compiler.arguments.leaves import flattened
 from ...compiler.callers.user_code import OPERATORS, is_users, user_location
-from ...compiler.frontend.conversion import call_converted, converted
+from ...compiler.frontend.conversion import call_converted, converted, known_number_functions
 from ...compiler.frontend.read_names import reads_attributes
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
@@ -103,7 +103,11 @@ def _called_instead(function: Any, kind: type) -> "Callable[..., Any]":
         return partial(_called_of_each, found, function in _ITERATING)
     if OPERATORS.get() and _is_pure(function):
         return partial(_called_of_each, function, function in _ITERATING)
-    return partial(call_converted, function) if reads_attributes(function) else converted(function)
+    numbers = known_number_functions(function)
+    for one in () if numbers is None else numbers.functions:
+        watch_called(one)
+    is_asked = numbers is not None or reads_attributes(function)
+    return partial(call_converted, function) if is_asked else converted(function)
 
 
 def _in_evaluation(trace: Any, function: Any, kind: type) -> "Callable[..., Any] | None":

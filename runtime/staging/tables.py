@@ -35,6 +35,8 @@ _COUNTS_TEMPORARIES: Final = sys.version_info < (3, 14)
 _OF_TEMPORARY: Final = 2
 """The references to a value that no variable holds: of the argument, and of the call that counts."""
 _SEQUENCES: Final = (list, tuple, deque, str)
+_MOST_WRITTEN: Final = 4096
+"""The most items of a list that is written to at an unknown place. Each becomes a choice of its own."""
 
 
 def get_item(table: Any, index: Any) -> Any:
@@ -113,6 +115,12 @@ def set_item(value: Any, table: Any, index: Any) -> None:
             table[plain_key(index)] = value
     elif isinstance(table, list | deque) and is_unknown_integer(index):
         _check_index_of_loops(table, index)
+        if len(table) > _MOST_WRITTEN:
+            raise ConcretizationError(
+                f"an item of a {type(table).__name__} of {len(table)} items is set at a place that values decide, and "
+                f"each may be that one: for more than {_MOST_WRITTEN} items, use an array, as in np.array(items)",
+                user_location(),
+            )
         place = from_start(index, len(table))
         places = {number: place == number for number in range(len(table))}
         set_entry(table, index, places, value, is_temporary=is_temporary)

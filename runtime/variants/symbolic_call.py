@@ -32,6 +32,11 @@ class SymbolicCall:
         """Inside the block, this call decides comparisons of sizes."""
         return answering(self.scope)
 
+    def tracing(self) -> AbstractContextManager[None]:
+        """Inside the block, the function is traced. `SizesFixedError` ends that if Python needs the values of all
+        sizes."""
+        return self.scope.compiling_for(self.called.dims)
+
     @property
     def guards(self) -> Guards:
         """The program's assumptions about sizes, declared or not, in addition to their own limits."""

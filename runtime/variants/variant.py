@@ -1,7 +1,7 @@
 """A function compiled for one signature, or for all calls that differ only in named sizes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
@@ -80,7 +80,8 @@ class Variant:
     def _make(self, spec: CompileSpec, symbolic: SymbolicCall | None) -> None:
         signature = self.signature if symbolic is None else symbolic.called
         entering = arguments_for(signature)
-        with refusing_draws(self.function, signature.tree, entering), stage("trace"):
+        tracing = nullcontext() if symbolic is None else symbolic.tracing()
+        with refusing_draws(self.function, signature.tree, entering), stage("trace"), tracing:
             program = trace(
                 self.function,
                 signature.tree,

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....compiler.callers.user_code import HOOKS
+from ....compiler.shapes.scope import end_if_fixed
 from ....compiler.symbolic_size import is_known
 from ....compiler.tracing.index_progressions import value_range_of
 from ....compiler.tracing.outside.adoption import adopt, traced_replacement
@@ -45,15 +46,17 @@ class Iterations:
 
 @dataclass(frozen=True, slots=True)
 class StagedRange:
-    """A ``range`` with a bound that is a traced number or a symbolic size."""
+    """A ``range`` with a bound that is a traced number or a symbolic size, or with a traced step."""
 
     start: Any
     stop: Any
-    step: int
+    step: Any
 
     @property
     def length(self) -> Any:
         """The number of iterations. With traced bounds, it is negative or zero if there are none."""
+        if is_traced(self.step):
+            return -((self.start - self.stop) // self.step)
         distance = self.stop - self.start if self.step > 0 else self.start - self.stop
         return distance if abs(self.step) == 1 else (distance + abs(self.step) - 1) // abs(self.step)
 
@@ -74,11 +77,13 @@ class StagedRange:
 
     def plain(self) -> range:
         """Python's range. The program is then for the sizes of this call."""
-        return range(self.start, self.stop, self.step)
+        numbers = range(self.start, self.stop, self.step)
+        end_if_fixed()
+        return numbers
 
     def item(self, number: Any) -> Any:
         """The item of an iteration."""
-        scaled = number if self.step == 1 else number * self.step
+        scaled = number * self.step if is_traced(self.step) or self.step != 1 else number
         return scaled if type(self.start) is int and self.start == 0 else self.start + scaled
 
 
@@ -137,7 +142,7 @@ def _over_rows(entries: list[Any]) -> Iterations | None:
 
 def _ends(numbers: StagedRange) -> tuple[Any, Any] | None:
     start, stop = range_of(numbers.start), range_of(numbers.stop)
-    if start is None or stop is None:
+    if start is None or stop is None or is_traced(numbers.step):
         return None
     return (start[0], stop[1] - 1) if numbers.step > 0 else (stop[0] + 1, start[1])
 

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from ....compiler.errors import ConcretizationError, SharedMemoryError, TracemillError
 from ....compiler.frontend.sites import Site
+from ....compiler.shapes.scope import SizesFixedError
 from ....compiler.symbolic_size import SymbolicSize
 from ....compiler.tracing.sharing import TELLS_APART
 from ....compiler.tracing.trace import require_trace
@@ -39,9 +40,9 @@ def is_very_long(length: Any) -> bool:
 def raise_own_fault(error: Exception) -> None:
     """With ``TRACEMILL_CHECK``, raise a bug of Tracemill that kept a loop from being traced as one.
 
-    A recursion without end is found in every loop on its way.
+    A recursion without end is found in every loop on its way. The end of all tracing for named sizes is no reason.
     """
-    if isinstance(error, ConcretizationError) and error.is_recursion:
+    if isinstance(error, SizesFixedError) or (isinstance(error, ConcretizationError) and error.is_recursion):
         raise error
     if checking() and not isinstance(error, (TracemillError, RunsInPythonError)):
         raise error
@@ -50,7 +51,7 @@ def raise_own_fault(error: Exception) -> None:
 def raise_to_tell_apart(error: Exception) -> None:
     """Raise an error for which the function is traced again: about shared memory, to tell arrays apart, or about a
     recursion."""
-    if isinstance(error, ConcretizationError) and error.is_recursion:
+    if isinstance(error, SizesFixedError) or (isinstance(error, ConcretizationError) and error.is_recursion):
         raise error
     if isinstance(error, SharedMemoryError) and not TELLS_APART.get():
         raise error

@@ -11,6 +11,7 @@ from ....compiler.callers.user_code import location_at
 from ....compiler.errors import SideEffectError, TracemillError
 from ....compiler.frontend.sites import Site
 from ....compiler.frontend.source import ITEM
+from ....compiler.shapes.scope import end_if_fixed
 from ....compiler.symbolic_size import SymbolicSize
 from ....compiler.tracing.trace import current_trace
 from ....compiler.tracing.traced_memory import is_traced
@@ -20,6 +21,7 @@ from ...branching.outcomes import FELL, UNSET, Outcome
 from ...branching.python_numbers import is_open, is_unknown
 from ...branching.watching import is_watched
 from ..loops.iterations import NUMBER, ROWS, Iterations, StagedRange, Zipped, iterations_of
+from ..loops.python_loops import PythonLoops
 from ..loops.unrolling import (
     IterationRaisesError,
     is_long,
@@ -63,6 +65,7 @@ class ForHooks(StatementHooks):
             return self._after(site, found, names)
         if isinstance(iterations.length, SymbolicSize):
             iterations.length.whole(f"the loop at {self._place(site)} is unrolled, since {found}")
+            end_if_fixed()
         return None
 
     def _over_one_of(self, number: int, iterated: Any, names: Mapping[str, Any]) -> Any:
@@ -103,12 +106,16 @@ class ForHooks(StatementHooks):
         """A ``for`` as one loop of the program, or the reason why Python should run it."""
         if site.refusal:
             return site.refusal
+        known = PythonLoops.of_trace()
+        if known.run(site, names):
+            return "Python has run it before, on its own numbers"
         try:
             return self._staged(site, iterations, names)
         except Exception as error:  # unrolled, it may work, or fail at the right place
             raise_own_fault(error)
             if is_very_long(iterations.length):
                 raise_to_tell_apart(error)
+            known.note_failed(site, names)
             return error.message if isinstance(error, TracemillError) else str(error)
 
     @staticmethod

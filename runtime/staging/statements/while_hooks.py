@@ -12,6 +12,7 @@ from ....compiler.tracing.values_in_call import FOLLOWS, guarded_value
 from ...branching.asked_lengths import length_test
 from ...branching.outcomes import FELL, UNSET, Outcome
 from ...branching.python_numbers import is_unknown
+from ..loops.python_loops import PythonLoops
 from ..loops.unrolling import IterationRaisesError, raise_own_fault, raise_to_tell_apart
 from .statement_hooks import StatementHooks, ask_for_value
 
@@ -41,10 +42,14 @@ class WhileHooks(StatementHooks):
         trace = current_trace()
         if trace is None or trace.is_evaluating or site.refusal or FOLLOWS.get():
             return None
+        known = PythonLoops.of_trace()
+        if known.run(site, names):
+            return None
         try:
             found = self._staged_while(site, names, only_if_left=True)
         except Exception as error:  # unrolled, it may work, or fail at the right place
             raise_own_fault(error)
+            known.note_failed(site, names)
             return None
         return self._after(site, found, names)
 

@@ -459,3 +459,34 @@ def test_a_missing_key_is_named(function: Callable[..., Any]) -> None:
             compiled(key)
         assert found.value.args == (key,)
         assert type(found.value.args[0]) is type(key)
+
+
+def visited(start: int, stop: int, step: int) -> tuple[int, int]:
+    """The number of items of a range, and a number that differs for each order of them."""
+    count, mixed = 0, 0
+    for i in range(start, stop, step):
+        count += 1
+        mixed = (mixed * 7 + i) % 1000
+    return count, mixed
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_a_range_may_have_a_step_that_values_decide(backend: str) -> None:
+    def function(bounds: Any) -> tuple[int, int]:
+        return visited(int(bounds[0]), int(bounds[1]), int(bounds[2]))
+
+    compiled = tm.compile(function, backend=backend)
+    for bounds in (
+        (0, 9, 2),
+        (0, 9, 3),
+        (9, 0, -2),
+        (9, 0, -3),
+        (3, 3, 1),
+        (0, 5, -1),
+        (5, 0, 1),
+        (-4, 4, 7),
+    ):
+        assert compiled(np.array(bounds)) == visited(*bounds)
+    with pytest.raises(ValueError, match="arg 3 must not be zero"):
+        compiled(np.array([0, 9, 0]))
+    assert len(compiled.signatures()) == 1

@@ -1,0 +1,163 @@
+"""`number_functions`: functions that need no hooks in calls with Python's own numbers and texts.
+
+Such code cannot make a traced value: it names only Python's functions that compute, functions of `math` and similar
+modules, constants, and other functions of this kind. With plain arguments, Python can run it at its own speed.
+"""
+
+import builtins
+import dis
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, Final
+
+from .user_code import is_users
+
+_MOST_ITEMS: Final = 256
+"""The most items of containers that are looked at before a call."""
+_ABSENT: Final = object()
+_NUMBERS: Final = frozenset({bool, bytes, complex, float, int, range, str, type(None)})
+_CONTAINERS: Final = frozenset({dict, frozenset, list, set, tuple})
+_CACHED: Final = type(lru_cache(len))
+_MODULES: Final = frozenset(
+    "bisect cmath collections functools heapq itertools math operator string typing".split()
+)
+_FUNCTIONS: Final = frozenset(
+    """
+    abs all any bin bool bytes chr complex dict divmod enumerate filter float format frozenset hex int isinstance iter
+    len list map max min next oct ord pow range repr reversed round set slice sorted str sum tuple type zip
+    """.split()
+)
+_EFFECTS: Final = frozenset(
+    """
+    BEFORE_ASYNC_WITH BEFORE_WITH DELETE_ATTR DELETE_GLOBAL DELETE_NAME IMPORT_FROM IMPORT_NAME LOAD_BUILD_CLASS
+    LOAD_NAME LOAD_SPECIAL STORE_ATTR STORE_GLOBAL STORE_NAME
+    """.split()
+)
+"""Python's instructions for what only hooks can follow. The two beginning with `BEFORE`, and `LOAD_SPECIAL` in Python
+3.14, enter a `with` block."""
+_LATER: Final = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+
+
+@dataclass(slots=True)
+class NumberFunctions:
+    """A function and those that it calls, as long as the names in them have the values that were seen."""
+
+    functions: tuple[FunctionType, ...]
+    globals: Sequence[tuple[dict[str, Any], str, Any]]
+    """The globals that they name, with their modules and their values."""
+    containers: Sequence[Any]
+    """The containers among these values, and among defaults."""
+    are_noted: bool = False
+    """Whether the names that they read have been noted."""
+
+    def still_hold(self) -> bool:
+        """Whether each name still has its value, and containers only hold numbers and texts."""
+        return all(
+            module.get(name, _ABSENT) is value for module, name, value in self.globals
+        ) and are_numbers(self.containers)
+
+
+def number_functions(function: Any, known: dict[FunctionType, NumberFunctions]) -> NumberFunctions | None:
+    """A function that computes with Python's numbers, and the functions that it calls; None for any other. What is
+    `known` from earlier calls is asked first."""
+    if type(function) is not FunctionType or not _may_compute(function):
+        return None
+    found = known.get(function)
+    if found is None or not found.still_hold():
+        found = known[function] = _Search().found(function)
+    return found if found.functions else None
+
+
+def _may_compute(function: FunctionType) -> bool:
+    """Whether the function itself is of this kind: one of the user's, without variables of functions around it."""
+    return function.__closure__ is None and _globals_of(function.__code__) is not None
+
+
+def are_numbers(values: Iterable[Any]) -> bool:
+    """Whether values are Python's numbers and texts, or containers of a few of these."""
+    stack, count = list(values), 0
+    while stack:
+        x = stack.pop()
+        kind = type(x)
+        if kind in _NUMBERS:
+            continue
+        count += len(x) if kind in _CONTAINERS else _MOST_ITEMS
+        if count > _MOST_ITEMS or kind not in _CONTAINERS:
+            return False
+        stack += [*x, *x.values()] if kind is dict else [*x]
+    return True
+
+
+class _Search:
+    """Follows the names in the code of functions."""
+
+    def __init__(self) -> None:
+        self._functions: dict[FunctionType, None] = {}
+        self._globals: list[tuple[dict[str, Any], str, Any]] = []
+        self._containers: list[Any] = []
+
+    def found(self, function: FunctionType) -> NumberFunctions:
+        """A function and those that it calls. There are none if it may do anything but compute."""
+        functions = tuple(self._functions) if self._computes(function) else ()
+        return NumberFunctions(functions, self._globals, self._containers)
+
+    def _computes(self, function: FunctionType) -> bool:
+        if function in self._functions:
+            return True
+        if not _may_compute(function):
+            return False
+        self._functions[function] = None
+        given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        named = (self._value(name, function.__globals__) for name in _globals_of(function.__code__) or ())
+        return all(self._is_known(x) for values in (given, named) for x in values)
+
+    def _value(self, name: str, module: dict[str, Any]) -> Any:
+        value = module.get(name, _ABSENT)
+        self._globals.append((module, name, value))
+        if value is not _ABSENT:
+            return value
+        own = getattr(builtins, name, None)
+        is_error = isinstance(own, type) and issubclass(own, Exception)
+        return None if is_error or name in _FUNCTIONS else _ABSENT
+
+    def _is_known(self, x: Any) -> bool:
+        """Whether code that names this value still only computes."""
+        if type(x) in _CONTAINERS:
+            self._containers.append(x)
+            return are_numbers(self._containers)
+        if type(x) is FunctionType and is_users(x.__code__.co_filename):
+            return self._computes(x)
+        if type(x) is ModuleType:
+            return x.__name__ in _MODULES
+        if type(x) is _CACHED:
+            return self._is_known(vars(x)["__wrapped__"])
+        if isinstance(x, (BuiltinFunctionType, FunctionType, type)):
+            return (x.__module__ or "").lstrip("_") in _MODULES
+        return type(x) in _NUMBERS
+
+
+@lru_cache(4096)
+def _globals_of(code: CodeType) -> frozenset[str] | None:
+    """The globals that the user's code and its inner functions name; None if it may do what only hooks can follow."""
+    if code.co_flags & _LATER or not is_users(code.co_filename):
+        return None
+    return _named(code)
+
+
+def _named(code: CodeType) -> frozenset[str] | None:
+    names = set[str]()
+    for step in dis.get_instructions(code):
+        if step.opname in _EFFECTS:
+            return None
+        if step.opname == "LOAD_GLOBAL":
+            names.add(step.argval)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            more = _named(inner)
+            if more is None:
+                return None
+            names |= more
+    return frozenset(names)
