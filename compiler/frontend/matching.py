@@ -1,11 +1,22 @@
-"""`as_branches`: a ``match`` statement as ``if`` statements, if its patterns are values, names and ``_``.
+"""`as_branches`: a ``match`` statement as ``if`` statements, if its patterns are values, classes, names and ``_``.
 
-Its patterns then compare with ``==``, which may depend on values. Python matches patterns of classes, sequences and
-mappings.
+Its patterns then compare with ``==``, which may depend on values, and ask for classes with `isinstance`, which knows
+the class that a traced number has in Python. Python matches sequences, mappings and attributes.
 """
 
 import ast
 from collections.abc import Sequence
+from typing import Final
+
+_NUMBERS: Final = frozenset({"bool", "complex", "float", "int"})
+_MATCHING_THEMSELVES: Final = frozenset({"bool", "float", "int", "list", "set", "str", "tuple"})
+"""Python's classes whose one positional pattern is for the object itself."""
+
+
+def asks_for_numbers(node: ast.Match) -> bool:
+    """Whether a pattern is for a class of Python's numbers. Python does not see that a traced number is of it."""
+    kinds = [n.cls for case in node.cases for n in ast.walk(case.pattern) if isinstance(n, ast.MatchClass)]
+    return any(isinstance(kind, ast.Name) and kind.id in _NUMBERS for kind in kinds)
 
 
 def as_branches(node: ast.Match, subject: str) -> "list[ast.stmt] | None":
@@ -20,6 +31,8 @@ def _branches(cases: Sequence[ast.match_case], subject: str) -> list[ast.stmt]:
         return []
     case, rest = cases[0], _branches(cases[1:], subject)
     test, name = _test(case.pattern, subject), _bound_name(case.pattern)
+    if test is not None and name is not None and case.guard is not None:
+        return _class_with_guard(case, [test, case.guard], rest, f"{subject}_{len(cases)}", subject)
     bind: list[ast.stmt] = []
     if name is not None:
         bind = [ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], _read(subject)), case.pattern)]
@@ -32,13 +45,32 @@ def _branches(cases: Sequence[ast.match_case], subject: str) -> list[ast.stmt]:
     return [ast.copy_location(ast.If(asked, [*bind, *case.body], rest), case.pattern)]
 
 
+def _class_with_guard(
+    case: ast.match_case, tests: "list[ast.expr]", rest: list[ast.stmt], matches: str, subject: str
+) -> list[ast.stmt]:
+    """The statements for a class with a name and a guard, which sees the name and is asked only if the class matches.
+
+    The name stays bound if the guard is false, as in Python.
+    """
+    name = _bound_name(case.pattern)
+    assert name is not None
+    test, guard = tests
+    bind = ast.Assign([ast.Name(name, ast.Store())], _read(subject))
+    found: list[ast.stmt] = [
+        ast.Assign([ast.Name(matches, ast.Store())], test),
+        ast.If(_read(matches), [bind], []),
+        ast.If(ast.BoolOp(ast.And(), [_read(matches), guard]), case.body, rest),
+    ]
+    return [ast.copy_location(one, case.pattern) for one in found]
+
+
 def _is_plain(case: ast.match_case) -> bool:
     """Whether a case compares with values or matches anything."""
     match case.pattern:
         case ast.MatchAs(pattern=None):
             return True
         case ast.MatchAs(pattern=inner):
-            return case.guard is None and _compares(inner)
+            return case.guard is None and _compares(inner) and _bound_name(inner) is None
         case pattern:
             return _compares(pattern)
 
@@ -49,12 +81,23 @@ def _compares(pattern: "ast.pattern | None") -> bool:
             return True
         case ast.MatchOr(patterns=patterns):
             return all(map(_compares, patterns))
+        case ast.MatchClass(cls=kind, patterns=[ast.MatchAs(pattern=None)], kwd_patterns=[]):
+            return isinstance(kind, ast.Name) and kind.id in _MATCHING_THEMSELVES
+        case ast.MatchClass(patterns=[], kwd_patterns=[]):
+            return True
         case _:
             return False
 
 
-def _bound_name(pattern: ast.pattern) -> str | None:
-    return pattern.name if isinstance(pattern, ast.MatchAs) else None
+def _bound_name(pattern: "ast.pattern | None") -> str | None:
+    """The variable that a pattern sets; all alternatives set the same."""
+    match pattern:
+        case ast.MatchClass(patterns=[inner]) | ast.MatchOr(patterns=[inner, *_]):
+            return _bound_name(inner)
+        case ast.MatchAs(name=name):
+            return name
+        case _:
+            return None
 
 
 def _test(pattern: "ast.pattern | None", subject: str) -> ast.expr | None:
@@ -64,6 +107,8 @@ def _test(pattern: "ast.pattern | None", subject: str) -> ast.expr | None:
             return ast.Compare(_read(subject), [ast.Eq()], [value])
         case ast.MatchSingleton(value=value):
             return ast.Compare(_read(subject), [ast.Is()], [ast.Constant(value)])
+        case ast.MatchClass(cls=kind):
+            return ast.Call(_read("isinstance"), [_read(subject), kind], [])
         case ast.MatchOr(patterns=patterns):
             tests = [_test(one, subject) for one in patterns]
             return ast.BoolOp(ast.Or(), [one for one in tests if one is not None])

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from ..callers.user_code import HOOKS
 from .closure_cells import cells_of
 from .expressions import ExpressionRewriter, assign, delayed, hook, named, stored
+from .matching import asks_for_numbers
 from .names import Facts
 from .sites import Block, Region, Site, Unit
 from .source import ITEM, Scope
@@ -98,6 +99,8 @@ class Rewriter(ExpressionRewriter):
             if node.name is not None and _looks_at(node):
                 seen.append(hook("caught", named(node.name)))
             new.body = [*(placed(ast.Expr(one), node.body[0]) for one in seen), *new.body]
+        if isinstance(new, ast.Match) and isinstance(node, ast.Match) and asks_for_numbers(node):
+            new.subject = placed(hook("matched", new.subject), node.subject)
         if isinstance(new, ast.withitem):
             new.context_expr = self.managed(new.context_expr)
         if isinstance(new, ast.Try | ast.TryStar | ast.With) and (classes := self._handled(node)):

@@ -43,6 +43,7 @@ from ..operators import (
     unary,
     update,
 )
+from ..patterns import matched
 from ..tables import get_item, set_item, with_adopted
 from .for_hooks import ForHooks
 from .statement_hooks import ask_for_value, state
@@ -91,6 +92,7 @@ class Hooks(WhileHooks, ForHooks):
     fall_back = staticmethod(fall_back)
     """The beginning of such a body that a generator leaves and resumes."""
     managed = staticmethod(managed)
+    matched = staticmethod(matched)
 
     @staticmethod
     def handles(classes: Callable[[], Any]) -> None:

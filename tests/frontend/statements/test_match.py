@@ -121,3 +121,45 @@ def test_a_converted_match_behaves_like_the_original() -> None:
     )
     for subject in subjects:
         assert new(subject) == matched(subject)
+
+
+def by_class(x: Any) -> Any:
+    n: Any = None
+    match x:
+        case bool():
+            return "bool"
+        case int(n) if n > 3:
+            return "int", n + 1
+        case int(n) | float(n) if n < 0:
+            return "negative", n
+        case float() as number:
+            return "float", number * 2
+        case np.ndarray():
+            return "array", x.sum()
+        case complex() | str():
+            return "other"
+        case _:
+            return "none", n
+
+
+@pytest.mark.parametrize(
+    "given",
+    [True, 5, -2, 2, 2.5, -1.5, 1j, "a", None, np.array([1.0, 2.0]), np.float64(2.0), np.float64(-2.0)],
+)
+def test_a_traced_number_matches_its_class(given: Any) -> None:
+    found, expected = tm.compile(by_class)(given), by_class(given)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_a_class_of_numbers_in_another_pattern_is_refused_on_traced_numbers() -> None:
+    def total(pair: Any) -> Any:
+        match pair:
+            case (int(a), int(b)):
+                return a + b
+            case _:
+                return 0
+
+    assert tm.compile(total)(("a", "b")) == 0
+    with pytest.raises(tm.errors.ConcretizationError, match=r"isinstance\(a, int\)(.|\n)*test_match\.py"):
+        tm.compile(total)((1, 2))
