@@ -38,7 +38,7 @@ _EFFECTS: Final = frozenset(
 )
 """Python's instructions for what only hooks can follow. The two beginning with `BEFORE`, and `LOAD_SPECIAL` in Python
 3.14, enter a `with` block."""
-_LATER: Final = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+_LATER: Final = CO_COROUTINE | CO_ASYNC_GENERATOR
 
 
 @dataclass(slots=True)
@@ -64,6 +64,8 @@ def number_functions(function: Any, known: dict[FunctionType, NumberFunctions]) 
     """A function that computes with Python's numbers, and the functions that it calls; None for any other. What is
     `known` from earlier calls is asked first."""
     if type(function) is not FunctionType or not _may_compute(function):
+        return None
+    if function.__code__.co_flags & CO_GENERATOR:  # it would run later
         return None
     found = known.get(function)
     if found is None or not found.still_hold():

@@ -57,14 +57,9 @@ def trace(
     try:
         return _traced(function, tree, leaves, writes=writes, **options)
     except RecursionError as error:
-        if is_nested:
+        if is_nested or (found := _endless_recursion(error, writes)) is None:
             raise
-        if (code := recursive_code(error)) is not None:
-            raise recursion_error(code) from None
-        if (undone := UNDONE.get()) is not None and writes.can_be_undone:
-            writes.undo()
-            undone.append(error)  # Python needs fewer frames, so that the function itself may end
-        raise
+        raise found from None
     except SizesFixedError:
         if writes.can_be_undone:
             writes.undo()
@@ -83,15 +78,23 @@ def trace(
     before = mode.set(True)
     try:
         return trace(function, tree, leaves, convert=convert, checks=checks, replaced=replaced, **options)
-    except SizesFixedError:
-        raise
     except TracemillError as second:
         runs_uncompiled = isinstance(second, SideEffectError) and second.runs_uncompiled
-        if mode is FOLLOWS and not runs_uncompiled:
+        if mode is FOLLOWS and not (runs_uncompiled or isinstance(second, SizesFixedError)):
             raise failure from None
         raise
     finally:
         mode.reset(before)
+
+
+def _endless_recursion(error: RecursionError, writes: OutsideChanges) -> TracemillError | None:
+    """The error for a function that calls itself without end; None if Python may have enough frames to run it."""
+    if (code := recursive_code(error)) is not None:
+        return recursion_error(code)
+    if (undone := UNDONE.get()) is not None and writes.can_be_undone:
+        writes.undo()
+        undone.append(error)  # Python needs fewer frames, so that the function itself may end
+    return None
 
 
 def _traced(

@@ -258,6 +258,11 @@ def _known_int(x: Any) -> Any:
     return operator.index(x) if is_int else x
 
 
+def _islice(entries: Any, *ends: Any) -> Any:
+    """``itertools.islice``, for which the numbers of a program are no integers."""
+    return itertools.islice(iterated(entries), *map(_known_int, ends))
+
+
 def _iter(*given: Any) -> Any:
     return iter(_called(given[0]), given[1]) if len(given) == 2 else iter(iterated(given[0]))
 
@@ -290,6 +295,7 @@ def _called_visibly(function: Any, *given: Any, **named: Any) -> Any:
 _MEANINGS: Final[dict[Any, Callable[..., Any]]] = {
     **built_in_meanings(callee),
     iter: _iter,
+    itertools.islice: _islice,
     operator.call: lambda function, /, *given, **named: callee(function)(*given, **named),
     **{own: _calling(own) for own in _CALLERS},
     **{own: known_tests(own, _called) for own in _TESTERS},

@@ -19,6 +19,7 @@ import numpy as np
 from ...compiler.frontend.conversion import call_converted
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.traced_memory import is_traced
+from ..branching.one_of import is_one_of
 from ..branching.python_numbers import as_float, as_python_number, is_unknown
 from .mathematics.real import is_computed, sum_of
 from .methods import insert_at
@@ -64,7 +65,7 @@ def _of_heap(name: str) -> Callable[..., Any]:
 
 
 def _holds_unknown(x: Any) -> bool:
-    return any(map(_holds_unknown, x)) if type(x) in (tuple, list) else is_unknown(x)
+    return any(map(_holds_unknown, x)) if type(x) in (tuple, list) else is_unknown(x) or is_one_of(x)
 
 
 def _extreme(own: Any, callee: Callable[[Any], Any], *, reverse: bool) -> Callable[..., Any]:

@@ -99,9 +99,11 @@ def _held_anywhere(holders: Iterable[Any], is_new: Test) -> dict[int, type]:
         seen[id(x)] = x
         if is_new(x):
             found[id(x)] = type(x)
-        elif isinstance(x, dict):
+        elif issubclass(
+            type(x), dict
+        ):  # a value that is one of several dicts says that it is one, but has no items
             stack += (*x.keys(), *x.values())
-        elif isinstance(x, _SEVERAL):
+        elif issubclass(type(x), _SEVERAL):
             stack += x
         elif isinstance(x, MethodType):
             stack.append(x.__self__)

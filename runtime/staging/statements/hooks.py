@@ -43,9 +43,9 @@ from ..operators import (
     unary,
     update,
 )
-from ..patterns import matched
 from ..tables import get_item, set_item, with_adopted
 from .for_hooks import ForHooks
+from .patterns import matched
 from .statement_hooks import ask_for_value, state
 from .while_hooks import WhileHooks
 

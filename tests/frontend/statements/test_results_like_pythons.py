@@ -1,5 +1,7 @@
 """Numbers whose value, type or message Python decides: rounding, `and` and `or`, positions in lists."""
 
+import heapq
+import itertools
 import math
 import random
 from collections.abc import Callable
@@ -103,3 +105,37 @@ def test_a_number_cannot_be_called(x: Any) -> None:
             one(x)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+def test_a_result_may_be_one_of_several_dicts() -> None:
+    def sides(a: float, b: float, c: float) -> dict[str, float]:
+        if a == 0:
+            return {"a": math.sqrt(pow(c, 2) - pow(b, 2))}
+        if c == 0:
+            return {"c": math.sqrt(a * a + b * b), "sum": a + b}
+        raise ValueError("one of them must be 0")
+
+    compiled = tm.compile(sides)
+    for given in ((0.0, 3.0, 5.0), (3.0, 4.0, 0.0)):
+        assert compiled(*given) == sides(*given)
+    with pytest.raises(ValueError, match="one of them must be 0"):
+        compiled(1.0, 1.0, 1.0)
+
+
+def test_a_heap_orders_texts_that_values_choose() -> None:
+    def least(x: Any) -> str:
+        heap: list[tuple[int, str]] = []
+        heapq.heappush(heap, (1, "b" if x > 0 else "d"))
+        heapq.heappush(heap, (1, "a" if x > 1 else "c"))
+        return heapq.heappop(heap)[1]
+
+    compiled = tm.compile(least)
+    assert [compiled(x) for x in (-1.0, 0.5, 2.0)] == [least(x) for x in (-1.0, 0.5, 2.0)] == ["c", "b", "a"]
+
+
+def test_islice_takes_numbers_of_the_program() -> None:
+    def part(n: int, x: Any) -> Any:
+        return x * sum(itertools.islice(itertools.count(1), n, 2 * n))
+
+    compiled = tm.compile(part, on_recompile="ignore")
+    assert [compiled(n, 0.5) for n in (2, 3, 5)] == [part(n, 0.5) for n in (2, 3, 5)]

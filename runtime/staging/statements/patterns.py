@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from ...compiler.callers.user_code import is_defined_by_user, user_location
-from ...compiler.errors import ConcretizationError
-from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_memory import is_traced
+from ....compiler.callers.user_code import is_defined_by_user, user_location
+from ....compiler.errors import ConcretizationError
+from ....compiler.symbolic_size import SymbolicSize
+from ....compiler.tracing.trace import current_trace
+from ....compiler.tracing.traced_memory import is_traced
 
 _DEEPEST: Final = 4
 
