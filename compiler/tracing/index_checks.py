@@ -43,12 +43,13 @@ _DOORS: Final = (
 
 
 def check_index(index: Value, length: Any, axis: int, function: str = "") -> None:
-    """Record a check of a user's index when the program runs, if the trace checks bounds.
+    """Record a check of a user's index when the program runs, if the trace checks bounds or the axis may be empty.
 
     Indices in [−length, length) are valid; for a `function` that does not count from the end, those in [0, length).
+    Without checks, an index out of bounds means the nearest element, and an empty axis has none.
     """
     trace = require_trace()
-    if not trace.checks_bounds or is_empty(index.shape):
+    if is_empty(index.shape) or not (trace.checks_bounds or not is_known(length >= 1)):
         return
     key = index, str(length), axis, function
     if key in trace.checked or not _is_users():

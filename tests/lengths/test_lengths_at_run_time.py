@@ -374,3 +374,39 @@ def test_ufuncs_and_their_methods_take_lists_of_lengths(function: Callable[[Any]
         found, expected = compiled(x), function(x)
         np.testing.assert_allclose(found, expected, strict=True)
         assert type(found) is type(expected)
+
+
+READS_AT: dict[str, Callable[[Any, Any], Any]] = {
+    "entry": lambda y, i: y[i],
+    "entries": lambda y, i: y[np.stack([i, i])],
+    "clipped": lambda y, i: np.take(y, i, mode="clip"),
+    "row": lambda y, i: np.outer(y, y)[i],
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("read", READS_AT.values(), ids=READS_AT)
+def test_an_empty_array_has_no_entry_at_a_computed_place(
+    read: Callable[[Any, Any], Any], backend: str
+) -> None:
+    def function(x: Any, i: Any) -> Any:
+        return read(x[x > 10], i)
+
+    compiled = tm.compile(function, backend=backend, on_recompile="ignore")
+    many, none, place = np.array([11.0, 12.0, 1.0]), np.ones(3), np.array(1)
+    np.testing.assert_array_equal(compiled(many, place), function(many, place))
+    with pytest.raises(IndexError, match=r"size 0|empty"):
+        compiled(none, place)
+    np.testing.assert_array_equal(compiled(many, place), function(many, place))
+
+
+def test_nothing_is_written_to_an_empty_array_at_a_computed_place() -> None:
+    def function(x: Any, i: Any) -> Any:
+        y = x[x > 10]
+        y[i] = 7.0
+        return y
+
+    compiled = tm.compile(function)
+    assert compiled(np.array([11.0, 12.0]), np.array(1)).tolist() == [11.0, 7.0]
+    with pytest.raises(IndexError, match="size 0"):
+        compiled(np.ones(2), np.array(1))
