@@ -46,7 +46,9 @@ class _Walk:
             now = self.statement(one, now)
         return now
 
-    def statement(self, node: ast.stmt, now: Names) -> Set:  # noqa: PLR0911 (a line for each kind)
+    def statement(  # noqa: C901, PLR0911, PLR0912 (a line for each kind)
+        self, node: ast.stmt, now: Names
+    ) -> Set:
         match node:
             case ast.Return() | ast.Raise():
                 self.read(node, now)
@@ -70,7 +72,9 @@ class _Walk:
                 for item in items:
                     now = self.read(item, now)
                 return self.block(body, now)
-            case ast.Try() | ast.Match():
+            case ast.Try():
+                return self._try(node, now)
+            case ast.Match():
                 return self._uncertain(node, now)
             case ast.Delete():
                 return now - of_text(node).bound
@@ -88,6 +92,21 @@ class _Walk:
         for one in left:
             now = _joined(now, one)
         return now
+
+    def _try(self, node: ast.Try, now: Names) -> Set:
+        """A variable is set afterwards if the body and each handler that continues set it, or ``finally`` does."""
+        stopped = now - _deleted(node.body)  # the body may stop anywhere
+        tried = self.block(node.body, now)
+        found = None if tried is None else self.block(node.orelse, tried)
+        for handler in node.handlers:
+            own = frozenset() if handler.name is None else frozenset({handler.name})
+            caught = self.block([*_class_of(handler), *handler.body], stopped | own)
+            found = _joined(found, None if caught is None else caught - own)
+        stopped -= _deleted([*node.handlers, *node.orelse])
+        last = self.block(node.finalbody, stopped)
+        if found is None or last is None:
+            return None
+        return (found - _deleted(node.finalbody)) | last
 
     def _uncertain(self, node: ast.stmt, now: Names) -> Set:
         """Blocks that may stop anywhere: a variable that they bind may or may not be set when they read it."""
@@ -107,6 +126,18 @@ class _Walk:
 
     def _check(self, names: Iterable[str], now: Names) -> None:
         self.unset |= (set(names) & self.own) - now
+
+
+def _deleted(statements: "Iterable[ast.stmt | ast.ExceptHandler]") -> Names:
+    """The variables that statements may delete. The end of a handler deletes the variable of its exception."""
+    inside = [n for one in statements for n in walk(one)]
+    names = frozenset(n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del))
+    return names | {n.name for n in inside if isinstance(n, ast.ExceptHandler) and n.name is not None}
+
+
+def _class_of(handler: ast.ExceptHandler) -> list[ast.stmt]:
+    """The classes that a handler waits for, as a statement that evaluates them."""
+    return [] if handler.type is None else [ast.Expr(handler.type)]
 
 
 def _joined(one: Set, other: Set) -> Set:

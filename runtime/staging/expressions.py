@@ -1,8 +1,9 @@
 """Expressions that Python evaluates in part: ``and``, ``or``, ``if … else``, chains of comparisons, generators."""
 
 import operator
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,22 +62,13 @@ def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) 
     def either(given: Callable[[], Any]) -> Any:
         return choose(first, *((lambda: first, given) if first_if else (given, lambda: first)))
 
-    trace = require_trace()
-    if first.dtype != np.bool_ or trace.checks_bounds or _prints(other):
+    if first.dtype != np.bool_:
         return either(other)
-    began = len(trace.calls)
-    try:
-        with (
-            watching("`or`" if first_if else "`and`", reached_by(other), user_location()) as watch,
-            guarded(np.logical_not(first) if first_if else first),
-        ):
-            second, changed = other(), watch.take()
-    except Exception as error:
-        if (line_of_raise(error) or line_of_missing(error)) is None:
-            raise
-        return either(other)  # the branch raises it
-    if changed or _take_prints(trace, began):
+    if_evaluated = np.logical_not(first) if first_if else first
+    evaluated = _evaluated("`or`" if first_if else "`and`", if_evaluated, other)
+    if evaluated is None:
         return either(other)
+    second = evaluated.value
     own = np.dtype(bool) if type(second) is bool else None
     if getattr(second, "dtype", own) != np.bool_:
         if weak_type(first) is bool and weak_type(second) is not None:
@@ -85,6 +77,32 @@ def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) 
                 return truth if truth is first_if else second
         return either(lambda: second)
     return _like_both(join(first, second), first, second)
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluated:
+    value: Any
+
+
+def _evaluated(
+    where: str, test: Any, operand: Callable[[], Any], after: Callable[[Any], Any] = lambda x: x
+) -> _Evaluated | None:
+    """``after(operand())`` of an operand that Python only evaluates if the test holds, computed in any case.
+
+    None if it does more than compute, so that it needs a branch.
+    """
+    trace = require_trace()
+    if trace.checks_bounds or _prints(operand):
+        return None
+    began = len(trace.calls)
+    try:
+        with watching(where, reached_by(operand), user_location()) as watch, guarded(test):
+            found, changed = after(operand()), watch.take()
+    except Exception as error:
+        if (line_of_raise(error) or line_of_missing(error)) is None:
+            raise
+        return None  # the branch raises it
+    return None if changed or _take_prints(trace, began) else _Evaluated(found)
 
 
 def _take_prints(trace: Trace, began: int) -> bool:
@@ -128,34 +146,33 @@ def folded(function: Any, pairs: Pairs, is_list: bool, *rest: Any, **options: An
 def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> Any:
     """``left < … < …``, and ``x in …``"""
     result: Any = True
-    for number, (name, other) in enumerate(zip(names, others, strict=True), 1):
-        with _running_if(result):
-            right = other()
-            found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
-        found = _as_bool(length_test(found))
+    for number, (name, other) in enumerate(zip(names, others, strict=True)):
         if is_open(result):
+            after = partial(_compared, name, left)
+            evaluated = _evaluated("a chain of comparisons", result, other, after)
+            if evaluated is None:
+                rest = partial(compare, names[number:], left, *others[number:])
+                return choose(result, rest, partial(_as_bool, result))
+            right, found = evaluated.value
             result = _like_both(np.logical_and(result, found), result, found)
-        elif number == len(names) or not (is_open(found) or found):
-            return found
         else:
+            right, found = _compared(name, left, other())
+            if number == len(names) - 1 or not (is_open(found) or found):
+                return found
             result = found
         left = right
     return result
 
 
+def _compared(name: str, left: Any, right: Any) -> tuple[Any, Any]:
+    """The right operand of a comparison, and the result."""
+    found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
+    return right, _as_bool(length_test(found))
+
+
 def _as_bool(found: Any) -> Any:
     """A comparison of sizes as the bool that it is for these sizes; anything else unchanged."""
     return bool(found) if isinstance(found, SymbolicFact) else found
-
-
-@contextmanager
-def _running_if(test: Any) -> Generator[None]:
-    """Within the block is code that Python might not run: it may only compute."""
-    if not is_open(test):
-        yield
-        return
-    with watching("a chain of comparisons", {}, user_location()), guarded(test):
-        yield
 
 
 def _is_in(x: Any, container: Any, name: str) -> Any:

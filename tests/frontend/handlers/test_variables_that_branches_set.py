@@ -75,6 +75,61 @@ def matched(x: Any, y: Any) -> Any:
     return t
 
 
+def set_in_a_body_that_returns(x: Any, y: Any) -> Any:
+    try:
+        if x > 3:
+            return x * 2
+        t = x + y
+        u = t
+    except ValueError as error:
+        del u
+        raise TypeError from error
+    except TypeError:
+        return -x
+    else:
+        v = t * 2
+    finally:
+        w = 1.0
+    return t + v + w
+
+
+def set_in_each_handler(x: Any, y: Any) -> Any:
+    for i in range(2):
+        try:
+            if x > 3:
+                return x + i
+            t = x + y
+        except ValueError:
+            t = 1.0
+        else:
+            t = t * 2
+        x = t
+    return x
+
+
+@pytest.mark.parametrize("function", [set_in_a_body_that_returns, set_in_each_handler])
+def test_what_every_way_through_a_try_sets_is_set_after_it(function: Callable[..., Any]) -> None:
+    args = [*itertools.product((5.0, 1.0, 4.0, 2.0), (1.0, -1.0))]
+    expected = [function(*one) for one in args]
+    compiled, exported = tm.compile(function), tm.export(function, "float", "float").function()
+    assert [compiled(*one) for one in args] == [exported(*one) for one in args] == expected
+    np.testing.assert_array_equal(tm.vmap(function)(*np.array(args).T), expected)
+
+
+def test_what_a_handler_leaves_unset_is_unset_after_a_try() -> None:
+    def function(x: Any) -> Any:
+        try:
+            if x > 3:
+                return x * 2
+            t = x + 1
+        except ValueError:
+            pass
+        return t
+
+    with pytest.raises(UnboundLocalError, match="variable 't'"):
+        tm.vmap(function)(np.array([1.0, 5.0]))
+
+
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize(
     "function", [raised_by_a_branch_inside, suppressed, after_a_return, in_each_iteration, matched]

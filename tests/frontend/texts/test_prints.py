@@ -138,6 +138,14 @@ def in_a_function_after_and(x: Any) -> Any:
     return x if x > 0 and said("positive") else -x
 
 
+def in_a_function_in_a_chain(x: Any) -> Any:
+    def half(y: Any) -> Any:
+        print("half")
+        return y / 2
+
+    return -1 < x < half(5.0) < half(x + 9)
+
+
 def in_a_lambda(x: Any) -> Any:
     say: Any = lambda *given: print("it is", *given)  # noqa: E731
     say(1)
@@ -166,7 +174,7 @@ def as_the_message_of_an_error(x: Any) -> Any:
     "function",
     [
         in_a_list, in_an_operand, in_a_branch_of_an_expression, after_and, in_a_function_after_and, in_a_lambda,
-        by_another_name, as_the_message_of_an_assert, as_the_message_of_an_error,
+        by_another_name, as_the_message_of_an_assert, as_the_message_of_an_error, in_a_function_in_a_chain,
     ],
     ids=lambda function: function.__name__,
 )  # fmt: skip
