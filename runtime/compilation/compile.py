@@ -142,9 +142,10 @@ def compile(
             source before they are traced, so that ``if``, ``while``, ``for`` and ``return`` on values become branches
             and loops of the program. Names of installed libraries, ``("mylib",)``, have theirs rewritten as well. With
             False, and for functions whose source is not available, Python runs them, and needs the values.
-        checks: with False, ``raise`` and ``assert`` under conditions on values are left out, and so is what only their
-            conditions and messages need: the program continues as if no condition held. Conditions that are known while
-            tracing still raise, and so do NumPy's own errors, such as that of ``np.zeros(-1)``, and `check_bounds`.
+        checks: with False, ``raise`` and ``assert`` under conditions on values are left out, as are Python's own
+            exceptions, such as that of a list's index, and what only their conditions and messages need: the program
+            continues as if no condition held. Conditions that are known while tracing still raise, and so do NumPy's
+            own errors, such as that of ``np.zeros(-1)``, and `check_bounds`.
 
     Returns:
         A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`

@@ -14,12 +14,14 @@ import optree
 from ...compiler.arguments.leaves import flattened, is_array_like, strongest_type, weak_type
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, TracemillError
-from ...compiler.numpy_surface.ufuncs.value_checks import guarded
+from ...compiler.numpy_surface.ufuncs.value_checks import guarded, refuse_values
+from ...compiler.symbolic_size import is_known
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.index_checks import check_index, unchecked
 from ...compiler.tracing.outside.adoption import adopt
 from ...compiler.tracing.rows import rows_of
 from ...compiler.tracing.sharing import TELLS_APART, plain_storages, share
+from ...compiler.tracing.trace import RAISES_ON_VALUES
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..branching.alternatives import mapped, one_of
@@ -39,6 +41,7 @@ from ..branching.stand_ins import (
     update_stand_ins,
 )
 from ..branching.variables import has_dict, has_memory, is_same, key_orders
+from .loops.iterations import range_of
 
 _SETTABLE: Final = 256
 """The most entries of a list that can be written to at a traced place."""
@@ -58,17 +61,24 @@ def entry(entries: Sequence[Any], place: Any) -> Any:
         return entries[known]
 
 
-def entry_at_index(entries: Iterable[Any], place: Any) -> Any:
-    """The entry at a traced place, which may be counted from the end. Without checks of bounds, the nearest entry."""
-    held = list(entries)
-    place = from_start(place, len(held))
+def entry_at_place(entries: Iterable[Any], place: Any) -> Any:
+    """The entry at a traced place from `from_start`. If that is out of bounds, and the program has no checks, the
+    nearest entry."""
     with unchecked():
-        return entry(held, np.maximum(place, 0))
+        return entry(list(entries), np.maximum(place, 0))
 
 
-def from_start(place: Any, length: int) -> Any:
-    """Check the bounds of a traced place that may be counted from the end, and count it from the start."""
-    check_index(as_value(place), length, 0)
+def from_start(place: Any, length: int, what: str) -> Any:
+    """Count a traced place, which may be counted from the end, from the start.
+
+    The program raises Python's `IndexError` for a place out of bounds of `what`, as in "list index". Python's
+    sequences do not have NumPy's rule, by which programs only check bounds on request.
+    """
+    low, high = range_of(place) or (-np.inf, np.inf)
+    if not RAISES_ON_VALUES.get():
+        check_index(as_value(place), length, 0)
+    elif not (is_known(low >= -length) and is_known(high < length)):
+        refuse_values((place < -length) | (place >= length), f"{what} out of range", IndexError)
     return np.where(place < 0, place + length, place)
 
 

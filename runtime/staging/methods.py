@@ -20,7 +20,7 @@ from ..branching.python_numbers import (
     selected,
 )
 from .dictionaries import DICT_METHODS, is_unknown_key
-from .entries import entry_at_index, from_start, select
+from .entries import entry_at_place, from_start, select
 from .operators import text_in_call
 from .orderings import in_order
 from .user_call import call
@@ -130,8 +130,8 @@ def _count(entries: "Sequence[Any]", x: Any) -> Any:
 def _pop(entries: list[Any], place: Any = -1) -> Any:
     if not is_unknown_integer(place) or not entries:
         return entries.pop(place)
-    found = entry_at_index(entries, place)
-    place = from_start(place, len(entries))
+    place = from_start(place, len(entries), "pop index")
+    found = entry_at_place(entries, place)
     for number in range(len(entries) - 1):
         entries[number] = select(place <= number, entries[number + 1], entries[number])
     del entries[-1]

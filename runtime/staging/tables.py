@@ -25,7 +25,7 @@ from ..branching.stand_ins import read, stand_in_of, update_stand_ins
 from ..branching.watching import is_watched
 from ..eager.environment import variable
 from .dictionaries import is_unknown_key, set_value, value_at
-from .entries import entry_at_index, from_start, set_entry, write_through
+from .entries import entry_at_place, from_start, set_entry, write_through
 from .loops.iterations import StagedRange, plainly, range_of
 from .numpy_functions import indexable
 from .operators import iterated, users_method
@@ -75,11 +75,18 @@ def _get_item(table: Any, index: Any) -> Any:
     _check_index_of_loops(table, index)
     if isinstance(table, StagedRange | range) and is_unknown_integer(index):
         numbers = table if isinstance(table, range) else table.plain()
-        return numbers.start + from_start(index, len(numbers)) * numbers.step
+        return numbers.start + from_start(index, len(numbers), "range object index") * numbers.step
     if isinstance(table, _SEQUENCES) and is_unknown_integer(index) and len(table):
-        return read(entry_at_index(table, index), table, index)
+        place = from_start(index, len(table), _name_of_index(table))
+        return read(entry_at_place(table, place), table, index)
     with _at_work("slice" if _has_slice(index) else "entry"):
         return (wrap(as_value(table)) if is_numpy_array(table) else table)[index]
+
+
+def _name_of_index(table: Any) -> str:
+    """What Python calls an index of a sequence in its exceptions."""
+    kind = next(one for one in _SEQUENCES if isinstance(table, one))
+    return "string index" if kind is str else f"{kind.__name__} index"
 
 
 def _of_numpys_array(table: Any, index: Any) -> Any:
@@ -121,7 +128,8 @@ def set_item(value: Any, table: Any, index: Any) -> None:
                 f"each may be that one: for more than {_MOST_WRITTEN} items, use an array, as in np.array(items)",
                 user_location(),
             )
-        place = from_start(index, len(table))
+        what = "list assignment index" if isinstance(table, list) else "deque index"
+        place = from_start(index, len(table), what)
         places = {number: place == number for number in range(len(table))}
         set_entry(table, index, places, value, is_temporary=is_temporary)
     else:

@@ -537,24 +537,63 @@ PLAIN: dict[str, Callable[..., Any]] = {
 @pytest.mark.sampled("list of lists-numpy", "range-numpy", "one object, thrice-numpy", "pop-numpy")
 @pytest.mark.usefixtures("c_compiler")
 @pytest.mark.parametrize(("name", "backend"), mostly_on_numpy(PLAIN, 6))
-def test_places_in_tables_of_python_are_checked_from_both_ends(name: str, backend: Any) -> None:
+def test_places_in_tables_of_python_are_always_checked_from_both_ends(name: str, backend: Any) -> None:
     function = PLAIN[name]
-    checked = tm.compile(function, backend=backend, check_bounds=True)
+    checked = tm.compile(function, backend=backend, check_bounds=False)
     for place in (0, 2, -1, -3):
         np.testing.assert_allclose(checked(ROW, np.int64(place)), function(ROW, place), rtol=1e-14)
     for place in (3, -4, -6, 99):
-        with pytest.raises(OutOfBoundsError, match=f"index {place} is out of bounds.* size 3"):
+        with pytest.raises(IndexError) as python:
+            function(ROW, place)
+        with pytest.raises(IndexError, match=re.escape(str(python.value))):
             checked(ROW, np.int64(place))
 
 
 def test_tables_of_python_are_checked_without_being_asked_where_functions_are_interpreted() -> None:
-    with pytest.raises(OutOfBoundsError, match=r"index -4 .* size 3"):
+    with pytest.raises(IndexError, match="list index out of range"):
         tm.vmap(lambda i: [1.0, 2.0, 3.0][int(i)])(np.array([0, -4]))
 
 
 def test_without_checks_a_table_of_python_gives_its_nearest_entry() -> None:
-    look_up = tm.compile(lambda i: [1.0, 2.0, 3.0][int(i)], check_bounds=False)
+    look_up = tm.compile(lambda i: [1.0, 2.0, 3.0][int(i)], checks=False)
     assert [look_up(np.int64(place)) for place in (-9, -4, -3, 2, 3)] == [1, 1, 1, 3, 3]
+
+
+def test_only_the_places_that_python_reads_are_checked() -> None:
+    def look_up(i: Any, x: Any) -> Any:
+        table = [x, 2 * x]
+        total = table[i] if 0 <= i < 2 else -1.0
+        if i < 2 and table[i] > 1:
+            total += 10
+        for k in range(40):
+            if k == i:
+                total += table[k % 2] + table[-1]
+        return total
+
+    compiled = tm.compile(look_up)
+    assert [compiled(i, 3.0) for i in (0, 1, 2, 7)] == [look_up(i, 3.0) for i in (0, 1, 2, 7)]
+    assert len(compiled.signatures()) == 1
+    np.testing.assert_array_equal(tm.vmap(look_up)(np.array([1, 7]), np.full(2, 3.0)), [28.0, 11.0])
+    with pytest.raises(IndexError, match="list index out of range"):
+        compiled(-3, 3.0)
+
+
+def test_a_handler_sees_that_a_place_in_a_list_is_out_of_bounds() -> None:
+    def look_up(i: Any) -> Any:
+        try:
+            return [1.0, 2.0, 3.0][i]
+        except IndexError:
+            return -1.0
+
+    compiled = tm.compile(look_up, on_recompile="ignore")
+    assert [compiled(i) for i in (0, 2, 3, -3, -4)] == [1.0, 3.0, -1.0, 1.0, -1.0]
+
+
+def test_exported_files_check_places_in_lists() -> None:
+    exported = tm.export(lambda i: [1.0, 2.0, 3.0][int(i)], "i: i64[]").function()
+    assert exported(np.int64(-1)) == 3.0
+    with pytest.raises(IndexError, match="list index out of range"):
+        exported(np.int64(3))
 
 
 def test_an_unrolled_loop_checks_every_turn() -> None:
