@@ -64,8 +64,8 @@ with np.errstate(all="ignore"):
     _QUIET: Final = error_state()
 
 
-def be_quiet() -> Any:
-    """The same from here on, until `be_loud` gets the result: faster than a block."""
+def begin_quiet() -> Any:
+    """Like `quiet_unless_strict`, until `end_quiet` gets the result. It is faster than a block."""
     if _variable is not None and error_state() is DEFAULT:
         return _variable.set(_QUIET)
     if is_strict():
@@ -75,8 +75,8 @@ def be_quiet() -> Any:
     return block
 
 
-def be_loud(token: Any) -> None:
-    """Handle floating-point errors as before `be_quiet`, which returned `token`."""
+def end_quiet(token: Any) -> None:
+    """Handle floating-point errors as before `begin_quiet`, which returned `token`."""
     if isinstance(token, contextvars.Token):
         _variable.reset(token)
     elif token is not None:

@@ -67,7 +67,7 @@ class Static:
 
     @property
     def is_copied(self) -> bool:
-        """Whether each call returns one of its own, which the caller may change."""
+        """Whether each call returns a copy, because the caller may change it."""
         return self.is_made or type(self.value) is set
 
     def returned(self) -> Any:
@@ -121,14 +121,14 @@ class Program:
     """The arguments that have another shape afterwards, by number, because the function has assigned to ``x.shape``."""
     changes_itself: bool = False
     """Whether the function, when it is traced, changes what it computes with the next time, as a counter."""
-    noted: str = ""
-    """What the function changes outside whenever it is traced, without effect on what it computes."""
+    unrepeated_changes: str = ""
+    """What the function changes outside when it is traced, and not in each call. Its results do not depend on it."""
     follows: bool = False
     """Whether the program is for calls that go the way of the call for which it was made."""
     falls_back: bool = False
     """Whether the function itself runs where the program raises an error: it may handle that."""
-    unseen: tuple[tuple[type[Exception], Location | None], ...] = ()
-    """The classes and the lines of exceptions that the program may raise, and that the user's handlers wait for."""
+    unhandled_errors: tuple[tuple[type[Exception], Location | None], ...] = ()
+    """Exceptions that the program may raise, by class and line, although the user's function would handle them."""
     asks_identity: bool = False
     """Whether the function asks if two objects are the same. In a trace, two arguments never are."""
     conversions: tuple[Conversion, ...] = ()
@@ -140,7 +140,7 @@ class Program:
 
     @property
     def repeats_objects(self) -> bool:
-        """Whether an object that each call makes anew is in several places of the result."""
+        """Whether an object that each call copies is in several places of the result."""
         copied = [id(leaf.value) for leaf in self.out_leaves if isinstance(leaf, Static) and leaf.is_copied]
         return len(set(copied)) < len(copied)
 
@@ -204,12 +204,12 @@ def outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], A
     return outputs, leaves, out_tree
 
 
-def with_objects_made(
+def marked_as_made(
     leaves: "Sequence[ArrayOutput | Static]", outside: ObjectWalk | None
 ) -> "list[ArrayOutput | Static]":
-    """The leaves of a result, with a note of mutable objects of Python's library that the function makes.
+    """The leaves of a result. Those that hold a mutable object of Python's library that the function makes say so.
 
-    It may have made any that it did not find `outside`.
+    The function may have made any object that it did not find `outside`.
     """
     return [
         replace(leaf, is_made=True)
@@ -223,12 +223,12 @@ _MUTABLE: Final = (bytearray, Counter, array.array)
 
 
 def _is_from(outside: ObjectWalk | None, x: Any) -> bool:
-    """Whether an object was outside before the call. A walk goes past a bytearray, but notes what holds it."""
+    """Whether an object existed before the call. A walk does not enter a bytearray, but notes what holds it."""
     return outside is None or outside.has_met(x) or any(place.value is x for place in outside.slots)
 
 
 def _with_numbers(leaf: Any) -> Any:
-    """A set or a counter with the numbers of the call in place of sizes, for which hashes have limited the program."""
+    """A set or a counter with numbers in place of sizes. Hashing a size has limited the program to its number."""
     if type(leaf) not in (set, frozenset, Counter) or not any(isinstance(x, SymbolicSize) for x in leaf):
         return leaf
     known = [operator.index(x) if isinstance(x, SymbolicSize) else x for x in leaf]

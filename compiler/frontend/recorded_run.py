@@ -37,9 +37,9 @@ from .program import (
     Program,
     Static,
     layout_dependent_arguments,
+    marked_as_made,
     orders_of,
     outputs_of,
-    with_objects_made,
 )
 from .read_names import is_made
 
@@ -93,7 +93,7 @@ def recorded(
                 record.calls[-1].location if record.calls else None
             )  # reading results has no line
             outputs, out_leaves, out_tree = outputs_of(result)
-            out_leaves = with_objects_made(out_leaves, writes.outside_objects)
+            out_leaves = marked_as_made(out_leaves, writes.outside_objects)
             orders = orders_of(result) if record.is_kept else ()
             record.give_back()
             del result  # it refers to arrays, and `_finish` checks who else does
@@ -140,7 +140,7 @@ def _fill(record: Trace, leaves: Sequence[Argument | Static], name: Callable[[st
     """Traced arrays for the arguments. Arguments that are the same array share memory."""
     shared: dict[Hashable, TracedArray] = {}
     filled: list[Any] = []
-    hand = ARGUMENTS.get() if record.is_kept and record.parent is None else None
+    given = ARGUMENTS.get() if record.is_kept and record.parent is None else None
     for number, leaf in enumerate(leaves):
         if isinstance(leaf, Static):
             filled.append(leaf.value)
@@ -149,8 +149,8 @@ def _fill(record: Trace, leaves: Sequence[Argument | Static], name: Callable[[st
         if array is None:
             storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known, leaf.layout)
             storage.argument = leaf.flags
-            if hand is not None:
-                record.argument_values[storage.value] = hand[number]
+            if given is not None:
+                record.argument_values[storage.value] = given[number]
             if leaf.weak is not None and not record.is_ahead:
                 record.numbers[storage.value] = number
             array = array_on(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak)

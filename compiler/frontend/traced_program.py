@@ -167,7 +167,7 @@ def _traced(
                 break
             varying |= misjudged
             is_again = is_late or is_again
-        own = noted = ""
+        own = unrepeated = ""
         error = objects.error_after(
             function,
             error,
@@ -175,7 +175,7 @@ def _traced(
             is_refused=isinstance(error, TracemillError | OperatorsNeededError),
         )
         if program is not None and error is None and is_kept and record is outermost:
-            own, noted = _changes_outside(
+            own, unrepeated = _changes_outside(
                 writes, program, check_bounds, function, tree, leaves, roots, changes
             )
             error = objects.error_after(
@@ -198,10 +198,10 @@ def _traced(
                 *([changed_by_itself(own)] if own else []),
             ),
             changes_itself=bool(own),
-            noted=noted,
+            unrepeated_changes=unrepeated,
             follows=FOLLOWS.get(),
             falls_back=record.falls_back,
-            unseen=tuple(record.unseen),
+            unhandled_errors=tuple(record.unhandled_errors),
             asks_identity=is_kept
             and (record.writes_to_copies or asks_identity(writes.outside_objects, reached)),
             read=(
@@ -263,8 +263,9 @@ def _changes_outside(
     roots: Sequence[Any],
     changes: Changes,
 ) -> tuple[str, str]:
-    """What a function has changed outside that makes a difference when it is traced again; empty if nothing does. And
-    what makes none, but would be changed again.
+    """What a function has changed outside that makes a difference when it is traced again, and what makes none.
+
+    Each is empty if there is nothing.
 
     Raises:
         SideEffectError: it changes something, while it follows the current call.

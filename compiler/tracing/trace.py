@@ -167,9 +167,9 @@ class Trace(KnownValues):
         self.falls_back = False
         """Whether the function itself runs where the program raises an error: it may handle that."""
         self.handled_later: list[Callable[[], Any]] = []
-        """The exception classes of the user's handlers around calls that may be computed only when all are recorded."""
-        self.unseen: list[tuple[type[Exception], Location | None]] = []
-        """The classes and the lines of exceptions that the program may raise, and that the user's handlers wait for."""
+        """The exception classes of the user's handlers around calls that may be computed only after the function."""
+        self.unhandled_errors: list[tuple[type[Exception], Location | None]] = []
+        """Exceptions that the program may raise, by class and line, although the user's function would handle them."""
         self.acts_before_error = False
         """Whether Python prints or writes something before an exception that a trace has ended with."""
         self.returned: set[int] = set()

@@ -300,7 +300,7 @@ def _check_sizes(name: str, signature: Signature, sizes: Sizes) -> None:
 
 def _check_handlers(name: str, program: Program) -> None:
     """Refuse a function that handles an exception which the program raises: a file has no Python code to handle it."""
-    for error, line in program.unseen:
+    for error, line in program.unhandled_errors:
         raise ExportError(
             f"{name} cannot be exported: it handles {error.__name__}, and a file has no Python code to go on with. "
             "Test for the case with `if` instead of `try`, or export with checks=False if no call raises it",

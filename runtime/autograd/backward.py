@@ -28,11 +28,11 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_traced
 from ..derivatives.masked_nan import has_nan, warn_of_masked_nan
+from ..eager.current_tape import joined, on_tape, tape_of_this_thread
 from ..eager.grad_mode import enable_grad, no_grad
-from ..eager.tape import joined, on_tape, tape_of_this_thread
 from ..evaluation.evaluating import Evaluated, Evaluating
-from ..evaluation.open_ended import LeafNode, op_of
 from ..evaluation.sweep import reached
+from ..evaluation.tape import LeafNode, op_of
 from ..tracebacks import with_users_frames
 from .grad_outputs import cotangents
 from .node_pullback import NodePullback, Source

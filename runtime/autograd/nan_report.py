@@ -15,8 +15,8 @@ from ...compiler.interpreter import evaluate, observing_calls
 from ...compiler.ir import Call, Location
 from ...compiler.tracing.traced_memory import is_traced
 from ..eager.anomaly import Finding, finding
+from ..eager.current_tape import on_tape
 from ..eager.run import as_argument, as_arrays, inputs_of, require_function
-from ..eager.tape import on_tape
 from .variable import detach
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The backward pass of `tracemill.autograd` through nodes: those of variables, and of a function that is evaluated."""
+"""The backward pass of `tracemill.autograd` through the nodes of variables, or of a function that is evaluated."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -23,10 +23,10 @@ from ..eager.run import in_rows, run, separate, transformed
 from ..evaluation.evaluated_array import EvaluatedArray, new_result
 from ..evaluation.evaluating import Evaluated, Evaluating, Node, elements
 from ..evaluation.linear_graph import linear_graph
-from ..evaluation.open_ended import Released, release
 from ..evaluation.operand_types import operand_type
 from ..evaluation.recorded_sweep import Between
 from ..evaluation.sweep import pull_back
+from ..evaluation.tape import Released, release
 
 Source = tuple[Node, ArrayType]
 """Where a value comes from, and its type."""
@@ -40,8 +40,8 @@ class NodePullback:
         self._home, self._outputs = home, outputs
         self._inputs = list(dict(inputs).items())
         self._places = [[node for node, _ in self._inputs].index(node) for node, _ in inputs]
-        self._way = _Way([node for node, _ in self._inputs], [node for node, _ in outputs])
-        self.used = [node in self._way.used for node, _ in inputs]
+        self._between = _NodesBetween([node for node, _ in self._inputs], [node for node, _ in outputs])
+        self.used = [node in self._between.used for node, _ in inputs]
         """Whether the outputs depend on each input."""
 
     def pull(self, cotangents: Sequence[Any], batch: int | None, *, safe: bool, records: bool) -> list[Any]:
@@ -64,8 +64,8 @@ class NodePullback:
         ]
 
     def _by_sweep(self, cotangents: Sequence[Array]) -> list[Any]:
-        way = self._way
-        found = pull_back(self._moving(cotangents), way.leaves, way.nodes, way.between)
+        between = self._between
+        found = pull_back(self._moving(cotangents), between.leaves, between.nodes, between.inner_leaves)
         arrays = [
             np.zeros(type.shape, type.dtype) if one is None else in_rows(np.asarray(one))
             for one, (_, type) in zip(found, self._inputs, strict=True)
@@ -73,7 +73,7 @@ class NodePullback:
         return separate(arrays, cotangents)
 
     def _recorded(self, cotangents: Sequence[Value]) -> list[EvaluatedArray]:
-        found = self._way.recorded(self._home, self._moving([self._entered(one) for one in cotangents]))
+        found = self._between.recorded(self._home, self._moving([self._entered(one) for one in cotangents]))
         return [
             self._made(np.zeros(type.shape, type.dtype), None)
             if one is None
@@ -84,7 +84,7 @@ class NodePullback:
     def _moving(self, cotangents: Sequence[Any]) -> list[tuple[Node, Any]]:
         """The outputs that depend on an input, with their cotangents."""
         pairs = zip((node for node, _ in self._outputs), cotangents, strict=True)
-        return [(node, cotangent) for node, cotangent in pairs if node in self._way.moving]
+        return [(node, cotangent) for node, cotangent in pairs if node in self._between.moving]
 
     def _entered(self, value: Value) -> EvaluatedArray:
         return self._made(elements(value), value.node if isinstance(value, Evaluated) else None)
@@ -111,11 +111,11 @@ class NodePullback:
 
     def release(self) -> None:
         """Release what the backward pass needs."""
-        for node in self._way.nodes:
+        for node in self._between.nodes:
             release(node)
 
 
-class _Way(Between):
+class _NodesBetween(Between):
     """The nodes between any nodes of a trace and outputs that are computed from them."""
 
     def __init__(self, leaves: Sequence[Node], outputs: Sequence[Node]) -> None:

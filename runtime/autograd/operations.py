@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ...compiler.builder import _current
-from ...compiler.error_state import be_loud, be_quiet
+from ...compiler.error_state import begin_quiet, end_quiet
 from ...compiler.interpreter import are_calls_observed
 from ...compiler.tracing.traced_array import TracedArray
+from ..eager.current_tape import tape_of_this_thread
 from ..eager.grad_mode import is_grad_enabled
-from ..eager.tape import tape_of_this_thread
 from ..evaluation import functions, indexing, ufuncs
 from ..evaluation.evaluated_array import ARRAYS, EvaluatedArray
 
@@ -45,7 +45,7 @@ def record_on_tape(variable: type[EvaluatedArray]) -> None:
 def _operation(
     fast: Callable[..., Any], by_surface: Callable[..., Any], *, updates: bool = False
 ) -> Callable[..., Any]:
-    """An operation on a variable. One that `updates` it begins recording anew under `no_grad`."""
+    """An operation on a variable. After one that `updates` it under `no_grad`, recording starts at the new contents."""
 
     def called(self: Any, *args: Any, **options: Any) -> Any:
         around, records = _current.builder, is_grad_enabled()
@@ -56,24 +56,24 @@ def _operation(
         quiet = None
         try:
             _current.builder = tape
-            quiet = be_quiet()
+            quiet = begin_quiet()
             if records:
                 return fast(self, *args, **options)
             return _unrecorded(fast(self, *args, **options), (self, *args))
         finally:
-            be_loud(quiet)
+            end_quiet(quiet)
             _current.builder = around
 
     return called
 
 
 def _unrecorded(result: Any, given: Sequence[Any]) -> Any:
-    """A result that needs no gradient. It may be one of the `given` variables, which does not change."""
+    """A result that needs no gradient. If it is one of the `given` variables, it stays as it is."""
     if type(result) not in ARRAYS or not result.is_up_to_date() or any(result is one for one in given):
         return result
     result._node = None
     if not result.is_unshared():
-        result._seen = -1  # a view is read again, in the mode that there is then
+        result._seen = -1  # a view is read again later, when the mode may be another one
     return result
 
 

@@ -18,11 +18,11 @@ from ...compiler.tracing.traced_array import TracedArray, located, wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...compiler.tracing.views import View
 from ..derivatives.stop_gradient import stop_gradient
+from ..eager.current_tape import joined, on_tape, tape_of_this_thread
 from ..eager.grad_mode import is_grad_enabled
-from ..eager.tape import joined, on_tape, tape_of_this_thread
 from ..evaluation.evaluated_array import UNWRITTEN, EvaluatedArray
 from ..evaluation.evaluating import Evaluated
-from ..evaluation.open_ended import Gradient, Tape, VariableMemory, leaf_of, op_of
+from ..evaluation.tape import Gradient, Tape, VariableMemory, leaf_of, op_of
 from .backward import backward
 from .operations import record_on_tape
 

@@ -40,7 +40,7 @@ from ..eager.mapped_graph import BatchAxis, MappedGraph
 from ..eager.transform_log import is_seen
 from ..environment import checking
 from .arrays_outside import ArraysOutside
-from .failing_examples import FailingExamplesError, handled_by_none, raise_alike
+from .failing_examples import FailingExamplesError, batched_handler_error, raise_alike
 
 _MOST: Final = 1 << 11
 _batched: dict[Any, tuple[Graph, tuple[bool, ...]]] = {}
@@ -136,7 +136,7 @@ class BatchedTrace(Trace):
 
     def _failure_of(self, error: Exception) -> Exception:
         """What an error of some examples is for the whole call: one that names the handler, if the function has one."""
-        return handled_by_none(error) if is_handled(error, self._handlers_around) else error
+        return batched_handler_error(error) if is_handled(error, self._handlers_around) else error
 
     @property
     def waiting(self) -> int:

@@ -20,9 +20,9 @@ from ...compiler.tracing.traced_array import wrap
 from ...compiler.value_ops import concatenate, moveaxis, reshape, slice_axis
 from ...passes.optimizations.hoist import hoist
 from ..eager.anomaly import part_of_batch
+from ..eager.current_tape import is_recording, joined
 from ..eager.mapped_graph import MappedGraph
 from ..eager.run import as_arrays, run, transformed
-from ..eager.tape import is_recording, joined
 
 
 class Chunks:

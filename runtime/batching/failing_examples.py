@@ -20,8 +20,8 @@ class FailingExamplesError(BaseException):
     """Stops a function that raises an error for some examples. No handler for errors of this kind may catch it."""
 
 
-def handled_by_none(error: Exception) -> Exception:
-    """The error of some examples that a handler of the function waits for, which cannot run for these alone."""
+def batched_handler_error(error: Exception) -> Exception:
+    """The error to raise if only some examples raise one that the function handles."""
     what, line = str(error), None
     if isinstance(error, TracemillError):
         if not isinstance(error, IndexError):

@@ -35,7 +35,7 @@ from .arrays_outside import ArraysOutside, array_from_outside, unmapped_write
 from .batch_arguments import BatchArguments, spread_dims
 from .batched_trace import Batch, BatchedTrace, Examples, MustTraceSingleExamplesError, can_compute
 from .chunk_size import Chunking, chunking
-from .failing_examples import FailingExamplesError, handled_by_none
+from .failing_examples import FailingExamplesError, batched_handler_error
 
 
 @with_users_frames
@@ -252,7 +252,7 @@ class _Mapping:
         except Exception as error:
             if self.trace is None or not is_handled_later(self.trace, error):
                 raise
-            raise handled_by_none(error) from error
+            raise batched_handler_error(error) from error
         for index, output in program.mutated:
             target, new = self.inputs[index], outputs[output]
             if index in program.in_step and out_axes[output] is not None:

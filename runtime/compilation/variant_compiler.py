@@ -96,8 +96,8 @@ class VariantCompiler:
                 log.info("%s: %s", why.name, note)
         if why.is_fault:
             self._reaction.reports_fault(why)
-        if variant.program.noted:
-            self._reaction.does_not_repeat(why.name, variant.program.noted)
+        if variant.program.unrepeated_changes:
+            self._reaction.does_not_repeat(why.name, variant.program.unrepeated_changes)
         if (count := self.variants.family(called).compiled) > MANY:
             self._reaction.warn(
                 f"is compiled for the {count}th time for calls that differ only in sizes", why

@@ -12,6 +12,7 @@ from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import Graph, Value
 from ...compiler.nesting import shown
 from ...compiler.ops.control.checkpoint import require_name
+from ..eager.current_tape import is_recording
 from ..eager.run import (
     as_argument,
     inputs_of,
@@ -22,7 +23,6 @@ from ..eager.run import (
     require_function,
     run,
 )
-from ..eager.tape import is_recording
 from ..tracebacks import with_users_frames
 from .checkpoint_policies import Policy, nothing
 

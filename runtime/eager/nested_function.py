@@ -18,8 +18,8 @@ from ...compiler.tracing.array_values import PYTHON_NUMBERS
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import constant, convert
+from .current_tape import joined
 from .numpy_generators import refusing_draws
-from .tape import joined
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from ..environment import checking
 from ..gpu.device_array import DeviceArray
 from ..tracebacks import with_users_frames
 from ..trees import changed_leaves
-from .tape import is_recording, joined
+from .current_tape import is_recording, joined
 from .transform_log import record_for
 
 Wrapper: TypeAlias = Callable[..., Any]

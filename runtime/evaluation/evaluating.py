@@ -69,7 +69,7 @@ class NodeOfSeveral(Node):
     """References to the nodes of all outputs, which hold this one; None for those that have no derivative."""
 
     def node_of(self, output: int) -> Any:
-        """The node of an output; a new one if the other has died."""
+        """The node of an output; a new one if the first is gone."""
         reference = self.outputs[output]
         if reference is None:
             return None
@@ -160,8 +160,8 @@ class Evaluating(Trace):
     def next_number(self) -> int:
         return next(self.numbers_of_nodes)
 
-    def node_without_slope(self, name: str, nodes: Sequence[Any]) -> Node | None:
-        """The node of a result whose derivative is always 0, given those of the operands; None if it needs none."""
+    def node_of_zero_derivative(self, name: str, nodes: Sequence[Any]) -> Node | None:
+        """The node of a result whose derivative is always 0, given the operands' nodes; None if none is needed."""
         return None
 
     def plan_of(
@@ -271,14 +271,14 @@ class Evaluating(Trace):
         moving = node.plan.moving
         if len(floating) == 1:
             floating[0].node = (
-                node if moving[0] else self.node_without_slope(node.plan.primal.name, node.parents)
+                node if moving[0] else self.node_of_zero_derivative(node.plan.primal.name, node.parents)
             )
         else:
             for place, out in enumerate(floating):
                 out.node = (
                     Node(self.next_number(), OneOfSeveral, (node,), (place, len(floating)))
                     if moving[place]
-                    else self.node_without_slope(node.plan.primal.name, node.parents)
+                    else self.node_of_zero_derivative(node.plan.primal.name, node.parents)
                 )
         if isinstance(node, NodeOfSeveral):
             node.outputs = tuple(None if out.node is None else ref(out.node) for out in found)

@@ -153,7 +153,7 @@ def _evaluated(
     ):
         return _by_surface(function, args, options), None
     if not plan.is_recorded:
-        node = home.node_without_slope(function.__name__, nodes) if plan.out.is_inexact else None
+        node = home.node_of_zero_derivative(function.__name__, nodes) if plan.out.is_inexact else None
     else:
         node = _node(home, function, options)
         node.plan = plan
@@ -281,8 +281,8 @@ def _of_one(function: Any, x: Any, options: dict[str, Any]) -> Any:
         _note_plan(key, plan)
         return result
     if not plan.is_recorded:
-        still = home.node_without_slope(function.__name__, (node,)) if plan.out.is_inexact else None
-        return new_result(home, out, plan.out, still)
+        node = home.node_of_zero_derivative(function.__name__, (node,)) if plan.out.is_inexact else None
+        return new_result(home, out, plan.out, node)
     if function is np.sort and not options and array.ndim == 1:
         sorted_node = home.new_node(next(home.numbers_of_nodes), SortPlan, (node,), (x._kind, array))
         return new_result(home, out, plan.out, sorted_node)

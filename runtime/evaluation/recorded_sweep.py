@@ -52,7 +52,7 @@ class Between:
                 self.moving.add(node)
                 self.nodes.append(node)
         self.nodes.reverse()
-        self.between = frozenset(leaves).intersection(self.nodes)
+        self.inner_leaves = frozenset(leaves).intersection(self.nodes)
         """The arguments that are computed from other ones."""
         self._known: dict[Node, bool] = {}
 
@@ -142,7 +142,7 @@ class _Recorded:
     ) -> EvaluatedArray:
         """A result that may be differentiated once more."""
         if not plan.is_recorded:
-            return _made(self.home, result, self.home.node_without_slope(node.plan.primal.name, sources))
+            return _made(self.home, result, self.home.node_of_zero_derivative(node.plan.primal.name, sources))
         new = Node(self.home.next_number(), plan, plan.parents(sources))
         new.place = getattr(node, "place", None)
         found = _made(self.home, result, new)
@@ -181,7 +181,7 @@ class _RecordedPull(_Recorded):
         passed: dict[Node, EvaluatedArray] = {}
         for node in self.between.nodes:
             if (cotangent := self.cotangents.total(node)) is not None:
-                if node in self.between.between:
+                if node in self.between.inner_leaves:
                     passed[node] = cotangent
                 self._pull(node, cotangent)
             if (cotangent := self.of_squares.total(node)) is not None:

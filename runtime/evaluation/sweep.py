@@ -57,12 +57,12 @@ def pull_back(
     outputs: Sequence[tuple[Node, Any]],
     leaves: Sequence[Node],
     nodes: Sequence[Node] | None = None,
-    between: Collection[Node] = (),
+    inner_leaves: Collection[Node] = (),
 ) -> list[Any]:
     """The cotangent of each leaf, given those of some nodes; None if nothing reaches it.
 
-    The `nodes` to go through, the latest first, are all that lead to the outputs, unless they are given. Those leaves
-    that are `between` others and the outputs are among them.
+    The `nodes` to go through, the latest first, are all that lead to the outputs, unless they are given. They include
+    the `inner_leaves`: those that are computed from other leaves.
     """
     passed: dict[Node, Any] = {}
     cotangents = Cotangents()
@@ -76,9 +76,9 @@ def pull_back(
         cotangent = arrived.pop(node, None)
         if parts and node in parts:
             cotangent = parts.pop(node) if cotangent is None else cotangent + parts.pop(node)
-        if cotangent is None:  # what comes from here has the derivative 0
+        if cotangent is None:  # the derivative of all that is computed from it is 0
             continue
-        if between and node in between:
+        if inner_leaves and node in inner_leaves:
             passed[node] = cotangent
         if plan.pull is not None:
             plan.pull(node, cotangent, cotangents)

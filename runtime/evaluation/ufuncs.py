@@ -41,8 +41,8 @@ def evaluate_binary(ufunc: Any, x: Any, y: Any) -> Any:
     if plan is None:
         return _by_surface(ufunc, x, y)
     if not plan.is_recorded:
-        still = home.node_without_slope(ufunc.__name__, (node_x, node_y)) if plan.out.is_inexact else None
-        return new_result(home, out, plan.out, still)
+        node = home.node_of_zero_derivative(ufunc.__name__, (node_x, node_y)) if plan.out.is_inexact else None
+        return new_result(home, out, plan.out, node)
     node = home.new_node(next(home.numbers_of_nodes), plan, plan.parents((node_x, node_y)))
     new = new_result(home, out, plan.out, node)
     node.saved = plan.saved((array_x, array_y, new._array))
@@ -68,8 +68,8 @@ def evaluate_unary(ufunc: Any, x: Any) -> Any:
         if plan is None:
             return _by_surface(ufunc, x)
     if not plan.is_recorded:
-        still = home.node_without_slope(ufunc.__name__, (x._node,)) if plan.out.is_inexact else None
-        return new_result(home, out, plan.out, still)
+        node = home.node_of_zero_derivative(ufunc.__name__, (x._node,)) if plan.out.is_inexact else None
+        return new_result(home, out, plan.out, node)
     node = home.new_node(next(home.numbers_of_nodes), plan, (x._node,))
     new = new_result(home, out, plan.out, node)
     node.saved = plan.saved((array, new._array))

@@ -21,8 +21,8 @@ from ...compiler.nesting import shown
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.traced_array import wrap
 from ..derivatives.stop_gradient import stop_gradient
+from ..eager.current_tape import is_recording, joined
 from ..eager.run import as_argument, inputs_of, is_array, require_function
-from ..eager.tape import is_recording, joined
 from ..tracebacks import with_users_frames
 from .rule_graphs import MAKERS
 from .rule_site import Returned, RuleSite, line_of, named

@@ -49,7 +49,7 @@ class handling:  # noqa: N801 (it reads like a function)
 
 
 def _note_handler(trace: Trace, classes: Callable[[], Any]) -> None:
-    """Note that calls within a handler are computed later, in this trace and those around it."""
+    """Note, in this trace and those around it, that calls inside the block are computed after it."""
     inner: Trace | None = trace
     while inner is not None:
         inner.handled_later.append(classes)
@@ -63,12 +63,12 @@ _OF_MATRICES: Final = frozenset(
 
 
 def _note_errors(trace: Trace, calls: Sequence[Call], classes: Callable[[], Any]) -> None:
-    """Note the errors of calls within a handler that the program raises and the handler does not see."""
+    """Note errors that the program may raise for these calls, although the user's handlers wait for them."""
     for call in calls:
         if call.op in _OF_MATRICES and _handles(classes, np.linalg.LinAlgError()):
-            trace.outermost().unseen.append((np.linalg.LinAlgError, call.location))
+            trace.outermost().unhandled_errors.append((np.linalg.LinAlgError, call.location))
         if call.op == "check_index" and _handles(classes, IndexError()):
-            trace.outermost().unseen.append((IndexError, call.location))
+            trace.outermost().unhandled_errors.append((IndexError, call.location))
         for graph in called((call,)):
             _note_errors(trace, graph.calls, classes)
 
@@ -106,7 +106,7 @@ def holds_for_handler(condition: Any, error: Exception) -> bool | None:
     trace = require_trace()
     holds = guarded_truth(trace, as_value(condition), f"whether {type(error).__name__} is raised in a `try`")
     if holds is None and RAISES_ON_VALUES.get():
-        trace.outermost().unseen.append((type(error), user_location()))
+        trace.outermost().unhandled_errors.append((type(error), user_location()))
     return holds
 
 
@@ -121,7 +121,7 @@ def handler_count() -> int:
 
 
 def is_handled_later(trace: Trace, error: Exception) -> bool:
-    """Whether an error, of calls that are computed when the function has ended, may be one that it handles."""
+    """Whether the function may handle an error of calls that are computed after it."""
     return any(_handles(classes, error) for classes in trace.handled_later)
 
 

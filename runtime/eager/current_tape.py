@@ -1,4 +1,4 @@
-"""The tape of this thread: the trace without end in which operations on variables are recorded."""
+"""The tape of the current thread: an open-ended trace, in which operations on variables are recorded."""
 
 import threading
 from collections.abc import Generator, Iterable
@@ -14,7 +14,7 @@ class Tapes(threading.local):
     """The tape of each thread, once it is needed."""
 
     new: "ClassVar[type[Trace]]"
-    """Makes a tape, given its name. Set by `runtime.evaluation.open_ended`."""
+    """Makes a tape, given its name. Set by `runtime.evaluation.tape`."""
     tape: Trace | None = None
 
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location, users_place
 from ...compiler.dtypes import Array, is_inexact
-from ...compiler.error_state import be_loud, be_quiet
+from ...compiler.error_state import begin_quiet, end_quiet
 from ...compiler.errors import NotRecordedError, TracemillError
 from ...compiler.ir import ArrayType, Param, Value
 from ...compiler.memory_layout.layout import Layout, layout_of
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import Storage, array_type
+from ..eager.current_tape import Tapes
 from ..eager.grad_mode import is_grad_enabled
-from ..eager.tape import Tapes
 from .evaluating import (
     Evaluated,
     EvaluatedMemory,
@@ -70,7 +70,7 @@ class RecordedNode(Node):
         self.place = users_place()
 
 
-class PlanWithoutSlope:
+class ZeroDerivativePlan:
     """The plan of a call whose derivative is always 0, such as that of ``np.sign``."""
 
     def __init__(self, name: str) -> None:
@@ -84,7 +84,7 @@ class PlanWithoutSlope:
 
 
 class PlanThatFails:
-    """The plan of a call that has no derivative. Asking for one raises the error."""
+    """The plan of a call that has no derivative. Asking for it raises the error."""
 
     out = None
     forward = None
@@ -105,7 +105,7 @@ class PlanThatFails:
 
 
 class Released:
-    """The plan of a call whose operands have been released. Which calls they came from remains known."""
+    """The plan of a call whose operands have been released. The nodes of the operands stay."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -128,8 +128,8 @@ def op_of(node: Node) -> str:
     return name
 
 
-class Outside(Storage):
-    """A NumPy array that is combined with a variable: its current contents are a constant."""
+class NumPyMemory(Storage):
+    """The memory of a NumPy array that is combined with a variable. Its current contents are a constant."""
 
     __slots__ = ("array",)
 
@@ -168,7 +168,7 @@ class VariableMemory(EvaluatedMemory):
 
 
 class Snapshot:
-    """A NumPy array from outside with its current contents, which nodes may keep."""
+    """The current contents of a NumPy array from outside, which nodes may keep."""
 
     __slots__ = ("value",)
 
@@ -178,7 +178,7 @@ class Snapshot:
 
 
 def _unrecorded(value: Value) -> Value:
-    """The same elements, from which no derivative comes."""
+    """The same elements, without a node."""
     return Evaluated(value.array) if isinstance(value, Evaluated) and value.node is not None else value
 
 
@@ -199,22 +199,22 @@ class Tape(Evaluating):
         """Run the call; record it if the mode allows it."""
         if not is_grad_enabled():
             inputs = tuple(map(_unrecorded, inputs))
-        quiet = be_quiet()
+        quiet = begin_quiet()
         try:
             return super().emit(op, inputs, params)
         finally:
-            be_loud(quiet)
+            end_quiet(quiet)
 
-    def node_without_slope(self, name: str, nodes: Sequence[Any]) -> Node | None:
+    def node_of_zero_derivative(self, name: str, nodes: Sequence[Any]) -> Node | None:
         parents = tuple(node for node in nodes if node is not None)
-        return RecordedNode(self.next_number(), PlanWithoutSlope(name), parents) if parents else None
+        return RecordedNode(self.next_number(), ZeroDerivativePlan(name), parents) if parents else None
 
     def plan_of(
         self, name: str, make: Callable[[], Plan], types: Sequence[ArrayType], wrt: Sequence[bool]
     ) -> Any:
         try:
             return make()
-        except TracemillError as error:  # nobody may ask for the derivative
+        except TracemillError as error:  # perhaps the derivative is never asked for
             error.locate(user_location())
             return PlanThatFails(name, error, types, wrt)
 
@@ -224,7 +224,7 @@ class Tape(Evaluating):
         return VariableMemory(self, laid_out(value, layout), layout)
 
     def storage_of_array(self, array: Array | ForeignMemory) -> Storage:
-        return Outside(self, np.asarray(array))
+        return NumPyMemory(self, np.asarray(array))
 
     def captured_array(self, array: Array) -> Any:
         return Snapshot(array)
