@@ -348,7 +348,7 @@ def test_a_folder_imports_only_itself_and_those_before_it() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_others_ask_the_numpy_backend_for_its_writer_alone() -> None:
+def test_only_the_writer_is_imported_from_the_numpy_backend() -> None:
     room = "tracemill.compiler.backends.numpy"
     asked = {
         (module, target)

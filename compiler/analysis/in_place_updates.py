@@ -124,7 +124,7 @@ def _chain(graph: Graph, output: int) -> _Chain | None:
 
 
 def _chain_to(graph: Graph, output: int) -> _Chain | None:
-    """The same, worked out."""
+    """Find what `_chain` keeps."""
 
     def operand_of(call: Call, value: Value) -> Value | None:
         operand = updated(call, value)

@@ -47,7 +47,7 @@ def flatten_arguments(
 
 @lru_cache
 def _tree_of_arrays(count: int) -> Any:
-    """The structure of a call with this many positional arguments that are no containers."""
+    """The structure of a call with this many positional arguments that are not containers."""
     call: Any = (tuple(range(count)), {})
     return optree.tree_structure(call, namespace=NAMESPACE)
 

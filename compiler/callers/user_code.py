@@ -108,7 +108,7 @@ def user_location() -> Location | None:
 
 
 Place = tuple[CodeType, int]
-"""Where a frame was: its code, and the instruction."""
+"""Where a frame is: its code, and the instruction."""
 
 
 def users_place() -> Place | None:

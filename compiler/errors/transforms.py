@@ -196,7 +196,7 @@ class DerivativeMemoryError(TracemillError, MemoryError):
 class BatchedHandlerError(TracemillError, RuntimeError):
     """Some examples of a batch raise an exception for which the mapped function has a handler.
 
-    The function runs once for all examples, so that its handler cannot run for some of them.
+    The function runs once for all examples, so its handler cannot run for only some of them.
 
     >>> import numpy as np, tracemill as tm
     >>> def inverse(a):

@@ -35,9 +35,9 @@ _CHANGING: Final = object()
 """The value of what is another one in each call."""
 _DEEPEST: Final = 24
 _MOST_ENTRIES: Final = 1000
-_SHOWING_NAMES: Final = frozenset({"vars", "__dict__"})
-"""What shows the attributes of an object by their names as texts."""
 """How many entries and attributes are compared before each call."""
+_SHOWING_NAMES: Final = frozenset({"vars", "__dict__"})
+"""Names in the code of a function that looks up attributes by their names as texts."""
 _VALUES: Final = (bool, int, float, complex, str, bytes, np.generic)
 """Types that are compared by value. Other objects are compared by identity."""
 _content = attrgetter("cell_contents")

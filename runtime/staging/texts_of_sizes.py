@@ -78,11 +78,11 @@ class _Container:
         return _TextOfContainer(self._x)
 
     def __format__(self, spec: str) -> str:
-        return format(self._x, spec) if spec else str(self)  # which is an error
+        return str(self) if not spec else format(self._x, spec)  # Python's TypeError
 
 
 class _TextOfContainer(str):
-    """A text with marks in it, which cannot be padded, as their texts have other lengths."""
+    """A text with marks in it. It cannot be padded, because what replaces the marks has another length."""
 
     __slots__ = ("_x",)
     _x: Any

@@ -1,4 +1,4 @@
-"""When a program prints that may raise an error: at its end, so that nothing is printed that Python does not print."""
+"""A program that may raise an error prints at its end, so that it prints nothing that Python would not."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from .handled_errors import may_be_handled
 
 
 def printing_at_end(program: Callable[..., Any], *, runs_function: bool) -> Callable[..., Any]:
-    """The program, which prints at its end; nothing if another program runs instead, or the function after an error."""
+    """The program, printing at its end. It prints nothing if another program, or the function itself, runs instead."""
 
     def keeping(*given: Any) -> Any:
         with keeping_lines() as lines:

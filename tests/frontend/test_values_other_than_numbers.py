@@ -416,7 +416,7 @@ def test_the_test_of_a_loop_is_the_truth_of_any_object(program: Callable[..., An
     assert [compiled(x) for x in (2.0, -1.0, 0.0)] == [program(x) for x in (2.0, -1.0, 0.0)]
 
 
-def test_scalars_are_known_as_such() -> None:
+def test_isscalar_is_true_of_traced_scalars() -> None:
     def function(x: Any, n: int, v: float) -> Any:
         kinds = [np.isscalar(one) for one in (x, x[0], x.sum(), n, v, float(x[0]), np.asarray(v), len(x))]
         return x.sum() * v, kinds

@@ -135,7 +135,7 @@ def graph_of(call: Call, size: int) -> Graph:
 
 
 def complex_product(operands: Sequence[Array]) -> Array:
-    """The first times the last, with each product of their parts rounded, as NumPy has it on some processors."""
+    """The first times the last, with each product of their parts rounded, as NumPy computes it on some processors."""
     (a, b), (c, d) = ((np.real(x), np.imag(x)) for x in (operands[0], operands[-1]))
     with np.errstate(all="ignore"):
         parts = a * c - b * d, a * d + b * c

@@ -208,7 +208,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 
 
 def _at_point(at: Any, x0: Any, y0: Any, slope: Any) -> Any:
-    """The value `y0` at a point itself, also -0, where the slope is infinite too, with the derivative on its right."""
+    """Exactly `y0` at a point, also for -0.0 and infinite slopes. Its derivative is the slope on the right."""
     finite: Any = np.where(np.isfinite(slope), slope, 0)
     is_falling = np.signbit(finite.real)
     return np.where(is_falling, y0 + finite * (at - x0), y0 - finite * (x0 - at))

@@ -21,7 +21,7 @@ def is_root(x: Value, y: Value) -> bool:
 
 
 def base_of_scalar_power(x: Any, y: Any) -> Any:
-    """The base for ``x ** y`` of two scalars: one that has the same power and root, if the exponent may be 0.5."""
+    """The base for ``x ** y`` of two scalars: if the exponent may be 0.5, one whose root is the power of `x`."""
     if not (_may_be_half(y) and _may_differ(x)):
         return x
     base: Any = np.where(np.equal(x, -np.inf), np.inf, x + 0.0)[()]

@@ -112,7 +112,7 @@ def _print(*inputs: Any, text: str, loops: Any = (), to: Any = ()) -> Any:
 
 
 _KEPT: Final = threading.local()
-"""The lines that a thread prints later: a program runs in a context of its own, so this is no context variable."""
+"""The lines that a thread prints later. It is not a context variable, because a program runs in its own context."""
 
 
 def keep_line(inputs: Sequence[Any], text: str, loops: Any, to: Any) -> bool:

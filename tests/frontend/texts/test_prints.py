@@ -178,7 +178,7 @@ def as_the_message_of_an_error(x: Any) -> Any:
     ],
     ids=lambda function: function.__name__,
 )  # fmt: skip
-def test_prints_in_expressions_happen_in_each_call_in_which_python_comes_to_them(
+def test_prints_in_expressions_happen_whenever_python_evaluates_them(
     function: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     compiled = tm.compile(function, on_recompile="ignore")

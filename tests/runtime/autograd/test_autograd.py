@@ -266,7 +266,7 @@ def test_a_released_part_that_no_input_is_behind_does_not_matter(made_before: bo
         backward(np.sum(part * w))
 
 
-def test_a_released_read_of_a_part_is_named_too() -> None:
+def test_the_error_names_a_released_slice() -> None:
     x = three()
     part = x[1:]
     grad(np.sum(part), x)

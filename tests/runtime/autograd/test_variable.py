@@ -387,7 +387,7 @@ def test_memory_is_freed_without_the_garbage_collector() -> None:
     assert after == before
 
 
-def test_a_call_with_several_outputs_dies_without_the_garbage_collector() -> None:
+def test_a_call_with_several_outputs_is_freed_without_the_garbage_collector() -> None:
     gc.collect()
     gc.disable()
     try:

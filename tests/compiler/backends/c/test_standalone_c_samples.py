@@ -37,7 +37,7 @@ REFUSED_DTYPES = {
     **dict.fromkeys(("nextafter", "spacing"), HALVES),
     "power": SIGNED,
 }
-"""Those that it does not compute of some dtypes."""
+"""The ops that C does not compute for some dtypes."""
 
 MOST = 150
 """Samples in one program."""

@@ -28,11 +28,11 @@ from tracemill.compiler.op import is_view
 from tracemill.compiler.ops.composite import COMPOSITES
 
 SUMMED = {"dot", "sum"}
-"""Ops that may round in another order than their definition."""
+"""Ops that may round in a different order from their definition."""
 
 
 def assert_close(actual: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Equal but for rounding."""
+    """Equal except for rounding."""
     for left, right in zip(actual, expected, strict=True):
         x, y = np.asarray(left), np.asarray(right)
         assert (x.dtype, x.shape) == (y.dtype, y.shape)
@@ -50,7 +50,9 @@ def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
     graph, inputs = sample.graph(), sample.arrays()
     actual = compiled(graph)(*inputs)
     expected = evaluate(graph, *inputs)
-    complex_number = any(x.dtype.kind == "c" for x in expected)  # SIMD rounds them otherwise than single ones
+    complex_number = any(
+        x.dtype.kind == "c" for x in expected
+    )  # SIMD rounds them differently from single numbers
     (assert_close if sample.op in SUMMED | COMPOSITES or complex_number else assert_same)(actual, expected)
     assert_own(actual, inputs)
 
