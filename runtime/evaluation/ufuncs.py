@@ -1,5 +1,6 @@
 """ufuncs and operators on evaluated arrays: NumPy's ufunc runs, and a node is recorded."""
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -194,6 +195,8 @@ _COMPARISONS: Final[dict[str, Any]] = {
 }
 _SHORTCUTS: Final[dict[float, Any]] = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
 """ndarray's own for ``x ** 2`` and similar powers."""
+_EXACT: Final = 2**53
+"""Floats compare exactly with ints up to this one."""
 
 
 def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
@@ -207,6 +210,8 @@ def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
             if self.weak is None:
                 return evaluate_binary(ufunc, self, other)
             if self.weak is float and type(other) is not complex and self.is_up_to_date():
+                if type(other) is int and not -_EXACT <= other <= _EXACT:
+                    return by_surface(self, other)
                 found = evaluate_binary(ufunc, self, other)
                 if not (divides and _may_raise(found)):
                     return _of_number(found, other, kind)
@@ -255,7 +260,9 @@ def _power(self: Any, other: Any) -> Any:
         if type_ in ARRAYS and other.weak is None:
             return evaluate_binary(np.power, self, other)
     if self.weak is float and type_ is int and other == 2 and self.is_up_to_date():
-        return _of_number(evaluate_unary(np.square, self), other)
+        square = evaluate_unary(np.square, self)
+        if math.isfinite(square._array):
+            return _of_number(square, other)
     return _power_by_surface(self, other)
 
 

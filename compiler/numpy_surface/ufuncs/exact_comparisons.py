@@ -1,5 +1,6 @@
 """Comparisons of Python's numbers. An int and a float are compared exactly, where NumPy would round the int first."""
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from ...tracing.traced_memory import is_traced
 
 _EXACT: Final = 2.0**53
-"""Smaller ints are floats, too."""
+"""All ints up to this one are floats."""
 _END_OF_INTS: Final = 2.0**63
 
 
@@ -29,7 +30,7 @@ _REFLECTED: Final = {
 
 
 def _may_round(n: Any, x: Any) -> bool:
-    """Whether the first is an int, the other a float, and both may be so large that some ints are no floats."""
+    """Whether the first is an int, the other a float, and both may be so large that a float cannot hold each int."""
     if is_traced(n):
         is_large = n.weak is int
     else:
@@ -40,9 +41,24 @@ def _may_round(n: Any, x: Any) -> bool:
 
 
 def _compared(ufunc: Any, n: Any, x: Any) -> Any:
-    """The comparison of an int of 64 bits and a float: where the rounded int is equal, by their difference."""
-    rounded = n.astype(np.float64) if is_traced(n) else float(n)
-    are_near, fits = np.equal(rounded, x), np.less(x, _END_OF_INTS)
-    whole = np.where(np.logical_and(are_near, fits), x, 0.0).astype(np.int64)
-    exactly = np.where(fits, ufunc(n, whole), ufunc(0, 1))
-    return np.where(are_near, exactly, ufunc(rounded, x))[()]
+    """The comparison of an int and a float: if the rounded int is equal to the float, what was rounded off decides."""
+    if is_traced(n):
+        rounded, exactly = n.astype(np.float64), _of_equal(ufunc, n, x)
+    else:
+        rounded = _nearest_float(n)
+        exactly = ufunc((n > rounded) - (n < rounded), 0)  # Python compares exactly
+    return np.where(np.equal(rounded, x), exactly, ufunc(rounded, x))[()]
+
+
+def _of_equal(ufunc: Any, n: Any, x: Any) -> Any:
+    """The comparison of an int of 64 bits and a float that is equal to the rounded int."""
+    fits = np.less(x, _END_OF_INTS)
+    whole = np.where(np.logical_and(np.equal(n.astype(np.float64), x), fits), x, 0.0).astype(np.int64)
+    return np.where(fits, ufunc(n, whole), ufunc(0, 1))
+
+
+def _nearest_float(n: int) -> float:
+    try:
+        return float(n)
+    except OverflowError:
+        return math.inf if n > 0 else -math.inf

@@ -165,6 +165,31 @@ def test_ints_and_floats_are_compared_exactly(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("n", [2**63, 2**63 + 1, 2**70, 2**70 + 1, -(2**70), 2**2000])
+def test_known_ints_of_any_length_are_compared_exactly_with_floats(n: int, backend: str) -> None:
+    compiled = tm.compile(lambda x: relations(n, x), backend=backend)
+    for x in (2.0**63, 2.0**70, -(2.0**70), 1e300, INF, -INF, NAN, 2.5):
+        assert compiled(x) == relations(n, x), x
+
+
+@pytest.mark.parametrize("n", [LARGE + 1, -LARGE - 1, 2**70, 2**2000])
+def test_a_derivative_without_compile_compares_ints_and_floats_exactly(n: int) -> None:
+    for x in (float(LARGE), -float(LARGE), 2.0**70):
+        for place in range(len(relations(n, x))):
+
+            def scaled(x: Any, place: int = place) -> Any:
+                return 3 * x if relations(n, x)[place] else x
+
+            assert tm.grad(scaled)(x) == (3 if relations(n, x)[place] else 1), (x, place)
+
+
+def test_a_derivative_without_compile_raises_when_a_square_is_too_large() -> None:
+    with pytest.raises(OverflowError):
+        tm.grad(lambda x: x**2)(1e200)
+    assert tm.grad(lambda x: x**2)(1e100) == 2e100
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_powers_that_are_roots_are_those_of_numpy(dtype: Any, backend: str) -> None:
     """Whether 0.5 is one exponent or an array of them, and whether the base is an array, makes a difference there."""
