@@ -259,7 +259,7 @@ def _known_int(x: Any) -> Any:
 
 
 def _islice(entries: Any, *ends: Any) -> Any:
-    """``itertools.islice``, for which the numbers of a program are no integers."""
+    """``itertools.islice``, which does not take the numbers of a program for integers."""
     return itertools.islice(iterated(entries), *map(_known_int, ends))
 
 

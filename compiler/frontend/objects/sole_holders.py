@@ -101,7 +101,7 @@ def _held_anywhere(holders: Iterable[Any], is_new: Test) -> dict[int, type]:
             found[id(x)] = type(x)
         elif issubclass(
             type(x), dict
-        ):  # a value that is one of several dicts says that it is one, but has no items
+        ):  # not `isinstance`: one of several dicts passes for a dict without items
             stack += (*x.keys(), *x.values())
         elif issubclass(type(x), _SEVERAL):
             stack += x

@@ -13,7 +13,7 @@ _DEEPEST: Final = 4
 
 
 def matched(subject: Any) -> Any:
-    """The subject of patterns among which is ``int()``, or another class of numbers.
+    """The subject of patterns of which one is ``int()`` or another class of numbers.
 
     Raises:
         ConcretizationError: it holds a traced number, which Python does not see to be of such a class.
