@@ -60,6 +60,23 @@ def _divided(call: Call, scope: Scope, target: str | None) -> list[str]:
     return assigned(scope.name(call), f"np.{name}", arguments)
 
 
+@form("power", into=True, overwrites=(0, 1))
+def _power(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """Single numbers by C's `pow`, as Python's and NumPy's own: the last bits of the ufunc's vectors may differ.
+
+    The ufunc computes square roots.
+    """
+    x, y = call.inputs
+    is_root = isinstance(y, Constant) and bool(np.any(y.array == 0.5))
+    if call.outputs[0].ndim or x.dtype.kind != "f" or target or is_root:
+        return write_ufunc(call, scope, target)
+    base, exponent = scope.scalar(x), scope.scalar(y)
+    power = f"{base} ** {exponent}"
+    if not isinstance(y, Constant):
+        power = f"np.power({base}, {exponent}) if {exponent} == 0.5 else {power}"
+    return [f"    {scope.name(call)} = {power}"]
+
+
 @form("clip", into=True, overwrites=(0,))
 def _clip(call: Call, scope: Scope, target: str | None) -> list[str]:
     """By the method if it gives the same bits: its loops are vectorised, but those of `np.maximum` with a number are

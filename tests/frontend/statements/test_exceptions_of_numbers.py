@@ -515,3 +515,14 @@ def test_a_range_may_have_a_step_that_values_decide(backend: str) -> None:
     with pytest.raises(ValueError, match="arg 3 must not be zero"):
         compiled(np.array([0, 9, 0]))
     assert len(compiled.signatures()) == 1
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_powers_of_numbers_have_pythons_last_bits(backend: str) -> None:
+    def cube_root(n: int) -> Any:
+        root = n ** (1 / 3)
+        return root, root * root * root == n
+
+    compiled = tm.compile(cube_root, backend=backend)
+    for n in (27, 35, 44, 61, 76, 127, 147, 1000):
+        assert compiled(n) == cube_root(n)
