@@ -13,6 +13,7 @@ import pytest
 
 import tracemill as tm
 from graphs import golden_examples
+from support.printed_graphs import assert_formatted
 from tracemill.compiler.backends.numpy.writer import NUMPY
 from tracemill.compiler.backends.python.printer import print_module
 from tracemill.runtime.inspection.lowered import Lowered
@@ -85,18 +86,7 @@ def test_the_examples_run_on_their_own_and_are_formatted(tmp_path: Path) -> None
     for example in EXAMPLES:
         file = tmp_path / f"{example.name}.py"
         file.write_text(print_module(example.lowered().optimised, NUMPY), encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "format",
-        "--diff",
-        "--isolated",
-        "--line-length=110",
-        str(tmp_path),
-    ]
-    formatted = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert formatted.returncode == 0, formatted.stdout
+    assert_formatted(tmp_path)
     file = tmp_path / "mlp_gradient.py"
     run = subprocess.run([sys.executable, "-I", str(file)], capture_output=True, text=True, check=False)
     assert run.stdout.startswith("ok: "), run.stdout + run.stderr

@@ -1,6 +1,9 @@
 """Graphs as functions of printed modules, and what these promise."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,3 +50,19 @@ def run_and_check(graph: Graph, inputs: Sequence[Array]) -> tuple[Any, ...]:
     assert_same(first, expected)
     assert_own(first, [*inputs, *second])
     return first
+
+
+def assert_formatted(folder: Path) -> None:
+    """The files in a folder are as the formatter writes them."""
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--diff",
+        "--isolated",
+        "--line-length=110",
+        str(folder),
+    ]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from graphs.matrix_graphs import matrix_graphs
 from samples.table import SAMPLES
-from support.printed_graphs import compiled, run_and_check
+from support.printed_graphs import assert_formatted, compiled, run_and_check
 from support.recording import assert_same, drawn, recorded
 from support.threading_together import run_in_threads
 from tracemill.compiler import value_ops as fn
@@ -196,18 +196,7 @@ def test_generated_text_is_what_the_formatter_would_write(tmp_path: Path) -> Non
             )
     wide = recorded(lambda *x: tuple(fn.sin(v) for v in x), *["f64[64, 64]"] * 30)
     (tmp_path / "wide.py").write_text(print_module(wide, NUMPY))
-    command = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "format",
-        "--diff",
-        "--isolated",
-        "--line-length=110",
-        str(tmp_path),
-    ]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout
+    assert_formatted(tmp_path)
 
 
 # ---- warnings, threads, errors, Python functions ----------------------------------------------------
