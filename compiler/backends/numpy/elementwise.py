@@ -71,7 +71,7 @@ def _power(call: Call, scope: Scope, target: str | None) -> list[str]:
     if call.outputs[0].ndim or x.dtype.kind != "f" or target or is_root:
         return write_ufunc(call, scope, target)
     base, exponent = scope.scalar(x), scope.scalar(y)
-    power = f"{base} ** {exponent}"
+    power = f"{base}**{exponent}" if (base + exponent).isidentifier() else f"{base} ** {exponent}"
     if not isinstance(y, Constant):
         power = f"np.power({base}, {exponent}) if {exponent} == 0.5 else {power}"
     return [f"    {scope.name(call)} = {power}"]
