@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from enum import Enum
+from typing import Any, TypeGuard
 
 import numpy as np
 
+from ...compiler.arguments.leaves import remedy_for
+from ...compiler.callers.user_code import is_defined_by_user
 from ...compiler.errors import TracemillError
 from ...compiler.interpreter import OtherValues
 from ...compiler.ir import Constant
@@ -16,7 +19,7 @@ from ...compiler.shapes.dim import of_size
 from ...compiler.shapes.guards import OF_KERNEL, Guard
 from ...compiler.shapes.terms import sizes_in
 from ..variants.dynamic_shapes import SMALLEST
-from ..variants.signature import ArraySpec, NumberSpec, Signature, StaticSpec, is_one_of
+from ..variants.signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, is_one_of
 from ..variants.variant import Variant
 
 _SERVED = "none needed: from the second size of an axis on, one program serves all"
@@ -169,7 +172,7 @@ def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:
         if is_one_of(ours, theirs):
             continue
         if isinstance(ours, StaticSpec) or isinstance(theirs, StaticSpec):
-            return "pass data as an array or a number, not as a static argument"
+            return _fix_of_setting(ours, theirs)
         if isinstance(ours, NumberSpec) or isinstance(theirs, NumberSpec):
             types = {spec.type for spec in (ours, theirs) if isinstance(spec, NumberSpec)}
             both_python = len(types) == 2 and np.generic not in types
@@ -189,6 +192,28 @@ def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:
         changed = [size for size, known in sizes if isinstance(known, int) and size != known]
         return _SMALL if any(size < SMALLEST for size in changed) else _SERVED
     return "let one program serve many sizes with dynamic=None or dynamic=True, where the backend can; or pad arrays"
+
+
+def differs_in_objects(called: Signature, other: Signature) -> bool:
+    """Whether calls only differ in which objects of the user's classes they pass."""
+    if called.tree != other.tree:
+        return False
+    changed = [pair for pair in zip(called.specs, other.specs, strict=True) if not is_one_of(*pair)]
+    return bool(changed) and all(_is_other_object(*pair) for pair in changed)
+
+
+def _is_other_object(ours: Spec, theirs: Spec) -> TypeGuard[StaticSpec]:
+    if not (isinstance(ours, StaticSpec) and isinstance(theirs, StaticSpec)):
+        return False
+    kind = type(ours.value)
+    return type(theirs.value) is kind and is_defined_by_user(kind) and not issubclass(kind, Enum)
+
+
+def _fix_of_setting(ours: Spec, theirs: Spec) -> str:
+    if not _is_other_object(ours, theirs):
+        return "pass data as an array or a number, not as a static argument"
+    remedy = remedy_for(ours.value) or ". Pass what it holds instead"
+    return f"an object of your class is a setting, and each gets a program of its own{remedy}"
 
 
 def _sizes(signature: Signature) -> list[Any]:

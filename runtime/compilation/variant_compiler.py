@@ -19,7 +19,7 @@ from ..variants.signature import Signature, gpu_of
 from ..variants.symbolic_call import SymbolicCall
 from ..variants.variant import Variant
 from .options import NEVER, Options
-from .recompilation import Recompilation, of_values, recompilation
+from .recompilation import Recompilation, differs_in_objects, of_values, recompilation
 from .recompile_policy import RecompilePolicy
 from .variant_table import MOST_FIXED, Variants
 
@@ -98,10 +98,7 @@ class VariantCompiler:
             self._reaction.reports_fault(why)
         if variant.program.unrepeated_changes:
             self._reaction.does_not_repeat(why.name, variant.program.unrepeated_changes)
-        if (count := self.variants.family(called).compiled) > MANY:
-            self._reaction.warn(
-                f"is compiled for the {count}th time for calls that differ only in sizes", why
-            )
+        self._warn_of_many(called, why)
         while len(self.variants) > self._options.max_variants:
             oldest = next(iter(self.variants))
             self.variants.remove(oldest)
@@ -109,6 +106,15 @@ class VariantCompiler:
                 log.info("%s: forgot the oldest variant, for %s", why.name, oldest.signature)
             self._reaction.warn(f"keeps at most max_variants={self._options.max_variants} programs", why)
         return variant
+
+    def _warn_of_many(self, called: Signature, why: Recompilation) -> None:
+        if (count := self.variants.family(called).compiled) > MANY:
+            self._reaction.warn(
+                f"is compiled for the {count}th time for calls that differ only in sizes", why
+            )
+        objects = 1 + sum(differs_in_objects(called, one.signature) for one in self.variants)
+        if objects > MANY:
+            self._reaction.warn(f"is compiled for the {objects}th of your objects", why)
 
     def symbolic(self, called: Signature) -> SymbolicCall | None:
         """The call with names for sizes, if the function is to be compiled for many."""

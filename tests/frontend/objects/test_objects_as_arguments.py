@@ -12,6 +12,11 @@ import tracemill as tm
 from tracemill.compiler.errors import RecompileWarning
 
 
+class State:
+    def __init__(self, place: Any, time: Any) -> None:
+        self.place, self.time = place, time
+
+
 @dataclasses.dataclass
 class Item:
     weight: Any
@@ -225,3 +230,39 @@ def test_that_it_runs_uncompiled_is_a_warning() -> None:
     model.steps = 0
     compiled(model, 2.0)
     assert model.steps == 7
+
+
+def test_a_program_for_each_object_is_worth_one_warning_with_the_fix() -> None:
+    @tm.compile
+    def step(state: State, x: Any) -> State:
+        return State(state.place + x, state.time + 1)
+
+    state = State(np.zeros(2), 0)
+    for _ in range(8):
+        state = step(state, 0.5)
+    with pytest.warns(
+        RecompileWarning, match=r"9th of your objects.*\n.*\n.*register_pytree\(State"
+    ) as caught:
+        state = step(state, 0.5)
+    assert caught[0].filename == __file__
+    state = step(state, 0.5)  # without another warning
+    np.testing.assert_array_equal(state.place, [5.0, 5.0])
+    assert state.time == 10
+
+
+def test_the_fix_for_many_objects_makes_one_program() -> None:
+    class Point(State):
+        pass
+
+    tm.register_pytree(Point, lambda p: ((p.place, p.time), None), lambda _, parts: Point(*parts))
+
+    @tm.compile(on_recompile="error")
+    def step(state: Point, x: Any) -> Point:
+        return Point(state.place + x, state.time + 1)
+
+    point = Point(np.zeros(2), 0)
+    for _ in range(12):
+        point = step(point, 0.5)
+    np.testing.assert_array_equal(point.place, [6.0, 6.0])
+    assert point.time == 12
+    assert len(step.signatures()) == 1
