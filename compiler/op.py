@@ -177,6 +177,8 @@ class Op:
     """Whether the result has elements of the first input, each at most once, in the same row-major order."""
     updates: bool = False
     """Whether the result is the first input with some elements replaced: it may be written in the same memory."""
+    may_fail: bool = False
+    """Whether it raises NumPy's `LinAlgError` for some matrices."""
     shape_param: str | None = None
     """The parameter with the lengths of the axes of the result, or where they end in the first input."""
 

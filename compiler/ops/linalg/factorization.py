@@ -64,7 +64,7 @@ register(
     Op(
         "cholesky", FAMILY, _cholesky_type,
         lambda x: np.linalg.cholesky(x),
-        _cholesky_jvp, not_linear, batch_stacks("cholesky"), spelling=None, effect=None,
+        _cholesky_jvp, not_linear, batch_stacks("cholesky"), spelling=None, effect=None, may_fail=True,
         doc="The lower triangle L with X = L Lᴴ. Only the lower triangle of X is read.",
     )
 )  # fmt: skip

@@ -65,7 +65,7 @@ register(
     Op(
         "pinv", FAMILY, _pinv_type,
         lambda x, rcond: np.linalg.pinv(x, rcond),
-        _pinv_jvp, not_linear, _pinv_batch, spelling=None, effect=None,
+        _pinv_jvp, not_linear, _pinv_batch, spelling=None, effect=None, may_fail=True,
         doc="The pseudo-inverse, where singular values up to rcond times the largest count as 0.",
     )
 )  # fmt: skip
@@ -145,7 +145,7 @@ def _lstsq_batch(
 register(
     Op(
         "lstsq", FAMILY, _lstsq_type, _lstsq_numpy, _lstsq_jvp, not_linear, _lstsq_batch,
-        spelling=None, effect=None,
+        spelling=None, effect=None, may_fail=True,
         doc="The x of least norm that minimises |A x − b|; the rank of A (i32); its singular values. Those up to "
         "rcond times the largest count as 0; None is the precision of f64 times the longer side of A.",
     )

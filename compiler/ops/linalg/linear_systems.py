@@ -125,7 +125,7 @@ register(
         lambda a, b: np.linalg.solve(a, b),
         _solve_jvp,
         lambda cotangents, inputs: (None, bind("solve", matrix_transpose(inputs[0]), cotangents[0])),
-        batch_sides("solve"), spelling=None, effect=None,
+        batch_sides("solve"), spelling=None, effect=None, may_fail=True,
         doc="x with A x = b, for matrices b of right-hand sides.",
     )
 )  # fmt: skip
@@ -157,7 +157,7 @@ register(
         lambda inputs, tangents, outputs, **params: negative(
             matmul(matmul(outputs[0], tangents[0]), outputs[0])
         ),
-        not_linear, batch_stacks("inv"), spelling=None, effect=None,
+        not_linear, batch_stacks("inv"), spelling=None, effect=None, may_fail=True,
         doc="The inverse. A singular matrix raises an error, or gives NaN with nan_if_singular.",
     )
 )  # fmt: skip

@@ -44,7 +44,7 @@ register(
         lambda inputs, tangents, outputs: as_real(
             inner(conjugate(bind("polar_factor", inputs[0])), tangents[0])
         ),
-        not_linear, batch_stacks("nuclear_norm"), spelling=None, effect=None,
+        not_linear, batch_stacks("nuclear_norm"), spelling=None, effect=None, may_fail=True,
         doc="The sum of the singular values.",
     )
 )  # fmt: skip
@@ -88,7 +88,7 @@ def _polar_factor_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tup
 register(
     Op(
         "polar_factor", FAMILY, _polar_factor_type, _polar_factor_numpy, _polar_factor_jvp, not_linear,
-        batch_stacks("polar_factor"), spelling=None, effect=None,
+        batch_stacks("polar_factor"), spelling=None, effect=None, may_fail=True,
         doc="U Vᴴ of X = U Σ Vᴴ: the matrix with orthonormal rows or columns that is nearest to X.",
     )
 )  # fmt: skip
@@ -136,7 +136,7 @@ register(
     Op(
         "lyapunov", FAMILY, _lyapunov_type, _lyapunov_numpy, _lyapunov_jvp, _lyapunov_transpose,
         in_front(lambda inputs, mapped, size: bind("lyapunov", *all_leading(inputs, mapped, size))),
-        spelling=None, effect=None,
+        spelling=None, effect=None, may_fail=True,
         doc="X with H X + X H = W for a Hermitian H, of which only the lower triangle is read; 0 along pairs of "
         "eigenvectors whose eigenvalues add up to 0.",
     )

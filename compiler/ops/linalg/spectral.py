@@ -86,7 +86,7 @@ register(
     Op(
         "eigh", FAMILY, _eigh_type,
         lambda x, lower: tuple(np.linalg.eigh(x, "L" if lower else "U")),
-        _eigh_jvp, not_linear, batch_stacks("eigh"), spelling=None, effect=None,
+        _eigh_jvp, not_linear, batch_stacks("eigh"), spelling=None, effect=None, may_fail=True,
         doc="The eigenvalues, rising, and orthonormal eigenvectors, as columns, of the Hermitian matrix that has this "
         "lower (or upper) triangle; the other triangle is not read.",
     )
@@ -109,7 +109,7 @@ register(
     Op(
         "eigvalsh", FAMILY, _eigvalsh_type,
         lambda x, lower: np.linalg.eigvalsh(x, "L" if lower else "U"),
-        _eigvalsh_jvp, not_linear, batch_stacks("eigvalsh"), spelling=None, effect=None,
+        _eigvalsh_jvp, not_linear, batch_stacks("eigvalsh"), spelling=None, effect=None, may_fail=True,
         doc="The eigenvalues of `eigh` alone.",
     )
 )  # fmt: skip
@@ -157,7 +157,7 @@ def _eig_jvp(inputs: Any, tangents: tuple[Value], outputs: tuple[Value, Value]) 
 register(
     Op(
         "eig", FAMILY, _eig_type, _eig_numpy, _eig_jvp, not_linear, batch_stacks("eig"),
-        spelling=None, effect=None,
+        spelling=None, effect=None, may_fail=True,
         doc="The eigenvalues and the eigenvectors, as columns of length 1 whose largest entry is real: complex.",
     )
 )  # fmt: skip
@@ -172,7 +172,7 @@ register(
     Op(
         "eigvals", FAMILY, _eigvals_type,
         lambda x: np.linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64), copy=False),
-        _eigvals_jvp, not_linear, batch_stacks("eigvals"), spelling=None, effect=None,
+        _eigvals_jvp, not_linear, batch_stacks("eigvals"), spelling=None, effect=None, may_fail=True,
         doc="The eigenvalues of `eig` alone: complex.",
     )
 )  # fmt: skip
@@ -229,7 +229,7 @@ register(
     Op(
         "svd", FAMILY, _svd_type,
         lambda x, full_matrices: tuple(np.linalg.svd(x, full_matrices)),
-        _svd_jvp, not_linear, batch_stacks("svd"), spelling=None, effect=None,
+        _svd_jvp, not_linear, batch_stacks("svd"), spelling=None, effect=None, may_fail=True,
         doc="U, σ (falling) and Vᴴ with X = U diag(σ) Vᴴ.",
     )
 )  # fmt: skip
@@ -245,7 +245,7 @@ register(
         "svdvals", FAMILY, _svdvals_type,
         lambda x: np.linalg.svd(x, compute_uv=False),
         lambda inputs, tangents, outputs: singular_value_tangent(inputs[0], tangents[0]),
-        not_linear, batch_stacks("svdvals"), spelling=None, effect=None,
+        not_linear, batch_stacks("svdvals"), spelling=None, effect=None, may_fail=True,
         doc="The singular values of `svd` alone.",
     )
 )  # fmt: skip

@@ -7,12 +7,13 @@ the program raises one, the function itself runs.
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from ...callers.user_code import user_location
 from ...ir import Call, called
+from ...op import lookup
 from ..array_values import as_value
 from ..trace import RAISES_ON_VALUES, Trace, current_trace, require_trace
 from ..values_in_call import guarded_truth
@@ -56,16 +57,10 @@ def _note_handler(trace: Trace, classes: Callable[[], Any]) -> None:
         inner = inner.parent
 
 
-_OF_MATRICES: Final = frozenset(
-    "cholesky eig eigh eigvals eigvalsh inv lstsq lyapunov nuclear_norm pinv polar_factor solve svd svdvals".split()
-)
-"""The ops that raise `LinAlgError` for some matrices."""
-
-
 def _note_errors(trace: Trace, calls: Sequence[Call], classes: Callable[[], Any]) -> None:
     """Note errors that the program may raise for these calls, although the user's handlers wait for them."""
     for call in calls:
-        if call.op in _OF_MATRICES and _handles(classes, np.linalg.LinAlgError()):
+        if lookup(call.op).may_fail and _handles(classes, np.linalg.LinAlgError()):
             trace.outermost().unhandled_errors.append((np.linalg.LinAlgError, call.location))
         if call.op == "check_index" and _handles(classes, IndexError()):
             trace.outermost().unhandled_errors.append((IndexError, call.location))
