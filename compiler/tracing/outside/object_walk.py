@@ -3,6 +3,7 @@
 An object that cannot change, such as a tuple, is rebuilt, and the new one replaces the old one.
 """
 
+import builtins
 import gc
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -170,7 +171,8 @@ class ObjectWalk:
                     self._slots(x, _without_pythons(x) | _operators(x), path, depth)
                     self._makers(x, depth)
             case dict():
-                self._entries(x, path, depth)
+                if x is not vars(builtins):  # `eval` puts it into its namespaces
+                    self._entries(x, path, depth)
             case set():
                 self.containers.append(x)
                 self.ways[id(x)] = path, x, len(x), self._way
