@@ -131,8 +131,9 @@ class SettingWarning(UserWarning):
 
 
 class RecompileWarning(UserWarning):
-    """A function is compiled again and again for calls that differ only in sizes or in which objects of your classes
-    they pass, or discards programs to make room.
+    """A function is compiled again and again, or discards programs to make room.
+
+    The calls differ only in sizes, or in which objects of your classes they pass.
 
     >>> import numpy as np, tracemill as tm
     >>> import warnings

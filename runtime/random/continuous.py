@@ -100,7 +100,7 @@ def rayleigh(source: Source, shape: Size, dtype: Any, scale: Any) -> Any:
 
 
 def weibull(source: Source, shape: Size, dtype: Any, a: Any) -> Any:
-    return np.power(standard_exponential(source, shape, dtype), 1 / a)
+    return standard_exponential(source, shape, dtype) ** (1 / a)
 
 
 def pareto(source: Source, shape: Size, dtype: Any, a: Any) -> Any:
