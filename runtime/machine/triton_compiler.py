@@ -264,7 +264,10 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
         options["matrix_instr_nonkdim"] = _SIDE_OF_AMD
     gpu = GPUTarget(target.platform, target.architecture, target.threads_of_a_warp)
     try:
-        found = triton.compile(asked, target=gpu, options=options)
+        try:
+            found = triton.compile(asked, target=gpu, options=options)
+        except SystemError:  # Python 3.11's parser counts its depth for all threads at once
+            found = triton.compile(asked, target=gpu, options=options)
     except Exception as error:
         raise KernelError(f"Triton cannot compile {source.name}: {_reason(error)}") from error
     assembly = found.asm["ptx" if target.platform == "cuda" else "amdgcn"]
