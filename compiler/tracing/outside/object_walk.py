@@ -171,7 +171,7 @@ class ObjectWalk:
                     self._slots(x, _without_pythons(x) | _operators(x), path, depth)
                     self._makers(x, depth)
             case dict():
-                if x is not vars(builtins):  # `eval` puts it into its namespaces
+                if x is not builtins.__dict__:  # `eval` puts it into its namespaces
                     self._entries(x, path, depth)
             case set():
                 self.containers.append(x)
