@@ -270,7 +270,11 @@ class SideEffectError(ConcretizationError):
     """The object that a branch or a loop changes, if it is from outside."""
 
     runs_uncompiled: bool = False
-    """The function changes an object among its arguments, or makes objects, which no program can do."""
+    """The function changes an object among its arguments, makes objects, or keeps arrays outside, which no program can
+    do."""
+
+    may_fill_cache: bool = False
+    """What the function keeps outside may be all that it computes only once, so that later calls can be compiled."""
 
     made: Mapping[int, type] = MappingProxyType({})
     """The classes of objects that the function has made, by id: while they exist, not all that it did is undone."""

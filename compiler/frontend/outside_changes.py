@@ -258,6 +258,11 @@ class OutsideChanges:
         return "" if self._outside is None else self._outside.used_up or self._outside.changed
 
     @property
+    def keeps_traced(self) -> bool:
+        """Whether the function has put a traced array outside."""
+        return self._outside is not None and self._outside.keeps_traced
+
+    @property
     def can_be_undone(self) -> bool:
         """Whether what the function changes outside can be restored: not what it took from an iterator."""
         return self._outside is not None and not self._outside.used_up
@@ -311,6 +316,13 @@ def changed_outside(what: str, function: Callable[..., Any]) -> SideEffectError:
         f"{describe(function)} changes {what}, which is outside of it, and a program for these values would not "
         "change it in each call: return the new value, and change it after the call"
     )
+
+
+def keeps_outside(what: str, function: Callable[..., Any]) -> SideEffectError:
+    """The error for an array that the program computes and that the function keeps outside, as in a cache."""
+    error = changed_outside(what, function)
+    error.runs_uncompiled = error.may_fill_cache = True
+    return error
 
 
 def _written_by_numpy(one: Written, function: Callable[..., Any]) -> SideEffectError:

@@ -424,17 +424,16 @@ def _content_of(cell: CellType) -> Any:
 
 @lru_cache(4096)
 def _chains(code: CodeType) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The names that code and its inner functions read but do not set, each with the attributes that follow."""
+    """The names that code and its inner functions read from outside, each with the attributes that follow."""
     found: dict[tuple[str, tuple[str, ...]], None] = {}
-    written: set[str] = set()
+    own: set[str] = set()
     stack = [code]
     while stack:
         one = stack.pop()
         stack += [constant for constant in one.co_consts if isinstance(constant, CodeType)]
+        own |= set(one.co_cellvars) - set(code.co_varnames)
         root, attributes = "", list[str]()
         for step in dis.get_instructions(one):
-            if step.opname in ("STORE_GLOBAL", "STORE_DEREF", "DELETE_GLOBAL"):
-                written.add(step.argval)
             if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and root:
                 attributes.append(step.argval)
                 continue
@@ -443,7 +442,7 @@ def _chains(code: CodeType) -> tuple[tuple[str, tuple[str, ...]], ...]:
             root, attributes = _root(step, is_outer=one is code), []
         if root:
             found[root, tuple(attributes)] = None
-    return tuple((root, names) for root, names in found if root not in written)
+    return tuple((root, names) for root, names in found if root not in own)
 
 
 def _root(step: dis.Instruction, *, is_outer: bool) -> str:

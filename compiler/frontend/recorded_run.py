@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -47,24 +47,34 @@ Changes: TypeAlias = Literal["returned", "refused", "unwatched"]
 """What becomes of changes of lists and dicts among the arguments."""
 
 
-def recorded(
-    record: Trace,
-    function: Callable[..., Any],
-    tree: Any,
-    leaves: Sequence[Argument | Static],
-    roots: Sequence[Any],
-    writes: OutsideChanges,
-    changes: Changes,
-) -> Program:
-    """Run a function once, with traced arrays instead of those that `writes` replaces, and return its program."""
+@dataclass(frozen=True, slots=True)
+class TracedCall:
+    """``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`."""
+
+    function: Callable[..., Any]
+    tree: Any
+    leaves: Sequence[Argument | Static]
+    writes: OutsideChanges
+    """What the function has changed outside. It sees traced arrays instead of the NumPy arrays that this replaces."""
+    changes: Changes
+
+    @property
+    def roots(self) -> tuple[Any, ...]:
+        """What the function begins with: itself, and its settings."""
+        return (self.function, *(leaf.value for leaf in self.leaves if isinstance(leaf, Static)))
+
+
+def recorded(record: Trace, call: TracedCall) -> Program:
+    """Run a function once, and return its program."""
+    function, leaves, writes, changes = call.function, call.leaves, call.writes, call.changes
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
     # Before anything is recorded, so that what a signal handler computes does not become an input before the arguments.
     filled = _fill(record, leaves, partial(users_name, function))
     checking = CHECKS_BOUNDS.set(record.checks_bounds)
     try:
         with recording(record):
-            args, kwargs = optree.tree_unflatten(tree, filled)
-            replace_outside(writes.replaced, *roots)
+            args, kwargs = optree.tree_unflatten(call.tree, filled)
+            replace_outside(writes.replaced, *call.roots)
             containers = ArgumentContainers(args, kwargs)
             if changes == "returned":
                 containers.note_in(record)

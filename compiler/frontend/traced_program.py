@@ -1,8 +1,8 @@
 """Tracing a user's function: from a Python call to a `Program`."""
 
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..callers.function_names import describe, function_name
@@ -11,7 +11,6 @@ from ..dtypes import Array
 from ..errors import (
     ConcretizationError,
     DataDependentShapeError,
-    EscapedTracerError,
     SharedMemoryError,
     SideEffectError,
     TracemillError,
@@ -20,16 +19,27 @@ from ..free_sizes import names_bound_in, sizes_in_param
 from ..shapes.scope import SizesFixedError
 from ..tracing.exceptions.recursion import recursion_error, recursive_code
 from ..tracing.outside.adoption import begins_trace
+from ..tracing.outside.object_walk import ObjectWalk
 from ..tracing.trace import RAISES_ON_VALUES, Trace
 from ..tracing.tracing_again import mode_for
 from ..tracing.values_in_call import FOLLOWS, UNDONE
 from .conversion import MET, Conversion, OperatorsNeededError
 from .objects.argument_objects import ArgumentObjects
 from .objects.sole_holders import are_alive
-from .outside_changes import OutsideChanges, changed_outside
+from .outside_changes import OutsideChanges, changed_outside, keeps_outside
 from .program import Argument, Program, Static
-from .read_names import REACHED, ReadNames, arrays_read, asks_identity, changed_by_itself, unchanged
-from .recorded_run import Changes, recorded
+from .read_names import (
+    REACHED,
+    ReadArray,
+    ReadName,
+    ReadNames,
+    arrays_read,
+    asks_identity,
+    changed_by_itself,
+    entries_read,
+    unchanged,
+)
+from .recorded_run import Changes, TracedCall, recorded
 
 
 @begins_trace
@@ -129,9 +139,9 @@ def _traced(
     meeting = MET.set(conversions) if MET.get() is None else None
     reached = ReadNames()
     reaching = REACHED.set(reached) if REACHED.get() is None else None
-    roots = (function, *(leaf.value for leaf in leaves if isinstance(leaf, Static)))
+    call = TracedCall(function, tree, leaves, writes, changes)
     is_again = False
-    objects = ArgumentObjects(roots[1:] if is_kept and REACHED.get() is reached else ())
+    objects = ArgumentObjects(call.roots[1:] if is_kept and REACHED.get() is reached else ())
     try:
         while True:
             record = made(
@@ -146,13 +156,10 @@ def _traced(
             outermost = record.outermost()
             before, replacements = frozenset(outermost.adopted), len(outermost.replacements)
             if (is_kept and record is outermost) or (may_not_run and not outermost.is_kept):
-                writes.watch(roots)
+                writes.watch(call.roots)
             seen_before, outermost.written_by_numpy = outermost.written_by_numpy, set()
             try:
-                program, error = (
-                    recorded(record, function, tree, leaves, roots, writes, changes),
-                    None,
-                )
+                program, error = recorded(record, call), None
             except Exception as failure:  # it may be caused by values that were taken as known
                 program, error = None, failure
             finally:
@@ -167,20 +174,17 @@ def _traced(
                 break
             varying |= misjudged
             is_again = is_late or is_again
-        own = unrepeated = ""
         error = objects.error_after(
             function,
             error,
             is_held=program is not None and not FOLLOWS.get(),
             is_refused=isinstance(error, TracemillError | OperatorsNeededError),
         )
-        if program is not None and error is None and is_kept and record is outermost:
-            own, unrepeated = _changes_outside(
-                writes, program, check_bounds, function, tree, leaves, roots, changes
-            )
-            error = objects.error_after(
-                function, None, is_held=bool(own) and not objects.hold_traced, is_refused=False
-            )
+        outside = _Outside(unchanged(reached.names.values()), reached, None)
+        if program is not None and error is None and is_kept:
+            outside = _changed_outside(call, program, reached, record)
+            if record is outermost:
+                error = objects.error_after(function, None, is_held=outside.changes_itself, is_refused=False)
     finally:
         if meeting is not None:
             MET.reset(meeting)
@@ -193,30 +197,15 @@ def _traced(
             program,
             replaced=writes.replaced,
             conversions=tuple(conversions),
-            reached=(
-                *unchanged(writes.names_read(reached) if is_kept else reached.names.values()),
-                *([changed_by_itself(own)] if own else []),
-            ),
-            changes_itself=bool(own),
-            unrepeated_changes=unrepeated,
+            reached=outside.names,
+            changes_itself=outside.changes_itself,
+            unrepeated_changes=outside.unrepeated,
             follows=FOLLOWS.get(),
             falls_back=record.falls_back,
             unhandled_errors=tuple(record.unhandled_errors),
             asks_identity=is_kept
-            and (record.writes_to_copies or asks_identity(writes.outside_objects, reached)),
-            read=(
-                arrays_read(
-                    function,
-                    reached,
-                    writes.outside_objects,
-                    program.captured,
-                    writes.replaced,
-                    by_numpy,
-                    writes.holds,
-                )
-                if is_kept
-                else ()
-            ),
+            and (record.writes_to_copies or asks_identity(outside.objects, outside.found)),
+            read=outside.arrays(call, program, by_numpy) if is_kept else (),
         )
     assert error is not None
     raise _for_caller(record, writes, error)
@@ -253,51 +242,73 @@ def _is_undone(writes: OutsideChanges, error: SideEffectError) -> bool:
     return not are_alive(error.made)
 
 
-def _changes_outside(
-    writes: OutsideChanges,
-    program: Program,
-    check_bounds: bool | None,
-    function: Callable[..., Any],
-    tree: Any,
-    leaves: Sequence[Argument | Static],
-    roots: Sequence[Any],
-    changes: Changes,
-) -> tuple[str, str]:
-    """What a function has changed outside that makes a difference when it is traced again, and what makes none.
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    """What a function has read outside, and what it has changed there."""
 
-    Each is empty if there is nothing.
+    names: tuple[ReadName, ...]
+    """The names with their values, on which the program relies."""
+    found: ReadNames
+    objects: ObjectWalk | None
+    """The objects that it could reach."""
+    changes_itself: bool = False
+    """Whether a change makes a difference when the function is traced again."""
+    unrepeated: str = ""
+    """What it changes whenever it is traced, if that makes no difference."""
+
+    def arrays(
+        self, call: TracedCall, program: Program, by_numpy: Mapping[tuple[int, int], bool]
+    ) -> tuple[ReadArray, ...]:
+        """The arrays that NumPy may have read without the trace."""
+        return arrays_read(
+            call.function,
+            self.found,
+            self.objects,
+            program.captured,
+            call.writes.replaced,
+            by_numpy,
+            call.writes.holds,
+        )
+
+
+def _changed_outside(call: TracedCall, program: Program, found: ReadNames, record: Trace) -> _Outside:
+    """What a function has read and changed outside.
+
+    If it has changed something, it is traced again with the changes in place, and then relies on what it reads there.
 
     Raises:
-        SideEffectError: it changes something, while it follows the current call.
+        SideEffectError: it keeps a traced array, or changes something while it follows the current call.
     """
-    own = writes.changed()
-    if own and FOLLOWS.get():
+    writes = call.writes
+    before = _Outside(unchanged(writes.names_read(found)), found, writes.outside_objects)
+    changed = writes.changed() if record.parent is None else ""
+    if changed and FOLLOWS.get():
         writes.undo()
-        raise changed_outside(own, function)
-    if not (own and writes.can_be_undone):
-        return own, ""
-    record = Trace(function_name(function), is_kept=True, check_bounds=check_bounds)
-    with writes.undone() as before:
-        is_alike = _is_alike(program, record, function, tree, leaves, roots, writes, changes)
-        again = before.changed
-    return ("", again) if is_alike else (own, "")
+        raise changed_outside(changed, call.function)
+    if not changed:
+        return before
+    by_itself = replace(before, names=(*before.names, changed_by_itself(changed)), changes_itself=True)
+    if not writes.can_be_undone:
+        return by_itself
+    if writes.keeps_traced:
+        raise keeps_outside(changed, call.function)
+    again = Trace(function_name(call.function), is_kept=True, check_bounds=record.checks_bounds)
+    found = ReadNames()
+    reading = REACHED.set(found)
+    try:
+        with writes.undone() as outside:
+            if not _is_alike(program, again, call):
+                return by_itself
+            names = unchanged((*found.names.values(), *entries_read(outside.objects, found)))
+            return _Outside(names, found, outside.objects, unrepeated=outside.changed)
+    finally:
+        REACHED.reset(reading)
 
 
-def _is_alike(
-    program: Program,
-    record: Trace,
-    function: Callable[..., Any],
-    tree: Any,
-    leaves: Sequence[Argument | Static],
-    roots: Sequence[Any],
-    writes: OutsideChanges,
-    changes: Changes,
-) -> bool:
+def _is_alike(program: Program, record: Trace, call: TracedCall) -> bool:
     """Whether a function, traced once more, gives the same program."""
     try:
-        again = recorded(record, function, tree, leaves, roots, writes, changes)
-    except EscapedTracerError:  # it has kept traced arrays outside, and no other trace can read these
-        return True
+        again = recorded(record, call)
     except Exception:  # it depends on what it changed
         return False
     finally:

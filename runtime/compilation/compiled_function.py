@@ -201,7 +201,8 @@ class CompiledFunction:
             ConcretizationError: neither helps.
         """
         if isinstance(error, SideEffectError) and error.runs_uncompiled:
-            self._compiler.note_uncompiled(called, error.message)
+            if not (error.may_fill_cache and self._compiler.may_fill_cache(called)):
+                self._compiler.note_uncompiled(called, error.message)
             return self._function(*args, **kwargs)
         if not self._takes_by_value(tree, error.numbers, by_value):
             raise error

@@ -46,7 +46,18 @@ class VariantCompiler:
         self._reaction = RecompilePolicy(options.on_recompile)
         self.uncompiled: set[Signature] = set()
         """Calls that run uncompiled, because no program can do what they do."""
+        self._has_kept: set[Signature] = set()
+        """Calls that have run uncompiled once, because they keep something outside, which may be a cache."""
         self._lock = reentrant_lock()
+
+    def may_fill_cache(self, called: Signature) -> bool:
+        """Whether a call that keeps something outside does so for the first time, and is to be traced again then."""
+        if called in self._has_kept:
+            return False
+        if len(self._has_kept) >= self._options.max_variants:
+            self._has_kept.clear()
+        self._has_kept.add(called)
+        return True
 
     def note_uncompiled(self, called: Signature, why: str) -> None:
         """Remember that no program can do what a call does, and warn."""
@@ -85,6 +96,7 @@ class VariantCompiler:
         if (log := logger("recompiles")) is not None:
             log.info("%s", self._log_line(called, why, stale))
         variant, why = self._made(called, symbolic, why)
+        self._has_kept.discard(called)
         if stale is not None:
             self.variants.remove(stale)
             if stale.program.changes_itself and variant.program.changes_itself:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...callers.function_names import describe
 from ...errors import SideEffectError
-from ...tracing.traced_memory import contains_traced, is_traced
+from ...tracing.traced_memory import is_traced
 from .object_state import set_state, shown, state_of
 
 _CONTAINERS: Final = (dict, list, deque, set)
@@ -60,12 +60,6 @@ class ArgumentObjects:
         changed = (_change(x, before) for x, before in self._before.values() if not _is_same(x, before))
         return next(changed, "")
 
-    @property
-    def hold_traced(self) -> bool:
-        """Whether an object that has changed holds traced arrays."""
-        changed = (x for x, before in self._before.values() if not _is_same(x, before))
-        return any(map(_holds_traced, changed))
-
     def _restore(self) -> None:
         """Undo all changes."""
         for x, before in self._before.values():
@@ -112,13 +106,6 @@ def _change(x: Any, before: Any) -> str:
         return f"the contents of a {type(x).__name__}"
     names = [name for name in (*before, *now) if now.get(name, _change) is not before.get(name, _change)]
     return f"the attribute `{shown(names[0])}`"
-
-
-def _holds_traced(x: Any) -> bool:
-    now = _state(x)
-    return any(
-        is_traced(one) or contains_traced(one) for one in (now.values() if isinstance(now, dict) else now)
-    )
 
 
 def _fill(x: "dict[Any, Any] | list[Any] | deque[Any]", before: Any) -> None:

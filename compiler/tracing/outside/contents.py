@@ -85,6 +85,20 @@ class OutsideArrays:
         found = (type(x).__name__ for x, before in self._containers if not _is_same(x, before))
         return next((f"a {kind}" for kind in found), "")
 
+    @property
+    def keeps_traced(self) -> bool:
+        """Whether something that has changed holds a traced array."""
+        walk = ObjectWalk()
+        for place in self._slots:
+            with suppress(LookupError, AttributeError, ValueError):
+                if (now := place.now()) is not place.value:
+                    walk.of(now, "")
+        for x, before in self._containers:
+            if not _is_same(x, before):
+                for one in x.values() if isinstance(x, dict) else x:
+                    walk.of(one, "")
+        return walk.has_met_traced
+
     def restore(self) -> None:
         """Restore lists, dicts and objects, and let cached functions forget what they have computed."""
         for cached, entries, before in self._caches:

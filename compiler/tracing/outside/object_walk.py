@@ -120,6 +120,8 @@ class ObjectWalk:
     """The code of the user's functions that were found."""
     implicit: dict[CodeType, FunctionType] = field(default_factory=dict)
     """The properties and special methods, which run without being mentioned, by their code."""
+    has_met_traced: bool = False
+    """Whether a traced array was found."""
     _way: Way = None
     _noted: set[type] = field(default_factory=set)
     _met: dict[int, tuple[Any, Any]] = field(default_factory=dict)
@@ -127,7 +129,10 @@ class ObjectWalk:
 
     def of(self, x: Any, path: str, depth: int = 0) -> Any:
         """The replacement of `x`, which may be `x` itself."""
-        if isinstance(x, _PLAIN) or is_traced(x):
+        if isinstance(x, _PLAIN):
+            return x
+        if is_traced(x):
+            self.has_met_traced = True
             return x
         if id(x) in self._met:
             return self._met[id(x)][1]

@@ -267,6 +267,73 @@ def test_what_is_made_once_and_kept_causes_no_warning() -> None:
         np.testing.assert_array_equal(compiled(np.ones(5)), np.hanning(5))
 
 
+def test_what_fills_a_cache_is_compiled_once_the_cache_is_full() -> None:
+    cache: dict[str, Any] = {}
+
+    def scaled(x: Any) -> Any:
+        if "total" not in cache:
+            cache["total"] = x.sum()
+        return x * cache["total"]
+
+    compiled = tm.compile(scaled)
+    for value in (1.0, 2.0, 3.0):  # the total is that of the first call
+        np.testing.assert_array_equal(compiled(np.full(3, value)), np.full(3, 3.0 * value))
+    assert len(compiled.signatures()) == 1
+    cache["total"] = 5.0
+    np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, 5.0))
+    del cache["total"]
+    np.testing.assert_array_equal(compiled(np.full(3, 2.0)), np.full(3, 12.0))
+    assert cache["total"] == 6.0
+
+
+def test_an_array_that_is_kept_in_each_call_is_the_one_of_that_call() -> None:
+    log: list[Any] = []
+
+    def logged(x: Any) -> Any:
+        log.append(x.sum())
+        return 2 * x
+
+    compiled = tm.compile(logged)
+    assert compiled(np.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.warns(tm.errors.RecompileWarning, match=r"runs uncompiled: .*changes a list, .* outside"):
+        compiled(np.full(2, 2.0))
+    assert log == [2.0, 4.0]
+
+
+def test_a_table_that_is_made_once_may_change_later() -> None:
+    table: dict[str, Any] = {}
+
+    def scaled(x: Any) -> Any:
+        if "rate" not in table:
+            table["rate"] = 2.0
+        return x * table["rate"]
+
+    compiled = tm.compile(scaled)
+    assert compiled(1.0) == compiled(1.0) == 2.0
+    table["rate"] = 7.0
+    assert compiled(1.0) == 7.0
+    del table["rate"]
+    assert compiled(1.0) == table["rate"] == 2.0
+
+
+RATE: Any = None
+
+
+def sets_its_rate(x: Any) -> Any:
+    global RATE  # noqa: PLW0603 (this is what is tested)
+    if RATE is None:
+        RATE = 4.0
+    return x * RATE
+
+
+def test_a_global_that_the_function_sets_once_may_change_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = tm.compile(sets_its_rate)
+    monkeypatch.setitem(sets_its_rate.__globals__, "RATE", None)
+    assert compiled(1.0) == compiled(1.0) == 4.0
+    monkeypatch.setitem(sets_its_rate.__globals__, "RATE", 8.0)
+    assert compiled(1.0) == 8.0
+
+
 def test_an_array_counts_each_call() -> None:
     count = np.zeros(1)
 

@@ -75,7 +75,7 @@ def test_a_variant_is_compiled_once_per_signature() -> None:
 
     @tm.compile(on_recompile="ignore")
     def f(x: Any) -> Any:
-        calls.append(x)
+        calls.append(1)
         return x + 1
 
     for _ in range(3):
