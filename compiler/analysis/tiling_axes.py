@@ -85,19 +85,23 @@ class _Cut:
     """The number of pieces of its memory that contain elements of one part of the axis."""
     operands: set[Value] = field(default_factory=set[Value])
     """What these calls take a part of."""
+    inputs: dict[Value, int] = field(default_factory=dict[Value, int])
+    """Inputs of the graph of which each tile needs a part only, and the axis."""
+    before: set[Value] = field(default_factory=set[Value])
+    """What the tiles need completely, and what that is computed from."""
 
 
 def _along(graph: Graph, largest: Value, axis: int) -> Tiling | None:
     """The tiling along an axis of the largest value, if its tiles differ."""
     length = largest.shape[axis]
-    known = _cut(graph, [(largest, axis)]).axes
-    known[largest] = axis
+    around = _cut(graph, [(largest, axis)])
+    known = {**around.inputs, **around.axes, largest: axis}
     folded: dict[Value, int] = {}
     late: set[Value] = set()
     roots: list[tuple[Value, int]] = []
     for call in graph.calls:
         (output,) = call.outputs
-        if output in known:
+        if output in known or output in around.before:
             continue
         if any(value in late or value in folded for value in call.inputs):
             late.add(output)
@@ -111,9 +115,9 @@ def _along(graph: Graph, largest: Value, axis: int) -> Tiling | None:
                 continue
             late.add(output)
         if output in late:
-            roots += [(value, known[value]) for value in call.inputs if value in known]
+            roots += [(x, known[x]) for x in call.inputs if x in known and x not in graph.inputs]
     for value in graph.outputs:
-        if value in known:
+        if value in known and value not in graph.inputs:
             roots.append((value, known[value]))
         elif value not in late and value not in folded:
             roots += [(value, at) for at, dim in enumerate(value.shape) if is_known(dim == length)][:1]
@@ -149,16 +153,18 @@ def _cut(graph: Graph, roots: Iterable[tuple[Value, int]]) -> _Cut:
         axes = wanted.get(call.outputs[0])
         if axes is None:
             continue
-        (only, *others) = axes
         inputs: Axes = (None,) * len(call.inputs)
-        if only is not None and not others:
-            found = input_axes(call, only)
-            if found is not None:
-                cut.axes[call.outputs[0]] = only
-                inputs = found
-                cut.operands.update(x for x, at in zip(call.inputs, found, strict=True) if at is not None)
+        if (only := _only(axes)) is not None and (found := input_axes(call, only)) is not None:
+            cut.axes[call.outputs[0]] = only
+            inputs = found
+            cut.operands.update(x for x, at in zip(call.inputs, found, strict=True) if at is not None)
         for value, at in zip(call.inputs, inputs, strict=True):
             wanted.setdefault(value, set()).add(at)
+    for value, axes in wanted.items():
+        if (only := _only(axes)) is None:
+            cut.before.add(value)
+        elif value in graph.inputs:
+            cut.inputs[value] = only
     views = {call.outputs[0] for call in graph.calls if is_view(call)}
     for value, axes in wanted.items():
         for at in axes:
@@ -167,6 +173,11 @@ def _cut(graph: Graph, roots: Iterable[tuple[Value, int]]) -> _Cut:
                 pieces = math.prod(map(typical, value.shape[:at]))
                 cut.row_bytes, cut.pieces = max((cut.row_bytes, cut.pieces), (row_bytes, pieces))
     return cut
+
+
+def _only(axes: Set[int | None]) -> int | None:
+    """The axis along which all need a part of a value; None if some need it completely, or along another axis."""
+    return next(iter(axes)) if len(axes) == 1 else None
 
 
 def _axis_of_output(call: Call, known: Mapping[Value, int]) -> int | None:

@@ -56,6 +56,23 @@ def test_a_reduction_over_the_cut_axis_is_finished_after_the_tiles() -> None:
     )
 
 
+def test_a_reduction_of_what_the_tiles_read_is_one_of_their_results() -> None:
+    def checked(x: Any) -> Any:
+        return np.any(x < 0), np.exp(x) * x
+
+    tiles = the_tiles(tile(kernel_of(checked, np.ones((1000, 4))), tile_bytes=32 * 180, smallest=0))
+    assert [value.shape for value in tiles["graph"].outputs] == [(1,), (125, 4)]
+
+
+def test_what_the_tiles_need_completely_is_computed_before_them() -> None:
+    def centred(x: Any) -> Any:
+        return np.exp(x - x.mean(0)) * x
+
+    graph = tile(kernel_of(centred, np.ones((1000, 4))), tile_bytes=32 * 180, smallest=0)
+    assert "sum" in ops(graph)[: ops(graph).index("tiled")]
+    assert "sum" not in ops(the_tiles(graph)["graph"])
+
+
 def test_tiles_are_as_long_as_fits_without_a_rest_if_one_length_divides_the_axis() -> None:
     graph = kernel_of(lambda x: np.tanh(x) * x, np.ones((1000, 4)))
     tiles = the_tiles(tile(graph, tile_bytes=32 * 180, smallest=0))
