@@ -131,9 +131,10 @@ def compile(
         constraints: what is known of the dims that `dynamic` describes: ``"B in 1..4096"``, ``"B % 16 == 0"``,
             ``"A <= B"``; one text may hold several, with ``and`` between them; or comparisons of dims, `Dim`; or a list
             of these. Calls that are not so are refused.
-        on_recompile: ``"warn"`` if the function is compiled again and again for sizes or for other objects of a class
-            of yours, or if programs are dropped; ``"ignore"`` that; raise an ``"error"`` if it is compiled again for
-            another reason than naming sizes; or a function, which is called with the reason.
+        on_recompile: what happens when the function is compiled again. ``"warn"`` warns if that goes on, for sizes or
+            for objects of a class of yours, if programs are dropped, and if calls run uncompiled. ``"ignore"`` does
+            not. ``"error"`` raises an error unless it is compiled again to name sizes. A function is called with the
+            reason.
         check_bounds: with True, an index that the program computes and that is out of bounds raises `OutOfBoundsError`,
             as NumPy does, with the line of the function; arrays that the call would update are then as they were. With
             False, such an index reads the nearest entry and writes nothing. By default, as ``TRACEMILL_CHECK=bounds``

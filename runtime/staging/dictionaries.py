@@ -15,7 +15,7 @@ from ...compiler.errors import ConcretizationError, SideEffectError
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.branches import raise_where
 from ..branching.python_numbers import is_unknown, is_unknown_place, number_of_argument
-from .entries import entry, set_entry
+from .entries import check_settable, entry, set_entry
 
 
 def is_unknown_key(key: Any) -> bool:
@@ -64,7 +64,9 @@ def set_value(table: "dict[Any, Any]", key: Any, value: Any) -> None:
     """``table[key] = value``"""
     found = _Found(table, key)
     _refuse_growth(table, found)
-    set_entry(table, key, found.matches(), value)
+    places = found.matches()
+    check_settable(table, len(places))
+    set_entry(table, key, places, value)
 
 
 def _refuse_growth(table: Any, found: "_Found") -> None:

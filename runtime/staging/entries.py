@@ -44,7 +44,7 @@ from ..branching.variables import has_dict, has_memory, is_same, key_orders
 from .loops.iterations import range_of
 
 _SETTABLE: Final = 256
-"""The most entries of a list that can be written to at a traced place."""
+"""The most entries of a list or a dict that can be written to at a traced place."""
 
 
 def entry(entries: Sequence[Any], place: Any) -> Any:
@@ -178,6 +178,16 @@ def entries_at(entries: Sequence[Any], places: Any, count: int) -> list[Any]:
 # ---- writing -----------------------------------------------------------------------------------------
 
 
+def check_settable(table: Any, count: int) -> None:
+    """`ConcretizationError` if a write at a traced place may be to any of too many entries of a list or a dict."""
+    if count > _SETTABLE:
+        raise ConcretizationError(
+            f"a write at a traced place to a {type(table).__name__} of {count} entries, and each may be the one that "
+            f"is set: for more than {_SETTABLE} entries, use an array, as in np.array(items)",
+            user_location(),
+        )
+
+
 def set_entry(
     table: Any, index: Any, places: "Mapping[Any, Any]", value: Any, *, is_temporary: bool = False
 ) -> None:
@@ -185,14 +195,8 @@ def set_entry(
     else refers to a temporary value.
 
     Raises:
-        ConcretizationError: there are too many entries, or a graph cannot choose between the old and new values.
+        ConcretizationError: a graph cannot choose between the old and new values.
     """
-    if len(places) > _SETTABLE:
-        raise ConcretizationError(
-            f"a write at a traced place to a {type(table).__name__} of {len(places)} entries, which is too many: use "
-            "an array, np.asarray(table)[i] = …",
-            user_location(),
-        )
     own = stand_in_of(value)
     if own is not None and own.was_read(table, index):
         if not own.is_unchanged():

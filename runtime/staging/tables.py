@@ -25,7 +25,7 @@ from ..branching.stand_ins import read, stand_in_of, update_stand_ins
 from ..branching.watching import is_watched
 from ..eager.environment import variable
 from .dictionaries import is_unknown_key, set_value, value_at
-from .entries import entry_at_place, from_start, set_entry, write_through
+from .entries import check_settable, entry_at_place, from_start, set_entry, write_through
 from .loops.iterations import StagedRange, plainly, range_of
 from .numpy_functions import indexable
 from .operators import iterated, users_method
@@ -35,8 +35,6 @@ _COUNTS_TEMPORARIES: Final = sys.version_info < (3, 14)
 _OF_TEMPORARY: Final = 2
 """The references to a value that no variable holds: of the argument, and of the call that counts."""
 _SEQUENCES: Final = (list, tuple, deque, str)
-_MOST_WRITTEN: Final = 4096
-"""The most items of a list that is written to at an unknown place. Each becomes a choice of its own."""
 
 
 def get_item(table: Any, index: Any) -> Any:
@@ -122,12 +120,7 @@ def set_item(value: Any, table: Any, index: Any) -> None:
             table[plain_key(index)] = value
     elif isinstance(table, list | deque) and is_unknown_integer(index):
         _check_index_of_loops(table, index)
-        if len(table) > _MOST_WRITTEN:
-            raise ConcretizationError(
-                f"an item of a {type(table).__name__} of {len(table)} items is set at a place that values decide, and "
-                f"each may be that one: for more than {_MOST_WRITTEN} items, use an array, as in np.array(items)",
-                user_location(),
-            )
+        check_settable(table, len(table))
         what = "list assignment index" if isinstance(table, list) else "deque index"
         place = from_start(index, len(table), what)
         places = {number: place == number for number in range(len(table))}
