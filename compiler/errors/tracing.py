@@ -56,11 +56,12 @@ class DataDependentShapeError(ConcretizationError):
 class EscapedTracerError(TracemillError, RuntimeError):
     """A traced array is used after its trace has ended, or in another thread.
 
-    The function stored it in a global, an attribute or a list that outlives the call.
+    The function stored it in a global, an attribute or a list that outlives the call. Compiled functions that do so run
+    uncompiled; transforms leave the array there.
 
     >>> import numpy as np, tracemill as tm
     >>> kept = []
-    >>> _ = tm.compile(lambda x: kept.append(x), on_recompile="ignore")(np.ones(3))
+    >>> _ = tm.vmap(lambda x: kept.append(x))(np.ones(3))
     >>> kept[0] + 1
     Traceback (most recent call last):
     tracemill.compiler.errors.tracing.EscapedTracerError: a traced array is used outside of the trace that made it...
