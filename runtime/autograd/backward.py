@@ -217,6 +217,8 @@ class _Derivative:
         self.nodes: NodePullback | None = None
         self.calls: Pullback | None = None
         if trace is None or isinstance(trace, Evaluating):
+            if trace is not None:
+                trace.require_calls()
             home: Any = trace or tape_of_this_thread()
             self.nodes = NodePullback(home, [_source(v) for v in values], [_source(x) for x in inputs])
             self.used = self.nodes.used

@@ -44,8 +44,19 @@ class _BatchedCall(EvaluatedCall):
         self.batch, self.trace, self.leaves, self.outside = batch, home, [], []
         self.values: list[Value] = []
         """The arrays of the result, for one example."""
-        filled = [self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)]
-        with batch.computing_in(home):
+        with home.keeping_calls():
+            filled = [self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)]
+            self._run_in(home, function, tree, leaves, filled)
+
+    def _run_in(
+        self,
+        home: Evaluating,
+        function: Callable[..., Any],
+        tree: Any,
+        leaves: Sequence[Any],
+        filled: Sequence[Any],
+    ) -> None:
+        with self.batch.computing_in(home):
             shared = SharedArguments(function, tree, leaves, filled, home)
             result = self._called(function, tree, filled)
             shared.refuse_writes()
@@ -59,6 +70,7 @@ class _BatchedCall(EvaluatedCall):
             array, outer = on_evaluating_trace(self.batch, self.trace, value).evaluated()
             parents = () if outer is None else (outer,)
             node = Node(self.trace.next_number(), Copied if parents else None, parents)
+            self.trace.complete(node)
             self.leaves.append(node)
             value = self.batch.of_examples(Evaluated(array, node))
         traced: Any = leaf if is_traced(leaf) else None
@@ -144,7 +156,8 @@ class BatchedDerivative(EvaluatedDerivative):
             return wrap(as_value(np.zeros(type.shape, type.dtype)))
         array, node = found.evaluated()
         array = array if array.flags.c_contiguous else array.copy()
-        return wrap(self._batch.of_examples(Evaluated(array, self._between.outer(node))))
+        outer = self._home.without_history(self._between.outer(node))
+        return wrap(self._batch.of_examples(Evaluated(array, outer)))
 
 
 def on_evaluating_trace(batch: BatchedTrace, home: Evaluating, value: Value) -> EvaluatedArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...compiler.arguments.leaves import flatten_arguments
 from ...compiler.builder import Builder, current_builder
-from ...compiler.interpreter import are_calls_observed
+from ...compiler.interpreter import are_calls_observed, is_idle
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.traced_memory import is_traced
 from ..batching.batched_trace import BatchedTrace
@@ -17,9 +17,12 @@ from ..eager.mapped_axes import mapped_axes
 from ..eager.transform_log import is_seen
 from ..evaluation.evaluated_array import EvaluatedArray
 from ..evaluation.evaluating import Evaluating, MustTraceError
+from ..evaluation.forward_trace import MustKeepCallsError
+from ..trees import flatten, structure
 from .argnums import Chosen
 from .batched_derivative import BatchedDerivative
 from .evaluated_derivative import EvaluatedDerivative
+from .forward_derivative import ForwardDerivative
 from .nested_derivative import NestedDerivative
 from .traced_derivative import TracedDerivative
 
@@ -54,6 +57,25 @@ def differentiated(
         if not any(isinstance(leaf, ForeignMemory) for leaf in leaves):
             return BatchedDerivative(home, function, leaves, tree, chosen, has_aux)
     return TracedDerivative(function, args, kwargs, chosen, has_aux, safe_where)
+
+
+def forward(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    chosen: Chosen,
+    has_aux: bool,
+    safe_where: bool,
+    tangents: tuple[Any, ...],
+) -> ForwardDerivative | None:
+    """One call whose tangents are computed with it; None if that is done later, or in a trace."""
+    if not is_idle() or is_seen() or safe_where:
+        return None
+    leaves, tree = flatten_arguments(args, {}, is_by_reference)
+    if any(_is_elsewhere(leaf, None) for leaf in (*leaves, *flatten(tangents)[0])):
+        return None
+    with suppress(MustTraceError, MustKeepCallsError):
+        return ForwardDerivative(function, leaves, tree, chosen, has_aux, tangents, structure(args))
+    return None
 
 
 def _is_at_once(batch: BatchedTrace) -> bool:

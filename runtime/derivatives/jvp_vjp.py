@@ -19,9 +19,10 @@ from ..eager.run import require_function, run, transformed, zeros
 from ..tracebacks import with_users_frames
 from ..trees import check_same_structure, spread, structure
 from .argnums import Argnums
-from .differentiated import differentiated
+from .differentiated import differentiated, forward
 from .differentiated_call import DifferentiatedCall, fitting
 from .evaluated_derivative import EvaluatedDerivative
+from .forward_derivative import ForwardDerivative
 from .traced_derivative import TracedDerivative
 
 
@@ -69,12 +70,16 @@ def jvp(
             )
     args = tuple(primals)
     check_same_structure(f"jvp({describe(func)}): tangents", structure(tuple(tangents)), structure(args))
-    call = _call("jvp", func, args, has_aux, safe_where, by_sweep=True)
-    directions = call.directions(tuple(tangents), structure(args))
+    call = _call("jvp", func, args, has_aux, safe_where, by_sweep=True, tangents=tuple(tangents))
+    directions = (
+        [] if isinstance(call, ForwardDerivative) else call.directions(tuple(tangents), structure(args))
+    )
     leaves = call.floating()
     if strict:
         call.check_dependence(leaves)
-    if isinstance(call, EvaluatedDerivative) and call.can_sweep(directions):
+    if isinstance(call, ForwardDerivative):
+        outputs, rates = call.values(keeps=False), call.tangents(leaves)
+    elif isinstance(call, EvaluatedDerivative) and call.can_sweep(directions):
         outputs, rates = call.values(keeps=False), call.push_forward(leaves, directions)
     else:
         outputs, rates = call.split(run(call.jvp(leaves), [*call.inputs, *directions]))
@@ -276,11 +281,16 @@ def _call(
     *,
     keeps: bool = False,
     by_sweep: bool = False,
+    tangents: tuple[Any, ...] | None = None,
 ) -> TracedDerivative | EvaluatedDerivative:
-    """A call in which every positional argument is differentiated."""
+    """A call in which every positional argument is differentiated, in the direction of `tangents` if given."""
     require_function(transform, func)
     if not primals:
         raise TransformArgumentError(f"{transform}({describe(func)}): no primals given")
     argnums = Argnums(transform, tuple(range(len(primals))), None)
     chosen = argnums.choose(func, primals, {})
+    if tangents is not None:
+        found = forward(func, primals, chosen, has_aux, safe_where, tangents)
+        if found is not None:
+            return found
     return differentiated(func, primals, {}, chosen, has_aux, safe_where, keeps=keeps, by_sweep=by_sweep)

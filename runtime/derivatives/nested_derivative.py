@@ -50,7 +50,7 @@ class NestedDerivative(EvaluatedDerivative):
 
     def _as_input(self, known: Evaluated | Result) -> EvaluatedArray:
         array = known.array if known.array.base is None else known.array.copy(order="K")
-        return self._array(array, self._between.outer(known.node))
+        return self._array(array, self._home.without_history(self._between.outer(known.node)))
 
     def _array(self, array: Any, node: Any) -> EvaluatedArray:
         """An array; if it has no axes, a scalar, as in NumPy."""
@@ -84,6 +84,8 @@ class NestedDerivative(EvaluatedDerivative):
         return self._array(np.zeros(type.shape, type.dtype), None)
 
     def _entered(self, cotangent: Any) -> EvaluatedArray:
+        if type(cotangent) is np.ndarray:
+            return self._array(cotangent.copy(), None)
         value = as_value(cotangent)
         return self._array(elements(value), value.node if isinstance(value, Evaluated) else None)
 

@@ -89,7 +89,7 @@ class EvaluatedCall:
     ) -> None:
         self.leaves: list[Node] = []
         """The nodes of the differentiated leaves."""
-        self.trace = trace = Evaluating(function_name(function), keeps=self._keeps)
+        self.trace = trace = self._new_trace(function_name(function))
         try:
             with recording(trace), quiet_unless_strict():
                 filled = [
@@ -107,7 +107,7 @@ class EvaluatedCall:
             self.outside = trace.outside_arrays()
         except MemoryError as error:
             kept = trace.next_number()
-            if kept < _MANY_CALLS or isinstance(error, TracemillError):
+            if kept < _MANY_CALLS or not trace.keeps_calls or isinstance(error, TracemillError):
                 raise
             raise DerivativeMemoryError(
                 f"there is no memory left for {text_of(error)}: the derivative of {trace.name} keeps what it needs of "
@@ -122,8 +122,10 @@ class EvaluatedCall:
         finally:
             trace.close()
 
-    @staticmethod
-    def _called(function: Callable[..., Any], tree: Any, filled: Sequence[Any]) -> Any:
+    def _new_trace(self, name: str) -> Evaluating:
+        return Evaluating(name, keeps=self._keeps)
+
+    def _called(self, function: Callable[..., Any], tree: Any, filled: Sequence[Any]) -> Any:
         """The result of a function, which must not change lists and dicts among its arguments."""
         args, kwargs = optree.tree_unflatten(tree, filled)
         containers = ArgumentContainers(args, kwargs)
@@ -174,10 +176,7 @@ class EvaluatedCall:
     def _entering(self, leaf: Any, is_chosen: bool) -> Any:
         if not (is_chosen or is_numpy_array(leaf)):
             return leaf
-        node = None
-        if is_chosen:
-            node = Node(self.trace.next_number(), None)
-            self.leaves.append(node)
+        node = self._node_of_leaf() if is_chosen else None
         if (
             type(leaf) is np.ndarray
             and leaf.flags.c_contiguous
@@ -188,6 +187,11 @@ class EvaluatedCall:
         if type(leaf) is float:
             return new_number(self.trace, leaf, node)
         return self._entering_with_layout(leaf, node)
+
+    def _node_of_leaf(self) -> Node:
+        node = Node(self.trace.next_number(), None)
+        self.leaves.append(node)
+        return node
 
     def _entering_with_layout(self, leaf: Any, node: Any) -> Any:
         """A number, or an array with flags or strides that NumPy's functions may ask for."""

@@ -5,6 +5,7 @@ derivative needs lives only as long as the user's variables.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 from typing import Any, ClassVar, Final
 from weakref import ref
@@ -29,8 +30,10 @@ from .plans import PLANS, Plan, remember
 class Node:
     """A call, as far as its derivative needs it. `parents` are the nodes of its differentiated operands."""
 
-    __slots__ = ("__weakref__", "number", "parents", "place", "plan", "saved")
+    __slots__ = ("__weakref__", "number", "parents", "place", "plan", "saved", "tangent")
 
+    tangent: Any
+    """In a `ForwardTrace`, the tangent of the result, or a tuple with those of all results; None if it is 0."""
     place: "Location | Place | None"
     """Where the call is in the user's program, if an error or a warning may name it."""
 
@@ -74,8 +77,13 @@ class NodeOfSeveral(Node):
         if reference is None:
             return None
         floating = [place for place, type in enumerate(self.plan.primal.outputs) if is_inexact(type.dtype)]
-        saved = floating.index(output), len(floating)
-        return reference() or Node(self.number + 1, OneOfSeveral, (self,), saved)
+        found = reference()
+        if found is None:
+            place = floating.index(output)
+            found = Node(self.number + 1, OneOfSeveral, (self,), (place, len(floating)))
+            tangents = getattr(self, "tangent", None)
+            found.tangent = None if tangents is None else tangents[place]
+        return found
 
 
 class OneOfSeveral:
@@ -139,8 +147,10 @@ class Evaluating(Trace):
     """Computes each call at once."""
 
     is_evaluating: ClassVar[bool] = True
-    new_node: ClassVar[Callable[..., Node]] = Node
-    """Makes the node of a call."""
+    keeps_calls: ClassVar[bool] = True
+    """Whether nodes lead to those of their operands, for derivatives that go back through them."""
+    new_node: Callable[..., Node] = Node
+    """Makes the node of a call, given its number, its plan, its parents and what it saves."""
     meaning: ClassVar[Callable[[Any], Callable[..., Any] | None]]
     """What converted code calls instead of a function of NumPy; None for other functions. Set by `functions`."""
 
@@ -169,6 +179,22 @@ class Evaluating(Trace):
     ) -> Any:
         """The plan of a call of an op, which is made if there is a derivative."""
         return make()
+
+    # ---- forward mode ----------------------------------------------------------------------------------
+
+    def complete(self, node: Node) -> None:
+        """Compute the tangent of a node that `new_node` has not made, if nodes have tangents."""
+
+    def keeping_calls(self) -> AbstractContextManager[None]:
+        """Keep the calls of the block, because a derivative goes back through them."""
+        return nullcontext()
+
+    def require_calls(self) -> None:
+        """Raise an exception unless the nodes lead back to those of their operands."""
+
+    def without_history(self, node: Any) -> Any:
+        """A node with the same derivative, for what comes after a `keeping_calls` block."""
+        return node
 
     # ---- computing -------------------------------------------------------------------------------------
 
@@ -235,6 +261,7 @@ class Evaluating(Trace):
         node = made(self.next_number(), plan, plan.parents(tuple(nodes)), plan.saved((*arrays, *outputs)))
         if op == "where" or self.is_open_ended:
             node.place = self.where()
+        self.complete(node)
         self._attach(node, found)
 
     def _run_graphs(
@@ -252,7 +279,21 @@ class Evaluating(Trace):
         graph = graph_of_op(op, params, types, [value.type for value in inputs])
         if not any(wrt) or not any(is_inexact(type.dtype) for type in types):
             return tuple(map(Evaluated, evaluate(graph, *arrays)))
-        plan = self.plan_of(op, lambda: Plan(graph, wrt, kinds, None, keeps_residuals=True), types, wrt)
+        return self.run_graph(graph, wrt, inputs, nodes, arrays)
+
+    def run_graph(
+        self,
+        graph: Graph,
+        wrt: tuple[bool, ...],
+        inputs: Sequence[Value],
+        nodes: Sequence[Any],
+        arrays: Sequence[Array],
+    ) -> tuple[Evaluated, ...]:
+        """The outputs of a graph of such a call, some of whose inputs are differentiated."""
+        kinds, types = tuple(map(operand_type, arrays)), [value.type for value in graph.outputs]
+        plan = self.plan_of(
+            graph.name, lambda: Plan(graph, wrt, kinds, None, keeps_residuals=True), types, wrt
+        )
         outputs = evaluate(graph if plan.forward is None else plan.forward, *arrays)
         found = tuple(map(Evaluated, outputs[: len(types)]))
         node = NodeOfGraphs(
@@ -262,6 +303,7 @@ class Evaluating(Trace):
         node.inputs = tuple(inputs)
         if self.is_open_ended:
             node.place = self.where()
+        self.complete(node)
         self._attach(node, found)
         return found
 
@@ -275,11 +317,11 @@ class Evaluating(Trace):
             )
         else:
             for place, out in enumerate(floating):
-                out.node = (
-                    Node(self.next_number(), OneOfSeveral, (node,), (place, len(floating)))
-                    if moving[place]
-                    else self.node_of_zero_derivative(node.plan.primal.name, node.parents)
-                )
+                if moving[place]:
+                    out.node = Node(self.next_number(), OneOfSeveral, (node,), (place, len(floating)))
+                    self.complete(out.node)
+                else:
+                    out.node = self.node_of_zero_derivative(node.plan.primal.name, node.parents)
         if isinstance(node, NodeOfSeveral):
             node.outputs = tuple(None if out.node is None else ref(out.node) for out in found)
 

@@ -152,13 +152,7 @@ def _evaluated(
         function in _VIEWS and _is_view(plan) is not np.may_share_memory(out, read.arrays[0])
     ):
         return _by_surface(function, args, options), None
-    if not plan.is_recorded:
-        node = home.node_of_zero_derivative(function.__name__, nodes) if plan.out.is_inexact else None
-    else:
-        node = _node(home, function, options)
-        node.plan = plan
-        node.parents = plan.parents(nodes)
-        node.saved = plan.saved((*read.arrays, np.asarray(out)))
+    node = _node(home, function, options, plan, nodes, (*read.arrays, np.asarray(out)))
     new = new_result(home, out, plan.out, node)
     if plan.views is not None:
         new.is_scalar = False
@@ -192,10 +186,19 @@ def _is_view(plan: "Plan | PlanWithoutDerivative") -> bool:
     return plan.views is not None
 
 
-def _node(home: Any, function: Any, options: dict[str, Any]) -> Any:
-    chooses = function is np.where or "where" in options
-    node = home.new_node(next(home.numbers_of_nodes), None)
-    if chooses:
+def _node(
+    home: Any,
+    function: Any,
+    options: dict[str, Any],
+    plan: "Plan | PlanWithoutDerivative",
+    nodes: tuple[Any, ...],
+    arrays: tuple[Any, ...],
+) -> Any:
+    """The node of a call, given its operands and the result; None if it has no derivative."""
+    if isinstance(plan, PlanWithoutDerivative) or not plan.is_recorded:
+        return home.node_of_zero_derivative(function.__name__, nodes) if plan.out.is_inexact else None
+    node = home.new_node(next(home.numbers_of_nodes), plan, plan.parents(nodes), plan.saved(arrays))
+    if function is np.where or "where" in options:
         node.place = user_location()
     return node
 
@@ -286,8 +289,9 @@ def _of_one(function: Any, x: Any, options: dict[str, Any]) -> Any:
     if function is np.sort and not options and array.ndim == 1:
         sorted_node = home.new_node(next(home.numbers_of_nodes), SortPlan, (node,), (x._kind, array))
         return new_result(home, out, plan.out, sorted_node)
-    new = new_result(home, out, plan.out, home.new_node(next(home.numbers_of_nodes), plan, (node,)))
-    new._node.saved = plan.saved((array, new._array))
+    new = new_result(home, out, plan.out, None)
+    saved = plan.saved((array, new._array))
+    new._node = home.new_node(next(home.numbers_of_nodes), plan, (node,), saved)
     return new
 
 

@@ -25,11 +25,17 @@ class NestedCall(EvaluatedCall):
     ) -> None:
         """`chosen` marks the leaves that are differentiated."""
         self.trace, self.leaves, self.outside = home, [], []
-        filled = [self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)]
-        shared = SharedArguments(function, tree, leaves, filled, home)
-        result = self._called(function, tree, filled)
-        shared.refuse_writes()
-        self._read(result)
+        with home.keeping_calls():
+            filled = [self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)]
+            shared = SharedArguments(function, tree, leaves, filled, home)
+            result = self._called(function, tree, filled)
+            shared.refuse_writes()
+            self._read(result)
+
+    def _node_of_leaf(self) -> Node:
+        node = super()._node_of_leaf()
+        self.trace.complete(node)
+        return node
 
     def _entering(self, leaf: Any, is_chosen: bool) -> Any:
         if not is_traced(leaf):
@@ -38,6 +44,7 @@ class NestedCall(EvaluatedCall):
         if is_chosen:
             outer = () if node is None else (node,)
             node = Node(self.trace.next_number(), Copied if outer else None, outer)
+            self.trace.complete(node)
             self.leaves.append(node)
         argument = None if leaf.is_unshared() or leaf._views else leaf._storage.argument
         if argument is None and leaf.weak is None:

@@ -75,8 +75,10 @@ class Between:
                 if top.number >= self.since and waiting:
                     stack += waiting
                     continue
-                known[top] = top.number < self.since or any(
-                    x.number < self.since or known[x] for x in top.parents
+                known[top] = (
+                    top.number < self.since
+                    or getattr(top, "tangent", None) is not None
+                    or any(x.number < self.since or known[x] for x in top.parents)
                 )
             stack.pop()
         return known[node]
@@ -147,6 +149,7 @@ class _Recorded:
         new.place = getattr(node, "place", None)
         found = _made(self.home, result, new)
         new.saved = plan.saved((*inputs, found.evaluated()[0]))
+        self.home.complete(new)
         return found
 
     def by_calls(
@@ -360,6 +363,6 @@ def _collected(home: Evaluating, parts: Sequence[tuple[OperandType, Any, Evaluat
     if not moving:
         return _made(home, total, None)
     saved = whole, tuple((index, kind) for _, index, kind in moving)
-    return _made(
-        home, total, Node(home.next_number(), CollectedPlan, tuple(node for node, _, _ in moving), saved)
-    )
+    new = Node(home.next_number(), CollectedPlan, tuple(node for node, _, _ in moving), saved)
+    home.complete(new)
+    return _made(home, total, new)

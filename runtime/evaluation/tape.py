@@ -186,7 +186,7 @@ class Tape(Evaluating):
     """The trace of variables. Each thread has one."""
 
     is_open_ended: ClassVar[bool] = True
-    new_node: ClassVar[Callable[..., Node]] = RecordedNode
+    new_node: Callable[..., Node] = RecordedNode
 
     def __init__(self, name: str) -> None:
         super().__init__(name, keeps=True)

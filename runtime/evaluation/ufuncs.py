@@ -44,9 +44,9 @@ def evaluate_binary(ufunc: Any, x: Any, y: Any) -> Any:
     if not plan.is_recorded:
         node = home.node_of_zero_derivative(ufunc.__name__, (node_x, node_y)) if plan.out.is_inexact else None
         return new_result(home, out, plan.out, node)
-    node = home.new_node(next(home.numbers_of_nodes), plan, plan.parents((node_x, node_y)))
-    new = new_result(home, out, plan.out, node)
-    node.saved = plan.saved((array_x, array_y, new._array))
+    new = new_result(home, out, plan.out, None)
+    saved = plan.saved((array_x, array_y, new._array))
+    new._node = home.new_node(next(home.numbers_of_nodes), plan, plan.parents((node_x, node_y)), saved)
     return new
 
 
@@ -71,9 +71,9 @@ def evaluate_unary(ufunc: Any, x: Any) -> Any:
     if not plan.is_recorded:
         node = home.node_of_zero_derivative(ufunc.__name__, (x._node,)) if plan.out.is_inexact else None
         return new_result(home, out, plan.out, node)
-    node = home.new_node(next(home.numbers_of_nodes), plan, (x._node,))
-    new = new_result(home, out, plan.out, node)
-    node.saved = plan.saved((array, new._array))
+    new = new_result(home, out, plan.out, None)
+    saved = plan.saved((array, new._array))
+    new._node = home.new_node(next(home.numbers_of_nodes), plan, (x._node,), saved)
     return new
 
 

@@ -100,7 +100,7 @@ bench.add_command(suite)
 def own(names: tuple[str, ...], rounds: int, file: Path | None, force: bool) -> None:
     """Measure what calls, conversion, compilation, training steps, transforms and exported files cost on this machine.
 
-    `loops` compares loops over elements and numbers with Numba's, and `eager` gradients of functions that are not
+    `loops` compares loops over elements and numbers with Numba's, and `eager` derivatives of functions that are not
     compiled with autograd's. They need these packages, so they run only if you name them.
 
     Times are medians, and variants that are compared run in turn. Keep the machine otherwise idle.

@@ -16,7 +16,7 @@ import tracemill as tm
 from tracemill.compiler.errors import MissingPackageError
 from tracemill.tools.bench import artifacts, conversion, transforms
 from tracemill.tools.bench.eager import against_autograd
-from tracemill.tools.bench.eager.programs import PROGRAMS
+from tracemill.tools.bench.eager.programs import CURVED, PROGRAMS
 from tracemill.tools.bench.loops import against_numba
 from tracemill.tools.bench.loops.cases import ELEMENTS, NUMBERS
 from tracemill.tools.bench.suite import checks, sizes, starts
@@ -103,8 +103,9 @@ def test_gradients_are_compared_with_those_of_autograd(untimed: pytest.MonkeyPat
     untimed.setattr(against_autograd, "PROGRAMS", PROGRAMS[:2])
     rows = list(against_autograd.measure(1))
     names = [program.name for program in PROGRAMS[:2]]
-    assert [row.case for row in rows] == [*names, "geometric mean"]
-    assert [row.value for row in rows] == pytest.approx([2.0] * 3)
+    products = [f"hvp of {program.name}" for program in CURVED]
+    assert [row.case for row in rows] == [*names, "geometric mean", *products]
+    assert [row.value for row in rows] == pytest.approx([2.0] * 6)
     assert rows[0].detail == "autograd 500 ms, Tracemill 250 ms"
 
 

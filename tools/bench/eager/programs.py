@@ -185,3 +185,9 @@ PROGRAMS: Final = (
     Program("sort and cumsum", sorting, _normal(1000)),
     Program("complex numbers", complex_numbers, _normal(200)),
 )
+CURVED: Final = tuple(
+    program
+    for program in PROGRAMS
+    if program.name in ("rosenbrock, 50 numbers", "network of three layers", "gaussian process")
+)
+"""Programs whose Hessian is multiplied with a vector."""

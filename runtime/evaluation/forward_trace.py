@@ -1,0 +1,152 @@
+"""`ForwardTrace`: the trace of a function in forward mode. It computes the tangent of each value beside the value.
+
+No call is kept for later, so a long function needs no more memory than a short one. Only while a derivative runs inside
+of the function, which goes back through calls, they are kept.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...compiler.dtypes import is_inexact
+from ...compiler.error_state import error_state, is_strict, state_in_force
+from ...compiler.interpreter import depends_on, evaluate
+from ...compiler.ir import Graph, Value
+from ...passes.pipeline import apply
+from ...passes.transforms.jvp import jvp
+from ..environment import checking
+from .evaluating import Evaluated, Evaluating, Node
+from .sweep import Tangents
+
+
+class MustKeepCallsError(BaseException):
+    """The function must run once more, in a trace that keeps its calls: it goes back through them."""
+
+
+class ForwardTrace(Evaluating):
+    """The nodes of this trace have tangents."""
+
+    keeps_calls: ClassVar[bool] = False
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, keeps=False)
+        self.new_node = self._moved_node
+        self._inner = 0
+        """The number of derivatives that run inside of the function."""
+        self._tangents = _TangentsOfNodes()
+
+    def begin(self) -> None:
+        """The function begins, with NumPy's current error state."""
+        self._state = error_state()
+        self._strict_state = state_in_force() if is_strict() else None
+
+    @contextmanager
+    def keeping_calls(self) -> Generator[None]:
+        self._inner += 1
+        try:
+            yield
+        finally:
+            self._inner -= 1
+
+    def require_calls(self) -> None:
+        if not self._inner:
+            raise MustKeepCallsError
+
+    def without_history(self, node: Any) -> Any:
+        if node is None or self._inner:
+            return node
+        return None if node.tangent is None else self._node_with(node.tangent)
+
+    def _node_with(self, tangent: Any) -> Node:
+        node = Node(self.next_number(), None)
+        node.tangent = tangent
+        return node
+
+    def _moved_node(
+        self, number: int, plan: Any, parents: tuple[Node, ...] = (), saved: tuple[Any, ...] = ()
+    ) -> Node:
+        node = Node(number, plan, parents, saved)
+        self.complete(node)
+        return node
+
+    def complete(self, node: Node) -> None:
+        """Compute the tangent of a new node: that of its result, or a tuple with those of all results."""
+        if node.plan is None:  # an argument of an inner function that does not move
+            node.tangent = None
+        elif error_state() is self._state:
+            self._push(node)
+        else:  # tangents do not obey an `np.errstate` in the function
+            with self._outer_state():
+                self._push(node)
+        if not self._inner:
+            node.parents = node.saved = ()
+
+    def _push(self, node: Node) -> None:
+        plan = node.plan
+        given = [parent.tangent for parent in node.parents]
+        moving = tuple([one is not None for one in given])
+        if not any(moving):
+            node.tangent = None
+        elif plan.push is not None:
+            plan.move(node, self._tangents)
+        else:
+            if False in moving:
+                given = [one for one in given if one is not None]
+            found = plan.pushing(moving).function(*node.saved, *given)
+            node.tangent = found[0] if len(found) == 1 else found
+
+    def _outer_state(self) -> AbstractContextManager[Any]:
+        """The error state in which the function was called."""
+        kinds: Any = {"all": "ignore"} if self._strict_state is None else dict(self._strict_state)
+        return np.errstate(**kinds)
+
+    # ---- calls that hold graphs ----------------------------------------------------------------------------
+
+    def run_graph(
+        self,
+        graph: Graph,
+        wrt: tuple[bool, ...],
+        inputs: Sequence[Value],
+        nodes: Sequence[Any],
+        arrays: Sequence[Any],
+    ) -> tuple[Evaluated, ...]:
+        """A loop or a branch computes the values and the tangents together."""
+        if self._inner:
+            return super().run_graph(graph, wrt, inputs, nodes, arrays)
+        moving = [is_wanted and node.tangent is not None for is_wanted, node in zip(wrt, nodes, strict=True)]
+        if not any(moving):
+            return tuple(map(Evaluated, evaluate(graph, *arrays)))
+        pushed = apply(partial(jvp, wrt=moving), graph, check=checking())
+        given = [node.tangent for node, moves in zip(nodes, moving, strict=True) if moves]
+        results = evaluate(pushed, *arrays, *given)
+        reached = depends_on(pushed, [False] * len(arrays) + [True] * len(given))
+        count = len(graph.outputs)
+        found = tuple(map(Evaluated, results[:count]))
+        floating = [out for out in found if is_inexact(out.dtype)]
+        for out, value, tangent in zip(floating, pushed.outputs[count:], results[count:], strict=True):
+            if value in reached:
+                out.node = self._node_with(tangent)
+        return found
+
+
+class _TangentsOfNodes:
+    """As `Tangents`, for nodes that hold their tangents."""
+
+    zeros, copied = staticmethod(Tangents.zeros), staticmethod(Tangents.copied)
+    collected = Tangents.collected
+
+    def __contains__(self, node: Node) -> bool:
+        return node.tangent is not None
+
+    def __getitem__(self, node: Node) -> Any:
+        return node.tangent
+
+    def __setitem__(self, node: Node, tangent: Any) -> None:
+        node.tangent = tangent
+
+    @staticmethod
+    def get(node: Node, default: Any = None) -> Any:
+        return default if node.tangent is None else node.tangent
