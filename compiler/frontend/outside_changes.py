@@ -259,7 +259,7 @@ class OutsideChanges:
 
     @property
     def keeps_traced(self) -> bool:
-        """Whether the function has put a traced array outside."""
+        """Whether the function has put a traced array or a symbolic size outside."""
         return self._outside is not None and self._outside.keeps_traced
 
     @property
@@ -311,16 +311,11 @@ class OutsideChanges:
 
 
 def changed_outside(what: str, function: Callable[..., Any]) -> SideEffectError:
-    """The error for a change that would happen only while the function is traced."""
-    return SideEffectError(
+    """The error for a change that would happen only while the function is traced. It may be a cache that is filled."""
+    error = SideEffectError(
         f"{describe(function)} changes {what}, which is outside of it, and a program for these values would not "
         "change it in each call: return the new value, and change it after the call"
     )
-
-
-def keeps_outside(what: str, function: Callable[..., Any]) -> SideEffectError:
-    """The error for an array that the program computes and that the function keeps outside, as in a cache."""
-    error = changed_outside(what, function)
     error.runs_uncompiled = error.may_fill_cache = True
     return error
 

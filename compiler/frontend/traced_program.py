@@ -26,7 +26,7 @@ from ..tracing.values_in_call import FOLLOWS, UNDONE
 from .conversion import MET, Conversion, OperatorsNeededError
 from .objects.argument_objects import ArgumentObjects
 from .objects.sole_holders import are_alive
-from .outside_changes import OutsideChanges, changed_outside, keeps_outside
+from .outside_changes import OutsideChanges, changed_outside
 from .program import Argument, Program, Static
 from .read_names import (
     REACHED,
@@ -277,21 +277,18 @@ def _changed_outside(call: TracedCall, program: Program, found: ReadNames, recor
     If it has changed something, it is traced again with the changes in place, and then relies on what it reads there.
 
     Raises:
-        SideEffectError: it keeps a traced array, or changes something while it follows the current call.
+        SideEffectError: it keeps a traced array, or changes something when it follows the current call.
     """
     writes = call.writes
     before = _Outside(unchanged(writes.names_read(found)), found, writes.outside_objects)
     changed = writes.changed() if record.parent is None else ""
-    if changed and FOLLOWS.get():
-        writes.undo()
-        raise changed_outside(changed, call.function)
     if not changed:
         return before
+    if FOLLOWS.get() or (writes.can_be_undone and writes.keeps_traced):
+        raise changed_outside(changed, call.function)
     by_itself = replace(before, names=(*before.names, changed_by_itself(changed)), changes_itself=True)
     if not writes.can_be_undone:
         return by_itself
-    if writes.keeps_traced:
-        raise keeps_outside(changed, call.function)
     again = Trace(function_name(call.function), is_kept=True, check_bounds=record.checks_bounds)
     found = ReadNames()
     reading = REACHED.set(found)

@@ -133,8 +133,8 @@ def compile(
             of these. Calls that are not so are refused.
         on_recompile: what happens when the function is compiled again. ``"warn"`` warns if that goes on, for sizes or
             for objects of a class of yours, if programs are dropped, and if calls run uncompiled. ``"ignore"`` does
-            not. ``"error"`` raises an error unless it is compiled again to name sizes. A function is called with the
-            reason.
+            not. ``"error"`` raises an error, except where it is compiled again to name sizes. A function is called with
+            the reason.
         check_bounds: with True, an index that the program computes and that is out of bounds raises `OutOfBoundsError`,
             as NumPy does, with the line of the function; arrays that the call would update are then as they were. With
             False, such an index reads the nearest entry and writes nothing. By default, as ``TRACEMILL_CHECK=bounds``

@@ -198,10 +198,12 @@ class CompiledFunction:
         """The result of a call that cannot be traced so: uncompiled, or with a program for values.
 
         Raises:
-            ConcretizationError: neither helps.
+            ConcretizationError: neither helps, or the call would run uncompiled with ``on_recompile="error"``.
         """
         if isinstance(error, SideEffectError) and error.runs_uncompiled:
             if not (error.may_fill_cache and self._compiler.may_fill_cache(called)):
+                if self._options.on_recompile == "error":
+                    raise error
                 self._compiler.note_uncompiled(called, error.message)
             return self._function(*args, **kwargs)
         if not self._takes_by_value(tree, error.numbers, by_value):

@@ -59,6 +59,8 @@ class RecompilePolicy:
     def cannot_compile(self, why: str) -> None:
         """Warn that the function runs uncompiled, because no program can do what it does."""
         self._warn(f"runs uncompiled: {why}")
+        if callable(self._wanted):
+            self._wanted(f"runs uncompiled: {why}")
 
     def _warn(self, text: str) -> None:
         if self._wanted == "warn" and not self._has_warned:

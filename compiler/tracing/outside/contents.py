@@ -87,7 +87,7 @@ class OutsideArrays:
 
     @property
     def keeps_traced(self) -> bool:
-        """Whether something that has changed holds a traced array."""
+        """Whether something that has changed holds a traced array or a symbolic size."""
         walk = ObjectWalk()
         for place in self._slots:
             with suppress(LookupError, AttributeError, ValueError):

@@ -30,6 +30,7 @@ import numpy as np
 from ...callers.user_code import is_users
 from ...dtypes import Array
 from ...nesting import shown
+from ...symbolic_size import SymbolicSize
 from ..traced_memory import is_traced
 
 _Cached: Final = type(lru_cache(abs))
@@ -121,7 +122,7 @@ class ObjectWalk:
     implicit: dict[CodeType, FunctionType] = field(default_factory=dict)
     """The properties and special methods, which run without being mentioned, by their code."""
     has_met_traced: bool = False
-    """Whether a traced array was found."""
+    """Whether a traced array or a symbolic size was found."""
     _way: Way = None
     _noted: set[type] = field(default_factory=set)
     _met: dict[int, tuple[Any, Any]] = field(default_factory=dict)
@@ -131,7 +132,7 @@ class ObjectWalk:
         """The replacement of `x`, which may be `x` itself."""
         if isinstance(x, _PLAIN):
             return x
-        if is_traced(x):
+        if is_traced(x) or isinstance(x, SymbolicSize):
             self.has_met_traced = True
             return x
         if id(x) in self._met:

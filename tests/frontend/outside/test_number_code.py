@@ -108,7 +108,7 @@ def test_a_list_of_many_items_is_not_set_item_by_item() -> None:
     compiled = tm.compile(marked, on_recompile="ignore")
     for given in (x, -x, x[::-1]):
         assert compiled(given) == marked(given)
-    with pytest.raises(tm.errors.ConcretizationError, match="for more than 4096 items, use an array"):
+    with pytest.raises(tm.errors.ConcretizationError, match="for more than 256 entries, use an array"):
         tm.vmap(marked)(np.stack([x, -x]))
 
 
