@@ -1,8 +1,10 @@
 """Comparing pytrees: equal structures, prefixes of a structure, and both in messages."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import lru_cache
+from typing import Any, cast
 
+import numpy as np
 import optree
 
 from ..compiler.arguments.leaves import NAMESPACE, flattened, with_plain_keys
@@ -21,8 +23,15 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 
 def structure(tree: Any) -> Any:
     """The structure of a pytree, without its leaves."""
+    if type(tree) is tuple and {*map(type, tree)} == {np.ndarray}:
+        return _tuple_of_arrays(len(tree))
     with refusing_deep_nesting("a pytree", tree):
         return flattened(tree if is_idle() else with_plain_keys(tree))[1]
+
+
+@lru_cache
+def _tuple_of_arrays(count: int) -> Any:
+    return optree.tree_structure(cast(Any, tuple(range(count))), namespace=NAMESPACE)
 
 
 def changed_leaves(name: str, change: Callable[[Any], Any], tree: Any) -> Any:

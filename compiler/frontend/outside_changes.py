@@ -21,6 +21,7 @@ from ..errors import SideEffectError
 from ..tracing.outside.contents import OutsideArrays, Written
 from ..tracing.outside.object_walk import ObjectWalk
 from ..tracing.trace import Trace, array_type
+from ..tracing.traced_array import TracedArray
 from .read_names import ReadName, ReadNames, entries_read
 
 Path: TypeAlias = tuple[int, ...]
@@ -129,7 +130,7 @@ class ArgumentContainers:
 
     def _note(self, name: str, path: Path, x: Any) -> None:
         self._objects.setdefault(id(x), (x, path))
-        if optree.tree_is_leaf(x, namespace=NAMESPACE):
+        if isinstance(x, TracedArray) or optree.tree_is_leaf(x, namespace=NAMESPACE):
             return
         children, metadata, entries, _ = optree.tree_flatten_one_level(x, namespace=NAMESPACE)
         if not isinstance(x, tuple):

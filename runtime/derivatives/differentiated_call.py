@@ -94,9 +94,9 @@ class DifferentiatedCall(ABC):
 
     def floating(self) -> list[ArrayOutput]:
         """The outputs that have tangents. Other numbers and arrays have zeros; other objects are an error."""
-        for leaf, path in zip(self.out_leaves, self.out_paths, strict=True):
+        for number, leaf in enumerate(self.out_leaves):
             if isinstance(leaf, Static) and not isinstance(leaf.value, PYTHON_NUMBERS):
-                raise self._not_an_array(leaf, path)
+                raise self._not_an_array(leaf, self.out_paths[number])
         arrays = [leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput)]
         return [leaf for leaf in arrays if is_inexact(self.type_of(leaf).dtype)]
 
@@ -107,13 +107,13 @@ class DifferentiatedCall(ABC):
                 f"{self.where}: the function returns {show(self.out_tree)}, which holds no array"
             )
         leaves = []
-        for leaf, path in zip(self.out_leaves, self.out_paths, strict=True):
+        for number, leaf in enumerate(self.out_leaves):
             if isinstance(leaf, Static):
-                raise self._not_an_array(leaf, path)
+                raise self._not_an_array(leaf, self.out_paths[number])
             dtype = self.type_of(leaf).dtype
             if not is_inexact(dtype):
                 raise NotDifferentiableError(
-                    f"{self.where}: {path} has dtype {dtype_name(dtype)}, which has no derivative"
+                    f"{self.where}: {self.out_paths[number]} has dtype {dtype_name(dtype)}, which has no derivative"
                 )
             leaves.append(leaf)
         return leaves
@@ -214,6 +214,12 @@ class DifferentiatedCall(ABC):
 
     def directions(self, tangents: tuple[Any, ...], primals: Any) -> list[Any]:
         """Tangents as a flat list; they must have the structure `primals`, and the shapes and dtypes."""
+        types = self.primal_types
+        if primals.num_nodes == len(types) + 1 == len(tangents) + 1 and all(
+            type(one) is np.ndarray and one.dtype is type_.dtype and one.shape == type_.shape
+            for one, type_ in zip(tangents, types, strict=True)
+        ):
+            return list(tangents)
         flat, tree = flatten(tangents)
         check_same_structure(f"{self.where}: tangents", tree, primals)
         return [

@@ -65,7 +65,7 @@ def grad(
     array([2., 4.])
     """
     func = converting(func, convert)
-    both = _Gradient("grad", func, argnums, has_aux, argnames, holomorphic, safe_where)
+    both = Gradient("grad", func, argnums, has_aux, argnames, holomorphic, safe_where)
 
     @like_function(func)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -93,7 +93,7 @@ def grad_and_value(
     (np.float64(1.0), np.float64(0.0))
     """
     func = converting(func, convert)
-    both = _Gradient("grad_and_value", func, argnums, has_aux, argnames, holomorphic, safe_where)
+    both = Gradient("grad_and_value", func, argnums, has_aux, argnames, holomorphic, safe_where)
 
     @like_function(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
@@ -121,7 +121,7 @@ def value_and_grad(
     (np.float64(0.0), np.float64(1.0))
     """
     func = converting(func, convert)
-    both = _Gradient("value_and_grad", func, argnums, has_aux, argnames, holomorphic, safe_where)
+    both = Gradient("value_and_grad", func, argnums, has_aux, argnames, holomorphic, safe_where)
 
     @like_function(func)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -131,7 +131,7 @@ def value_and_grad(
     return value_and_gradient
 
 
-class _Gradient:
+class Gradient:
     """What `grad`, `grad_and_value` and `value_and_grad` share."""
 
     def __init__(
@@ -140,9 +140,9 @@ class _Gradient:
         func: Callable[..., Any],
         argnums: Numbers,
         has_aux: bool,
-        argnames: Names,
-        holomorphic: bool,
-        safe_where: bool,
+        argnames: Names = None,
+        holomorphic: bool = False,
+        safe_where: bool = False,
     ) -> None:
         self.func, self.has_aux, self.holomorphic = func, has_aux, holomorphic
         self.safe_where = safe_where
@@ -175,7 +175,7 @@ class _Gradient:
     ) -> tuple[list[Any], list[Any]]:
         """The outputs and the gradients of a function that has run."""
         leaves = [] if number is None else [number]
-        seeds = [np.ones((), call.type_of(leaf).dtype) for leaf in leaves]
+        seeds = [np.array(1, call.type_of(leaf).dtype) for leaf in leaves]
         if self.safe_where and leaves:
             return call.values(keeps=False), call.pulled_with_masks(leaves, seeds)
         gradients = call.pull_back(leaves, seeds)

@@ -13,8 +13,8 @@ from ...compiler.tracing.traced_memory import is_traced
 class Tapes(threading.local):
     """The tape of each thread, once it is needed."""
 
-    new: "ClassVar[type[Trace]]"
-    """Makes a tape, given its name. Set by `runtime.evaluation.tape`."""
+    new: "ClassVar[type[Trace] | None]" = None
+    """Makes a tape, given its name. Set by `runtime.evaluation.tape`; None if nothing has made a variable."""
     tape: Trace | None = None
 
 
@@ -24,6 +24,10 @@ _tapes = Tapes()
 def tape_of_this_thread() -> Trace:
     tape = _tapes.tape
     if tape is None:
+        if (
+            Tapes.new is None
+        ):  # what is recorded is no variable: it has escaped from its trace, as this one will say
+            return Trace("tape")
         tape = _tapes.tape = Tapes.new("tape")
     return tape
 

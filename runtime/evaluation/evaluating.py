@@ -24,7 +24,7 @@ from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.known_values import Known
 from ...compiler.tracing.trace import LARGEST_CONTENT, Storage, Trace, array_type, content_of
 from .operand_types import OperandType, operand_type
-from .plans import PLANS, Plan, remember
+from .plans import PLANS, LazyFunction, Plan, remember
 
 
 class Node:
@@ -134,6 +134,7 @@ class Captured:
         self.value = Evaluated(own)
 
 
+_NOTHING: Final = nullcontext()
 _RAISING: Final = frozenset({"check_index", "raise_if", "expect", "expect_size", "length"})
 """Ops with errors of their own."""
 
@@ -187,7 +188,7 @@ class Evaluating(Trace):
 
     def keeping_calls(self) -> AbstractContextManager[None]:
         """Keep the calls of the block, because a derivative goes back through them."""
-        return nullcontext()
+        return _NOTHING
 
     def require_calls(self) -> None:
         """Raise an exception unless the nodes lead back to those of their operands."""
@@ -195,6 +196,13 @@ class Evaluating(Trace):
     def without_history(self, node: Any) -> Any:
         """A node with the same derivative, for what comes after a `keeping_calls` block."""
         return node
+
+    def at_once(
+        self, prepared: LazyFunction, inputs: Sequence[Any], sources: Sequence[Any]
+    ) -> Sequence[tuple[Any, Any]] | None:
+        """The results of a prepared function, each with its node, given those of its inputs; None if each result is
+        recorded by a plan of its own."""
+        return None
 
     # ---- computing -------------------------------------------------------------------------------------
 

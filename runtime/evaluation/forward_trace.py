@@ -4,8 +4,8 @@ No call is kept for later, so a long function needs no more memory than a short 
 of the function, which goes back through calls, they are kept.
 """
 
-from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from ...passes.pipeline import apply
 from ...passes.transforms.jvp import jvp
 from ..environment import checking
 from .evaluating import Evaluated, Evaluating, Node
+from .plans import LazyFunction
 from .sweep import Tangents
 
 
@@ -34,8 +35,7 @@ class ForwardTrace(Evaluating):
     def __init__(self, name: str) -> None:
         super().__init__(name, keeps=False)
         self.new_node = self._moved_node
-        self._inner = 0
-        """The number of derivatives that run inside of the function."""
+        self._inner = _InnerDerivatives()
         self._tangents = _TangentsOfNodes()
 
     def begin(self) -> None:
@@ -43,20 +43,15 @@ class ForwardTrace(Evaluating):
         self._state = error_state()
         self._strict_state = state_in_force() if is_strict() else None
 
-    @contextmanager
-    def keeping_calls(self) -> Generator[None]:
-        self._inner += 1
-        try:
-            yield
-        finally:
-            self._inner -= 1
+    def keeping_calls(self) -> AbstractContextManager[None]:
+        return self._inner
 
     def require_calls(self) -> None:
-        if not self._inner:
+        if not self._inner.running:
             raise MustKeepCallsError
 
     def without_history(self, node: Any) -> Any:
-        if node is None or self._inner:
+        if node is None or self._inner.running:
             return node
         return None if node.tangent is None else self._node_with(node.tangent)
 
@@ -64,6 +59,21 @@ class ForwardTrace(Evaluating):
         node = Node(self.next_number(), None)
         node.tangent = tangent
         return node
+
+    def at_once(
+        self, prepared: LazyFunction, inputs: Sequence[Any], sources: Sequence[Any]
+    ) -> Sequence[tuple[Any, Any]] | None:
+        if self._inner.running or error_state() is not self._state:
+            return None
+        tangents = [None if node is None else node.tangent for node in sources]
+        moving = tuple([one is not None for one in tangents])
+        if not any(moving):
+            return [(result, None) for result in prepared.function(*inputs)]
+        pushed, are_moving = prepared.with_tangents(moving)
+        found = pushed.function(*inputs, *(one for one in tangents if one is not None))
+        rates = iter(found[len(are_moving) :])
+        results = zip(found[: len(are_moving)], are_moving, strict=True)
+        return [(result, self._node_with(next(rates)) if moves else None) for result, moves in results]
 
     def _moved_node(
         self, number: int, plan: Any, parents: tuple[Node, ...] = (), saved: tuple[Any, ...] = ()
@@ -81,7 +91,7 @@ class ForwardTrace(Evaluating):
         else:  # tangents do not obey an `np.errstate` in the function
             with self._outer_state():
                 self._push(node)
-        if not self._inner:
+        if not self._inner.running:
             node.parents = node.saved = ()
 
     def _push(self, node: Node) -> None:
@@ -114,7 +124,7 @@ class ForwardTrace(Evaluating):
         arrays: Sequence[Any],
     ) -> tuple[Evaluated, ...]:
         """A loop or a branch computes the values and the tangents together."""
-        if self._inner:
+        if self._inner.running:
             return super().run_graph(graph, wrt, inputs, nodes, arrays)
         moving = [is_wanted and node.tangent is not None for is_wanted, node in zip(wrt, nodes, strict=True)]
         if not any(moving):
@@ -130,6 +140,21 @@ class ForwardTrace(Evaluating):
             if value in reached:
                 out.node = self._node_with(tangent)
         return found
+
+
+class _InnerDerivatives:
+    """The derivatives that run inside of the function."""
+
+    __slots__ = ("running",)
+
+    def __init__(self) -> None:
+        self.running = 0
+
+    def __enter__(self) -> None:
+        self.running += 1
+
+    def __exit__(self, *error: object) -> None:
+        self.running -= 1
 
 
 class _TangentsOfNodes:

@@ -16,10 +16,10 @@ from ...compiler.tracing.traced_array import TracedArray, located
 from .call_graphs import Place
 from .evaluated_array import ARRAYS, FAST_OPERANDS, EvaluatedArray, new_result
 from .evaluating import Evaluating
-from .operand_types import NUMBER, operand_type
+from .operand_types import COMPLEX, NUMBER, operand_type
 from .parts import SortPlan
 from .plans import MOST_PLANS, PLANS, Plan, PlanWithoutDerivative, remember
-from .ufuncs import evaluate_binary, evaluate_unary, is_plain_scalar, plan_of
+from .ufuncs import evaluate_binary, evaluate_unary, is_plain_scalar, operand, plan_of
 
 _COPIES: Final[frozenset[Any]] = frozenset(
     {
@@ -39,6 +39,10 @@ _VIEWS: Final[frozenset[Any]] = frozenset(
 )  # fmt: skip
 """Functions whose result shares memory with their first argument, or is a copy, as the memory order allows."""
 
+_PRODUCTS: Final[frozenset[Any]] = frozenset(
+    {np.cross, np.dot, np.inner, np.kron, np.linalg.solve, np.outer, np.vdot}
+)
+"""Those of two arrays."""
 _OF_NUMBERS: Final[frozenset[Any]] = frozenset({np.clip, np.where})
 """Functions for which a Python number is an operand like an array, and not an option."""
 
@@ -281,7 +285,8 @@ def _of_one(function: Any, x: Any, options: dict[str, Any]) -> Any:
         Exception
     ):  # an unknown call, or an option that is not a setting, or an error that the surface names
         result, plan = _evaluated(function, (x,), options)
-        _note_plan(key, plan)
+        if plan is not None and all(type(x) in _SETTINGS or type(x) is tuple for _, x in key[3:]):
+            _note_plan(_PLANS_OF_ONE, key, plan)
         return result
     if not plan.is_recorded:
         node = home.node_of_zero_derivative(function.__name__, (node,)) if plan.out.is_inexact else None
@@ -295,26 +300,61 @@ def _of_one(function: Any, x: Any, options: dict[str, Any]) -> Any:
     return new
 
 
+def _of_two(function: Any, x: Any, y: Any) -> Any:
+    """``function(x, y)`` of arrays that gives new memory, the same short way."""
+    home: Any = _current.builder
+    kind_x, array_x, node_x = operand(home, x, y)
+    kind_y, array_y, node_y = operand(home, y, x)
+    key = function, kind_x, kind_y, node_x is not None, node_y is not None
+    plan = _PLANS_OF_TWO.get(key)
+    if plan is None:
+        result, plan = _evaluated(function, (x, y), {})
+        if plan is not None and not {kind_x, kind_y} & _OF_NO_ARRAY:
+            _note_plan(_PLANS_OF_TWO, key, plan)
+        return result
+    try:
+        out = function(array_x, array_y)
+    except Exception:  # the surface raises the error that names the line
+        return _by_surface(function, (x, y), {})
+    new = new_result(home, out, plan.out, None)
+    if plan.is_recorded:
+        saved = plan.saved((array_x, array_y, new._array))
+        parents = plan.parents((node_x, node_y))
+        new._node = home.new_node(next(home.numbers_of_nodes), plan, parents, saved)
+    elif plan.out.is_inexact:
+        new._node = home.node_of_zero_derivative(function.__name__, (node_x, node_y))
+    return new
+
+
+_OF_NO_ARRAY: Final = frozenset({None, NUMBER, COMPLEX})
+"""Kinds of operands that the general way must take."""
+_PLANS_OF_TWO: Final[dict[Any, Any]] = {}
+"""Plans by function, kinds of the operands, and which of them are differentiated."""
 _PLANS_OF_ONE: Final[dict[Any, Any]] = {}
 """Plans by function, kind of the operand, whether it is differentiated, and options."""
 
 
-def _note_plan(key: Any, plan: "Plan | PlanWithoutDerivative | None") -> None:
+def _note_plan(plans: dict[Any, Any], key: Any, plan: "Plan | PlanWithoutDerivative") -> None:
     """Remember the plan of a call."""
-    is_plain = all(type(x) in _SETTINGS or type(x) is tuple for _, x in key[3:])
-    if plan is None or not is_plain:
-        return
-    if len(_PLANS_OF_ONE) >= MOST_PLANS:
-        _PLANS_OF_ONE.clear()
-    _PLANS_OF_ONE[key] = plan
+    if len(plans) >= MOST_PLANS:
+        plans.clear()
+    plans[key] = plan
 
 
 def _of_function(function: Any) -> Callable[..., Any]:
     is_copy = function in _COPIES and function not in _OF_NUMBERS
+    is_product = function in _PRODUCTS
 
     def called(*args: Any, **options: Any) -> Any:
         if is_copy and len(args) == 1 and type(args[0]) in ARRAYS:
             return _of_one(function, args[0], options)
+        if is_product and len(args) == 2 and not options:
+            x, y = args
+            type_x, type_y = type(x), type(y)
+            if (type_x in ARRAYS and type_y in FAST_OPERANDS) or (
+                type_y in ARRAYS and type_x in FAST_OPERANDS
+            ):
+                return _of_two(function, x, y)
         if any(map(_holds_evaluated, args)):
             return evaluate_function(function, args, options)
         return _elsewhere(function)(*args, **options)

@@ -18,6 +18,7 @@ from ...compiler.substitution import without_outputs
 from ...compiler.value_ops import zeros_like
 from ...passes.pipeline import apply, run
 from ...passes.simplification.remove_dead_code import remove_dead_code
+from ...passes.transforms.jvp import jvp
 from ...passes.transforms.linearize import linearize
 from ...passes.transforms.transpose import transpose
 from ...passes.transforms.vjp import conjugated
@@ -46,7 +47,7 @@ class PlanWithoutDerivative:
 class LazyFunction:
     """A graph as a function that is made when it is first called."""
 
-    __slots__ = ("_again", "_function", "graph", "kinds")
+    __slots__ = ("_again", "_function", "_with_tangents", "graph", "kinds", "passes_on")
 
     def __init__(self, graph: Graph, kinds: Sequence[OperandType]) -> None:
         self.graph = graph
@@ -54,6 +55,9 @@ class LazyFunction:
         """Those of the inputs."""
         self._function: Callable[..., tuple[Any, ...]] | None = None
         self._again: dict[tuple[int, tuple[bool, ...]], Any] = {}
+        self._with_tangents: dict[tuple[bool, ...], tuple[LazyFunction, list[bool]]] = {}
+        self.passes_on = all(v is graph.inputs[-1] for v in graph.outputs)
+        """Whether every result is the last input."""
 
     @property
     def function(self) -> Callable[..., tuple[Any, ...]]:
@@ -61,6 +65,26 @@ class LazyFunction:
         if found is None:
             found = self._function = _runnable(self.graph, list(map(_scalar_type, self.kinds)))
         return found
+
+    def with_tangents(self, moving: tuple[bool, ...]) -> "tuple[LazyFunction, list[bool]]":
+        """The same function followed by the tangents of its results, given those of the inputs that are `moving`; and
+        which results have tangents."""
+        found = self._with_tangents.get(moving)
+        if found is None:
+            found = self._with_tangents[moving] = self._made_with_tangents(moving)
+        return found
+
+    def _made_with_tangents(self, moving: tuple[bool, ...]) -> "tuple[LazyFunction, list[bool]]":
+        with not_recording():
+            graph = apply(partial(jvp, wrt=moving), self.graph, check=checking())
+        given, count = len(self.graph.inputs), len(self.graph.outputs)
+        reached = depends_on(graph, [False] * given + [True] * sum(moving))
+        tangents = graph.outputs[count:]
+        are_moving = [v in reached for v in tangents]
+        kept = (v for v, moves in zip(tangents, are_moving, strict=True) if moves)
+        graph = remove_dead_code(replace(graph, outputs=(*graph.outputs[:count], *kept)))
+        kinds = [*self.kinds, *(from_array_type(v.type) for v in graph.inputs[given:])]
+        return LazyFunction(graph, kinds), are_moving
 
     def again(self, place: int, wrt: tuple[bool, ...]) -> "Plan | PlanWithoutDerivative":
         """The plan of one output, given which inputs are differentiated."""

@@ -66,6 +66,8 @@ class Between:
 
     def _is_outer(self, node: Node) -> bool:
         """Whether the outer derivative may need a node: it leads back to one from before the inner function."""
+        if getattr(node, "tangent", None) is not None:
+            return True
         known = self._known
         stack = [node]
         while stack:
@@ -122,9 +124,14 @@ class _Recorded:
     ) -> list[EvaluatedArray | None]:
         """The wanted results of a function of tangents or cotangents and of what a node has `saved`, with its `known`
         nodes."""
+        if prepared.passes_on:
+            return [given[0] if is_wanted else None for is_wanted in wanted]
         arrays, nodes = zip(*(one.evaluated() for one in given), strict=True)
         inputs = (*saved, *arrays)
         sources = (*map(self.between.outer, known), *nodes)
+        if (at_once := self.home.at_once(prepared, inputs, sources)) is not None:
+            pairs = zip(at_once, wanted, strict=True)
+            return [_made(self.home, *one) if is_wanted else None for one, is_wanted in pairs]
         wrt = tuple([one is not None for one in sources])
         found: list[EvaluatedArray | None] = []
         results = zip(wanted, prepared.graph.outputs, prepared.function(*inputs), strict=True)

@@ -9,7 +9,7 @@ from ...batching.vmap import vmap
 from ...eager.converting import Convert, converting
 from ...eager.run import like_function, require_function
 from ...tracebacks import with_users_frames
-from ..grad import Numbers, grad
+from ..grad import Gradient, Numbers
 from ..jvp_vjp import jvp, linearize
 from .jacobian_options import jacobian_options
 
@@ -72,14 +72,15 @@ def hvp(
     moving = [i for i, tangent in enumerate(tangents) if tangent is not None]
     if not moving:
         raise TransformArgumentError(f"{where}: every tangent is None: give at least one direction")
-    gradient = grad(options.guarding(func), argnums, has_aux)
+    gradient = Gradient("grad", options.guarding(func), argnums, has_aux)
 
     @like_function(func)
     def along(*moved: Any) -> Any:
         args = list(primals)
         for place, primal in zip(moving, moved, strict=True):
             args[place] = primal
-        return gradient(*args, **kwargs)
+        grads, _, aux = gradient(tuple(args), kwargs)
+        return (grads, aux) if has_aux else grads
 
     points, directions = [primals[i] for i in moving], [tangents[i] for i in moving]
     if not batched:
