@@ -103,7 +103,7 @@ def test_draws_are_refused_though_the_traced_function_is_the_first_to_load_rando
     assert run_python(DRAWS.format(draw=draw)).split() == ["refused", "True"]
 
 
-MOST_FOR_A_CALL, MOST_TO_LOAD = 415, 440
+MOST_FOR_A_CALL, MOST_TO_LOAD, MOST_FOR_A_GRADIENT = 418, 443, 465
 """Tracemill's modules: a limit above the current number, with less room than another family would need."""
 
 COLD_START = """
@@ -116,6 +116,7 @@ print(*sorted(set(sys.modules) - before))
 """
 COMPILED = 'tm.compile(lambda x: np.sum(np.sin(x) * 2), backend="numpy")(np.ones(3))'
 LOADED = 'tm.load({path!r}, backend="numpy")(np.ones(3))'
+GRADIENT = "tm.grad(lambda x: np.sum(np.sin(x) * 2))(np.ones(3))"
 NOT_NEEDED = (
     *SLOW_PACKAGES,
     "email",
@@ -152,6 +153,14 @@ def test_a_first_call_imports_only_what_it_needs() -> None:
     modules = brought(COMPILED)
     assert not not_needed(modules)
     assert len([name for name in modules if name.startswith("tracemill")]) <= MOST_FOR_A_CALL
+
+
+@pytest.mark.slow
+def test_a_first_gradient_without_compile_imports_no_pass_of_compiled_programs() -> None:
+    modules = brought(GRADIENT)
+    passes = [name for name in modules if name.startswith("tracemill.passes.")]
+    assert not [name for name in passes if name.split(".")[2] in ("fusion", "optimizations", "rerolling")]
+    assert len([name for name in modules if name.startswith("tracemill")]) <= MOST_FOR_A_GRADIENT
 
 
 @pytest.mark.slow

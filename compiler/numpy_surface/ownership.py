@@ -33,7 +33,6 @@ def give_results_numpys_ownership() -> None:
 
 def _owned(function: Any, name: str, rule: Rule) -> Callable[..., Any]:
     implementation = FUNCTIONS[function]
-    parameters = signature_of(function)
 
     @wraps(implementation)
     def owned(*args: Any, **kwargs: Any) -> Any:
@@ -43,7 +42,7 @@ def _owned(function: Any, name: str, rule: Rule) -> Callable[..., Any]:
         def flagged(one: Any) -> Any:
             if not is_traced(one) or one.is_scalar or id(one._storage) in memory:
                 return one
-            owndata = rule(parameters.bind(*args, **kwargs).arguments, one)
+            owndata = rule(signature_of(function).bind(*args, **kwargs).arguments, one)
             if owndata is None:
                 one._unknown_owner = f"np.{name}"
             elif owndata != one._owns_memory:

@@ -4,7 +4,7 @@ A function that is in no table here returns arrays in C order, or consists of fu
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import wraps
+from functools import cache, wraps
 from inspect import Signature, signature
 from typing import Any, TypeAlias
 
@@ -54,6 +54,7 @@ def function_named(name: str) -> Any:
     return function
 
 
+@cache
 def signature_of(function: Any) -> Signature:
     """The signature of one of NumPy's functions. If NumPy is old and has none, that of our implementation."""
     try:
@@ -64,7 +65,6 @@ def signature_of(function: Any) -> Signature:
 
 def _ordered(function: Any, rule: Rule) -> Callable[..., Any]:
     implementation = FUNCTIONS[function]
-    parameters = signature_of(function)
 
     @wraps(implementation)
     def ordered(*args: Any, **kwargs: Any) -> Any:
@@ -81,7 +81,7 @@ def _ordered(function: Any, rule: Rule) -> Callable[..., Any]:
             if all(layout.is_row_major for layout in operands) and rule not in _IN_C_ORDER_TOO:
                 layout: Layout | None = row_major(one.shape, joint_questions(operands))
             else:
-                layout = rule(parameters.bind(*args, **kwargs).arguments, operands, one.shape)
+                layout = rule(signature_of(function).bind(*args, **kwargs).arguments, operands, one.shape)
             return wrap(one.value, layout=layout)
 
         if isinstance(result, (tuple, list)):

@@ -23,8 +23,9 @@ from ...passes.transforms.linearize import linearize
 from ...passes.transforms.transpose import transpose
 from ...passes.transforms.vjp import conjugated
 from ..environment import checking
-from ..programs.canonicalize import CANONICAL, inline_user_rules
+from ..programs.every_program import DECOMPOSING, INLINING
 from ..programs.load_module import load_module
+from ..programs.simplifying import SIMPLIFYING
 from .operand_types import OperandType, from_array_type
 
 Kept = TypeVar("Kept")
@@ -254,12 +255,11 @@ def _runnable(graph: Graph, numbers: Sequence[str]) -> Callable[..., tuple[Any, 
     from ...compiler.backends.numpy.writer import NUMPY
     from ...compiler.backends.python.empty_module import entry_name
     from ...compiler.backends.python.printer import print_statements
-    from ..programs.optimize import PASSES
 
     with not_recording():
         if _is_opaque(graph):
             return lambda *given: evaluate(graph, *map(np.asarray, given))
-        graph = run(inline_user_rules(graph), (*CANONICAL[:-1], *PASSES), check=checking())
+        graph = run(graph, (*INLINING, *DECOMPOSING, *SIMPLIFYING), check=checking())
         text = print_statements(graph, NUMPY, numbers)
     function = load_module(text, entry_name(graph))
     for constant in cast(FunctionType, function).__globals__.values():

@@ -6,19 +6,17 @@ from functools import partial
 from ...compiler.errors import ExportError
 from ...compiler.ir import Graph
 from ...compiler.op import has_effect
-from ...passes.lowering.collect_checks import collect_checks, has_checks
+from ...passes.lowering.collect_checks import has_checks
 from ...passes.lowering.decompose import decompose_composites
 from ...passes.lowering.forget_weights import forget_weights
 from ...passes.lowering.inline_calls import inline_calls
-from ...passes.lowering.inline_rules import inline_rules
 from ...passes.optimizations.reroll import reroll
 from ...passes.pipeline import run
-from ...passes.simplification.mask_selections import mask_selections
-from ...passes.simplification.remove_dead_code import remove_dead_code
 from ..environment import checking
 from ..stage_times import pass_times
+from .every_program import DECOMPOSING, INLINING
 
-CANONICAL = (decompose_composites, mask_selections, remove_dead_code, reroll)
+CANONICAL = (*DECOMPOSING, reroll)
 """Their result is the text for the key of the disk cache: short, with Python loops as loops."""
 
 
@@ -34,7 +32,7 @@ def canonical_passes(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
 
 def inline_user_rules(graph: Graph) -> Graph:
     """The graph to compile: no later transform needs the rules in its calls."""
-    return run(graph, (inline_rules, collect_checks), check=checking())
+    return run(graph, INLINING, check=checking())
 
 
 def canonicalize(graph: Graph, backend: str) -> Graph:

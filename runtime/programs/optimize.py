@@ -11,15 +11,15 @@ from ...passes.optimizations.select_scattered import select_scattered
 from ...passes.optimizations.split_concatenate import split_concatenate
 from ...passes.optimizations.tile import tile
 from ...passes.pipeline import run
-from ...passes.simplification.fold_constants import fold_constants
 from ...passes.simplification.remove_dead_code import remove_dead_code
 from ...passes.simplification.share_subexpressions import share_subexpressions
 from ...passes.simplification.simplify import simplify
 from ..environment import checking
 from ..stage_times import pass_times
 from .canonicalize import canonical_passes
+from .simplifying import SIMPLIFYING
 
-PASSES = (simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
+PASSES = SIMPLIFYING
 """The passes of every program, in this order, before those of its backend."""
 
 
