@@ -40,6 +40,7 @@ FOLDERS = """
     compiler/ops/control
     compiler/ops/special
     compiler/analysis
+    compiler/frontend/outside
     compiler/frontend/objects
     compiler/frontend
     compiler/numpy_surface/ufuncs

@@ -18,7 +18,7 @@ from ..callers.source_text import future_flags
 from ..callers.user_code import CONVERTS, HOOKS, OPERATORS, is_users
 from .closure_cells import CELL, cells_of, in_closure_cells
 from .operators import OperatorRewriter
-from .read_names import REACHED, note_as_written, note_reached, objects_among
+from .outside.read_names import REACHED, note_as_written, note_reached, objects_among
 from .rewriting import Rewriter
 from .sites import Block, Region, Unit
 from .source import ITEM, Scope, source_of

@@ -30,7 +30,8 @@ from ..value_ops import constant
 from .conversion import call_converted
 from .objects.made_objects import with_made_objects
 from .objects.sole_holders import objects_made
-from .outside_changes import ArgumentContainers, OutsideChanges
+from .outside.outside_changes import ArgumentContainers, OutsideChanges
+from .outside.read_names import is_made
 from .program import (
     Argument,
     ArrayOutput,
@@ -41,7 +42,6 @@ from .program import (
     orders_of,
     outputs_of,
 )
-from .read_names import is_made
 
 Changes: TypeAlias = Literal["returned", "refused", "unwatched"]
 """What becomes of changes of lists and dicts among the arguments."""

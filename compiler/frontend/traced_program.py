@@ -26,19 +26,10 @@ from ..tracing.values_in_call import FOLLOWS, UNDONE
 from .conversion import MET, Conversion, OperatorsNeededError
 from .objects.argument_objects import ArgumentObjects
 from .objects.sole_holders import are_alive
-from .outside_changes import OutsideChanges, changed_outside
+from .outside.outside_changes import OutsideChanges, changed_outside
+from .outside.read_entries import ReadArray, arrays_read, asks_identity, entries_read
+from .outside.read_names import REACHED, ReadName, ReadNames, changed_by_itself, unchanged
 from .program import Argument, Program, Static
-from .read_names import (
-    REACHED,
-    ReadArray,
-    ReadName,
-    ReadNames,
-    arrays_read,
-    asks_identity,
-    changed_by_itself,
-    entries_read,
-    unchanged,
-)
 from .recorded_run import Changes, TracedCall, recorded
 
 
@@ -200,6 +191,7 @@ def _traced(
             reached=outside.names,
             changes_itself=outside.changes_itself,
             unrepeated_changes=outside.unrepeated,
+            misses_changes=outside.objects is not None and not outside.objects.is_complete,
             follows=FOLLOWS.get(),
             falls_back=record.falls_back,
             unhandled_errors=tuple(record.unhandled_errors),

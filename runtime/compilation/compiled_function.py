@@ -12,7 +12,7 @@ from ...compiler.builder import current_builder, not_recording
 from ...compiler.callers.function_names import describe
 from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import ConcretizationError, SideEffectError, TransformTypeError
-from ...compiler.frontend.outside_changes import ArgumentContainers, WithChanges
+from ...compiler.frontend.outside.outside_changes import ArgumentContainers, WithChanges
 from ...compiler.frontend.program import Program
 from ...compiler.frontend.recorded_run import is_interrupted
 from ...compiler.frontend.traced_program import trace

@@ -14,7 +14,7 @@ import optree
 from ...compiler.arguments.leaves import NAMESPACE, flatten_arguments, has_containers
 from ...compiler.dtypes import Array
 from ...compiler.frontend.conversion import call_converted
-from ...compiler.frontend.outside_changes import ArgumentContainers
+from ...compiler.frontend.outside.outside_changes import ArgumentContainers
 
 
 def of_sizes(function: Callable[..., Any], places: Collection[int]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ import warnings
 
 from ...compiler.callers.user_code import users_level
 from ...compiler.errors import InternalWarning, RecompileError, RecompileWarning, SideEffectWarning
+from ...compiler.tracing.outside.object_walk import MOST_MET
 from .options import OnRecompile
 from .recompilation import Recompilation
 from .variant_table import Family
@@ -48,6 +49,13 @@ class RecompilePolicy:
                 SideEffectWarning,
                 stacklevel=users_level(),
             )
+
+    def misses_changes(self, name: str) -> None:
+        """Warn that changes of some objects outside do not cause a recompilation."""
+        self._warn(
+            f"{name} reaches more than {MOST_MET:,} objects outside of it, and is not compiled again if some of them "
+            "change: pass what may change as an argument, or keep it in arrays"
+        )
 
     def runs_uncompiled(self, why: Recompilation, most: int) -> None:
         """Warn that the function runs uncompiled, because it has the greatest number of programs."""

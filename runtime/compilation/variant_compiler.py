@@ -110,6 +110,8 @@ class VariantCompiler:
             self._reaction.reports_fault(why)
         if variant.program.unrepeated_changes:
             self._reaction.does_not_repeat(why.name, variant.program.unrepeated_changes)
+        if variant.program.misses_changes:
+            self._reaction.misses_changes(why.name)
         self._warn_of_many(called, why)
         while len(self.variants) > self._options.max_variants:
             oldest = next(iter(self.variants))

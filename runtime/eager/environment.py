@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from ...compiler.frontend.read_names import note_read
+from ...compiler.frontend.outside.read_names import note_read
 
 _READERS: Final = (os.getenv, os.getcwd, os.getpid, os.getppid)
 

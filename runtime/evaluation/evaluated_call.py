@@ -17,7 +17,7 @@ from ...compiler.error_state import quiet_unless_strict
 from ...compiler.errors import ConcretizationError, DerivativeMemoryError, TracemillError
 from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.conversion import OperatorsNeededError, call_converted
-from ...compiler.frontend.outside_changes import ArgumentContainers
+from ...compiler.frontend.outside.outside_changes import ArgumentContainers
 from ...compiler.frontend.program import Static, refuse_hidden_arrays
 from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
 from ...compiler.nesting import refuse_deep_nesting

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location, users_frame
 from ...compiler.errors import ClockError, UnsupportedFunctionError
-from ...compiler.frontend.read_names import note_contents, note_missing
+from ...compiler.frontend.outside.read_names import note_contents, note_missing
 from ...compiler.message_values import MESSAGE_VALUES
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.registry import CONSTRUCTORS

@@ -16,7 +16,7 @@ import optree
 from ...compiler.arguments.leaves import flattened
 from ...compiler.callers.user_code import OPERATORS, is_users, user_location
 from ...compiler.frontend.conversion import call_converted, converted, known_number_functions
-from ...compiler.frontend.read_names import reads_attributes
+from ...compiler.frontend.outside.read_names import reads_attributes
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_traced

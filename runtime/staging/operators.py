@@ -16,7 +16,7 @@ from ...compiler.callers.user_code import is_defined_by_user, is_users, user_loc
 from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.conversion import call_converted
 from ...compiler.frontend.expressions import comparison
-from ...compiler.frontend.read_names import note_made
+from ...compiler.frontend.outside.read_names import note_made
 from ...compiler.message_values import MESSAGE_VALUES
 from ...compiler.message_values import percent as filled_in
 from ...compiler.symbolic_size import SymbolicSize

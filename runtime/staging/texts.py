@@ -10,7 +10,7 @@ import numpy as np
 
 from ...compiler.callers.user_code import is_library, user_location, users_frame
 from ...compiler.errors import ConcretizationError
-from ...compiler.frontend.read_names import note_read
+from ...compiler.frontend.outside.read_names import note_read
 from ...compiler.message_values import MARK, MESSAGE_VALUES, MessageValues
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace

@@ -11,9 +11,10 @@ from ...compiler.arguments.leaves import has_containers
 from ...compiler.callers.function_names import describe
 from ...compiler.error_state import is_strict
 from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.outside_changes import are_containers_repeated
+from ...compiler.frontend.outside.outside_changes import are_containers_repeated
+from ...compiler.frontend.outside.read_entries import ReadArray
+from ...compiler.frontend.outside.read_names import ReadName, have_changed
 from ...compiler.frontend.program import ArrayOutput, Program, Static, in_memory_order
-from ...compiler.frontend.read_names import ReadArray, ReadName, have_changed
 from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import OtherValues
 from ...compiler.ir import Graph, Shape

@@ -30,7 +30,8 @@ from ..trace import Storage, Trace, array_type, require_trace
 from ..traced_array import TracedArray, array_on
 from ..traced_memory import is_numpy_array, is_traced
 from ..views import Bits, ImaginaryPart, Placed, ReadOnly, RealPart, Reshape, Slice, View
-from .object_walk import ObjectWalk, Place
+from .object_walk import ObjectWalk
+from .place import Place
 
 F = TypeVar("F", bound=Callable[..., Any])
 

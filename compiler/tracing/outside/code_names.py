@@ -7,7 +7,7 @@ from itertools import pairwise
 from types import CodeType
 from typing import Final
 
-from .object_walk import Way
+from .place import Way
 
 _ANY_ATTRIBUTE: Final = frozenset(
     {"vars", "__dict__", "getattr", "attrgetter", "asdict", "astuple", "deepcopy"}

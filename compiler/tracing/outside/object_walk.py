@@ -5,6 +5,7 @@ An object that cannot change, such as a tuple, is rebuilt, and the new one repla
 
 import builtins
 import gc
+from array import array
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -23,7 +24,7 @@ from types import (
     MethodWrapperType,
     ModuleType,
 )
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,67 +33,29 @@ from ...dtypes import Array
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize
 from ..traced_memory import is_traced
+from .entries import Entries
+from .place import Place, Way
 
 _Cached: Final = type(lru_cache(abs))
 _DEEPEST: Final = 24
-_MOST_MET: Final = 50_000
+MOST_MET: Final = 50_000
+_LONG: Final = 1000
+"""Lists that are longer are searched only if they hold something other than numbers and texts."""
 _OURS: Final = __name__.partition(".")[0]
+_REBUILT: Final = (tuple, MethodType, BuiltinFunctionType, MethodWrapperType, np.ndarray)
+"""Objects that may be replaced by others, at once."""
 _PLAIN: Final = (
     int,
     float,
     complex,
     str,
     bytes,
-    bytearray,
     np.generic,
     np.dtype,
     np.ufunc,
     CodeType,
     type(None),
 )
-
-
-Way: TypeAlias = str | CodeType | None
-"""What code must mention to come to a value: the attribute that leads there, or a variable of the function with that
-code. None if the value is the function itself or an argument."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place that holds a value: a key of a dict, a list or an object array, an attribute, or a cell."""
-
-    holder: Any
-    key: Any
-    value: Any
-    """The value when the walk came to it."""
-    path: str
-    """How the function reaches it: ``COUNT[0]``."""
-    way: "Way" = None
-
-    def now(self) -> Any:
-        """The current value; LookupError, AttributeError or ValueError if there is none."""
-        if _has_entries(self.holder):
-            return self.holder[self.key]
-        return getattr(self.holder, self.key)
-
-    def set(self, value: Any) -> None:
-        if _has_entries(self.holder):
-            self.holder[self.key] = value
-        elif isinstance(self.holder, partial):
-            state: Any = self.holder.__reduce__()[2]
-            function, args, keywords, attributes = state
-            given = {"func": function, "args": args} | {self.key: value}
-            self.holder.__setstate__((given["func"], given["args"], keywords, attributes))  # type: ignore[attr-defined]
-        elif isinstance(self.holder, type):
-            type.__setattr__(self.holder, self.key, value)
-        elif isinstance(self.holder, (CellType, FunctionType)):
-            setattr(self.holder, self.key, value)
-        else:
-            object.__setattr__(self.holder, self.key, value)
-
-
-def _has_entries(x: Any) -> bool:
-    return isinstance(x, (dict, list, deque, np.ndarray))
 
 
 @dataclass
@@ -111,8 +74,9 @@ class ObjectWalk:
     """All places found."""
     containers: list[Any] = field(default_factory=list)
     """The lists, dicts and sets found, and the attributes of objects."""
-    ways: dict[int, tuple[str, Any, int, Way]] = field(default_factory=dict)
-    """By id of an array, a list, a dict that holds no attributes, or a set: the path, it, its length, and the way."""
+    ways: dict[int, tuple[str, Any, Entries | None, Way]] = field(default_factory=dict)
+    """By id of an array, or of a container other than a dict of attributes: the path, it, what a container holds, and
+    the way."""
     sources: list[tuple[str, Any]] = field(default_factory=list)
     """The iterators and random generators found, with the path to each."""
     caches: list[tuple[Any, dict[Any, Any]]] = field(default_factory=list)
@@ -124,6 +88,8 @@ class ObjectWalk:
     has_met_traced: bool = False
     """Whether a traced array or a symbolic size was found."""
     _way: Way = None
+    _later: list[tuple[Any, str, Way]] = field(default_factory=list)
+    """What is nested so deeply that Python's stack may not suffice, with the path and the way: it is searched last."""
     _noted: set[type] = field(default_factory=set)
     _met: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     """For each id, the object, which is kept alive so that its id stays unique, and its replacement."""
@@ -137,16 +103,36 @@ class ObjectWalk:
             return x
         if id(x) in self._met:
             return self._met[id(x)][1]
-        if depth > _DEEPEST or len(self._met) > _MOST_MET:
+        if not self.is_complete:
+            return x
+        if depth > _DEEPEST and not isinstance(x, _REBUILT):
+            self._later.append((x, f"…{path[-40:]}", self._way))
             return x
         self._met[id(x)] = x, x
         found = self._of(x, path, depth + 1)
         self._met[id(x)] = x, found
+        while depth == 0 and self._later:
+            one, its_path, self._way = self._later.pop()
+            self.of(one, its_path, 1)
         return found
+
+    def containers_met(self) -> Iterator[tuple[str, Any, Entries, Way]]:
+        """The containers other than dicts of attributes, as in `ways`."""
+        return (
+            (path, x, entries, way) for path, x, entries, way in self.ways.values() if entries is not None
+        )
+
+    def _note_entries(self, x: Any, path: str) -> None:
+        self.ways[id(x)] = path, x, Entries(x), self._way
 
     def has_met(self, x: Any) -> bool:
         """Whether the walk came to an object, or may have missed some."""
-        return id(x) in self._met or len(self._met) > _MOST_MET
+        return id(x) in self._met or not self.is_complete
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the walk came to everything: it ends at a great number of objects."""
+        return len(self._met) <= MOST_MET
 
     def _of(self, x: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR0912, PLR0915 (a line for each kind)
         match x:
@@ -181,12 +167,15 @@ class ObjectWalk:
                     self._entries(x, path, depth)
             case set():
                 self.containers.append(x)
-                self.ways[id(x)] = path, x, len(x), self._way
+                self._note_entries(x, path)
             case list() | deque():
                 self.containers.append(x)
-                self.ways[id(x)] = path, x, len(x), self._way
-                for place, one in enumerate(x):
-                    self._slot(x, place, one, f"{path}[{place}]", depth)
+                self._note_entries(x, path)
+                if len(x) <= _LONG or not all(issubclass(kind, _PLAIN) for kind in set(map(type, x))):
+                    for place, one in enumerate(x):
+                        self._slot(x, place, one, f"{path}[{place}]", depth)
+            case bytearray() | array():
+                self._note_entries(x, path)
             case CellType():
                 with suppress(ValueError):  # it is unset
                     self._slot(x, "cell_contents", x.cell_contents, path, depth)
@@ -219,7 +208,7 @@ class ObjectWalk:
                 self._slot(x, place, x[place], f"{path}[{', '.join(map(str, place))}]", depth)
             return x
         self.arrays[id(x)] = path, x
-        self.ways[id(x)] = path, x, x.size, self._way
+        self.ways[id(x)] = path, x, None, self._way
         return self.replacement(x)
 
     def _tuple(self, x: Any, path: str, depth: int) -> Any:
@@ -273,7 +262,7 @@ class ObjectWalk:
             ):
                 self.of(one, getattr(one, "__name__", ""), depth)
 
-    def _object(self, x: Any, path: str, depth: int) -> None:
+    def _object(self, x: Any, path: str, depth: int) -> None:  # noqa: C901 (a line for each kind)
         attributes = getattr(x, "__dict__", None)
         if _is_ours(x):
             if isinstance(attributes, dict) and "__wrapped__" in attributes:
@@ -292,7 +281,11 @@ class ObjectWalk:
                 self.sources.append((path, x))
             self._sealed(gc.get_referents(x), path, depth)
             return
-        if isinstance(attributes, dict):
+        if isinstance(attributes, dict) and type(x).__module__ == "collections":
+            self._entries(
+                attributes, f"vars({path})", depth
+            )  # its methods read them, and the user's code does not
+        elif isinstance(attributes, dict):
             self._entries(attributes, path + ".", depth, as_attributes=True)
         self._slots(x, _of_slots(x), path, depth)
         for kind in type(x).__mro__:
@@ -350,7 +343,7 @@ class ObjectWalk:
         if isinstance(x, defaultdict):
             self._sealed([x.default_factory], path, depth)
         if not as_attributes:
-            self.ways[id(x)] = path, x, len(x), self._way
+            self._note_entries(x, path)
         before = self._way
         for key, one in list(x.items()):
             self._way = key if as_attributes else before

@@ -10,36 +10,27 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import islice
 from operator import attrgetter
 from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, Final
-from weakref import ref
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
 
-from ..callers.number_code import NumberFunctions
-from ..callers.user_code import HOOKS, is_users
-from ..dtypes import Array, is_supported
-from ..nesting import shown
-from ..tracing.outside.code_names import CodeNames
-from ..tracing.outside.object_walk import ObjectWalk, Place
-from ..tracing.trace import content_of
-from ..tracing.traced_memory import is_traced
+from ...callers.number_code import NumberFunctions
+from ...callers.user_code import HOOKS, is_users
+from ...dtypes import Array
+from ...tracing.outside.entries import Entries, became, is_same
+from ...tracing.traced_memory import is_traced
 
 _ABSENT: Final = object()
 _CHANGING: Final = object()
 """The value of what is another one in each call."""
 _DEEPEST: Final = 24
-_MOST_ENTRIES: Final = 1000
-"""How many entries and attributes are compared before each call."""
+_METADATA: Final = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"})
 _SHOWING_NAMES: Final = frozenset({"vars", "__dict__"})
 """Names in the code of a function that looks up attributes by their names as texts."""
-_VALUES: Final = (bool, int, float, complex, str, bytes, np.generic)
-"""Types that are compared by value. Other objects are compared by identity."""
 _content = attrgetter("cell_contents")
 
 REACHED: "ContextVar[ReadNames | None]" = ContextVar("reached", default=None)
@@ -56,6 +47,8 @@ class ReadName:
     """Gets the current value of `place`."""
     place: Any
     value: Any
+    is_metadata: bool = False
+    """Whether only the shape or the dtype of an array is read."""
 
     def now(self) -> Any:
         """The current value; a special value if the name no longer exists."""
@@ -79,14 +72,14 @@ class ReadName:
         """A line that explains how the value has changed; empty if it has not."""
         if self.value is _CHANGING:
             return f"the function changes {self.text} whenever it runs, and computes with it"
+        if isinstance(self.read, Entries):
+            return self.read.difference(self.text, self.place)
         now = self.now()
-        if _is_same(self.value, now):
+        if is_same(self.value, now):
             return ""
         if self.value is _ABSENT:
             return f"{self.text} exists now"
-        return (
-            f"{self.text} no longer exists" if now is _ABSENT else f"{self.text} {_became(self.value, now)}"
-        )
+        return f"{self.text} no longer exists" if now is _ABSENT else f"{self.text} {became(self.value, now)}"
 
 
 class ReadNames:
@@ -139,7 +132,7 @@ def note_as_written(function: Any) -> None:
 
 def have_changed(names: Iterable[ReadName]) -> bool:
     """Whether a name has another value than it had."""
-    return any(one.now() is not one.value and not _is_same(one.value, one.now()) for one in names)
+    return any(one.now() is not one.value and not is_same(one.value, one.now()) for one in names)
 
 
 def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> None:
@@ -154,9 +147,9 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
     if not isinstance(function, FunctionType) or not is_users(function.__code__.co_filename):
         return
     found.codes.add(function.__code__)
-    defaults = _arrays_in([function.__defaults__ or (), function.__kwdefaults__ or {}])
+    defaults = arrays_in([function.__defaults__ or (), function.__kwdefaults__ or {}])
     found.defaults.update((id(x), x) for x in defaults)
-    names = list(_names(function, objects))
+    names = list(names_in(function, objects))
     for one in names:
         if not is_traced(one.value):
             found.note(one)
@@ -220,118 +213,19 @@ def changed_by_itself(what: str) -> ReadName:
     return ReadName(what, lambda _: None, None, _CHANGING)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadArray:
-    """An array from outside that NumPy may have read while the function was traced, without the trace."""
-
-    array: "ref[Array]"
-    content: bytes | None
-    """The part of its contents that is compared; None if it is an input of the program, which reads it in each call."""
-
-    @property
-    def has_changed(self) -> bool:
-        array = self.array()
-        return self.content is not None and array is not None and content_of(array) != self.content
-
-
-def entries_read(walk: ObjectWalk, found: ReadNames) -> Iterator[ReadName]:
-    """Entries of lists and dicts and attributes of objects that the functions of a trace may have read, and lengths."""
-    mentioned = _mentioned(walk, found)
-    implicit = (one for function in walk.implicit.values() for one in _names(function, {}))
-    by_key = {one.key: one for one in implicit if not is_traced(one.value)}
-    yield from (one for key, one in by_key.items() if key not in found.names)
-    logs = set[int]()
-    for path, x, length, way in walk.ways.values():
-        if mentioned.only_appends(path):
-            logs.add(id(x))
-        elif not isinstance(x, np.ndarray) and mentioned.leads(way):
-            yield ReadName(f"len({path})", len, x, length)
-    places = (place for place in walk.slots if _is_compared(place, found) and mentioned.leads(place.way))
-    for place in islice((place for place in places if id(place.holder) not in logs), _MOST_ENTRIES):
-        yield ReadName(place.path, *_reader(place), place.value)
-
-
-def asks_identity(walk: ObjectWalk | None, found: ReadNames) -> bool:
-    """Whether the functions of a trace ask if two objects are the same."""
-    return walk is not None and _mentioned(walk, found).asks_identity
-
-
-def _mentioned(walk: ObjectWalk, found: ReadNames) -> CodeNames:
-    """What the functions of a trace mention; all that they could reach if some may have run unnoticed."""
-    return CodeNames(found.codes | walk.implicit.keys() | (walk.codes if found.runs_as_written else set()))
-
-
-def _is_compared(place: Place, found: ReadNames) -> bool:
-    """Whether a place is not compared as a name already, and may be rebound between calls."""
-    if isinstance(place.holder, type) and hasattr(type(place.value), "__get__"):
-        return False  # a method
-    is_variable = isinstance(place.holder, CellType) or (
-        isinstance(place.holder, dict) and "__builtins__" in place.holder
-    )
-    return found.runs_as_written or not is_variable
-
-
-def _reader(place: Place) -> tuple[Callable[[Any], Any], Any]:
-    """What reads a place, and what it is given."""
-    if isinstance(place.holder, CellType):
-        return _content, place.holder
-    if isinstance(place.holder, (dict, list, deque, np.ndarray)):
-        return place.holder.__getitem__, place.key
-    return partial(getattr, place.holder), place.key
-
-
-def arrays_read(
-    function: Any,
-    found: ReadNames,
-    walk: ObjectWalk | None,
-    captured: Iterable[Any],
-    replaced: Iterable[Array],
-    seen: Mapping[tuple[int, int], bool],
-    is_from_outside: Callable[[int, int], bool],
-) -> tuple[ReadArray, ...]:
-    """The NumPy arrays among the values of names, in containers there, and among defaults and bound arguments.
-
-    The contents of an array are compared if the program has not captured it, if NumPy was `seen` to read it, or if
-    NumPy may have computed a captured array from it. NumPy reads no array that was `replaced` as a traced one.
-    """
-    met = {id(x): x for one in found.names.values() for x in _arrays_in(one.value)} | found.defaults
-    if walk is not None:
-        mentioned = _mentioned(walk, found)
-        ways = ((x, way) for _, x, _, way in walk.ways.values() if isinstance(x, np.ndarray))
-        met |= {id(x): x for x, way in ways if is_supported(x.dtype) and mentioned.leads(way)}
-    if isinstance(function, partial):
-        met |= {id(x): x for x in _arrays_in([*function.args, function.keywords])}
-    inputs = {byte_bounds(x): x.flags.writeable for x in captured if type(x) is np.ndarray}
-    bounds = {key: byte_bounds(x) for key, x in met.items()}
-    made = [
-        span
-        for span, is_writeable in (inputs | dict(seen)).items()
-        if is_writeable and not _meets(span, bounds.values()) and not is_from_outside(*span)
-    ]
-    traced = set(map(byte_bounds, replaced))
-
-    def counts(span: tuple[int, int]) -> bool:
-        return not _meets(span, traced) and bool(made or _meets(span, seen) or not _meets(span, inputs))
-
-    return tuple(ReadArray(ref(x), content_of(x) if counts(bounds[key]) else None) for key, x in met.items())
-
-
-def _meets(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
-    """Whether the memory between two addresses overlaps any of the others."""
-    return any(span[0] < high and low < span[1] for low, high in others)
-
-
-def _arrays_in(x: Any, depth: int = 0) -> Iterator[Array]:
+def arrays_in(x: Any, depth: int = 0) -> Iterator[Array]:
+    """The NumPy arrays in nested containers."""
     if is_traced(x) or depth > _DEEPEST:
         return
     if isinstance(x, np.ndarray):
         yield x
     elif isinstance(x, (tuple, list, deque, dict)):
         for one in x.values() if isinstance(x, dict) else x:
-            yield from _arrays_in(one, depth + 1)
+            yield from arrays_in(one, depth + 1)
 
 
-def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[ReadName]:
+def names_in(function: FunctionType, objects: dict[str, Any]) -> Iterator[ReadName]:
+    """The names from outside that a function reads, and the attributes of `objects`, its arguments."""
     code, module = function.__code__, function.__globals__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     first = code.co_varnames[0] if code.co_argcount else ""
@@ -352,7 +246,9 @@ def _names(function: FunctionType, objects: dict[str, Any]) -> Iterator[ReadName
                 yield ReadName(root, module.__getitem__, root, _ABSENT)
             continue
         if one.value is not _ABSENT:
-            if not isinstance(one.value, ModuleType):
+            if isinstance(one.value, np.ndarray) and not _METADATA.isdisjoint(attributes[:1]):
+                yield replace(one, text=f"{root}.{attributes[0]}", is_metadata=True)
+            elif not isinstance(one.value, ModuleType):
                 yield one
             yield from _attributes(root, one.value, attributes)
 
@@ -452,21 +348,3 @@ def _root(step: dis.Instruction, *, is_outer: bool) -> str:
     if is_outer and step.opname.startswith("LOAD_FAST"):
         return str(step.argval[-1] if isinstance(step.argval, tuple) else step.argval)
     return ""
-
-
-def _is_same(before: Any, now: Any) -> bool:
-    if before is now:
-        return True
-    if type(before) is not type(now):
-        return False
-    if isinstance(before, tuple):
-        return len(before) == len(now) and all(map(_is_same, before, now))
-    return isinstance(before, _VALUES) and repr(before) == repr(now)
-
-
-def _became(before: Any, now: Any) -> str:
-    if isinstance(before, _VALUES) and isinstance(now, _VALUES):
-        return f"was {shown(before, 40)} and is {shown(now, 40)}"
-    return (
-        f"is another {type(now).__name__}" if type(before) is type(now) else f"is a {type(now).__name__} now"
-    )

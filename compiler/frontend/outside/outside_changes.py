@@ -14,15 +14,16 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import optree
 
-from ..arguments.leaves import NAMESPACE, plain_key, with_plain_keys
-from ..callers.function_names import describe
-from ..dtypes import Array
-from ..errors import SideEffectError
-from ..tracing.outside.contents import OutsideArrays, Written
-from ..tracing.outside.object_walk import ObjectWalk
-from ..tracing.trace import Trace, array_type
-from ..tracing.traced_array import TracedArray
-from .read_names import ReadName, ReadNames, entries_read
+from ...arguments.leaves import NAMESPACE, plain_key, with_plain_keys
+from ...callers.function_names import describe
+from ...dtypes import Array
+from ...errors import SideEffectError
+from ...tracing.outside.contents import OutsideArrays, Written
+from ...tracing.outside.object_walk import ObjectWalk
+from ...tracing.trace import Trace, array_type
+from ...tracing.traced_array import TracedArray
+from .read_entries import entries_read
+from .read_names import ReadName, ReadNames
 
 Path: TypeAlias = tuple[int, ...]
 """Where an object is in ``(args, kwargs)``: the number of the child at each level."""

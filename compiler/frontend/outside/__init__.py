@@ -1,0 +1,1 @@
+"""What a traced function reads and changes outside of itself."""

@@ -1,0 +1,160 @@
+"""What containers, objects and arrays from outside hold may change between calls, however large they are."""
+
+import warnings
+from array import array
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+
+
+class Node:
+    def __init__(self, value: float, following: "Node | None" = None) -> None:
+        self.value, self.following = value, following
+
+
+def chained(count: int) -> Node:
+    node = Node(1.0)
+    for _ in range(count):
+        node = Node(1.0, node)
+    return node
+
+
+def last_of(node: Node) -> Node:
+    while node.following is not None:
+        node = node.following
+    return node
+
+
+CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
+    "an entry of a long list": (
+        lambda: [1.0] * 5000,
+        lambda x: x.__setitem__(4321, 7.0),
+        lambda x, y: y * sum(x),
+    ),
+    "an entry of a long dict": (
+        lambda: dict.fromkeys(range(5000), 1.0),
+        lambda x: x.__setitem__(4321, 7.0),
+        lambda x, y: y * x[4321],
+    ),
+    "an attribute of one of many objects": (
+        lambda: [Node(1.0) for _ in range(1500)],
+        lambda x: setattr(x[1400], "value", 7.0),
+        lambda x, y: y * sum(one.value for one in x),
+    ),
+    "the end of a long chain": (
+        lambda: chained(60),
+        lambda x: setattr(last_of(x), "value", 7.0),
+        lambda x, y: y * last_of(x).value,
+    ),
+    "a member of a set": (
+        lambda: {1, 2},
+        lambda x: (x.remove(2), x.add(3)),
+        lambda x, y: y if 3 in x else -y,
+    ),
+    "the order of a dict": (
+        lambda: {"a": 1.0, "b": 2.0},
+        lambda x: x.update(a=x.pop("a")),
+        lambda x, y: y * next(iter(x.values())),
+    ),
+    "the order of an OrderedDict": (
+        lambda: OrderedDict(a=1.0, b=2.0),
+        lambda x: x.move_to_end("a"),
+        lambda x, y: y * next(iter(x.values())),
+    ),
+    "a deque": (lambda: deque([1.0, 2.0]), lambda x: x.rotate(), lambda x, y: y * x[0]),
+    "a Counter": (lambda: Counter("aab"), lambda x: x.update("bbb"), lambda x, y: y * x.most_common(1)[0][1]),
+    "a ChainMap": (
+        lambda: ChainMap({"a": 1.0}, {"b": 2.0}),
+        lambda x: x.maps[0].update(b=7.0),
+        lambda x, y: y * x["b"],
+    ),
+    "a UserDict": (lambda: UserDict(a=1.0), lambda x: x.update(a=7.0), lambda x, y: y * x["a"]),
+    "a UserList": (lambda: UserList([1.0]), lambda x: x.append(7.0), lambda x, y: y * sum(x)),
+    "a bytearray": (lambda: bytearray(b"ab"), lambda x: x.__setitem__(0, 7), lambda x, y: y * x[0]),
+    "an array of Python's": (
+        lambda: array("d", [1.0, 2.0]),
+        lambda x: x.__setitem__(0, 7.0),
+        lambda x, y: y * x[0],
+    ),
+    "an entry of a large array that NumPy sums": (
+        lambda: np.ones((200, 200)),
+        lambda x: x.__setitem__((123, 45), 7.0),
+        lambda x, y: y * x.sum(),
+    ),
+    "an entry of a large array that Python tests": (
+        lambda: np.ones((200, 200)),
+        lambda x: x.__setitem__((123, 45), 7.0),
+        lambda x, y: y if x[123, 45] == 1 else -y,
+    ),
+    "the shape of an array": (
+        lambda: {"w": np.ones(3)},
+        lambda x: x.update(w=np.ones(5)),
+        lambda x, y: y * x["w"].size,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_change_shows_in_the_next_call(kind: str) -> None:
+    make, change, use = CHANGES[kind]
+    held = make()
+    compiled = tm.compile(lambda y: use(held, y))
+    before = compiled(2.0)
+    assert before == use(held, 2.0)
+    change(held)
+    assert compiled(2.0) == use(held, 2.0) != before
+
+
+def test_what_has_not_changed_is_not_compiled_again() -> None:
+    held: dict[str, Any] = {"numbers": [1.0] * 3000, "names": {"a", "b"}, "table": np.ones((200, 200))}
+    compiled = tm.compile(
+        lambda y: y * sum(held["numbers"]) * len(held["names"]) * held["table"].sum(), on_recompile="error"
+    )
+    for y in (1.0, 2.0):
+        assert compiled(y) == y * 3000 * 2 * 40_000
+        held["numbers"][17] = float("1")  # an equal number
+        held["names"].add("a")
+
+
+def test_only_the_shape_of_an_array_is_read() -> None:
+    table = np.ones((300, 300))
+    compiled = tm.compile(lambda y: y * table.shape[0], on_recompile="error")
+    assert compiled(1.0) == 300.0
+    table[7, 7] = 2.0
+    assert compiled(1.0) == 300.0
+
+
+def test_the_explanation_names_the_entry() -> None:
+    rates = {"slow": [1.0, 2.0]}
+    compiled = tm.compile(lambda y: y * rates["slow"][1])
+    compiled(1.0)
+    rates["slow"][1] = 5.0
+    compiled(1.0)
+    assert "rates['slow'][1] was 2.0 and is 5.0" in str(compiled.explain_recompile())
+
+
+def test_a_class_method_is_no_change() -> None:
+    class Scale:
+        factor = 2.0
+
+        @classmethod
+        def applied(cls, y: Any) -> Any:
+            return y * cls.factor
+
+    compiled = tm.compile(Scale.applied)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compiled(3.0) == 6.0
+    Scale.factor = 5.0
+    assert compiled(3.0) == 15.0
+
+
+def test_more_objects_than_are_compared_cause_a_warning() -> None:
+    rows = [[float(i)] for i in range(50_001)]
+    with pytest.warns(tm.errors.RecompileWarning, match="reaches more than 50,000 objects"):
+        assert tm.compile(lambda y: y * rows[3][0])(2.0) == 6.0
