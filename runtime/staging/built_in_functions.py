@@ -64,7 +64,7 @@ def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:
         complex: _special_method(complex, "__complex__", _complex),
         bool: _special_method(bool, "__bool__", _bool),
         round: _special_method(round, "__round__", _round),
-        next: _special_method(next, "__next__"),
+        next: _next,
         getattr: _getattr,
         globals: _globals,
         hasattr: _hasattr,
@@ -133,6 +133,19 @@ def _special_method(own: Any, name: str, known: Any = None) -> Callable[..., Any
         return (own if known is None else known)(*given, **more)
 
     return asking
+
+
+def _next(*given: Any, **more: Any) -> Any:
+    """``next(iterator)`` or ``next(iterator, default)``"""
+    following = users_method(given[0], "__next__") if len(given) in (1, 2) and not more else None
+    if following is None:
+        return next(*given, **more)
+    try:
+        return following()
+    except StopIteration:
+        if len(given) == 1:
+            raise
+        return given[1]
 
 
 def _range(*bounds: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...callers.user_code import user_location
+from ...errors import ConcretizationError
 from ...ir import Call, called
 from ...op import lookup
 from ..array_values import as_value
@@ -95,19 +96,43 @@ def holds_for_handler(condition: Any, error: Exception) -> bool | None:
 
     The program is then for calls with the same answer. None if no handler waits, or if the condition is not known
     because it belongs to an iteration or a branch.
+
+    Raises:
+        ConcretizationError: it is not known whether an iterator ends. What takes its items would never come to an end.
     """
     if not is_handled(error):
         return None
     trace = require_trace()
-    holds = guarded_truth(trace, as_value(condition), f"whether {type(error).__name__} is raised in a `try`")
+    what = "an iterator ends" if _ends_iterator(error) else f"{type(error).__name__} is raised in a `try`"
+    holds = guarded_truth(trace, as_value(condition), f"whether {what}")
+    if holds is None and _ends_iterator(error):
+        raise _unknown_end()
     if holds is None and RAISES_ON_VALUES.get():
         trace.outermost().unhandled_errors.append((type(error), user_location()))
     return holds
 
 
 def is_handled(error: Exception, within: int = 0) -> bool:
-    """Whether a handler of the user's waits for an exception, not counting the `within` outermost ones."""
-    return any(_handles(classes, error) for classes in _HANDLERS.get()[within:])
+    """Whether a handler of the user's waits for an exception, not counting the `within` outermost ones.
+
+    What takes the items of an iterator, such as `for`, `list` or `next` with a default, waits for its end.
+    """
+    return _ends_iterator(error) or any(_handles(classes, error) for classes in _HANDLERS.get()[within:])
+
+
+def _ends_iterator(error: Exception) -> bool:
+    return isinstance(error, StopIteration)
+
+
+def _unknown_end() -> ConcretizationError:
+    """The error for ``raise StopIteration`` under a condition that no one knows while tracing."""
+    found = ConcretizationError(
+        "`raise StopIteration` under a condition on values: each example, iteration or branch would take another "
+        "number of items from this iterator. Use a `while` loop instead, whose test is the condition",
+        user_location(),
+    )
+    found.wants_following = True
+    return found
 
 
 def handler_count() -> int:
