@@ -14,6 +14,7 @@ from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
 from ..callers.number_code import NumberFunctions, are_numbers, number_functions
+from ..callers.qualified_names import with_qualified_name
 from ..callers.source_text import future_flags
 from ..callers.user_code import CONVERTS, HOOKS, OPERATORS, is_users
 from .closure_cells import CELL, cells_of, in_closure_cells
@@ -55,8 +56,8 @@ class Conversion:
     def __init__(self, code: CodeType, scope: Scope, *, has_operators: bool = False) -> None:
         self.unit = Unit(code, _code_of, has_operators=has_operators)
         self.tree = _rewritten(self.unit, scope)
-        self.code = _compiled(self.unit, self.tree, scope.outer).replace(
-            co_name=code.co_name, co_qualname=code.co_qualname
+        self.code = _compiled(self.unit, self.tree, scope.outer, scope.qualified_name).replace(
+            co_name=code.co_name
         )
 
     @property
@@ -192,7 +193,8 @@ def _code_of(unit: Unit, block: Block) -> CodeType:
     inside = in_closure_cells(body, shared) if shared else body
     around = _function(_FUNCTION, [_VARIABLES], [*_placed(text, scope.node), *inside, *_placed(ending, last)])
     placed(around, block.statements[0] if block.statements else scope.node)
-    return _compiled(unit, _located(around), frozenset()).replace(co_name=scope.name, co_qualname=scope.name)
+    code = _compiled(unit, _located(around), frozenset(), scope.qualified_name)
+    return code.replace(co_name=scope.name)
 
 
 def _rewriter(unit: Unit, scope: Scope, region: Region, kept: frozenset[str] = frozenset()) -> Rewriter:
@@ -212,13 +214,14 @@ def _rewritten(unit: Unit, scope: Scope) -> ast.FunctionDef:
     return found
 
 
-def _compiled(unit: Unit, node: ast.FunctionDef, outer: frozenset[str]) -> CodeType:
+def _compiled(unit: Unit, node: ast.FunctionDef, outer: frozenset[str], qualified_name: str) -> CodeType:
     """The code of a function that can see the hooks and the variables of enclosing functions."""
     around = placed(_function(f"{HOOKS}_outer", sorted({HOOKS, *outer}), [node]), node)
     code = compile(
         ast.Module([around], []), unit.file, "exec", future_flags(unit.original), dont_inherit=True
     )
-    return _inner(_inner(code, f"{HOOKS}_outer"), node.name)
+    found = _inner(_inner(code, f"{HOOKS}_outer"), node.name)
+    return with_qualified_name(found, qualified_name)
 
 
 def _function(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast.FunctionDef:

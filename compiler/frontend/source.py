@@ -36,6 +36,7 @@ class Scope:
     """The variables of enclosing functions."""
     facts: FactsByNode
     """The facts of its nodes, shared with the functions around it."""
+    qualified_name: str
 
     @cached_property
     def is_suspended(self) -> bool:
@@ -54,7 +55,7 @@ class Scope:
 
     @property
     def name(self) -> str:
-        return self.node.name if isinstance(self.node, ast.FunctionDef) else "<lambda>"
+        return _name_of(self.node)
 
     @cached_property
     def unset(self) -> frozenset[str]:
@@ -73,7 +74,12 @@ class Scope:
 
     def inner(self, node: FunctionNode) -> "Scope":
         """The scope of an inner function."""
-        return Scope(node, own_variables(node, self.facts), self.own | self.outer, self.facts)
+        qualified_name = f"{self.qualified_name}.<locals>.{_name_of(node)}"
+        return Scope(node, own_variables(node, self.facts), self.own | self.outer, self.facts, qualified_name)
+
+
+def _name_of(node: FunctionNode) -> str:
+    return node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
 
 
 def own_variables(node: FunctionNode, facts: FactsByNode) -> Names:
@@ -114,7 +120,7 @@ def _scope_of(found: "FunctionNode | ast.AsyncFunctionDef | None", code: CodeTyp
     written, found = found, desugared(found, names)
     if found is not written:
         facts = FactsByNode()
-    return Scope(found, own_variables(found, facts), frozenset(code.co_freevars), facts)
+    return Scope(found, own_variables(found, facts), frozenset(code.co_freevars), facts, code.co_qualname)
 
 
 def _node_of(tree: ast.Module, code: CodeType) -> "FunctionNode | ast.AsyncFunctionDef | None":

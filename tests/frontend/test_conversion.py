@@ -318,3 +318,53 @@ def test_threads_convert_one_function_at_the_same_time() -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == [1.0] * 8 + [2.0] * 8
+
+
+def _own_names(x: Any) -> Any:
+    def inner() -> Any:
+        return x
+
+    class Kind:
+        def method(self) -> Any:
+            return x
+
+    if x > 5:
+        x = Kind().method()
+    return inner.__qualname__, (lambda: x).__qualname__, Kind.__qualname__, Kind.method.__qualname__
+
+
+class _Names:
+    def own(self, x: Any) -> Any:
+        for step in range(2):
+            if x > step:
+                x = x - 1
+
+        def inner() -> Any:
+            return x
+
+        return inner.__qualname__
+
+
+def test_functions_and_classes_inside_keep_their_qualified_names() -> None:
+    for function in (_own_names, _Names().own):
+        assert tm.compile(function)(1.0) == function(1.0)
+        token = CONVERTS.set(True)
+        try:
+            assert converted(function)(1.0) == function(1.0)
+        finally:
+            CONVERTS.reset(token)
+
+
+def test_messages_name_functions_inside_as_python_does() -> None:
+    def calling(x: Any) -> Any:
+        def inner(one: Any) -> Any:
+            return one
+
+        call: Any = inner
+        return call(x, 2)
+
+    with pytest.raises(TypeError) as expected:
+        calling(1.0)
+    with pytest.raises(TypeError) as found:
+        tm.compile(calling)(1.0)
+    assert str(found.value) == str(expected.value)

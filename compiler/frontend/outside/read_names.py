@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...callers.number_code import NumberFunctions
+from ...callers.qualified_names import is_inside_converted
 from ...callers.user_code import HOOKS, is_users
 from ...dtypes import Array
 from ...tracing.outside.entries import Entries, became, is_same
@@ -230,7 +231,7 @@ def names_in(function: FunctionType, objects: dict[str, Any]) -> Iterator[ReadNa
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     first = code.co_varnames[0] if code.co_argcount else ""
     for root, attributes in _chains(code):
-        if root in cells and code.co_qualname.startswith(HOOKS):
+        if root in cells and is_inside_converted(code):
             continue  # it is defined in a converted function, which was noted
         if root in cells and root not in (HOOKS, "__class__"):
             one = ReadName(root, _content, cells[root], _content_of(cells[root]))
