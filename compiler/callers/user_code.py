@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dis import opmap
 from linecache import getlines
 from os.path import basename, dirname, join
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -153,20 +153,23 @@ OPERATORS: ContextVar[bool] = ContextVar("operators", default=False)
 
 def line_of_raise(error: BaseException) -> Location | None:
     """Where a `raise` or `assert` in the user's code raised an error; None if something else raised it."""
+    last = last_step(error)
+    if last is None or is_library(last.tb_frame.f_code.co_filename) or not is_raise(last):
+        return None
+    return location_at(last.tb_frame.f_code.co_filename, last.tb_lineno)
+
+
+def last_step(error: BaseException) -> TracebackType | None:
+    """The innermost step of the traceback of an error."""
     last = error.__traceback__
-    if last is None:
-        return None
-    while last.tb_next is not None:
+    while last is not None and last.tb_next is not None:
         last = last.tb_next
-    code = last.tb_frame.f_code
-    if is_library(code.co_filename) or code.co_code[last.tb_lasti] != opmap["RAISE_VARARGS"]:
-        return None
-    return location_at(code.co_filename, last.tb_lineno)
+    return last
 
 
-def line_of_missing(error: BaseException) -> Location | None:
-    """The user's line at which there was no such entry, or a division by zero; None for other errors."""
-    return users_line_of(error) if isinstance(error, LookupError | ZeroDivisionError) else None
+def is_raise(step: TracebackType) -> bool:
+    """Whether a step of a traceback is at a `raise` or an `assert`, and not at an operation that failed."""
+    return step.tb_frame.f_code.co_code[step.tb_lasti] == opmap["RAISE_VARARGS"]
 
 
 def users_line_of(error: BaseException) -> Location | None:

@@ -55,6 +55,11 @@ def wants_pythons_number(record: Trace, error: Exception) -> bool:
     return has_numbers and isinstance(error, TypeError | struct.error) and bool(_NUMBER_NEEDED.search(text))
 
 
+def names_needed_value(text: str) -> bool:
+    """Whether the text of an error may be that of code which takes only Python's own numbers."""
+    return bool(_VALUE_NEEDED.search(text) or _NUMBER_NEEDED.search(text))
+
+
 def needs_value(record: Trace, error: Exception) -> ConcretizationError:
     """The error for code that takes only Python's own numbers, such as ``json.dumps``, and got a traced one."""
     outermost = record.outermost()

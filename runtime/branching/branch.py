@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ...compiler.callers.user_code import line_of_missing, line_of_raise
+from ...compiler.callers.user_code import line_of_raise
 from ...compiler.frontend.recorded_run import raises_later
 from ...compiler.ir import Location
 from ...compiler.op import PRINTS, has_effect
+from ...compiler.tracing.exceptions.python_failures import line_of_failure
 from ...compiler.tracing.outside.adoption import adopt
 from ...compiler.tracing.sharing import TELLS_APART
 from ...compiler.tracing.trace import Storage, require_trace
@@ -78,7 +79,7 @@ class Branch:
                 (self.outcome, self.held), self.slots = found
                 self.held |= {slot: watch.flattened[slot] for slot in self.slots}
             except Exception as error:
-                if (line := line_of_raise(error) or line_of_missing(error)) is None:
+                if (line := line_of_raise(error) or line_of_failure(error)) is None:
                     raise
                 self.raised = error, line
                 self.prints_before = any(has_effect(call, PRINTS) for call in self.trace.calls)

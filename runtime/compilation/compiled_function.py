@@ -148,10 +148,9 @@ class CompiledFunction:
             return self._function(*args, **kwargs)
         others: list[OtherValues] = []
         while True:
-            try:
-                variant = self._variant(called, leaves, others)
-            except ConcretizationError as error:
-                return self._called_again(called, tree, error, by_value, args, kwargs)
+            variant = self._variant(called, leaves, others)
+            if isinstance(variant, ConcretizationError):
+                return self._called_again(called, tree, variant, by_value, args, kwargs)
             if variant is None:
                 return self._function(*args, **kwargs)
             if isinstance(variant, Exception):
@@ -173,14 +172,15 @@ class CompiledFunction:
     ) -> Variant | Exception | None:
         """The variant for a call; None if the function itself runs, or the exception of the function for which it does.
 
-        Python prints and writes before that exception, and the trace has not done so.
+        Python prints and writes before that exception, and the trace has not done so. A ConcretizationError is
+        returned, too, so that the call goes on outside of `except`: it is no context of an exception of the function.
         """
         undone: list[Exception] = []
         noting = UNDONE.set(undone)
         try:
             return self._compiler.variant(called, leaves, others)
         except Exception as error:
-            if not any(one is error for one in undone):
+            if not (isinstance(error, ConcretizationError) or any(one is error for one in undone)):
                 raise
             return error
         finally:

@@ -159,17 +159,19 @@ class VariantCompiler:
         )
         if symbolic is None:
             return self._new_variant(called, None), given_up
+        failure: Exception | None = None
         try:
             variant = self._new_variant(called, symbolic)
+            if variant.is_general:
+                return variant, given_up
         except SizesFixedError:
-            variant = self._new_variant(called, None)
-            return variant, why.for_one_size(*self._fixed(called, symbolic))
+            pass
         except Exception as error:
             if checking():
                 raise
-            return self._for_one_size(called, symbolic, why, error)
-        if variant.is_general:
-            return variant, given_up
+            failure = error
+        if failure is not None:  # outside of `except`: it is not the context of the function's own error
+            return self._for_one_size(called, symbolic, why, failure)
         return self._new_variant(called, None), why.for_one_size(*self._fixed(called, symbolic))
 
     def _for_one_size(

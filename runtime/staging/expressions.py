@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...compiler.arguments.leaves import weak_type
-from ...compiler.callers.user_code import line_of_missing, line_of_raise, user_location
+from ...compiler.callers.user_code import line_of_raise, user_location
 from ...compiler.frontend.expressions import comparison
 from ...compiler.numpy_surface.ufuncs.value_checks import guarded
 from ...compiler.op import PRINTS, has_effect
 from ...compiler.symbolic_size import SymbolicFact, SymbolicSize
 from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.exceptions.python_failures import line_of_failure
 from ...compiler.tracing.trace import Trace, require_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.tracing.values_in_call import guarded_truth
@@ -99,7 +100,7 @@ def _evaluated(
         with watching(where, reached_by(operand), user_location()) as watch, guarded(test):
             found, changed = after(operand()), watch.take()
     except Exception as error:
-        if (line_of_raise(error) or line_of_missing(error)) is None:
+        if (line_of_raise(error) or line_of_failure(error)) is None:
             raise
         return None  # the branch raises it
     return None if changed or _take_prints(trace, began) else _Evaluated(found)

@@ -204,12 +204,15 @@ class Variant:
                 return self.function(*args, **kwargs)
         for index in self.donated:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
-        try:
-            outputs = self._compute(leaves, inputs)
-        except Exception as error:
-            return self._after_error(error, args, kwargs, inputs)
+        outputs = self._computed(leaves, inputs)
+        if isinstance(outputs, Exception):  # outside of `except`, as an error of the function has no context
+            return self._after_error(outputs, args, kwargs, inputs)
         for index, output in self.program.mutated:
             overwrite(inputs[index], outputs[output])
+        return self._result(leaves, given, outputs)
+
+    def _result(self, leaves: list[Any], given: list[Any], outputs: Sequence[Any]) -> Any:
+        """The result of a call, after the function has changed the shapes of arrays that it was `given`."""
         program = self.program
         for number, shape in program.reshaped:
             sizes = self._sizes(_shapes(leaves, self.signature)) or {}
@@ -219,6 +222,13 @@ class Variant:
         if any(isinstance(leaf, Static) and isinstance(leaf.value, Dim) for leaf in program.out_leaves):
             program = _with_sizes(program, self._sizes(_shapes(leaves, self.signature)) or {})
         return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
+
+    def _computed(self, leaves: Sequence[Any], inputs: list[Any]) -> Sequence[Any] | Exception:
+        """The results of the program, or its error."""
+        try:
+            return cast("Sequence[Any]", self._compute(leaves, inputs))
+        except Exception as error:
+            return error
 
     def _outputs(self, leaves: Sequence[Any], inputs: list[Any]) -> Sequence[Any]:
         if is_strict() and not any(isinstance(x, DeviceArray) for x in inputs):

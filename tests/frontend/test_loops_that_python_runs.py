@@ -141,8 +141,9 @@ def test_a_variable_is_set_on_every_path_that_reads_it() -> None:
         return half
 
     check(second, (20.0,), (0.5,))
+    check(function, (4.0,), (-4.0,))
     with pytest.raises(NameError, match="root"):  # whether it is set is a matter of values
-        tm.compile(function)(4.0)
+        tm.vmap(function)(np.array([4.0, -4.0]))
 
 
 def test_these_loops_batch_and_differentiate() -> None:

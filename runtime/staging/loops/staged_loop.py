@@ -10,12 +10,13 @@ from typing import Any, Final
 import numpy as np
 
 from ....compiler.arguments.leaves import leaf_type, strongest_type, weak_type
-from ....compiler.callers.user_code import HOOKS, line_of_missing, line_of_raise, location_at, user_location
+from ....compiler.callers.user_code import HOOKS, line_of_raise, location_at, user_location
 from ....compiler.errors import CarryMismatchError, SideEffectError, TracemillError
 from ....compiler.frontend.program import Argument
 from ....compiler.frontend.sites import Site
 from ....compiler.ir import ArrayType, Call, Constant, Value
 from ....compiler.symbolic_size import same_shape
+from ....compiler.tracing.exceptions.python_failures import line_of_failure
 from ....compiler.tracing.outside.adoption import traced_replacement
 from ....compiler.tracing.sharing import TELLS_APART
 from ....compiler.tracing.trace import require_trace
@@ -154,7 +155,7 @@ class StagedLoop:
         try:
             self.outcome, slots = self.watch.run(block, slots, may_grow=self.may_append)
         except Exception as error:
-            is_pythons = not isinstance(error, TracemillError) and line_of_missing(error) is not None
+            is_pythons = not isinstance(error, TracemillError) and line_of_failure(error) is not None
             if line_of_raise(error) is None and not is_pythons:
                 raise
             raise IterationRaisesError("its first iteration raises an error") from error
