@@ -7,8 +7,9 @@ Divisors are never 0: the caller has checked this.
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from math import gcd
-from typing import Literal
+from typing import Final, Literal
 
+from ..errors import DimSpecError
 from .bounds import own_lower_bound
 from .spelling import spelled, spelled_operation
 from .terms import (
@@ -27,6 +28,9 @@ from .terms import (
     substituted,
     without,
 )
+
+_LONGEST: Final = 1000
+"""The most characters of an operation. A loop that halves a size nests one in each iteration, which may double it."""
 
 
 def floor_divide(left: Terms, right: Terms) -> Terms:
@@ -80,7 +84,12 @@ def _is_beyond(op: str, left: Terms, right: Terms) -> bool:
 
 
 def _operation(op: Literal["//", "%", "min", "max"], *args: Terms) -> Operation:
-    return Operation(op, args, spelled_operation(op, args))
+    text = spelled_operation(op, args)
+    if len(text) > _LONGEST:
+        raise DimSpecError(
+            f"an operation on sizes has at most {_LONGEST} characters, not {len(text)}: {text:.60}…"
+        )
+    return Operation(op, args, text)
 
 
 def _split(terms: Terms, divisor: int) -> tuple[Terms, Terms]:

@@ -51,3 +51,16 @@ def test_int_arguments_are_numbers() -> None:
 def test_an_object_that_holds_a_size_is_not_returned() -> None:
     with pytest.raises(ArgumentTypeError, match="holds a traced size"):
         tm.compile(lambda x: ValueError(len(x[x > 0])))(np.ones(2))
+
+
+def test_an_int_that_each_iteration_halves_or_triples_becomes_no_endless_expression() -> None:
+    def path(n: int) -> Any:
+        steps = [n]
+        while n != 1:
+            n = 3 * n + 1 if n & 1 else n >> 1
+            steps.append(n)
+        return steps, max(steps)
+
+    compiled = tm.compile(path, on_recompile="ignore")
+    for n in (7, 8, 1, 27, 9):
+        assert compiled(n) == path(n)
