@@ -14,6 +14,7 @@ from ...compiler.callers.user_code import user_location
 from ...compiler.errors import BranchMismatchError
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize, same_shape
+from ...compiler.tracing.array_values import PYTHON_NUMBERS
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
@@ -88,7 +89,9 @@ def key_orders(value: Any) -> list[list[Any]]:
 
 
 def is_computed(leaf: Any) -> bool:
-    """Whether a graph can compute a leaf."""
+    """Whether a graph can compute a leaf. A number of a class of its own, such as an `enum.IntEnum`, is an object."""
+    if isinstance(leaf, PYTHON_NUMBERS) and type(leaf) not in PYTHON_NUMBERS:
+        return isinstance(leaf, np.generic)
     return is_array_like(leaf) or isinstance(leaf, ForeignMemory)
 
 

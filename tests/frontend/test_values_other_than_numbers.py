@@ -1,5 +1,6 @@
 """Branches that choose between strings, None, functions and tuples of different lengths; objects with operators."""
 
+import enum
 import functools
 import math
 import operator
@@ -425,3 +426,35 @@ def test_isscalar_is_true_of_traced_scalars() -> None:
     for called in (function, tm.compile(function)):
         assert called(*arguments)[1] == [False, True, True, True, True, True, False, True]
     assert tm.grad(function, has_aux=True)(*arguments)[1] == function(*arguments)[1]
+
+
+class Gear(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Metres(float):
+    """A number with a unit."""
+
+    unit = "m"
+
+
+def by_enum(x: Any) -> Any:
+    gear = Gear.LOW
+    if x > 0:
+        gear = Gear.HIGH
+    return gear, gear.name, gear + 1
+
+
+def by_unit(x: Any) -> Any:
+    length = Metres(2.0) if x > 0 else Metres(3.0)
+    return length, length.unit, length * x
+
+
+@pytest.mark.parametrize("function", [by_enum, by_unit])
+def test_numbers_of_a_class_of_their_own_stay_what_they_are(function: Callable[..., Any]) -> None:
+    compiled = tm.compile(function, on_recompile="ignore")
+    for x in (1.0, -1.0, 2.0):
+        for found, expected in zip(compiled(x), function(x), strict=True):
+            assert found == expected
+            assert type(found) is type(expected)
