@@ -29,6 +29,12 @@ def value_at(table: "dict[Any, Any]", key: Any) -> Any:
         return table[plain_key(key)]
     if isinstance(table, Counter):
         return get(table, key, 0)
+    if hasattr(type(table), "__missing__") and not isinstance(table, defaultdict):
+        raise ConcretizationError(
+            f"`__missing__` of a {type(table).__name__} runs at keys that it lacks, and values decide this key: use a "
+            "dict, and test `if k in table:` before",
+            user_location(),
+        )
     found = _Found(table, key)
     if not all(map(is_array_like, found.values)) and (known := number_of_argument(key)) is not None:
         return table[known]
@@ -91,6 +97,8 @@ class _Found:
         self.values = [value for _, value in pairs]
         parts = key if type(key) is tuple else (key,)
         columns = zip(*(one if type(key) is tuple else (one,) for one in self.keys), strict=True)
+        self._key = key
+        self._is_of_ints = not any(is_traced(part) and part.dtype.kind not in "biu" for part in parts)
         self._equal = np.ones(len(self.keys), bool)
         for part, column in zip(parts, columns, strict=False):
             if is_traced(part) or not isinstance(part, str | bytes | None):
@@ -108,7 +116,7 @@ class _Found:
     def value(self) -> Any:
         """The value at the key; arbitrary if the key is missing."""
         if not self.keys:
-            raise KeyError("the dictionary has no number among its keys")
+            raise KeyError(self._key if self._is_of_ints else "the dictionary has no number among its keys")
         return entry(self.values, self.place)
 
     def matches(self) -> "dict[Any, Any]":

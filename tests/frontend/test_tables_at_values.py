@@ -291,3 +291,30 @@ def test_an_int_that_is_an_argument_chooses_anything() -> None:
     check(lambda i, x: len(["a", "bb", "ccc"][i]) * x, (1, 2.0), (2, 2.0))
     check(lambda i, x: len({0: "a", 5: "bb"}[i]) * x, (5, 2.0), (0, 2.0), programs=2)
     check(lambda i, x: [x, x[1:]][i], (1, np.ones(3)), (0, np.ones(3)), programs=2)
+
+
+class Squares(dict[Any, Any]):
+    """The squares of its keys."""
+
+    def __missing__(self, key: Any) -> Any:
+        self[key] = found = key * key
+        return found
+
+
+def test_a_dict_of_a_class_computes_what_it_lacks() -> None:
+    def squared(a: Any, b: Any) -> Any:
+        table = Squares()
+        return table[a] + table[b] + table[a], len(table)
+
+    check(squared, (3, 4), (3, 3), (0, 1), programs=3)
+
+
+def test_the_key_error_of_a_dict_without_such_keys_names_the_key() -> None:
+    def found(key: Any) -> Any:
+        table: dict[Any, Any] = {"x": 1}
+        return table[key]
+
+    with pytest.raises(KeyError, match=r"^3$"):
+        tm.compile(found)(3)
+    with pytest.raises(KeyError, match=r"^\(3, 4\)$"):
+        tm.compile(lambda a, b: {1: 2}[(a, b)])(3, 4)  # type: ignore[index]
