@@ -7,7 +7,7 @@ import numpy as np
 
 from ...compiler.arguments.leaves import strongest_type, weak_type
 from ...compiler.dtypes import FLOAT64
-from ...compiler.numpy_surface.ufuncs.python_exceptions import refuse_no_integer
+from ...compiler.numpy_surface.ufuncs.python_exceptions import refuse_no_integer, refuse_unsigned
 from ...compiler.symbolic_size import is_one
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.traced_array import array_on, wrap
@@ -63,6 +63,8 @@ def as_python_number(x: Any, kind: "type[Any]") -> Any:
     """A number, which may be traced, as a Python number of this type. An int of NaN, for example, is Python's error."""
     if kind is int and is_traced(x) and x.dtype.kind == "f":
         refuse_no_integer(np.reshape(x, ()))
+    if kind is int and is_traced(x) and x.dtype == np.uint64:
+        refuse_unsigned(np.reshape(x, ()))
     found: Any = np.reshape(x, ()).astype(np.dtype(kind))
     if not is_traced(found):
         return kind(found)

@@ -104,6 +104,17 @@ def refuse_no_integer(x: Any) -> None:
     _refuse(np.logical_and(size >= _END_OF_INTS, np.isfinite(x)), too_long, is_pythons=False)
 
 
+def refuse_unsigned(x: Any) -> None:
+    """Raise an exception where a traced uint64 is 2**63 or more, which no int of a program is. Python runs the function
+    then, if it can."""
+    if RAISES_ON_VALUES.get():
+        fall_back()
+        too_long = OverflowError(
+            "the int of this uint64 has more than 63 bits: compute with the uint64 itself"
+        )
+        _refuse(x >= np.uint64(2**63), too_long)
+
+
 def refuse_domain(is_outside: Any, message: str = "math domain error") -> None:
     """Raise the exception of a function of `math` where its argument is outside of its domain."""
     if RAISES_ON_VALUES.get():

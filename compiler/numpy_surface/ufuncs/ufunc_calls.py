@@ -26,6 +26,7 @@ from ...tracing.traced_array import TracedArray, array_on, wrap
 from ...tracing.traced_memory import is_numpy_array, is_traced
 from ...value_ops import broadcast_to, convert, full, reshape, where
 from .scalar_powers import is_root
+from .value_checks import refuse_unfit
 
 _OP_OF = {"fabs": "absolute", "true_divide": "divide", "float_power": "power"}
 """ufuncs that are an op with another name, once their operands have the loop's dtype."""
@@ -222,6 +223,8 @@ def resolve(
     dtypes = loop_dtypes(ufunc, given, signature, casting)
     if BOOL in dtypes[: ufunc.nin]:
         _refuse_long_integers(inputs)
+    for x, dtype in zip(inputs, dtypes, strict=False):
+        refuse_unfit(x, dtype)
     # A number that is too large for f32 is infinite there.
     with nullcontext() if given == dtypes[: ufunc.nin] else np.errstate(all="ignore"):
         pairs = zip(inputs, values, dtypes, strict=False)

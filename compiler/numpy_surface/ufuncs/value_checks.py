@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...builder import bind_all
+from ...dtypes import INT64, DType
 from ...errors import ArgumentValueError
 from ...message_values import MessageValues
 from ...tracing.array_values import as_value
@@ -71,3 +72,21 @@ def raise_where(
     if not (is_pythons and raise_if_handled(condition, error)):
         text, values = noted(error, None)
         bind_all("raise_if", as_value(condition), *map(as_value, values), error=text)
+
+
+def refuse_unfit(x: Any, dtype: DType) -> None:
+    """Raise NumPy's error where a Python int that meets an array of narrower integers is out of their bounds.
+
+    In branches and iterations, Python's ints have 64 bits and wrap around.
+    """
+    if not (is_traced(x) and x.weak is int and dtype.kind in "iu" and dtype != INT64):
+        return
+    if x._trace.parent is not None or not x._trace.depends_on_arguments(x.value):
+        return
+    limits = np.iinfo(dtype)
+    is_unfit = np.less(x, int(limits.min))
+    if dtype.itemsize < INT64.itemsize:
+        is_unfit = np.logical_or(is_unfit, np.greater(x, int(limits.max)))
+    refuse_values(
+        is_unfit, f"Python integer {{}} out of bounds for {dtype}", OverflowError, shown_values=(x,)
+    )

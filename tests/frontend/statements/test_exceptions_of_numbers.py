@@ -526,3 +526,31 @@ def test_powers_of_numbers_have_pythons_last_bits(backend: str) -> None:
     compiled = tm.compile(cube_root, backend=backend)
     for n in (27, 35, 44, 61, 76, 127, 147, 1000):
         assert compiled(n) == cube_root(n)
+
+
+def test_ints_of_large_uint64_are_pythons() -> None:
+    def digits(x: Any) -> Any:
+        return int(x[0]) % 7, int(x[0]) >> 3, sum(int(one) % 5 for one in x)
+
+    compiled = tm.compile(digits)
+    for x in (np.array([1, 2**63, 2**64 - 1], np.uint64), np.array([2**64 - 2, 5, 6], np.uint64)):
+        assert compiled(x) == digits(x)
+    with pytest.raises(OverflowError, match="more than 63 bits"):
+        tm.vmap(digits)(np.full((2, 1), 2**64 - 1, np.uint64))
+
+
+@pytest.mark.parametrize("function", [lambda x, n: x + n, lambda x, n: x * n, lambda x, n: np.maximum(n, x)])
+def test_an_int_out_of_bounds_of_the_array_that_it_meets_is_an_error(function: Callable[..., Any]) -> None:
+    x = np.array([1, 100], np.int8)
+    compiled = tm.compile(function)
+    for n in (3, 127, -128, 200, -129, 5):
+        if -128 <= n <= 127:
+            np.testing.assert_array_equal(compiled(x, n), function(x, n))
+            continue
+        with pytest.raises(OverflowError) as expected:
+            function(x, n)
+        with pytest.raises(OverflowError) as found:
+            compiled(x, n)
+        assert str(found.value) == str(expected.value)
+    with pytest.raises(OverflowError, match="-1 out of bounds for uint64"):
+        tm.compile(function)(np.array([1, 2], np.uint64), -1)
