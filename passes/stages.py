@@ -107,5 +107,5 @@ def _names(value: Value) -> set[str]:
 
 
 def _names_that_stand_alone(value: Value) -> set[str]:
-    """Those that an axis gives without the others: not those of ``n + m``."""
-    return {str(one) for size in sizes_in_param(value.shape) if len(size.sizes) == 1 for one in size.sizes}
+    """Those that are the length of an axis: not those of ``n + m``, or of ``max(0, n - 1)``."""
+    return {str(size) for size in sizes_in_param(value.shape) if [*map(str, size.sizes)] == [str(size)]}

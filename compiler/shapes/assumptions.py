@@ -119,7 +119,12 @@ class Assumptions:
         found = decided(reduced, self._facts, self._ranges)
         if found is None:
             found = self._by_cases(reduced)
-        return self._by_factors(reduced) if found is None else found
+        if found is None:
+            found = self._by_factors(reduced)
+        if found is None and reduced.terms != comparison.terms:
+            # ``max(0, n - 1) <= n`` holds for all n, but ``5 <= n``, where the maximum is known to be 5, says less.
+            found = decided(comparison, self._facts, self._ranges)
+        return found
 
     def _by_factors(self, comparison: Comparison) -> bool | None:
         """By the signs of factors, if they may tell more than bounds."""

@@ -12,6 +12,7 @@ import numpy as np
 from ...compiler.builder import Builder, bind, bind_all, inline, recording
 from ...compiler.dtypes import BOOL, FLOAT64, INT64
 from ...compiler.errors import InternalError
+from ...compiler.free_sizes import bound_sizes
 from ...compiler.ir import ArrayType, Call, Extent, Graph, Location, Value, called
 from ...compiler.op import RAISES, has_effect
 from ...compiler.ops.nested_graphs import graph_of
@@ -52,7 +53,8 @@ class Site:
     error: str = ""
     """The user's exception that is raised, as `users_errors` names it; empty for a check of an index."""
     part: int = 0
-    """0 for whether an exception is raised, otherwise the number of a value in its text, of which this is 64 bits."""
+    """0 for whether an exception is raised, otherwise the number of a value in its text, of which this is 64 bits. The
+    one value in the text of an index check is the length of its axis, where that is computed in a nested graph."""
 
     @classmethod
     def of(cls, call: Call) -> "Site":
@@ -61,6 +63,14 @@ class Site:
             return cls(0, "", "", location, 0, text_param(call, "error"))
         axis, length = int_param(call, "axis"), int_param(call, "length")
         return cls(axis, text_param(call, "function", ""), str(length), location, length)
+
+    @property
+    def has_symbolic_length(self) -> bool:
+        return isinstance(self.length, SymbolicSize)
+
+    @property
+    def is_length(self) -> bool:
+        return bool(self.part) and not self.error
 
 
 Records: TypeAlias = dict[Site, Value]
@@ -82,11 +92,17 @@ def collect_checks(graph: Graph) -> Graph:
     """
     if not has_checks(graph):
         return graph
-    inner, sites = _with_records(graph)
+    inner, found_at = _with_records(graph, is_whole=True)
     count = len(graph.outputs)
+    records = dict(zip(found_at, inner.outputs[count:], strict=True))
+    sites = [site for site in records if not site.is_length]
     with recording(Builder()) as builder:
-        lengths = [number(site.length, INT64) for site in sites if isinstance(site.length, SymbolicSize)]
-        values = [*inner.outputs[count:], *lengths]
+        lengths = [
+            number(site.length, INT64) if (own := records.get(_length_of(site))) is None else own
+            for site in sites
+            if site.has_symbolic_length
+        ]
+        values = [*(records[site] for site in sites), *lengths]
         parts = [reshape(value, (1,)) for value in values]
         # One alone stays a number, which a kernel computes beside what reads the same arrays.
         found = concatenate(parts, 0) if len(parts) > 1 else values[0]
@@ -101,11 +117,17 @@ def has_checks(graph: Graph) -> bool:
 
 def check_sites(graph: Graph) -> tuple[Site, ...]:
     """The meaning of the entries of the output that `collect_checks` adds, without the lengths."""
-    return _with_records(graph)[1] if has_checks(graph) else ()
+    sites = _with_records(graph, is_whole=True)[1] if has_checks(graph) else ()
+    return tuple(site for site in sites if not site.is_length)
 
 
-def _with_records(graph: Graph, *, is_guarded: bool = False) -> tuple[Graph, tuple[Site, ...]]:
+def _with_records(
+    graph: Graph, *, is_guarded: bool = False, is_whole: bool = False
+) -> tuple[Graph, tuple[Site, ...]]:
     """The graph with a record per site as further outputs, and these sites.
+
+    Outside of a nested graph, the lengths that it computes are not known. So it records them beside the indices that
+    are beyond them, unless the graph is the whole program.
 
     Once a user's error is to be raised, no `while_loop` continues: it might never end. A graph that `is_guarded` has
     an additional first input, which says whether no error has occurred before.
@@ -146,10 +168,28 @@ def _with_records(graph: Graph, *, is_guarded: bool = False) -> tuple[Graph, tup
                 _merge(records, found)
             else:
                 builder.calls.append(replace(call, inputs=inputs))
+        if not is_whole:
+            records |= _lengths_within(records, frozenset(map(str, bound_sizes(graph))))
     outputs = (*(now.get(value, value) for value in graph.outputs), *records.values())
     names = (*(["fine"] * is_guarded), *graph.input_names)
     made = Graph(graph.name, (*before, *graph.inputs), tuple(builder.calls), outputs, names)
     return made, tuple(records)
+
+
+def _length_of(site: Site) -> Site:
+    """Where the length is recorded that an index at `site` is beyond."""
+    return replace(site, part=1)
+
+
+def _lengths_within(records: Records, names: frozenset[str]) -> Records:
+    """By site: the length that an index is beyond, if it depends on sizes with these `names`."""
+    return {
+        _length_of(site): where(equal(record, NOTHING), NOTHING, number(site.length, INT64))
+        for site, record in records.items()
+        if isinstance(site.length, SymbolicSize)
+        and names.intersection(map(str, site.length.sizes))
+        and _length_of(site) not in records  # a graph in this one has recorded it
+    }
 
 
 def _loops_freely(call: Call) -> bool:

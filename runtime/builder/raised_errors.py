@@ -10,7 +10,6 @@ from ...compiler.errors import TracemillError
 from ...compiler.interpreter import evaluate
 from ...compiler.ir import Graph
 from ...compiler.op import PRINTS, has_effect
-from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.users_errors import arrays_of_bits, error_at, index_error
 from ...passes.lowering.collect_checks import NOTHING, Site
 from ..gpu.device_array import DeviceArray
@@ -50,10 +49,10 @@ def _raise_in_order(graph: Graph, inputs: Sequence[Any]) -> None:
         evaluate(graph, *inputs)
 
 
-def _error(sites: Sequence[Site], found: Any) -> Exception:
+def _error(sites: Sequence[Site], found: Any) -> BaseException:
     """The error of the first check that failed."""
     lengths = iter(found[len(sites) :])
-    sizes = [next(lengths) if isinstance(site.length, SymbolicSize) else site.length for site in sites]
+    sizes = [next(lengths) if site.has_symbolic_length else site.length for site in sites]
     place = int(np.argmax(found[: len(sites)] != NOTHING))
     site = sites[place]
     if site.error:

@@ -1,7 +1,9 @@
 """Arrays whose lengths depend on values: masks, slices with computed ends, and what is computed from them."""
 
+import runpy
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -410,3 +412,70 @@ def test_nothing_is_written_to_an_empty_array_at_a_computed_place() -> None:
     assert compiled(np.array([11.0, 12.0]), np.array(1)).tolist() == [11.0, 7.0]
     with pytest.raises(IndexError, match="size 0"):
         compiled(np.ones(2), np.array(1))
+
+
+def first_at(x: Any, k: Any) -> Any:
+    return x[x > 0][k] if (x > 0).any() else np.float64(0.0)
+
+
+def sum_of_firsts(x: Any, k: Any) -> Any:
+    total = np.float64(0.0)
+    for limit in range(20):
+        total += x[x > limit - 40][k]
+    return total
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("function", [first_at, sum_of_firsts])
+def test_indices_are_checked_in_branches_and_loops_that_compute_the_length(
+    function: Any, backend: Any
+) -> None:
+    compiled = tm.compile(function, backend=backend)
+    for k in (0, 1, 2):
+        assert compiled(X, k) == function(X, k)
+    with pytest.raises(IndexError) as wanted:
+        function(X, 9)
+    with pytest.raises(IndexError, match=str(wanted.value)):
+        compiled(X, 9)
+
+
+def test_an_index_is_checked_in_a_branch_of_a_branch_that_computes_the_length(tmp_path: Path) -> None:
+    def chosen(x: Any, k: Any) -> Any:
+        if x[0] < 9:
+            positive = x[x > 0]
+            if k > 0:
+                return positive[positive > 1][k]
+            return positive[0]
+        return x[0]
+
+    file = tmp_path / "chosen.py"
+    tm.export(chosen, f"f64[{len(X)}]", "i64[]").save(file, format="python")
+    exported = runpy.run_path(str(file))["chosen"]
+    compiled = tm.compile(chosen)
+    for k in (0, 1):
+        assert compiled(X, np.int64(k)) == exported(X, np.int64(k)) == chosen(X, k)
+    length = np.sum(X > 1)
+    with pytest.raises(IndexError, match=f"index 9 is out of bounds for axis 0 with size {length}"):
+        compiled(X, np.int64(9))
+    with pytest.raises(IndexError, match="an index is out of bounds for axis 0"):
+        exported(X, np.int64(9))
+
+
+def pieces(x: Any) -> Any:
+    places = np.flatnonzero(x > 0)
+    return np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.diff(x[x > 0]).tolist(),
+        lambda x: [int(place) for place in np.flatnonzero(np.diff(x[x > 0]) > 0)],
+        lambda x: [len(piece) for piece in pieces(x)],
+    ],
+)
+def test_values_of_differences_of_a_selection_leave_the_program(function: Any, backend: Any) -> None:
+    compiled = tm.compile(function, backend=backend, on_recompile="ignore")
+    for x in (X, -X, X[::-1].copy()):
+        assert compiled(x) == function(x)

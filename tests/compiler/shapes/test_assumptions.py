@@ -85,6 +85,7 @@ def test_bounds_and_decisions_of_any_expressions_hold(
         ([], "N // 3 <= N", True),
         ([], "min(N, 5) <= 5", True),
         ([], "max(N, M) >= M", True),
+        (["max(0, N - 1) == 5"], "max(0, N - 1) <= N", True),
         (["M in 1..", "N in 1.."], "M*N >= N", True),
         (["N - 2*(N // 2) == 0"], "N % 2 == 0", True),
         (["A*B*C % 6 == 0"], "A*B*C == 6*(A*B*C // 6)", True),
