@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from numpy_surface.differential import check, check_both_raise, run_traced
+from numpy_surface.differential import check, check_both_raise
 from samples.grouping import in_groups
 from samples.numpy_math import TOLERANCE, Use, X, cases
-from tracemill.compiler.errors import UnsupportedFunctionError
 
 GRID = X["f64"]
 NUMBERS = np.array([3, 1, 2, 3, 1])
@@ -105,9 +104,14 @@ def test_what_numpy_refuses_is_refused(misuse: Callable[[Any], Any]) -> None:
     check_both_raise(misuse, GRID)
 
 
-def test_a_place_to_partition_at_must_be_known() -> None:
-    with pytest.raises(UnsupportedFunctionError, match="needs kth that is known while tracing"):
-        run_traced(lambda x, k: np.partition(x, k), GRID, np.int64(1))
+def test_a_place_to_partition_at_may_be_computed() -> None:
+    compiled = tm.compile(lambda x, k: (np.partition(x, k)[k], np.partition(x[x > 1], [k, 0])[k]))
+    x = np.array([3.0, -1.0, 2.0, 5.0, 4.0])
+    for k in (0, 2, -1):
+        assert compiled(x, np.int64(k)) == (np.sort(x)[k], np.sort(x[x > 1])[k])
+    for k, wanted in ((5, r"kth\(=5\) out of bounds \(5\)"), (-5, r"kth\(=-1\) out of bounds \(4\)")):
+        with pytest.raises(ValueError, match=wanted):
+            compiled(x, np.int64(k))
 
 
 def test_a_number_is_ordered_as_a_line() -> None:

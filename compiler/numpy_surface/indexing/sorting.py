@@ -13,7 +13,6 @@ from ...errors import (
     DTypeError,
     ShapeError,
     UndecidedDimError,
-    UnsupportedFunctionError,
 )
 from ...ir import Value
 from ...nesting import shown
@@ -36,6 +35,7 @@ from ...value_ops import (
     logical_and,
     logical_not,
     logical_or,
+    number,
     real,
     reshape,
     where,
@@ -45,6 +45,7 @@ from ..linalg.products import in_common_dtype
 from ..ufuncs.ufunc_calls import as_array
 from ..ufuncs.value_checks import refuse_values
 
+_OUTSIDE = "kth(={}) out of bounds ({})"
 LONGEST_LENGTH = 48
 """Bits of the largest size."""
 
@@ -107,11 +108,8 @@ def lexsort(keys: Any, axis: int = -1) -> TracedArray:
 def _check_places(kth: Any, x: Value, axis: int, kind: Any) -> None:
     if kind != "introselect":
         raise ArgumentValueError(f"select kind must be 'introselect' (got {shown(kind)})")
-    places = kth.concrete() if is_traced(kth) else np.asarray(kth)
-    if places is None:
-        raise UnsupportedFunctionError(
-            "np.partition needs kth that is known while tracing; np.sort needs none"
-        )
+    places = as_array(kth)
+    known = places.concrete() if is_traced(places) else places
     if places.dtype == BOOL:
         raise ArgumentValueError("kth must be integers, not booleans")
     if places.dtype.kind not in "iu":
@@ -120,9 +118,27 @@ def _check_places(kth: Any, x: Value, axis: int, kind: Any) -> None:
         raise ShapeError(f"kth must be an int or a sequence of ints, not an array of shape {places.shape}")
     if is_known(x.type.size == 0):  # where NumPy accepts any position
         return
-    for k in np.ravel(places).tolist():
-        if not -x.shape[axis] <= k < x.shape[axis]:
-            raise ArgumentValueError(f"kth(={k}) out of bounds ({x.shape[axis]})")
+    length = x.shape[axis]
+    if known is None or depends_on_values(length):
+        _check_computed_places(places, length)
+        return
+    for k in np.ravel(known).tolist():
+        if not -length <= k < length:
+            raise ArgumentValueError(_OUTSIDE.format(k + length if k < 0 else k, length))
+
+
+def _check_computed_places(kth: Any, length: Any) -> None:
+    """Have the program raise NumPy's error for positions outside the axis."""
+    places = np.ravel(kth)
+    end = number(length, INT64)
+    counted = np.where(places < 0, places + wrap(end), places)
+    outside = (counted < 0) | (counted >= wrap(end))
+    if is_known(places.size == 0):
+        return
+    first = counted[np.argmax(outside)]
+    refuse_values(
+        np.any(outside), _OUTSIDE, shown_values=(first, length if type(length) is int else wrap(end))
+    )
 
 
 @implements(np.partition)
