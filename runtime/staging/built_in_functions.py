@@ -38,7 +38,7 @@ from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed
 from .mathematics.real import is_computed
 from .mathematics.rounding import rounded
 from .operators import attribute, compared, iterated, operate, users_method, with_texts
-from .orderings import are_orderable, best, best_of_many, in_order, place_among
+from .orderings import are_orderable, best, best_of_many, extreme_length, in_order, magnitude, place_among
 
 Callee = Callable[[Any], Any]
 """Returns what converted code calls instead of a function."""
@@ -58,7 +58,7 @@ def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:
         zip: _zip,
         enumerate: _enumerate,
         reversed: _reversed,
-        abs: _special_method(abs, "__abs__"),
+        abs: _special_method(abs, "__abs__", magnitude),
         int: _special_method(int, "__int__", _int),
         float: _special_method(float, "__float__", _float),
         complex: _special_method(complex, "__complex__", _complex),
@@ -286,12 +286,13 @@ def _extreme(own: Any, better: Callable[[Any, Any], Any], callee: Callee) -> Cal
         if not entries or options.keys() - {"key", "default"} or type(given[0]) is str:
             return own(entries, **options) if len(given) == 1 else own(*given, **options)
         key = options.get("key")
+        if key is None and (length := extreme_length(entries, largest=own is max)) is not None:
+            return length
         keys = entries if key is None else list(map(callee(key), entries))
         if any(users_method(one, "__lt__") is not None for one in keys):
             return _first_of(entries, keys, better)
         if not are_orderable(keys):
-            decided = own(range(len(keys)), key=keys.__getitem__)
-            return entries[decided]
+            return entries[own(range(len(keys)), key=keys.__getitem__)]
         if len(entries) > _LONGEST_FOLD and all(np.ndim(one) == 0 for one in keys):
             return best_of_many(entries, keys, largest=own is max)
         if key is not None or type(keys[0]) in (tuple, list):

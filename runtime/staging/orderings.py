@@ -1,11 +1,14 @@
-"""``sorted``, ``min`` and ``max`` of traced numbers, or by traced keys."""
+"""``sorted``, ``min`` and ``max`` of traced numbers and of lengths, or by traced keys."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from ...compiler.symbolic_size import SymbolicSize, is_known, max_expr, min_expr
 from ...compiler.tracing.traced_memory import is_traced
+from ...compiler.tracing.value_lengths import depends_on_values
 from ..branching.python_numbers import is_unknown, selected
 from .entries import entries_at, entry
 
@@ -93,3 +96,19 @@ def chosen_key(test: Any, key: Any, other: Any) -> Any:
     if type(key) in (tuple, list):
         return tuple(selected(test, one, two) for one, two in zip(key, other, strict=True))
     return selected(test, key, other)
+
+
+# ---- lengths that depend on values: their extremes are lengths as well, so that nobody needs to know them ------------
+
+
+def extreme_length(entries: Sequence[Any], *, largest: bool) -> Any:
+    """The minimum or maximum of lengths and ints; None if all of them are known, or if there is another number."""
+    are_lengths = all(type(one) is int or isinstance(one, SymbolicSize) for one in entries)
+    if not (are_lengths and any(map(depends_on_values, entries))):
+        return None
+    return reduce(max_expr if largest else min_expr, entries)
+
+
+def magnitude(x: Any) -> Any:
+    """``abs(x)``"""
+    return max_expr(x, -x) if depends_on_values(x) and not is_known(x >= 0) else abs(x)

@@ -238,3 +238,23 @@ def test_an_infinite_derivative_of_what_does_not_count_reaches_nothing(name: str
     for ours in (found, total):
         for part in (0, 1):
             np.testing.assert_allclose(ours[part], [one[part] for one in wanted])
+
+
+def mean_or_0(x: Any) -> Any:
+    chosen = x[x > 0]
+    return chosen.sum() / max(len(chosen), 1)
+
+
+def product_of_first(x: Any) -> Any:
+    shared = min(len(x[x > 0]), len(x[x < 0]), 3)
+    return x[x > 0][:shared] @ x[x < 0][:shared] + abs(shared - 2)
+
+
+@pytest.mark.parametrize("function", [mean_or_0, product_of_first])
+def test_extremes_and_magnitudes_of_lengths_need_no_length(function: Any) -> None:
+    rows = np.array([[1.0, -2.0, 3.0, 5.0], [4.0, -5.0, -6.0, 1.0], [-2.0, -2.0, -2.0, -2.0]])
+    wanted = [function(row) for row in rows]
+    np.testing.assert_allclose(tm.vmap(function)(rows), wanted)
+    compiled = tm.compile(function)
+    np.testing.assert_allclose([compiled(row) for row in rows], wanted)
+    assert len(compiled.signatures()) == 1
