@@ -12,6 +12,7 @@ import numpy as np
 from ...compiler.arguments.leaves import is_array_like, plain_key
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, SideEffectError
+from ...compiler.tracing.exceptions.handlers import fall_back
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.branches import raise_where
 from ..branching.python_numbers import is_unknown, is_unknown_place, number_of_argument
@@ -85,6 +86,7 @@ def _refuse_growth(table: Any, found: "_Found") -> None:
     error = KeyError(
         f"a compiled program cannot add a key that values decide to a {type(table).__name__}: {fix}"
     )
+    fall_back()  # the function itself adds the key
     raise_where(np.logical_not(found.is_there), error, user_location())
 
 

@@ -86,16 +86,16 @@ def test_values_of_a_dictionary_have_derivatives() -> None:
     np.testing.assert_allclose(found, [2.0, 50.0])
 
 
-def test_a_missing_key_is_not_added() -> None:
+def test_the_function_itself_adds_a_missing_key() -> None:
     def counted(places: Any) -> Any:
         counts: dict[Any, int] = {0: 0, 1: 0}
         for place in places:
             counts[place] = counts.get(place, 0) + 1
         return counts[0]
 
-    check(counted, (np.array([0, 1, 1]),))
+    check(counted, (np.array([0, 1, 1]),), (np.array([0, 1, 2]),), (np.array([0, 0, 1]),))
     with pytest.raises(KeyError, match=r"cannot add a key .* begin with all keys"):
-        tm.compile(counted)(np.array([0, 1, 2]))
+        tm.vmap(counted)(np.array([[0, 1, 2]]))
 
     def made(places: Any) -> Any:
         counts: Any = defaultdict(int)
