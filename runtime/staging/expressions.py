@@ -10,6 +10,7 @@ import numpy as np
 
 from ...compiler.arguments.leaves import weak_type
 from ...compiler.callers.user_code import line_of_raise, user_location
+from ...compiler.errors import BranchMismatchError
 from ...compiler.frontend.expressions import comparison
 from ...compiler.numpy_surface.ufuncs.value_checks import guarded
 from ...compiler.op import PRINTS, has_effect
@@ -28,6 +29,7 @@ from ..branching.watching import reached_by, watching
 from .callee import callee
 from .comprehensions import Pairs, fold
 from .dictionaries import has_key, is_unknown_key
+from .loops.truth_in_call import truth_in_call
 from .operators import compared, truth, users_method
 
 
@@ -136,7 +138,10 @@ def choose(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any
     test = length_test(test)
     if not is_open(test):
         return body() if test else orelse()
-    return value_of("if … else", test, body, orelse)
+    try:
+        return value_of("if … else", test, body, orelse)
+    except BranchMismatchError as failure:
+        return body() if truth_in_call(test, failure, "`if … else`") else orelse()
 
 
 def folded(function: Any, pairs: Pairs, is_list: bool, *rest: Any, **options: Any) -> Any:

@@ -12,7 +12,6 @@ import numpy as np
 from ....compiler.callers.user_code import location_at, user_location
 from ....compiler.errors import (
     ConcretizationError,
-    SideEffectError,
     TracemillError,
 )
 from ....compiler.frontend.conversion import Conversion
@@ -20,7 +19,6 @@ from ....compiler.frontend.sites import Site
 from ....compiler.tracing.exceptions.handlers import fall_back, handling, is_handled
 from ....compiler.tracing.exceptions.own_errors import pass_on
 from ....compiler.tracing.trace import current_trace
-from ....compiler.tracing.values_in_call import guarded_value
 from ...branching.asked_lengths import is_staged, length_test
 from ...branching.outcomes import BROKEN, FELL, RETURNED, UNSET, Outcome
 from ...branching.stand_ins import update_stand_ins
@@ -30,7 +28,7 @@ from ..callee import callee
 from ..comprehensions import is_kept
 from ..expressions import and_, choose, compare, folded, not_, or_
 from ..loops.iterations import plainly
-from ..loops.unrolling import raise_to_tell_apart
+from ..loops.truth_in_call import truth_in_call
 from ..managers import entered, managed
 from ..numpy_functions import numpy_meaning
 from ..operators import (
@@ -46,7 +44,7 @@ from ..operators import (
 from ..tables import get_item, set_item, with_adopted
 from .for_hooks import ForHooks
 from .patterns import matched
-from .statement_hooks import ask_for_value, state
+from .statement_hooks import state
 from .while_hooks import WhileHooks
 
 
@@ -163,13 +161,7 @@ class Hooks(WhileHooks, ForHooks):
         try:
             return self._choice(site, where, np.reshape(test, ()), orelse, body, site.names, names)
         except (TracemillError, RecursionError) as failure:
-            raise_to_tell_apart(failure)
-            known = guarded_value(test._trace, test.value, "the test of an `if` that a program cannot hold")
-            if known is not None:  # the program is then for calls that take the same branch
-                return body() if known else orelse()
-            if not isinstance(failure, SideEffectError) and test._trace.numbers_used_by(test.value):
-                ask_for_value(test, wanted=type(failure) is not ConcretizationError)
-            raise
+            return body() if truth_in_call(test, failure, "an `if`") else orelse()
         except Exception as failure:
             if site.names and is_handled(failure):  # the handler would not see what the branch has set
                 error = ConcretizationError(

@@ -127,14 +127,5 @@ class StatementHooks:
             )
 
 
-def ask_for_value(test: Any, *, wanted: bool) -> None:
-    """Have the function traced again, for the values of the arguments that decide a test."""
-    try:
-        bool(test)
-    except ConcretizationError as error:
-        error.wants_values = wanted
-        raise
-
-
 def state(site: Site, found: Outcome) -> tuple[Any, ...]:
     return tuple(found.names.get(name, UNSET) for name in site.names)

@@ -13,8 +13,9 @@ from ...branching.asked_lengths import length_test
 from ...branching.outcomes import FELL, UNSET, Outcome
 from ...branching.python_numbers import is_unknown
 from ..loops.python_loops import PythonLoops
+from ..loops.truth_in_call import ask_for_value
 from ..loops.unrolling import IterationRaisesError, raise_own_fault, raise_to_tell_apart
-from .statement_hooks import StatementHooks, ask_for_value
+from .statement_hooks import StatementHooks
 
 _MOST_GUARDED: Final = 1000
 """The most iterations of a loop that are written out for the values of a call."""

@@ -131,6 +131,11 @@ def multiples(factors: list[int], first: int, product: int, degrees: dict[int, i
         multiples(factors, place, product * factors[place], degrees.copy())
 
 
+def one_or_all(x: Any) -> Any:
+    few = x if x[0] > 0 else x[:2]
+    return few * 2, few.sum() if len(few) > 2 else few, 1.0 if x[0] < 0 else x
+
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (sides, [([3, 1, 2, 5], 2), ([4, 0, 9, 7], 6), ([1.5, 2], 2), ([3, 1, 2, 5], 3)]),
     (neighbours, [(3, [(0, 1), (1, 2)]), (3, [(0, 2), (2, 2)]), (4, [(0, 3), (3, 1)])]),
@@ -144,6 +149,10 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (ways, [([2, 3], 6), ([1, 4], 3), ([5], 4)]),
     (multiples, [([2, 3, 7], 0, 1, {}), ([3, 5], 1, 2, {5: 1}), ([2, 3, 7], 1, 1, {})]),
     (kept_in_place, [([1, -2, 3],), ([-1, -1],), ([2, 3],)]),
+    (
+        one_or_all,
+        [(np.array([1.0, -2.0, 3.0]),), (np.array([-1.0, 2.0, 3.0]),), (np.array([4.0, 4.0, 4.0]),)],
+    ),
 ]
 
 
