@@ -24,13 +24,13 @@ _OWN_TEXTS: Final = ("strerror", "filename", "msg")
 class _Noted:
     """An exception that a program may raise."""
 
-    kind: type[Exception]
+    kind: type[BaseException]
     args: tuple[object, ...]
     attributes: dict[str, Any] = field(default_factory=dict)
     forms: tuple[Form, ...] = ()
     """The kinds of the values in it."""
 
-    def made(self, arrays: Sequence[Any]) -> Exception:
+    def made(self, arrays: Sequence[Any]) -> BaseException:
         """The exception, with the values that the program computed."""
         values = [form.of(array) for form, array in zip(self.forms, arrays, strict=False)]
         args = tuple(with_values(one, values) for one in self.args)
@@ -46,12 +46,12 @@ class _Noted:
 _noted: "OrderedDict[str, _Noted]" = OrderedDict()
 
 
-def attach_values(error: Exception, message_values: MessageValues) -> None:
+def attach_values(error: BaseException, message_values: MessageValues) -> None:
     """Record what the marks in the text of an exception stand for."""
     setattr(error, _MESSAGE_VALUES, message_values)
 
 
-def complete(error: Exception) -> None:
+def complete(error: BaseException) -> None:
     """Replace the marks in an exception with the texts of the values that they stand for.
 
     Raises:
@@ -66,7 +66,7 @@ def complete(error: Exception) -> None:
         setattr(error, name, with_values(getattr(error, name), message_values.values))
 
 
-def values_in_exception(error: Exception) -> list[Any]:
+def values_in_exception(error: BaseException) -> list[Any]:
     """The traced values of an exception, in its text, arguments or attributes."""
     message_values: MessageValues = getattr(error, _MESSAGE_VALUES, None) or MessageValues()
     for one in (*error.args, *vars(error).values()):
@@ -77,7 +77,7 @@ def values_in_exception(error: Exception) -> list[Any]:
     return message_values.values
 
 
-def noted(error: Exception, location: Location | None) -> tuple[str, list[Any]]:
+def noted(error: BaseException, location: Location | None) -> tuple[str, list[Any]]:
     """The text that names an exception in a graph, its class and its arguments; and the values in it.
 
     Raises:
@@ -146,14 +146,14 @@ def message_values_at_first(condition: Any, message_values: Sequence[Any]) -> li
     return [np.asarray(one)[tuple(place)] for one in message_values]
 
 
-def error_at(text: str, location: Location | None, arrays: Sequence[Any] = ()) -> Exception:
+def error_at(text: str, location: Location | None, arrays: Sequence[Any] = ()) -> BaseException:
     """An exception that a graph names, with its values, and a note with the line that raises it."""
     error = _error_of(text, arrays)
     error.add_note(f"raised at {location}")
     return error
 
 
-def _error_of(text: str, arrays: Sequence[Any]) -> Exception:
+def _error_of(text: str, arrays: Sequence[Any]) -> BaseException:
     """It has its own class if this process knows it, or if it is a class of Python or NumPy."""
     if text in _noted:
         return _noted[text].made(arrays)

@@ -130,7 +130,7 @@ class Program:
     """Whether the program is for calls that go the way of the call for which it was made."""
     falls_back: bool = False
     """Whether the function itself runs where the program raises an error: it may handle that."""
-    unhandled_errors: tuple[tuple[type[Exception], Location | None], ...] = ()
+    unhandled_errors: tuple[tuple[type[BaseException], Location | None], ...] = ()
     """Exceptions that the program may raise, by class and line, although the user's function would handle them."""
     asks_identity: bool = False
     """Whether the function asks if two objects are the same. In a trace, two arguments never are."""

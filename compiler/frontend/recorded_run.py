@@ -81,7 +81,7 @@ def recorded(record: Trace, call: TracedCall) -> Program:
             held: list[Any] = [None]  # so that nothing else refers to the result
             try:
                 held[0] = call_converted(function, *args, **kwargs)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 if wants_pythons_number(record, error):
                     raise needs_value(record, error) from None
                 if isinstance(error, KeyError) and line_of_raise(error) is None:
@@ -132,7 +132,7 @@ def is_interrupted() -> bool:
     return in_signal_handler(recorded.__code__)
 
 
-def raises_later(record: Trace, error: Exception) -> bool:
+def raises_later(record: Trace, error: BaseException) -> bool:
     """Whether a `raise` of the user comes after others that depend on values. The program then finds the first one."""
     line = line_of_raise(error)
     if line is None or not (

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..arguments.leaves import flattened
 from ..callers.function_names import describe, function_name
 from ..callers.user_code import CONVERTS
 from ..dtypes import Array
@@ -21,6 +22,7 @@ from ..tracing.exceptions.recursion import recursion_error, recursive_code
 from ..tracing.outside.adoption import begins_trace
 from ..tracing.outside.object_walk import ObjectWalk
 from ..tracing.trace import RAISES_ON_VALUES, Trace
+from ..tracing.traced_memory import is_traced
 from ..tracing.tracing_again import mode_for
 from ..tracing.values_in_call import FOLLOWS, UNDONE
 from .conversion import MET, Conversion, OperatorsNeededError
@@ -132,6 +134,7 @@ def _traced(
     reaching = REACHED.set(reached) if REACHED.get() is None else None
     call = TracedCall(function, tree, leaves, writes, changes)
     is_again = False
+    error: BaseException | None
     objects = ArgumentObjects(call.roots[1:] if is_kept and REACHED.get() is reached else ())
     try:
         while True:
@@ -151,7 +154,7 @@ def _traced(
             seen_before, outermost.written_by_numpy = outermost.written_by_numpy, set()
             try:
                 program, error = recorded(record, call), None
-            except Exception as failure:  # it may be caused by values that were taken as known
+            except (Exception, SystemExit) as failure:  # it may be caused by values that were taken as known
                 program, error = None, failure
             finally:
                 misjudged = record.misjudged() - varying if repeats else frozenset()
@@ -203,7 +206,7 @@ def _traced(
     raise _for_caller(record, writes, error)
 
 
-def _for_caller(record: Trace, writes: OutsideChanges, error: Exception) -> Exception:
+def _for_caller(record: Trace, writes: OutsideChanges, error: BaseException) -> BaseException:
     """The error of a trace as the caller of the function gets it."""
     if record.is_kept and record.parent is None:
         _undo_for_python(record, writes, error)
@@ -213,17 +216,23 @@ def _for_caller(record: Trace, writes: OutsideChanges, error: Exception) -> Exce
     return error.__cause__  # ``w[0] = x``: NumPy wraps our error in its own
 
 
-def _undo_for_python(record: Trace, writes: OutsideChanges, error: Exception) -> None:
-    """If Python does something before an error of the function, undo what the trace did, so that the function can run.
+def _undo_for_python(record: Trace, writes: OutsideChanges, error: BaseException) -> None:
+    """If Python does something before an error of the function, or if that holds traced values, as a tuple in an
+    exception may, undo what the trace did, so that the function can run.
 
     What it took from an iterator or a random generator cannot be undone: it would do so again.
     """
     undone, is_ours = UNDONE.get(), isinstance(error, TracemillError | OperatorsNeededError)
     if undone is None or is_ours or isinstance(error.__cause__, ConcretizationError):
         return
-    if writes.can_be_undone and (record.acts_before_error or writes.changed()):
+    if writes.can_be_undone and (record.acts_before_error or _holds_traced(error) or writes.changed()):
         writes.undo()
         undone.append(error)
+
+
+def _holds_traced(error: BaseException) -> bool:
+    """Whether an exception has traced values in a container among its arguments or attributes."""
+    return any(map(is_traced, flattened([error.args, vars(error)])[0]))
 
 
 def _is_undone(writes: OutsideChanges, error: SideEffectError) -> bool:

@@ -168,7 +168,7 @@ class Trace(KnownValues):
         """Whether the function itself runs where the program raises an error: it may handle that."""
         self.handled_later: list[Callable[[], Any]] = []
         """The exception classes of the user's handlers around calls that may be computed only after the function."""
-        self.unhandled_errors: list[tuple[type[Exception], Location | None]] = []
+        self.unhandled_errors: list[tuple[type[BaseException], Location | None]] = []
         """Exceptions that the program may raise, by class and line, although the user's function would handle them."""
         self.acts_before_error = False
         """Whether Python prints or writes something before an exception that a trace has ended with."""

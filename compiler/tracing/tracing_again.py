@@ -46,7 +46,7 @@ def may_need_operators(error: Exception) -> bool:
     return True
 
 
-def wants_pythons_number(record: Trace, error: Exception) -> bool:
+def wants_pythons_number(record: Trace, error: BaseException) -> bool:
     """Whether code such as ``json.dumps``, `struct` or `decimal` refuses a traced number."""
     text, outermost = str(error), record.outermost()
     if type(error) is TypeError and _VALUE_NEEDED.search(text):
@@ -60,7 +60,7 @@ def names_needed_value(text: str) -> bool:
     return bool(_VALUE_NEEDED.search(text) or _NUMBER_NEEDED.search(text))
 
 
-def needs_value(record: Trace, error: Exception) -> ConcretizationError:
+def needs_value(record: Trace, error: BaseException) -> ConcretizationError:
     """The error for code that takes only Python's own numbers, such as ``json.dumps``, and got a traced one."""
     outermost = record.outermost()
     found = ConcretizationError(

@@ -27,7 +27,7 @@ _MOST_FOLLOWED: Final = 1000
 ARGUMENTS: ContextVar[Sequence[Any] | None] = ContextVar("arguments", default=None)
 """The leaves of the arguments of the call that is being traced; None if no call is known."""
 
-UNDONE: ContextVar[list[Exception] | None] = ContextVar("undone", default=None)
+UNDONE: ContextVar[list[BaseException] | None] = ContextVar("undone", default=None)
 """The exceptions of the function that ended a trace, if Python does something before that the trace has not done, or
 has undone. None if nobody runs the function itself then."""
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ...compiler.callers.user_code import line_of_raise
+from ...compiler.callers.user_code import line_of_raise, users_line_of
 from ...compiler.frontend.recorded_run import raises_later
 from ...compiler.ir import Location
 from ...compiler.op import PRINTS, has_effect
@@ -52,7 +52,7 @@ class Branch:
         self.places: dict[str | Slot, int] = {}
         """For each variable, the place of its first leaf among the results."""
         self.slots: dict[Slot, Any] = {}
-        self.raised: tuple[Exception, Location] | None = None
+        self.raised: tuple[BaseException, Location] | None = None
         """The error that the function raises in this branch, and its line."""
         self.raises_before = False
         """Whether it may raise another error before that, depending on values."""
@@ -78,8 +78,11 @@ class Branch:
                 )
                 (self.outcome, self.held), self.slots = found
                 self.held |= {slot: watch.flattened[slot] for slot in self.slots}
-            except Exception as error:
-                if (line := line_of_raise(error) or line_of_failure(error)) is None:
+            except (Exception, SystemExit) as error:
+                line = line_of_raise(error) or line_of_failure(error)
+                if isinstance(error, SystemExit):
+                    line = line or users_line_of(error)  # by `sys.exit`
+                if line is None:
                     raise
                 self.raised = error, line
                 self.prints_before = any(has_effect(call, PRINTS) for call in self.trace.calls)

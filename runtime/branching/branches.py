@@ -191,12 +191,12 @@ def value_of(where: str, test: Any, body: Callable[[], Any], orelse: Callable[[]
     return branch_on(watched, where, np.reshape(test, ()), blocks).value
 
 
-def raise_where(condition: Any, error: Exception, line: "Location | None") -> None:
+def raise_where(condition: Any, error: BaseException, line: "Location | None") -> None:
     """Make the program raise the user's error where a condition is true and Python would run the current code."""
     bind_raise(if_run(condition), error, line)
 
 
-def bind_raise(condition: Any, error: Exception, line: "Location | None") -> None:
+def bind_raise(condition: Any, error: BaseException, line: "Location | None") -> None:
     """Make the program raise the user's error where a condition is true, unless it was asked not to check."""
     if not RAISES_ON_VALUES.get():
         return

@@ -153,7 +153,7 @@ class CompiledFunction:
                 return self._called_again(called, tree, variant, by_value, args, kwargs)
             if variant is None:
                 return self._function(*args, **kwargs)
-            if isinstance(variant, Exception):
+            if isinstance(variant, BaseException):
                 result = self._function(*args, **kwargs)  # it usually ends with the same exception
                 self._compiler.note_uncompiled(called, f"tracing {describe(self._function)} fails: {variant}")
                 return result
@@ -169,17 +169,17 @@ class CompiledFunction:
 
     def _variant(
         self, called: Signature, leaves: list[Any], others: list[OtherValues]
-    ) -> Variant | Exception | None:
+    ) -> Variant | BaseException | None:
         """The variant for a call; None if the function itself runs, or the exception of the function for which it does.
 
         Python prints and writes before that exception, and the trace has not done so. A ConcretizationError is
         returned, too, so that the call goes on outside of `except`: it is no context of an exception of the function.
         """
-        undone: list[Exception] = []
+        undone: list[BaseException] = []
         noting = UNDONE.set(undone)
         try:
             return self._compiler.variant(called, leaves, others)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not (isinstance(error, ConcretizationError) or any(one is error for one in undone)):
                 raise
             return error

@@ -8,7 +8,7 @@ from ...compiler.errors import TracemillError
 from ...compiler.interpreter import OtherValues
 
 
-def may_be_handled(error: Exception) -> bool:
+def may_be_handled(error: BaseException) -> bool:
     """Whether Python or NumPy would raise this error, too. Handlers do not see errors that only Tracemill raises."""
     if isinstance(error, OtherValues):  # another program is made for this call
         return False
@@ -23,8 +23,8 @@ def with_changes_before_error(entry: Callable[..., Any], function: Callable[...,
             return entry(args, kwargs)
         except OtherValues:
             raise
-        except Exception:
-            with suppress(Exception):
+        except (Exception, SystemExit):
+            with suppress(Exception, SystemExit):
                 function(*args, **kwargs)
             raise
 
@@ -37,7 +37,7 @@ def with_handlers(entry: Callable[..., Any], function: Callable[..., Any]) -> Ca
     def handled(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             return entry(args, kwargs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not may_be_handled(error):
                 raise
         return function(*args, **kwargs)

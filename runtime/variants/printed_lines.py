@@ -17,7 +17,7 @@ def printing_at_end(program: Callable[..., Any], *, runs_function: bool) -> Call
         with keeping_lines() as lines:
             try:
                 return program(*given)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 if isinstance(error, OtherValues) or (runs_function and may_be_handled(error)):
                     lines.clear()
                 raise

@@ -205,7 +205,9 @@ class Variant:
         for index in self.donated:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
         outputs = self._computed(leaves, inputs)
-        if isinstance(outputs, Exception):  # outside of `except`, as an error of the function has no context
+        if isinstance(
+            outputs, BaseException
+        ):  # outside of `except`, as an error of the function has no context
             return self._after_error(outputs, args, kwargs, inputs)
         for index, output in self.program.mutated:
             overwrite(inputs[index], outputs[output])
@@ -223,11 +225,11 @@ class Variant:
             program = _with_sizes(program, self._sizes(_shapes(leaves, self.signature)) or {})
         return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
 
-    def _computed(self, leaves: Sequence[Any], inputs: list[Any]) -> Sequence[Any] | Exception:
+    def _computed(self, leaves: Sequence[Any], inputs: list[Any]) -> Sequence[Any] | BaseException:
         """The results of the program, or its error."""
         try:
             return cast("Sequence[Any]", self._compute(leaves, inputs))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return error
 
     def _outputs(self, leaves: Sequence[Any], inputs: list[Any]) -> Sequence[Any]:
@@ -238,7 +240,7 @@ class Variant:
         return outputs
 
     def _after_error(
-        self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]
+        self, error: BaseException, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]
     ) -> Any:
         """The result of the function itself if it may handle an error of the program, which is raised otherwise."""
         if self._can_run_again and may_be_handled(error):
@@ -247,7 +249,7 @@ class Variant:
         raise error
 
     def _write_before_error(
-        self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]
+        self, error: BaseException, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]
     ) -> None:
         """Write to arrays, lists and dicts of the caller what Python writes before the error of the program.
 
@@ -258,7 +260,7 @@ class Variant:
         if isinstance(error, OtherValues):  # another program is made for this call
             return
         if not any(isinstance(x, DeviceArray) for x in inputs):
-            with suppress(Exception):
+            with suppress(Exception, SystemExit):
                 self.function(*args, **kwargs)
 
     def _printing_at_end(self, program: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,5 +1,6 @@
 """`raise` and `assert` on values: the compiled call raises Python's error, or computes the result."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,44 @@ def test_a_message_that_holds_a_large_array_is_refused() -> None:
 
     with pytest.raises(ConcretizationError, match="small arrays"):
         tm.compile(function)(np.ones(200))
+
+
+def test_values_in_containers_of_an_exception_are_numbers() -> None:
+    def bounded(x: Any) -> Any:
+        if x[0] > 5:
+            raise AssertionError(("too large", x.min()))
+        if x[1] > 5:
+            raise NoRootError({"at": 1, "found": [x[1], x.sum()]})
+        return x
+
+    compiled = tm.compile(bounded)
+    np.testing.assert_array_equal(compiled(np.array([1.0, 2.0])), [1.0, 2.0])
+    for x in (np.array([9.0, 2.0]), np.array([1.0, 8.0]), np.array([1.0, 7.0])):
+        with pytest.raises((AssertionError, NoRootError)) as wanted:
+            bounded(x)
+        with pytest.raises(wanted.type) as raised:
+            compiled(x)
+        assert repr(raised.value) == repr(wanted.value)
+
+
+@BACKENDS
+def test_a_program_ends_where_values_say_so_and_not_while_tracing(backend: Any) -> None:
+    def ending(x: Any) -> Any:
+        x[0] += 1
+        if x[0] > 5:
+            print("ends")
+            sys.exit(3)
+        if x[1] > 5:
+            raise SystemExit("ends")
+        return x
+
+    compiled = tm.compile(ending, backend=backend)
+    np.testing.assert_array_equal(compiled(np.array([1.0, 2.0])), [2.0, 2.0])
+    for x, status in ((np.array([9.0, 2.0]), 3), (np.array([1.0, 8.0]), "ends")):
+        with pytest.raises(SystemExit) as raised:
+            compiled(given := x.copy())
+        assert raised.value.code == status
+        assert given[0] == x[0] + 1
 
 
 def test_an_exported_function_raises() -> None:

@@ -41,8 +41,8 @@ class ArgumentObjects:
                 stack += state_of(x).values()
 
     def error_after(
-        self, function: Callable[..., Any], error: Exception | None, *, is_held: bool, is_refused: bool
-    ) -> Exception | None:
+        self, function: Callable[..., Any], error: BaseException | None, *, is_held: bool, is_refused: bool
+    ) -> BaseException | None:
         """The error to raise after tracing, given the one that tracing raised, if any.
 
         If the function has changed an object, the change is undone, and the error is about it, unless the program

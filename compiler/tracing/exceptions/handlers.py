@@ -80,7 +80,7 @@ def fall_back() -> Trace | None:
     return trace
 
 
-def raise_if_handled(condition: Any, error: Exception) -> bool:
+def raise_if_handled(condition: Any, error: BaseException) -> bool:
     """If one of the user's handlers waits for an exception, raise it now if the condition holds in the current call.
 
     Returns whether the answer is known. If it is not, the program has to raise the exception.
@@ -91,7 +91,7 @@ def raise_if_handled(condition: Any, error: Exception) -> bool:
     return holds is not None
 
 
-def holds_for_handler(condition: Any, error: Exception) -> bool | None:
+def holds_for_handler(condition: Any, error: BaseException) -> bool | None:
     """Whether the condition of an exception holds in the current call, if one of the user's handlers waits for it.
 
     The program is then for calls with the same answer. None if no handler waits, or if the condition is not known
@@ -112,7 +112,7 @@ def holds_for_handler(condition: Any, error: Exception) -> bool | None:
     return holds
 
 
-def is_handled(error: Exception, within: int = 0) -> bool:
+def is_handled(error: BaseException, within: int = 0) -> bool:
     """Whether a handler of the user's waits for an exception, not counting the `within` outermost ones.
 
     What takes the items of an iterator, such as `for`, `list` or `next` with a default, waits for its end.
@@ -120,7 +120,7 @@ def is_handled(error: Exception, within: int = 0) -> bool:
     return _ends_iterator(error) or any(_handles(classes, error) for classes in _HANDLERS.get()[within:])
 
 
-def _ends_iterator(error: Exception) -> bool:
+def _ends_iterator(error: BaseException) -> bool:
     return isinstance(error, StopIteration)
 
 
@@ -140,12 +140,12 @@ def handler_count() -> int:
     return len(_HANDLERS.get())
 
 
-def is_handled_later(trace: Trace, error: Exception) -> bool:
+def is_handled_later(trace: Trace, error: BaseException) -> bool:
     """Whether the function may handle an error of calls that are computed after it."""
     return any(_handles(classes, error) for classes in trace.handled_later)
 
 
-def _handles(classes: Callable[[], Any], error: Exception) -> bool:
+def _handles(classes: Callable[[], Any], error: BaseException) -> bool:
     try:
         return isinstance(error, classes())
     except Exception:  # Python evaluates the classes only if there is an exception, and then raises this one
