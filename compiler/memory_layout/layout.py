@@ -163,6 +163,8 @@ def dense_layout(shape: Shape, order: Order, questions: frozenset[LayoutQuestion
 
 def layout_of(array: Array) -> Layout:
     """The layout of a NumPy array."""
+    if array.flags.c_contiguous and not {0, 1}.intersection(array.shape):
+        return row_major(array.shape)
     strides = element_strides(array)
     return (
         row_major(array.shape) if strides == contiguous_strides(array.shape) else Layout(array.shape, strides)

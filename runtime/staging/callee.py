@@ -62,6 +62,8 @@ _SEEDED: Final = frozenset({"default_rng", "RandomState", "SeedSequence", "Gener
     {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
 )
 """Functions that begin with a Python number and need its value."""
+_OF_NUMPY: Final = frozenset({np.ufunc, type(np.dot)})
+"""Types of functions of NumPy, none of which draws."""
 _OF_NUMBERS: Final = frozenset({"calendar", "datetime", "decimal", "fractions", "json"})
 """Modules of Python whose functions need numbers."""
 
@@ -139,7 +141,7 @@ def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
             return partial(_written, function)
     if kind is _Cached and isinstance(function.__wrapped__, FunctionType):
         return partial(_cached, function)
-    return _draw_method(function) or reader(function)
+    return (None if kind in _OF_NUMPY else _draw_method(function)) or reader(function)
 
 
 def _written(function: Any, *given: Any, **more: Any) -> None:

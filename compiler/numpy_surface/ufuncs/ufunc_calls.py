@@ -1,7 +1,6 @@
 """ufuncs on traced arrays: NumPy's choice of a loop, ``out=``, ``where=``, ``dtype=``, ``casting=``, ``signature=``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from functools import cache, lru_cache
 from typing import Any
 
@@ -84,7 +83,9 @@ def apply(
     if where is not True and ufunc.signature is None:
         where = wrap(as_mask(where))
         operands = _harmless_elsewhere(ufunc, operands, where.value)
-    result = computed(*map(wrap, operands)) if computed else _computed(ufunc, operands, gufunc_options)
+    result: Any = computed(*map(wrap, operands)) if computed else _computed(ufunc, operands, gufunc_options)
+    if isinstance(result, Value):
+        result = wrap(result)
     results: tuple[Any, ...] = result if ufunc.nout > 1 else (result,)
     if ufunc.signature is not None and "?" in ufunc.signature and outs[0] is not None:
         results = (_without_leading_axes(as_array(result), target_of(outs[0]).ndim),)
@@ -122,20 +123,24 @@ def _is_in_rows(x: Any) -> bool:
 def _computed_in_rows(ufunc: Any, inputs: tuple[Any, ...]) -> TracedArray:
     """What `apply` gives for these operands without options."""
     operands, dtypes = resolve(ufunc, inputs, None, "same_kind")
-    value = convert(as_array(_computed(ufunc, operands, {})).value, dtypes[-1])
+    found = _computed(ufunc, operands, {})
+    value = convert(found if isinstance(found, Value) else as_array(found).value, dtypes[-1])
+    if len(value.type.shape) < 2:
+        return wrap(value)
     matrices = [x._storage.layout for x in inputs if type(x) is TracedArray and len(x.type.shape) > 1]
     asked = joint_questions([layout for layout in matrices if layout is not None])
-    return wrap(value, layout=row_major(value.type.shape, asked) if asked and value.ndim > 1 else None)
+    return wrap(value, layout=row_major(value.type.shape, asked) if asked else None)
 
 
 def _computed(ufunc: Any, operands: Sequence[Value], gufunc_options: Mapping[str, Any]) -> Any:
+    """The result, or a tuple of them; the value of one op."""
     if ufunc.signature is not None:
         return _generalized(ufunc, operands, **gufunc_options)
     if ufunc in UFUNCS:
         return UFUNCS[ufunc](*map(wrap, operands))
     if ufunc.__name__ in BY_NAME and not _is_numpys(ufunc):
         return BY_NAME[ufunc.__name__](*map(wrap, operands))
-    return wrap(_one_op(ufunc, operands))
+    return _one_op(ufunc, operands)
 
 
 def _harmless_elsewhere(ufunc: Any, operands: Sequence[Value], mask: Value) -> list[Value]:
@@ -220,15 +225,29 @@ def resolve(
         inputs = _widened_for_comparison(inputs)
     values = [None if is_weak(x) else as_value(x) for x in inputs]
     given = tuple(_weak_type(x) if v is None else v.dtype for x, v in zip(inputs, values, strict=True))
-    dtypes = loop_dtypes(ufunc, given, signature, casting)
-    if BOOL in dtypes[: ufunc.nin]:
+    dtypes, is_exact, takes_bools, takes_ints = _loop(ufunc, given, signature, casting)
+    if takes_bools:
         _refuse_long_integers(inputs)
-    for x, dtype in zip(inputs, dtypes, strict=False):
-        refuse_unfit(x, dtype)
-    # A number that is too large for f32 is infinite there.
-    with nullcontext() if given == dtypes[: ufunc.nin] else np.errstate(all="ignore"):
+    if takes_ints:
+        for x, dtype in zip(inputs, dtypes, strict=False):
+            refuse_unfit(x, dtype)
+    if is_exact:
+        pairs = zip(inputs, values, dtypes, strict=False)
+        return [as_value(x, d) if v is None else v for x, v, d in pairs], dtypes
+    with np.errstate(all="ignore"):  # a number that is too large for f32 is infinite there
         pairs = zip(inputs, values, dtypes, strict=False)
         return [as_value(x, d) if v is None else convert(v, d) for x, v, d in pairs], dtypes
+
+
+@lru_cache(maxsize=4096)
+def _loop(
+    ufunc: Any, given: tuple[Any, ...], signature: tuple[Any, ...] | None, casting: str
+) -> tuple[tuple[DType, ...], bool, bool, bool]:
+    """The dtypes of the loop, whether the operands have them (a Python number may), whether one is bool there, and
+    whether one is a Python int."""
+    dtypes = loop_dtypes(ufunc, given, signature, casting)
+    operands = dtypes[: ufunc.nin]
+    return dtypes, given == operands, BOOL in operands, any(one is int for one in given)
 
 
 def _refuse_long_integers(inputs: Sequence[Any]) -> None:
