@@ -21,7 +21,8 @@ from ...compiler.value_ops import broadcast_to
 from ..batching.batched_trace import BatchedTrace, MustTraceSingleExamplesError
 from ..evaluation.evaluated_array import EvaluatedArray, new_result
 from ..evaluation.evaluated_call import EvaluatedCall, Result
-from ..evaluation.evaluating import Evaluated, Evaluating, Node, elements
+from ..evaluation.evaluating import Evaluated, Evaluating, elements
+from ..evaluation.nodes import Node
 from ..evaluation.operand_types import operand_type
 from ..evaluation.recorded_sweep import Between, Copied
 from ..evaluation.shared_arguments import SharedArguments

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..trees import flatten, structure
 from .argnums import Chosen
 from .batched_derivative import BatchedDerivative
 from .evaluated_derivative import EvaluatedDerivative
-from .forward_derivative import ForwardDerivative
+from .forward_derivative import ForwardDerivative, ForwardJacobian
 from .nested_derivative import NestedDerivative
 from .traced_derivative import TracedDerivative
 
@@ -64,11 +64,10 @@ def forward(
     args: tuple[Any, ...],
     chosen: Chosen,
     has_aux: bool,
-    safe_where: bool,
     tangents: tuple[Any, ...],
 ) -> ForwardDerivative | None:
     """One call whose tangents are computed with it; None if that is done later, or in a trace."""
-    if not is_idle() or is_seen() or safe_where:
+    if not is_idle() or is_seen():
         return None
     leaves, tree = flatten_arguments(args, {}, is_by_reference)
     if any(_is_elsewhere(leaf, None) for leaf in (*leaves, *flatten(tangents)[0])):
@@ -76,6 +75,29 @@ def forward(
     with suppress(MustTraceError, MustKeepCallsError):
         return ForwardDerivative(function, leaves, tree, chosen, has_aux, tangents, structure(args))
     return None
+
+
+def forward_in_all_directions(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    chosen: Chosen,
+    has_aux: bool,
+) -> ForwardJacobian | None:
+    """The same for all unit directions; None also if there are many, whose tangents need much memory."""
+    if not is_idle() or is_seen():
+        return None
+    leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
+    moving = [leaf for leaf, is_chosen in zip(leaves, chosen.leaves(tree), strict=True) if is_chosen]
+    if any(_is_elsewhere(leaf, None) for leaf in leaves) or not 0 < sum(map(np.size, moving)) <= _MOST:
+        return None
+    with suppress(MustTraceError, MustKeepCallsError):
+        return ForwardJacobian(function, leaves, tree, chosen, has_aux)
+    return None
+
+
+_MOST: Final = 1000
+"""So many directions are computed at once."""
 
 
 def _is_at_once(batch: BatchedTrace) -> bool:

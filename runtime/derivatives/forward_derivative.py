@@ -1,4 +1,5 @@
-"""`ForwardDerivative`: one call of a function outside of any trace, computed together with its tangents."""
+"""`ForwardDerivative` and `ForwardJacobian`: one call of a function outside of any trace, computed together with its
+tangents in one direction, or in all."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,16 +8,17 @@ import numpy as np
 
 from ...compiler.dtypes import Array
 from ...compiler.frontend.program import ArrayOutput
+from ...compiler.ir import ArrayType
 from ..eager.run import in_rows, separate
 from ..evaluation.evaluated_call import EvaluatedCall
-from ..evaluation.evaluating import Node
 from ..evaluation.forward_trace import ForwardTrace
+from ..evaluation.nodes import Node
 from .argnums import Chosen
 from .evaluated_derivative import EvaluatedDerivative
 
 
 class _ForwardCall(EvaluatedCall):
-    """Runs a function once, in a direction."""
+    """Runs a function once, in a direction, or in several."""
 
     trace: ForwardTrace
 
@@ -27,12 +29,14 @@ class _ForwardCall(EvaluatedCall):
         leaves: Sequence[Any],
         chosen: Sequence[bool],
         directions: Sequence[Array],
+        width: int | None = None,
     ) -> None:
-        self._directions = directions
+        """With `width`, that many directions are the first axis."""
+        self._directions, self._width = directions, width
         super().__init__(function, tree, leaves, chosen, keeps=False)
 
     def _new_trace(self, name: str) -> ForwardTrace:
-        return ForwardTrace(name)
+        return ForwardTrace(name, self._width)
 
     def _called(self, function: Callable[..., Any], tree: Any, filled: Sequence[Any]) -> Any:
         self.trace.begin()
@@ -78,3 +82,39 @@ class ForwardDerivative(EvaluatedDerivative):
                 np.zeros(type.shape, type.dtype) if tangent is None else in_rows(np.asarray(tangent))
             )
         return separate(arrays, ())
+
+
+class ForwardJacobian(EvaluatedDerivative):
+    """A function's value and its tangents in all unit directions."""
+
+    def __init__(
+        self, function: Callable[..., Any], leaves: list[Any], tree: Any, chosen: Chosen, has_aux: bool
+    ) -> None:
+        super().__init__(function, leaves, tree, chosen, has_aux, False, keeps=False)
+
+    def _run(
+        self, function: Callable[..., Any], tree: Any, leaves: Sequence[Any], *, keeps: bool
+    ) -> EvaluatedCall:
+        sizes = [type.size for type in self.primal_types]
+        width, first, directions = sum(sizes), 0, []
+        for size, type in zip(sizes, self.primal_types, strict=True):
+            units = np.zeros((width, size), type.dtype)
+            units[first : first + size] = np.eye(size)
+            directions.append(units.reshape(width, *type.shape))
+            first += size
+        return _ForwardCall(function, tree, leaves, self._is_chosen, directions, width)
+
+    def columns(self, leaves: Sequence[ArrayOutput]) -> list[list[Any]]:
+        """The derivative of each leaf of the result by each leaf of the arguments, of shape output + input."""
+        return [self._row(self.out_nodes[leaf.index], self.type_of(leaf)) for leaf in leaves]
+
+    def _row(self, node: Any, out: ArrayType) -> list[Any]:
+        first, row = 0, []
+        for type in self.primal_types:
+            block = np.zeros((*out.shape, *type.shape), out.dtype)
+            if node is not None and node.tangent is not None:
+                columns = node.tangent[first : first + type.size]
+                block[...] = np.moveaxis(columns, 0, -1).reshape(block.shape)
+            row.append(block if block.ndim else block[()])
+            first += type.size
+        return row

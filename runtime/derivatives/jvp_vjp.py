@@ -289,8 +289,8 @@ def _call(
         raise TransformArgumentError(f"{transform}({describe(func)}): no primals given")
     argnums = Argnums(transform, tuple(range(len(primals))), None)
     chosen = argnums.choose(func, primals, {})
-    if tangents is not None:
-        found = forward(func, primals, chosen, has_aux, safe_where, tangents)
+    if tangents is not None and not safe_where:
+        found = forward(func, primals, chosen, has_aux, tangents)
         if found is not None:
             return found
     return differentiated(func, primals, {}, chosen, has_aux, safe_where, keeps=keeps, by_sweep=by_sweep)

@@ -27,7 +27,8 @@ from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...compiler.tracing.tracing_again import may_need_operators
 from . import functions, indexing, ufuncs
 from .evaluated_array import EvaluatedArray, new_number, new_result
-from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node, elements
+from .evaluating import Evaluated, EvaluatedMemory, Evaluating, elements
+from .nodes import Node
 from .operand_types import operand_type
 from .shared_arguments import SharedArguments
 

@@ -18,7 +18,9 @@ from ...compiler.ir import Graph, Value
 from ...passes.pipeline import apply
 from ...passes.transforms.jvp import jvp
 from ..environment import checking
-from .evaluating import Evaluated, Evaluating, Node
+from .evaluating import Evaluated, Evaluating
+from .nodes import Node
+from .operand_types import OperandType
 from .plans import LazyFunction
 from .sweep import Tangents
 
@@ -32,11 +34,13 @@ class ForwardTrace(Evaluating):
 
     keeps_calls: ClassVar[bool] = False
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, width: int | None = None) -> None:
+        """With `width`, the tangents have that many directions as their first axis."""
         super().__init__(name, keeps=False)
+        self._width = width
         self.new_node = self._moved_node
         self._inner = _InnerDerivatives()
-        self._tangents = _TangentsOfNodes()
+        self._tangents = _TangentsOfNodes() if width is None else _Directions(width)
 
     def begin(self) -> None:
         """The function begins, with NumPy's current error state."""
@@ -69,7 +73,7 @@ class ForwardTrace(Evaluating):
         moving = tuple([one is not None for one in tangents])
         if not any(moving):
             return [(result, None) for result in prepared.function(*inputs)]
-        pushed, are_moving = prepared.with_tangents(moving)
+        pushed, are_moving = prepared.with_tangents(moving, self._width)
         found = pushed.function(*inputs, *(one for one in tangents if one is not None))
         rates = iter(found[len(are_moving) :])
         results = zip(found[: len(are_moving)], are_moving, strict=True)
@@ -105,7 +109,7 @@ class ForwardTrace(Evaluating):
         else:
             if False in moving:
                 given = [one for one in given if one is not None]
-            found = plan.pushing(moving).function(*node.saved, *given)
+            found = plan.pushing(moving, self._width).function(*node.saved, *given)
             node.tangent = found[0] if len(found) == 1 else found
 
     def _outer_state(self) -> AbstractContextManager[Any]:
@@ -123,17 +127,17 @@ class ForwardTrace(Evaluating):
         nodes: Sequence[Any],
         arrays: Sequence[Any],
     ) -> tuple[Evaluated, ...]:
-        """A loop or a branch computes the values and the tangents together."""
-        if self._inner.running:
+        """A loop or a branch computes the values and the tangents together; with `width`, the tangents afterwards."""
+        if self._inner.running or self._width is not None:
             return super().run_graph(graph, wrt, inputs, nodes, arrays)
         moving = [is_wanted and node.tangent is not None for is_wanted, node in zip(wrt, nodes, strict=True)]
         if not any(moving):
             return tuple(map(Evaluated, evaluate(graph, *arrays)))
         pushed = apply(partial(jvp, wrt=moving), graph, check=checking())
         given = [node.tangent for node, moves in zip(nodes, moving, strict=True) if moves]
-        results = evaluate(pushed, *arrays, *given)
         reached = depends_on(pushed, [False] * len(arrays) + [True] * len(given))
         count = len(graph.outputs)
+        results = evaluate(pushed, *arrays, *given)
         found = tuple(map(Evaluated, results[:count]))
         floating = [out for out in found if is_inexact(out.dtype)]
         for out, value, tangent in zip(floating, pushed.outputs[count:], results[count:], strict=True):
@@ -161,6 +165,7 @@ class _TangentsOfNodes:
     """As `Tangents`, for nodes that hold their tangents."""
 
     zeros, copied = staticmethod(Tangents.zeros), staticmethod(Tangents.copied)
+    part, write = staticmethod(Tangents.part), staticmethod(Tangents.write)
     collected = Tangents.collected
 
     def __contains__(self, node: Node) -> bool:
@@ -175,3 +180,33 @@ class _TangentsOfNodes:
     @staticmethod
     def get(node: Node, default: Any = None) -> Any:
         return default if node.tangent is None else node.tangent
+
+
+class _Directions(_TangentsOfNodes):
+    """The same for tangents whose first axis are directions. NumPy indexes the others if it is the last."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def zeros(self, kind: OperandType) -> Any:
+        return np.zeros((self.width, *kind.type.shape), kind.type.dtype)
+
+    @staticmethod
+    def part(tangent: Any, index: Any) -> Any:
+        return np.moveaxis(np.moveaxis(tangent, 0, -1)[_before_last(index)], -1, 0)
+
+    @staticmethod
+    def write(tangent: Any, index: Any, new: Any) -> None:
+        np.moveaxis(tangent, 0, -1)[_before_last(index)] = 0 if new is None else np.moveaxis(new, 0, -1)
+
+    def collected(self, parts: Sequence[tuple[OperandType, Any, Any]]) -> Any:
+        total = self.zeros(parts[0][0])
+        for _, index, part in parts:
+            np.add.at(np.moveaxis(total, 0, -1), _before_last(index), np.moveaxis(part, 0, -1))
+        return total
+
+
+def _before_last(index: Any) -> Any:
+    """The index of all axes but the last, which stays."""
+    items = index if type(index) is tuple else (index,)
+    return (*items, slice(None)) if any(one is Ellipsis for one in items) else items

@@ -6,7 +6,8 @@ from typing import Any
 from ...compiler.tracing.traced_memory import is_traced
 from .evaluated_array import EvaluatedArray, new_number, new_result
 from .evaluated_call import EvaluatedCall
-from .evaluating import Evaluated, EvaluatedMemory, Evaluating, Node
+from .evaluating import Evaluated, EvaluatedMemory, Evaluating
+from .nodes import Node
 from .operand_types import operand_type
 from .recorded_sweep import Copied
 from .shared_arguments import SharedArguments

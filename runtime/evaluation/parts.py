@@ -16,7 +16,7 @@ from ...compiler.tracing.registry import METHODS
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.value_ops import constant, gather, zeros_like
 from .call_graphs import Place, graph_of_call
-from .evaluating import Node
+from .nodes import Node
 from .operand_types import OperandType
 
 
@@ -33,7 +33,7 @@ class SlicePlan:
     @staticmethod
     def move(node: Node, tangents: Any) -> None:
         (whole,), (_, index) = node.parents, node.saved
-        tangents[node] = tangents[whole][index]
+        tangents[node] = tangents.part(tangents[whole], index)
 
     @staticmethod
     def push(node: Node, tangents: Any) -> None:
@@ -74,7 +74,7 @@ class SortPlan:
     @staticmethod
     def move(node: Node, tangents: Any) -> None:
         (whole,), (_, array) = node.parents, node.saved
-        tangents[node] = tangents[whole][np.argsort(array, kind="stable")]
+        tangents[node] = tangents.part(tangents[whole], np.argsort(array, kind="stable"))
 
     @staticmethod
     def push(node: Node, tangents: Any) -> None:
@@ -151,7 +151,7 @@ class SetItemPlan:
         index, whole, _, of_whole, of_new = node.saved
         before = tangents.get(node.parents[0]) if of_whole else None
         new = tangents.zeros(whole) if before is None else tangents.copied(before)
-        new[index] = tangents.get(node.parents[-1], 0) if of_new else 0
+        tangents.write(new, index, tangents.get(node.parents[-1]) if of_new else None)
         tangents[node] = new
 
     @staticmethod

@@ -22,6 +22,7 @@ from ...passes.transforms.jvp import jvp
 from ...passes.transforms.linearize import linearize
 from ...passes.transforms.transpose import transpose
 from ...passes.transforms.vjp import conjugated
+from ...passes.transforms.vmap import vmap
 from ..environment import checking
 from ..programs.every_program import DECOMPOSING, INLINING
 from ..programs.load_module import load_module
@@ -32,6 +33,7 @@ Kept = TypeVar("Kept")
 Pick = Callable[[tuple[Any, ...]], tuple[Any, ...]]
 
 MOST_PLANS: Final = 1 << 12
+_MOST_PER_PLAN: Final = 1 << 6
 
 
 class PlanWithoutDerivative:
@@ -56,7 +58,7 @@ class LazyFunction:
         """Those of the inputs."""
         self._function: Callable[..., tuple[Any, ...]] | None = None
         self._again: dict[tuple[int, tuple[bool, ...]], Any] = {}
-        self._with_tangents: dict[tuple[bool, ...], tuple[LazyFunction, list[bool]]] = {}
+        self._with_tangents: dict[Any, tuple[LazyFunction, list[bool]]] = {}
         self.passes_on = all(v is graph.inputs[-1] for v in graph.outputs)
         """Whether every result is the last input."""
 
@@ -67,15 +69,22 @@ class LazyFunction:
             found = self._function = _runnable(self.graph, list(map(_scalar_type, self.kinds)))
         return found
 
-    def with_tangents(self, moving: tuple[bool, ...]) -> "tuple[LazyFunction, list[bool]]":
+    def with_tangents(
+        self, moving: tuple[bool, ...], width: int | None = None
+    ) -> "tuple[LazyFunction, list[bool]]":
         """The same function followed by the tangents of its results, given those of the inputs that are `moving`; and
-        which results have tangents."""
-        found = self._with_tangents.get(moving)
+        which results have tangents. `width` is as in `Plan.pushing`."""
+        key = moving, width
+        found = self._with_tangents.get(key)
         if found is None:
-            found = self._with_tangents[moving] = self._made_with_tangents(moving)
+            if len(self._with_tangents) >= _MOST_PER_PLAN:
+                self._with_tangents.clear()
+            found = self._with_tangents[key] = self._made_with_tangents(moving, width)
         return found
 
-    def _made_with_tangents(self, moving: tuple[bool, ...]) -> "tuple[LazyFunction, list[bool]]":
+    def _made_with_tangents(
+        self, moving: tuple[bool, ...], width: int | None
+    ) -> "tuple[LazyFunction, list[bool]]":
         with not_recording():
             graph = apply(partial(jvp, wrt=moving), self.graph, check=checking())
         given, count = len(self.graph.inputs), len(self.graph.outputs)
@@ -84,6 +93,7 @@ class LazyFunction:
         are_moving = [v in reached for v in tangents]
         kept = (v for v, moves in zip(tangents, are_moving, strict=True) if moves)
         graph = remove_dead_code(replace(graph, outputs=(*graph.outputs[:count], *kept)))
+        graph = _widened(graph, given, count, width)
         kinds = [*self.kinds, *(from_array_type(v.type) for v in graph.inputs[given:])]
         return LazyFunction(graph, kinds), are_moving
 
@@ -203,7 +213,7 @@ class Plan:
         """The kinds of what is saved."""
         self.pulling = LazyFunction(graph, [*self.kinds, *(from_array_type(v.type) for v in cotangents)])
         """From what is saved and the cotangents to the cotangents of the differentiated operands."""
-        self._pushing: dict[tuple[bool, ...], LazyFunction] = {}
+        self._pushing: dict[tuple[tuple[bool, ...], int | None], LazyFunction] = {}
 
     def pushed(self) -> Graph:
         """The tangents of the floating-point outputs, given what is saved and the tangents of the operands."""
@@ -234,10 +244,16 @@ class Plan:
         """``backward(*saved, *cotangents)``: the cotangents of the differentiated operands."""
         return self.pulling.function
 
-    def pushing(self, moving: tuple[bool, ...]) -> LazyFunction:
-        """``push(*saved, *tangents)``: the tangents of the outputs, given those of the operands that are `moving`."""
-        found = self._pushing.get(moving)
+    def pushing(self, moving: tuple[bool, ...], width: int | None = None) -> LazyFunction:
+        """``push(*saved, *tangents)``: the tangents of the outputs, given those of the operands that are `moving`.
+
+        With `width`, that many directions are the first axis of each.
+        """
+        key = moving, width
+        found = self._pushing.get(key)
         if found is None:
+            if len(self._pushing) >= _MOST_PER_PLAN:
+                self._pushing.clear()
             graph = self.pushed()
             known = len(self.places)
             own = graph.inputs[known:]
@@ -246,9 +262,20 @@ class Plan:
                 results = inline(graph, (*graph.inputs[:known], *full))
             inputs = [*graph.inputs[:known], *(v for v, moves in zip(own, moving, strict=True) if moves)]
             graph = Graph(f"{graph.name}_forward", tuple(inputs), tuple(builder.calls), results)
-            kinds = [*self.kinds, *(from_array_type(v.type) for v in inputs[known:])]
-            found = self._pushing[moving] = LazyFunction(remove_dead_code(graph), kinds)
+            graph = _widened(remove_dead_code(graph), known, 0, width)
+            kinds = [*self.kinds, *(from_array_type(v.type) for v in graph.inputs[known:])]
+            found = self._pushing[key] = LazyFunction(graph, kinds)
         return found
+
+
+def _widened(graph: Graph, inputs: int, outputs: int, width: int | None) -> Graph:
+    """The graph with `width` directions as the first axis of its tangents: of the inputs and outputs after so many."""
+    if width is None:
+        return graph
+    in_axes = [None] * inputs + [0] * (len(graph.inputs) - inputs)
+    out_axes = [None] * outputs + [0] * (len(graph.outputs) - outputs)
+    with not_recording():
+        return apply(partial(vmap, in_axes=in_axes, size=width, out_axes=out_axes), graph, check=checking())
 
 
 def _runnable(graph: Graph, numbers: Sequence[str]) -> Callable[..., tuple[Any, ...]]:

@@ -13,13 +13,14 @@ from ...compiler.builder import inline
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import Graph
 from .evaluated_array import EvaluatedArray, new_result
-from .evaluating import Evaluating, Node, NodeOfGraphs, elements
+from .evaluating import Evaluating, elements
 from .linear_graph import origins, saved_values
+from .nodes import Node, NodeOfGraphs
 from .operand_types import OperandType, operand_type
 from .parts import CollectedPlan
 from .plans import LazyFunction, Plan
 from .squared_lengths import Squared, SquaredLengths
-from .sweep import pull_back, reached
+from .sweep import Tangents, pull_back, reached
 
 
 class Copied:
@@ -307,6 +308,8 @@ class _Moved(dict[Node, Any]):
 
     def copied(self, tangent: EvaluatedArray) -> EvaluatedArray:
         return _copied(self.home, tangent)
+
+    part, write = staticmethod(Tangents.part), staticmethod(Tangents.write)
 
     def collected(self, parts: Sequence[tuple[OperandType, Any, EvaluatedArray]]) -> EvaluatedArray:
         return _collected(self.home, parts)

@@ -13,7 +13,7 @@ from ...compiler.builder import Builder, bind, inline, not_recording, recording
 from ...compiler.ir import Graph, Value
 from ...compiler.value_ops import square
 from ...passes.transforms.squared_lengths import squares_length
-from .evaluating import Node, NodeOfGraphs
+from .nodes import Node, NodeOfGraphs
 from .operand_types import from_array_type
 from .parts import GatherPlan, SlicePlan, SortPlan
 from .plans import Plan

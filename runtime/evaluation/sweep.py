@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .evaluating import Node
+from .nodes import Node
 from .operand_types import OperandType
 
 _by_number: Final = attrgetter("number")
@@ -108,6 +108,16 @@ class Tangents(dict[Node, Any]):
     def copied(tangent: Any) -> Any:
         """An array that may be written to."""
         return np.array(tangent)
+
+    @staticmethod
+    def part(tangent: Any, index: Any) -> Any:
+        """The tangent of ``x[index]``."""
+        return tangent[index]
+
+    @staticmethod
+    def write(tangent: Any, index: Any, new: Any) -> None:
+        """``x[index] = new``; None has the tangent 0."""
+        tangent[index] = 0 if new is None else new
 
     def collected(self, parts: Sequence[tuple[OperandType, Any, Any]]) -> Any:
         """The sum of arrays that are 0 except for a part, each given by its kind, the index, and the part."""

@@ -20,16 +20,8 @@ from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import Storage, array_type
 from ..eager.current_tape import Tapes
 from ..eager.grad_mode import is_grad_enabled
-from .evaluating import (
-    Evaluated,
-    EvaluatedMemory,
-    Evaluating,
-    Node,
-    NodeOfGraphs,
-    OneOfSeveral,
-    elements,
-    laid_out,
-)
+from .evaluating import Evaluated, EvaluatedMemory, Evaluating, elements, laid_out
+from .nodes import Node, NodeOfGraphs, OneOfSeveral
 from .plans import Plan, picker
 
 

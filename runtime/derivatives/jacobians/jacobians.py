@@ -10,11 +10,13 @@ from ....compiler.arguments.option_checks import is_choice
 from ....compiler.callers.function_names import describe
 from ....compiler.errors import TransformArgumentError
 from ....compiler.nesting import shown
+from ...batching.chunk_size import Chunking
 from ...eager.converting import Convert, converting
 from ...eager.run import like_function
 from ...tracebacks import with_users_frames
-from ..argnums import Argnums
-from ..differentiated import differentiated
+from ..argnums import Argnums, Chosen
+from ..differentiated import differentiated, forward_in_all_directions
+from ..forward_derivative import ForwardJacobian
 from ..grad import Names, Numbers
 from ..traced_derivative import TracedDerivative
 from .coloured_derivatives import Sparsity
@@ -197,6 +199,10 @@ def _jacobian(
     @like_function(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.choose(func, args, kwargs)
+        if blocks_of is columns and options.chunks == Chunking() and not safe_where:
+            found = forward_in_all_directions(options.guarding(func), args, kwargs, chosen, has_aux)
+            if found is not None:
+                return _of_columns(found, chosen, holomorphic=holomorphic)
         made = differentiated if blocks_of in MODES.values() else TracedDerivative
         call = made(options.guarding(func), args, kwargs, chosen, has_aux, safe_where)
         leaves = call.differentiable()
@@ -206,3 +212,11 @@ def _jacobian(
         return (jacobians, call.value(outputs)[1]) if has_aux else jacobians
 
     return jacobian
+
+
+def _of_columns(call: ForwardJacobian, chosen: Chosen, *, holomorphic: bool) -> Any:
+    """The Jacobian whose columns are known, with aux if the function has it."""
+    leaves = call.differentiable()
+    call.check_complex(leaves, holomorphic=holomorphic)
+    jacobians = optree.tree_unflatten(call.out_tree, list(map(chosen.rebuild, call.columns(leaves))))
+    return (jacobians, call.value(call.values(keeps=False))[1]) if call.has_aux else jacobians

@@ -212,6 +212,67 @@ def test_tangents_are_those_of_the_compiled_function(name: str) -> None:
     agree(tm.jvp(program, (X,), (V,)), tm.compile(lambda x, v: tm.jvp(program, (x,), (v,)))(X, V))
 
 
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "complex"])
+def test_jacobians_by_columns_are_those_of_the_compiled_function(name: str) -> None:
+    columns = tm.jacfwd(PROGRAMS[name])
+    agree([columns(X)], [tm.compile(columns)(X)])
+
+
+def test_a_jacobian_by_columns_of_complex_numbers() -> None:
+    columns = tm.jacfwd(lambda z: z[1:] * np.exp(z[:-1]), holomorphic=True)
+    agree([columns(X + 1j)], [tm.compile(columns)(X + 1j)])
+
+
+INDEXED: dict[str, Callable[[Any], Any]] = {
+    "an ellipsis": lambda a: a[..., 0] * a[1, ..., 2],
+    "new axes": lambda a: a[:, None, 1, ::2, None],
+    "separated arrays": lambda a: a[[0, 1, 1], :, [2, 0, 0]],
+    "an array and an ellipsis": lambda a: a[..., [2, 2, 0]],
+    "a mask": lambda a: a[:, np.array([True, False, True])],
+    "a row and an array": lambda a: a[1, :, np.array([[0, 2]])],
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_parts_of_all_directions_are_parts_of_each(name: str) -> None:
+    read = INDEXED[name]
+
+    def written(a: Any) -> Any:
+        copy, part = a * 1.0, read(a)
+        if name == "separated arrays":
+            return part
+        copy[..., 1] = a[0, 0, 0] * 3
+        copy[1] = a[0, :, :1] ** 2
+        copy[0, ..., ::2] = a[1, 1, ::2]
+        return np.concatenate([np.ravel(copy), np.ravel(part)])
+
+    a = np.sin(np.arange(18.0)).reshape(2, 3, 3)
+    agree([tm.jacfwd(written)(a)], [tm.compile(tm.jacfwd(written))(a)])
+
+
+def test_jacobians_of_several_arguments_and_results(capsys: pytest.CaptureFixture[str]) -> None:
+    def function(tree: Any, scale: float, *, shift: Any) -> Any:
+        print("once")
+        return {"y": tree["x"] * scale, "n": np.sum(tree["w"]) * shift}, "aux"
+
+    args = {"x": X, "w": POSITIVE}, 2.0
+    found, aux = tm.jacfwd(function, argnums=(0, 1), has_aux=True)(*args, shift=V)
+    assert aux == "aux"
+    assert capsys.readouterr().out == "once\n"
+    np.testing.assert_array_equal(found["y"][0]["x"], 2 * np.eye(3))
+    np.testing.assert_array_equal(found["y"][0]["w"], np.zeros((3, 3, 3)))
+    np.testing.assert_array_equal(found["y"][1], X)
+    np.testing.assert_array_equal(found["n"][0]["w"], np.broadcast_to(V[:, None, None], (3, 3, 3)))
+
+
+def test_a_jacobian_of_many_columns_is_the_same() -> None:
+    x = np.linspace(0.0, 1.0, 1001)
+    found = tm.jacfwd(lambda x: np.sin(x[:3]) * np.sum(x))(x)
+    np.testing.assert_allclose(
+        found[:, :1000], tm.jacfwd(lambda y: np.sin(y[:3]) * (np.sum(y) + 1.0))(x[:-1])
+    )
+
+
 def number(program: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: np.sum(np.abs(program(x)) ** 2)
 
@@ -228,6 +289,14 @@ NESTED: dict[str, Callable[[Callable[[Any], Any]], Callable[[Any], Any]]] = {
     ),
     "jvp of jacfwd": lambda f: lambda x: tm.jvp(tm.jacfwd(f), (x,), (V,)),
     "jvp of jacrev": lambda f: lambda x: tm.jvp(tm.jacrev(f), (x,), (V,)),
+    "jacfwd of grad": lambda f: lambda x: (tm.jacfwd(tm.grad(number(f)))(x),),
+    "hessian": lambda f: lambda x: (tm.hessian(number(f))(x),),
+    "jacfwd of jacfwd": lambda f: lambda x: (tm.jacfwd(tm.jacfwd(f))(x),),
+    "jacfwd of jvp": lambda f: tm.jacfwd(lambda y: tm.jvp(f, (y,), (y * y,))),
+    "jacfwd of vmap of grad": lambda f: (
+        lambda x: (tm.jacfwd(lambda y: tm.vmap(tm.grad(number(f)))(np.stack([y, y * 2])))(x),)
+    ),
+    "vmap of jacfwd": lambda f: lambda x: (tm.vmap(tm.jacfwd(f))(np.stack([x, x + 0.25])),),
     "jvp of grad of grad": lambda f: (
         lambda x: tm.jvp(tm.grad(lambda y: np.sum(tm.grad(number(f))(y) * y)), (x,), (V,))
     ),
@@ -279,3 +348,9 @@ def test_tangents_of_every_op_are_those_of_its_graph(sample: Sample) -> None:
     with seen_transforms():
         wanted = pushed()
     agree(pushed(), wanted)
+    if not any(np.iscomplexobj(x) for x in (*moving, *wanted)) and sum(x.size for x in moving) < 50:
+        jacobians = tm.jacfwd(lambda given: program(*given))
+        with seen_transforms():
+            expected = jacobians(moving)
+        for row, other in zip(jacobians(moving), expected, strict=True):
+            agree(row, other)
