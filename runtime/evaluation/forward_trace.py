@@ -22,7 +22,7 @@ from .evaluating import Evaluated, Evaluating
 from .nodes import Node
 from .operand_types import OperandType
 from .plans import LazyFunction
-from .sweep import Tangents
+from .sweep import Tangents, add_at
 
 
 class MustKeepCallsError(BaseException):
@@ -202,7 +202,7 @@ class _Directions(_TangentsOfNodes):
     def collected(self, parts: Sequence[tuple[OperandType, Any, Any]]) -> Any:
         total = self.zeros(parts[0][0])
         for _, index, part in parts:
-            np.add.at(np.moveaxis(total, 0, -1), _before_last(index), np.moveaxis(part, 0, -1))
+            add_at(np.moveaxis(total, 0, -1), _before_last(index), np.moveaxis(part, 0, -1))
         return total
 
 

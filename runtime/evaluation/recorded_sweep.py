@@ -20,7 +20,7 @@ from .operand_types import OperandType, operand_type
 from .parts import CollectedPlan
 from .plans import LazyFunction, Plan
 from .squared_lengths import Squared, SquaredLengths
-from .sweep import Tangents, pull_back, reached
+from .sweep import Tangents, add_at, pull_back, reached
 
 
 class Copied:
@@ -367,7 +367,7 @@ def _collected(home: Evaluating, parts: Sequence[tuple[OperandType, Any, Evaluat
     moving = []
     for _, index, part in parts:
         array, node = part.evaluated()
-        np.add.at(total, index, array)
+        add_at(total, index, array)
         if node is not None:
             moving.append((node, index, operand_type(array)))
     if not moving:

@@ -123,8 +123,16 @@ class Tangents(dict[Node, Any]):
         """The sum of arrays that are 0 except for a part, each given by its kind, the index, and the part."""
         total = self.zeros(parts[0][0])
         for _, index, part in parts:
-            np.add.at(total, index, part)
+            add_at(total, index, part)
         return total
+
+
+def add_at(total: Any, index: Any, part: Any) -> None:
+    """``np.add.at(total, index, part)``, which is slow and needed only for arrays of integers."""
+    if any(isinstance(one, np.ndarray) for one in (index if type(index) is tuple else (index,))):
+        np.add.at(total, index, part)
+    else:
+        total[index] += part
 
 
 def push_forward(tangents: Tangents, outputs: Sequence[Node]) -> None:
