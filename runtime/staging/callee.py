@@ -167,7 +167,7 @@ def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
     if kind is BuiltinMethodType and (method := method_on_values(function, callee)) is not None:
         return method
     try:
-        found = _MEANINGS.get(function) or numpy_meaning(function)
+        found = _MEANINGS.get(function) or numpy_meaning(function) or _statistics_meaning(function)
     except TypeError:  # not hashable
         found = None
     if found is None and _is_seeded(function):
@@ -175,6 +175,14 @@ def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
     if found is None and getattr(function, "__module__", None) in _OF_NUMBERS:
         return partial(_called_with_numbers, function)
     return maker(function) if found is None and isinstance(function, type) else found
+
+
+def _statistics_meaning(function: Any) -> "Callable[..., Any] | None":
+    if getattr(function, "__module__", None) != "statistics":
+        return None
+    from .mathematics.statistics import statistics_meaning
+
+    return statistics_meaning(function)
 
 
 def _is_seeded(function: Any) -> bool:
