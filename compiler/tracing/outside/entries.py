@@ -1,6 +1,5 @@
 """`Entries`: what a list, a dict, a set or a buffer holds at one time, and where it differs later."""
 
-from array import array
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from itertools import chain
@@ -11,8 +10,6 @@ import numpy as np
 
 from ...nesting import shown
 
-BUFFERS: Final = (bytearray, array)
-"""Containers of plain bytes or numbers. Their contents are compared by value."""
 _KINDS: Final = (OrderedDict, dict, list, deque, set)
 _VALUES: Final = (bool, int, float, complex, str, bytes, np.generic)
 """Types that are compared by value. Other objects are compared by identity."""
@@ -21,20 +18,30 @@ _VALUES: Final = (bool, int, float, complex, str, bytes, np.generic)
 class Entries:
     """The entries of a container. Called with it later, this gives the same tuple if all entries are the same."""
 
-    __slots__ = ("held",)
+    __slots__ = ("_kind", "_length", "held")
 
     def __init__(self, container: Any) -> None:
-        self.held = _entries(container)
+        self._kind: Any = next((kind for kind in _KINDS if isinstance(container, kind)), None)
+        """None for a buffer."""
+        self._length = len(container)
+        self.held = self._entries(container)
         """For a dict, its keys, followed by its values; for a buffer, its bytes."""
 
     def __call__(self, container: Any) -> tuple[Any, ...]:
-        if isinstance(container, BUFFERS):
-            now = _entries(container)
+        if self._kind is None:
+            now = self._entries(container)
             return self.held if now == self.held else now
-        length = len(self.held) // 2 if isinstance(container, dict) else len(self.held)
-        if len(container) == length and all(map(is_, _iterator(container), self.held)):
+        if len(container) == self._length and all(map(is_, self._iterator(container), self.held)):
             return self.held
-        return _entries(container)
+        return self._entries(container)
+
+    def _entries(self, container: Any) -> tuple[Any, ...]:
+        return (bytes(memoryview(container)),) if self._kind is None else tuple(self._iterator(container))
+
+    def _iterator(self, container: Any) -> Iterator[Any]:
+        """The entries, without running code of the user, who may have written another ``__iter__``."""
+        entries: Iterator[Any] = self._kind.__iter__(container)
+        return chain(entries, self._kind.values(container)) if isinstance(container, dict) else entries
 
     def difference(self, path: str, container: Any) -> str:
         """The first difference, as in ``path[0] was 1 and is 2``; empty if there is none."""
@@ -43,8 +50,8 @@ class Entries:
             return ""
         is_dict = isinstance(container, dict)
         if len(now) != len(self.held):
-            return f"len({path}) {became(len(self.held) >> is_dict, len(now) >> is_dict)}"
-        if isinstance(container, (set, *BUFFERS)):
+            return f"len({path}) {became(self._length, len(container))}"
+        if self._kind in (set, None):
             return f"{path} has other contents"
         pairs = enumerate(zip(self.held, now, strict=True))
         place, pair = next((place, pair) for place, pair in pairs if not is_same(*pair))
@@ -53,17 +60,6 @@ class Entries:
             return f"{path} has other keys, or in another order"
         key = shown(now[place - count], 20) if is_dict else place
         return f"{path}[{key}] {became(*pair)}"
-
-
-def _entries(container: Any) -> tuple[Any, ...]:
-    return (bytes(memoryview(container)),) if isinstance(container, BUFFERS) else tuple(_iterator(container))
-
-
-def _iterator(container: Any) -> Iterator[Any]:
-    """The entries, without running code of the user, who may have written another ``__iter__``."""
-    kind: Any = next(kind for kind in _KINDS if isinstance(container, kind))
-    entries: Iterator[Any] = kind.__iter__(container)
-    return chain(entries, kind.values(container)) if isinstance(container, dict) else entries
 
 
 def is_same(before: Any, now: Any) -> bool:
