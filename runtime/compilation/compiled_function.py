@@ -332,8 +332,11 @@ class CompiledFunction:
         return (*own, *(one for function in self._of_sizes.values() for one in function.signatures()))
 
     def explain_recompile(self) -> str:
-        """Why the newest variant was compiled: which argument changed, which guard failed, and what to do about it."""
-        if not len(self._compiler.variants) and self._of_sizes:
+        """Why the newest variant was compiled: which argument changed, which guard failed, and what to do about it.
+
+        And which calls run uncompiled, and why.
+        """
+        if not len(self._compiler.variants) and self._of_sizes and not self._compiler.uncompiled:
             return "\n".join(function.explain_recompile() for function in self._of_sizes.values())
         return self._compiler.explanation()
 

@@ -44,8 +44,8 @@ class VariantCompiler:
         self._last: Recompilation | None = None
         """Why the newest variant was compiled."""
         self._reaction = RecompilePolicy(options.on_recompile)
-        self.uncompiled: set[Signature] = set()
-        """Calls that run uncompiled, because no program can do what they do."""
+        self.uncompiled: dict[Signature, str] = {}
+        """Calls that run uncompiled, because no program can do what they do, and why."""
         self._has_kept: set[Signature] = set()
         """Calls that have run uncompiled once, because they keep something outside, which may be a cache."""
         self._lock = reentrant_lock()
@@ -63,7 +63,7 @@ class VariantCompiler:
         """Remember that no program can do what a call does, and warn."""
         if len(self.uncompiled) >= self._options.max_variants:
             self.uncompiled.clear()
-        self.uncompiled.add(called)
+        self.uncompiled[called] = why
         self._reaction.cannot_compile(why)
 
     def variant(self, called: Signature, leaves: list[Any], others: list[OtherValues]) -> Variant | None:
@@ -265,10 +265,16 @@ class VariantCompiler:
         return f"{why.name}: compiled again ({len(self.variants) + 1} variants) because {why.line}"
 
     def explanation(self) -> str:
-        """Why the newest variant was compiled: which argument changed, which guard failed, and what to do about it."""
-        last = self._last
-        if last is None:
-            return f"{describe(self._function)} has not been compiled yet"
+        """Why the newest variant was compiled: which argument changed, which guard failed, and what to do about it.
+
+        And which calls run uncompiled.
+        """
+        lines = [f"{called} runs uncompiled: {why}" for called, why in self.uncompiled.items()]
+        if self._last is not None:
+            lines.insert(0, self._why_newest(self._last))
+        return "\n".join(lines) or f"{describe(self._function)} has not been compiled yet"
+
+    def _why_newest(self, last: Recompilation) -> str:
         newest = [variant.served for variant in self.variants][-1]
         if not last.reasons:
             notes = "".join(f"\n  {note}" for note in last.notes)

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
@@ -298,6 +299,7 @@ def test_an_array_that_is_kept_in_each_call_is_the_one_of_that_call() -> None:
     with pytest.warns(tm.errors.RecompileWarning, match=r"runs uncompiled: .*changes a list, .* outside"):
         compiled(np.full(2, 2.0))
     assert log == [2.0, 4.0]
+    assert re.search(r"args\[0\]: f64\[2\] runs uncompiled: .*changes a list", compiled.explain_recompile())
 
 
 def test_a_table_that_is_made_once_may_change_later() -> None:
