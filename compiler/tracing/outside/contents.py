@@ -83,7 +83,8 @@ class OutsideArrays:
                 if place.now() is not place.value:
                     return f"`{place.path}`"
         found = (type(x).__name__ for x, before in self._containers if not _is_same(x, before))
-        return next((f"a {kind}" for kind in found), "")
+        is_cached = any(entries.keys() - before for _, entries, before in self._caches)
+        return next((f"a {kind}" for kind in found), "a cache" if is_cached else "")
 
     @property
     def keeps_traced(self) -> bool:

@@ -1,7 +1,10 @@
-"""`Entries`: what a list, a dict, a set or a buffer holds at one time, and where it differs later."""
+"""`Entries`: what a container, or an object of a library, holds at one time, and where it differs later."""
 
+import gc
+from array import array
 from collections import OrderedDict, deque
 from collections.abc import Iterator
+from contextvars import ContextVar
 from itertools import chain
 from operator import is_
 from typing import Any, Final
@@ -16,27 +19,36 @@ _VALUES: Final = (bool, int, float, complex, str, bytes, np.generic)
 
 
 class Entries:
-    """The entries of a container. Called with it later, this gives the same tuple if all entries are the same."""
+    """The entries of a container, or what an object refers to. Called with it later, this gives the same tuple if all
+    of these are the same."""
 
-    __slots__ = ("_kind", "_length", "held")
+    __slots__ = ("_kind", "held")
 
     def __init__(self, container: Any) -> None:
         self._kind: Any = next((kind for kind in _KINDS if isinstance(container, kind)), None)
-        """None for a buffer."""
-        self._length = len(container)
+        """None for buffers, and for objects of libraries."""
         self.held = self._entries(container)
         """For a dict, its keys, followed by its values; for a buffer, its bytes."""
 
     def __call__(self, container: Any) -> tuple[Any, ...]:
         if self._kind is None:
             now = self._entries(container)
-            return self.held if now == self.held else now
-        if len(container) == self._length and all(map(is_, self._iterator(container), self.held)):
+            return self.held if is_same(self.held, now) else now
+        length = len(self.held) // 2 if issubclass(self._kind, dict) else len(self.held)
+        if len(container) == length and all(map(is_, self._iterator(container), self.held)):
             return self.held
         return self._entries(container)
 
     def _entries(self, container: Any) -> tuple[Any, ...]:
-        return (bytes(memoryview(container)),) if self._kind is None else tuple(self._iterator(container))
+        if self._kind is not None:
+            return tuple(self._iterator(container))
+        if isinstance(container, (bytearray, array)):
+            return (bytes(memoryview(container)),)
+        return (
+            (container.get(None),)
+            if isinstance(container, ContextVar)
+            else tuple(gc.get_referents(container))
+        )
 
     def _iterator(self, container: Any) -> Iterator[Any]:
         """The entries, without running code of the user, who may have written another ``__iter__``."""
@@ -49,10 +61,10 @@ class Entries:
         if is_same(self.held, now):
             return ""
         is_dict = isinstance(container, dict)
+        if self._kind is None or (self._kind is set and len(now) == len(self.held)):
+            return f"{path} holds something else"
         if len(now) != len(self.held):
-            return f"len({path}) {became(self._length, len(container))}"
-        if self._kind in (set, None):
-            return f"{path} has other contents"
+            return f"len({path}) {became(len(self.held) >> is_dict, len(now) >> is_dict)}"
         pairs = enumerate(zip(self.held, now, strict=True))
         place, pair = next((place, pair) for place, pair in pairs if not is_same(*pair))
         count = len(now) // 2

@@ -5,6 +5,7 @@ An object that cannot change, such as a tuple, is rebuilt, and the new one repla
 
 import builtins
 import gc
+import sys
 from array import array
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,12 +24,13 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
+    SimpleNamespace,
 )
 from typing import Any, Final
 
 import numpy as np
 
-from ...callers.user_code import is_users
+from ...callers.user_code import is_defined_by_user, is_users
 from ...dtypes import Array
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize
@@ -44,6 +46,8 @@ _LONG: Final = 1000
 _OURS: Final = __name__.partition(".")[0]
 _REBUILT: Final = (tuple, MethodType, BuiltinFunctionType, MethodWrapperType, np.ndarray)
 """Objects that may be replaced by others, at once."""
+_UNWATCHED: Final = ("logging", "threading", "unittest")
+"""Libraries whose objects change when they are used, and decide no result."""
 _PLAIN: Final = (
     int,
     float,
@@ -160,6 +164,7 @@ class ObjectWalk:
             case type():
                 if is_users_class(x):
                     self._note_code(x)
+                    self._note_code(type(x))
                     self._slots(x, _without_pythons(x) | _operators(x), path, depth)
                     self._makers(x, depth)
             case dict():
@@ -193,6 +198,7 @@ class ObjectWalk:
             case np.nditer():
                 self._sealed(x.operands, path, depth)
             case ContextVar():
+                self._note_entries(x, path)
                 self._sealed([x.get(None)], path, depth)
             case GeneratorType():
                 self.sources.append((path, x))
@@ -262,7 +268,7 @@ class ObjectWalk:
             ):
                 self.of(one, getattr(one, "__name__", ""), depth)
 
-    def _object(self, x: Any, path: str, depth: int) -> None:  # noqa: C901 (a line for each kind)
+    def _object(self, x: Any, path: str, depth: int) -> None:  # noqa: C901, PLR0912 (a line for each kind)
         attributes = getattr(x, "__dict__", None)
         if _is_ours(x):
             if isinstance(attributes, dict) and "__wrapped__" in attributes:
@@ -281,13 +287,19 @@ class ObjectWalk:
                 self.sources.append((path, x))
             self._sealed(gc.get_referents(x), path, depth)
             return
-        if isinstance(attributes, dict) and type(x).__module__ == "collections":
-            self._entries(
-                attributes, f"vars({path})", depth
-            )  # its methods read them, and the user's code does not
+        is_library = not (
+            is_users_class(type(x))
+            or isinstance(x, SimpleNamespace)
+            or type(x).__module__.partition(".")[0] in _UNWATCHED
+        )
+        if isinstance(attributes, dict) and is_library:  # its methods read them, and the user's code does not
+            self._entries(attributes, f"vars({path})", depth)
         elif isinstance(attributes, dict):
             self._entries(attributes, path + ".", depth, as_attributes=True)
-        self._slots(x, _of_slots(x), path, depth)
+        elif is_library and type(x).__module__ not in ("builtins", "functools", "typing"):
+            self._note_entries(x, path)
+            self._sealed(gc.get_referents(x), path, depth)
+        self._slots(x, _of_slots(x), path, depth, by_name=not is_library)
         for kind in type(x).__mro__:
             self._note_code(kind)
         if is_users_class(type(x)):
@@ -331,10 +343,13 @@ class ObjectWalk:
             if self.of(one, path, depth) is not one:
                 self.stuck.append((path, one))
 
-    def _slots(self, holder: Any, attributes: Mapping[str, Any], path: str, depth: int) -> None:
+    def _slots(
+        self, holder: Any, attributes: Mapping[str, Any], path: str, depth: int, *, by_name: bool = True
+    ) -> None:
+        """Attributes. Code comes to each `by_name`, unless methods of a library read it."""
         before = self._way
         for name, one in list(attributes.items()):
-            self._way = name
+            self._way = name if by_name else before
             self._slot(holder, name, one, f"{path}.{name}", depth)
         self._way = before
 
@@ -367,6 +382,8 @@ def is_users_class(kind: type) -> bool:
         or module.startswith(_OURS)
     ):
         return False
+    if module in sys.modules:
+        return is_defined_by_user(kind)
     functions = (one for one in vars(kind).values() if isinstance(one, FunctionType))
     return all(is_users(one.__code__.co_filename) for one in functions)
 

@@ -4,10 +4,16 @@ import warnings
 from array import array
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, deque
 from collections.abc import Callable
+from configparser import ConfigParser
+from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.polynomial import Polynomial
+from scipy.interpolate import CubicSpline
+from scipy.sparse import csr_matrix
 
 import tracemill as tm
 
@@ -22,6 +28,26 @@ def chained(count: int) -> Node:
     for _ in range(count):
         node = Node(1.0, node)
     return node
+
+
+class MetaRate(type):
+    kept: float
+
+    @property
+    def rate(cls) -> float:
+        return cls.kept
+
+
+def configured(rate: str) -> ConfigParser:
+    settings = ConfigParser()
+    settings["model"] = {"rate": rate}
+    return settings
+
+
+def context_variable() -> ContextVar[float]:
+    variable = ContextVar("variable", default=0.0)
+    variable.set(1.0)
+    return variable
 
 
 def last_of(node: Node) -> Node:
@@ -91,6 +117,32 @@ CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any,
         lambda x: x.__setitem__((123, 45), 7.0),
         lambda x, y: y if x[123, 45] == 1 else -y,
     ),
+    "a spline of SciPy's": (
+        lambda: CubicSpline(np.arange(4.0), np.arange(4.0) ** 2),
+        lambda x: x.c.__imul__(2.0),
+        lambda x, y: y * float(x(1.5)),
+    ),
+    "a sparse matrix": (
+        lambda: csr_matrix(np.eye(3)),
+        lambda x: x.data.__setitem__(0, 7.0),
+        lambda x, y: y * x.sum(),
+    ),
+    "a polynomial of NumPy's": (
+        lambda: Polynomial([1.0, 2.0]),
+        lambda x: setattr(x, "coef", np.array([7.0])),
+        lambda x, y: y * x(2.0),
+    ),
+    "settings of a configuration": (
+        lambda: configured("0.5"),
+        lambda x: x["model"].update(rate="7"),
+        lambda x, y: y * x.getfloat("model", "rate"),
+    ),
+    "a context variable": (context_variable, lambda x: x.set(7.0), lambda x, y: y * x.get()),
+    "a property of a class": (
+        lambda: MetaRate("Rated", (), {"kept": 1.0}),
+        lambda x: setattr(x, "kept", 7.0),
+        lambda x, y: y * x.rate,
+    ),
     "the shape of an array": (
         lambda: {"w": np.ones(3)},
         lambda x: x.update(w=np.ones(5)),
@@ -136,6 +188,21 @@ def test_the_explanation_names_the_entry() -> None:
     rates["slow"][1] = 5.0
     compiled(1.0)
     assert "rates['slow'][1] was 2.0 and is 5.0" in str(compiled.explain_recompile())
+
+
+def test_a_cache_that_is_cleared_is_filled_again() -> None:
+    rate = {"now": 2.0}
+
+    @lru_cache
+    def scaled(n: int) -> float:
+        return rate["now"] * n
+
+    compiled = tm.compile(lambda y: y * scaled(3), on_recompile="ignore")
+    assert compiled(1.0) == 6.0
+    rate["now"] = 5.0
+    assert compiled(1.0) == scaled(3) == 6.0
+    scaled.cache_clear()
+    assert compiled(1.0) == scaled(3) == 15.0
 
 
 def test_a_class_method_is_no_change() -> None:
