@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..callers.user_code import HOOKS
 from .names import FactsByNode, Names, of_text, parameters
-from .syntax import walk
+from .syntax import copied, walk
 
 CELL: Final = f"{HOOKS}_cell_"
 """The prefix of the variables that hold the cells of other variables."""
@@ -80,4 +80,4 @@ class InClosureCells(ast.NodeTransformer):
 def in_closure_cells(statements: Iterable[ast.stmt], names: Names) -> Iterator[ast.stmt]:
     """Statements that read and set variables in their cells."""
     transformer = InClosureCells(names)
-    return (transformer.visit(one) for one in statements)
+    return (transformer.visit(copied(one)) for one in statements)

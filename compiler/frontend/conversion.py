@@ -42,7 +42,7 @@ MET: "ContextVar[dict[Conversion, None] | None]" = ContextVar("met", default=Non
 
 
 class Conversion:
-    """A converted function: its new syntax tree and code, and its sites."""
+    """A converted function: its new code, and its sites."""
 
     hooks: ClassVar[Callable[[Unit, FunctionType], Any] | None] = None
     """Makes the hooks of a function. Set by `runtime.staging.statements.hooks`."""
@@ -54,9 +54,9 @@ class Conversion:
     """The function to call instead of one of NumPy; None for the function itself. Set by the same module."""
 
     def __init__(self, code: CodeType, scope: Scope, *, has_operators: bool = False) -> None:
-        self.unit = Unit(code, _code_of, has_operators=has_operators)
-        self.tree = _rewritten(self.unit, scope)
-        self.code = _compiled(self.unit, self.tree, scope.outer, scope.qualified_name).replace(
+        self.unit, self._scope = Unit(code, _code_of, has_operators=has_operators), scope
+        tree = _rewritten(self.unit, scope)
+        self.code = _compiled(self.unit, tree, scope.outer, scope.qualified_name).replace(
             co_name=code.co_name
         )
 
@@ -64,7 +64,9 @@ class Conversion:
     def text(self) -> str:
         """The new function as text, below the line of the old one."""
         name = self.unit.file.replace("\\", "/").rpartition("/")[2]
-        return f"# {name}:{self.tree.lineno}\n" + ast.unparse(self.tree).replace(
+        again = Unit(self.unit.original, _code_of, has_operators=self.unit.has_operators)
+        tree = _rewritten(again, self._scope)
+        return f"# {name}:{tree.lineno}\n" + ast.unparse(tree).replace(
             _FUNCTION, self.code.co_name.strip("<>"), 1
         )
 
@@ -250,9 +252,9 @@ def _located(node: Any, line: int = 1, column: int = 0) -> Any:
         value = known.get(name)
         if value.__class__ is list:
             for one in value:
-                if one is not None:
+                if one is not None and (FIELDS[one.__class__] or "lineno" not in one.__dict__):
                     _located(one, line, column)
-        elif value is not None:
+        elif value is not None and (FIELDS[value.__class__] or "lineno" not in value.__dict__):
             _located(value, line, column)
     return node
 

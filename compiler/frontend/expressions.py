@@ -4,6 +4,7 @@ import ast
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from operator import is_not
 from typing import Any, ClassVar, Final, TypeVar
 
 from ..callers.user_code import HOOKS
@@ -20,6 +21,7 @@ COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
 _FOLDS: Final = frozenset({"sum", "len", "any", "all", "min", "max", "next"})
 _EXHAUSTING: Final = frozenset({"sum", "min", "max", "list", "tuple", "sorted"})
 """Functions that read a generator to its end."""
+_SPECIAL_CALLS: Final = _FOLDS | _EXHAUSTING | {"print"}
 _PLAIN_TESTS: Final = frozenset({"isinstance", "hasattr", "callable", "issubclass"})
 
 
@@ -52,33 +54,49 @@ class ExpressionRewriter(ABC):
 
     def expression(self, node: Any) -> Any:
         """Rewrite an expression, or a part of one."""
+        if not FIELDS[node.__class__]:
+            return node
         rule = self._EXPRESSIONS.get(node.__class__)
-        return self.rebuilt(node) if rule is None else placed(rule(self, node), node)
+        if rule is None:
+            return self.rebuilt(node)
+        new = rule(self, node)
+        return new if new is node else placed(new, node)
 
     def rebuilt(self, node: N) -> N:
-        """A node of the same kind with rewritten parts; the same one if it has none."""
+        """A node of the same kind with rewritten parts; the same one if they stay as they are."""
         if isinstance(node, ast.comprehension):
             tests: N = self.comprehension(node)  # type: ignore[assignment]
             return tests
-        fields = FIELDS[node.__class__]
-        if not fields:
-            return node
-        new = shallow(node)
-        for name in fields:
-            value = getattr(node, name, None)
-            if type(value) is not list:
-                if value is not None:
-                    setattr(new, name, self._part_of(value))
+        known = node.__dict__
+        changed: dict[str, Any] = {}
+        for name in FIELDS[node.__class__]:
+            value = known.get(name)
+            if value.__class__ is not list:
+                if value is not None and (new := self.expression(value)) is not value:
+                    changed[name] = new
             elif value and isinstance(value[0], ast.stmt):
-                setattr(new, name, self.block(value, None))
-            else:
-                setattr(new, name, [None if one is None else self._part_of(one) for one in value])
-        return new
-
-    def _part_of(self, value: ast.AST) -> Any:
-        return self.expression(value) if isinstance(value, ast.expr) else self.rebuilt(value)
+                changed[name] = self.block(value, None)
+            elif value:
+                parts = [None if one is None else self.expression(one) for one in value]
+                if any(map(is_not, parts, value)):
+                    changed[name] = parts
+        if not changed:
+            return node
+        found = shallow(node)
+        found.__dict__.update(changed)
+        return found
 
     def _call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Name) and node.func.id in _SPECIAL_CALLS:
+            found = self._special_call(node)
+            if found is not None:
+                return found
+        arguments = [self.expression(one) for one in node.args]
+        keywords = [self.rebuilt(one) for one in node.keywords]
+        return ast.Call(hook("callee", self.expression(node.func)), arguments, keywords)
+
+    def _special_call(self, node: ast.Call) -> "ast.expr | None":
+        """A call that prints, or goes over the entries of a comprehension; None for any other."""
         match node:
             case ast.Call(func=ast.Name(id="print")) if not self.is_undelayed([node]):
                 return self.printed(node)
@@ -97,19 +115,16 @@ class ExpressionRewriter(ABC):
                     hook("callee", function), [entries_hook, *rest], [*map(self.rebuilt, node.keywords)]
                 )
             case _:
-                pass
-        arguments = [self.expression(one) for one in node.args]
-        keywords = [self.rebuilt(one) for one in node.keywords]
-        return ast.Call(hook("callee", self.expression(node.func)), arguments, keywords)
+                return None
 
     def printed(self, node: ast.Call) -> ast.expr:
         """A call that prints or logs. The hook gets its arguments: they may show values that only the program knows."""
-        args = ast.Tuple([self.expression(one) for one in node.args], ast.Load())
+        args = ast.Tuple([self.expression(one) for one in node.args], LOAD)
         names: list[ast.expr | None] = [
             None if one.arg is None else ast.Constant(one.arg) for one in node.keywords
         ]
         options = ast.Dict(names, [self.expression(one.value) for one in node.keywords])
-        given = delayed(ast.Tuple([args, options], ast.Load()))
+        given = delayed(ast.Tuple([args, options], LOAD))
         return placed(hook("printed", self.expression(node.func), given), node)
 
     def _fold(
@@ -118,12 +133,12 @@ class ExpressionRewriter(ABC):
         """``sum(x for … if …)``: a call of the function with pairs of a test and a delayed entry."""
         *before, last = entries.generators
         test = last.ifs[0] if len(last.ifs) == 1 else ast.BoolOp(ast.And(), last.ifs)
-        pair = ast.Tuple([self.expression(test), delayed(self.expression(entries.elt))], ast.Load())
+        pair = ast.Tuple([self.expression(test), delayed(self.expression(entries.elt))], LOAD)
         loop = ast.comprehension(self.rebuilt(last.target), self.expression(last.iter), [], last.is_async)
         pairs = ast.GeneratorExp(pair, [*map(self.rebuilt, before), loop])
         is_list = ast.Constant(isinstance(entries, ast.ListComp))
         given = [self.expression(node.func), placed(pairs, entries), is_list]
-        fold = ast.Attribute(named(HOOKS), "fold", ast.Load())
+        fold = ast.Attribute(named(HOOKS), "fold", LOAD)
         return ast.Call(
             fold, [*given, *map(self.expression, rest)], [self.rebuilt(one) for one in node.keywords]
         )
@@ -184,7 +199,7 @@ class ExpressionRewriter(ABC):
         )
         if not is_seen or self.is_undelayed(node.comparators):
             return self.rebuilt(node)
-        names = ast.Tuple([ast.Constant(COMPARISONS[type(op)]) for op in node.ops], ast.Load())
+        names = ast.Tuple([ast.Constant(COMPARISONS[type(op)]) for op in node.ops], LOAD)
         others = [delayed(self.expression(one)) for one in node.comparators]
         return hook("compare", names, self.expression(node.left), *others)
 
@@ -203,7 +218,7 @@ class ExpressionRewriter(ABC):
             ]
             return placed(hook("slice", *parts), node)
         if isinstance(node, ast.Tuple):
-            return placed(ast.Tuple([self.index(one) for one in node.elts], ast.Load()), node)
+            return placed(ast.Tuple([self.index(one) for one in node.elts], LOAD), node)
         found: ast.expr = self.expression(node)
         return found
 
@@ -222,8 +237,10 @@ class ExpressionRewriter(ABC):
         return ast.Lambda(self.rebuilt(node.args), inner.expression(node.body))
 
     def _attribute(self, node: ast.Attribute) -> ast.expr:
-        new: ast.Attribute = self.rebuilt(node)
-        new.attr = self.attribute_name(node)
+        new, name = self.rebuilt(node), self.attribute_name(node)
+        if name != new.attr:
+            new = shallow(new)
+            new.attr = name
         return new
 
     def attribute_name(self, node: ast.Attribute) -> str:
@@ -249,12 +266,17 @@ class ExpressionRewriter(ABC):
 # ---- what the new nodes are made of --------------------------------------------------------------------
 
 
+LOAD: Final = ast.Load()
+_NOTHING: Final = ast.arguments([], [], None, [], [], None, [])
+_STORE: Final = ast.Store()
+
+
 def named(name: str) -> ast.expr:
-    return ast.Name(name, ast.Load())
+    return ast.Name(name, LOAD)
 
 
 def stored(name: str) -> ast.Name:
-    return ast.Name(name, ast.Store())
+    return ast.Name(name, _STORE)
 
 
 def assign(name: str, value: ast.expr) -> ast.stmt:
@@ -262,12 +284,11 @@ def assign(name: str, value: ast.expr) -> ast.stmt:
 
 
 def hook(hook: str, *arguments: ast.expr) -> ast.expr:
-    return ast.Call(ast.Attribute(named(HOOKS), hook, ast.Load()), list(arguments), [])
+    return ast.Call(ast.Attribute(named(HOOKS), hook, LOAD), list(arguments), [])
 
 
 def delayed(value: ast.expr) -> ast.expr:
-    nothing = ast.arguments([], [], None, [], [], None, [])
-    return placed(ast.Lambda(nothing, value), value)
+    return placed(ast.Lambda(_NOTHING, value), value)
 
 
 def is_constant(index: ast.expr) -> bool:

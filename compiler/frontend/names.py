@@ -2,10 +2,12 @@
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from functools import reduce
+from itertools import chain
+from operator import or_
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from .syntax import children, walk
+from .syntax import FIELDS, children, walk
 
 Names: TypeAlias = frozenset[str]
 
@@ -13,14 +15,17 @@ FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS: Final = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 _STATEMENTS: Final = (ast.stmt, ast.ExceptHandler, ast.match_case)
 _COMPOUND: Final = (ast.If, ast.With, ast.Try, ast.TryStar, ast.Match, ast.ExceptHandler, ast.match_case)
+_SIMPLE: Final = frozenset(
+    {ast.Assign, ast.AnnAssign, ast.Expr, ast.Name, ast.Call, ast.Subscript, ast.Compare, ast.BinOp}
+)
+"""The most frequent nodes whose facts are those of their expressions."""
 _NAMED: Final = frozenset({ast.alias, ast.MatchAs, ast.MatchStar, ast.MatchMapping})
 _PLACE_MATTERS: Final = frozenset({ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await})
 _RETURNS, _BREAKS, _CONTINUES, _SUSPENDS, _BOUND_TO_PLACE = (1 << place for place in range(5))
 _NONE: Names = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What statements or expressions contain, however deep."""
 
     used: Names = _NONE
@@ -67,6 +72,9 @@ class Facts:
         return self.used | self.assigned | self.bound
 
 
+_NOTHING: Final = Facts()
+
+
 class FactsByNode(dict[ast.AST, Facts]):
     """The facts of the nodes of a tree that no longer changes. Each statement is read once.
 
@@ -85,6 +93,8 @@ class FactsByNode(dict[ast.AST, Facts]):
         return _together([self[node] for node in block])
 
     def _found(self, node: ast.AST) -> Facts:  # noqa: PLR0911 (a line for each kind of statement)
+        if node.__class__ in _SIMPLE:
+            return _of_expressions([node])
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 inner = self._parts(node)
@@ -100,19 +110,19 @@ class FactsByNode(dict[ast.AST, Facts]):
                 once, orelse = self.of(body), self.of(node.orelse)
                 kinds = head.kinds | (once.kinds & ~(_BREAKS | _CONTINUES)) | orelse.kinds
                 kinds |= _SUSPENDS if isinstance(node, ast.AsyncFor) else 0
-                return replace(_together([head, once, orelse]), kinds=kinds)
+                return _together([head, once, orelse])._replace(kinds=kinds)
             case ast.AsyncWith():
                 found = self._parts(node)
-                return replace(found, kinds=found.kinds | _SUSPENDS)
+                return found._replace(kinds=found.kinds | _SUSPENDS)
             case ast.ExceptHandler(name=str(name)):
                 found = self._parts(node)
-                return replace(found, bound=found.bound | {name})
+                return found._replace(bound=found.bound | {name})
             case ast.AugAssign(target=ast.Name(id=name)):
                 found = _of_expressions([node])
-                return replace(found, used=found.used | {name})
+                return found._replace(used=found.used | {name})
             case ast.Return():
                 found = _of_expressions([node])
-                return replace(found, kinds=found.kinds | _RETURNS)
+                return found._replace(kinds=found.kinds | _RETURNS)
             case ast.Break():
                 return Facts(kinds=_BREAKS)
             case ast.Continue():
@@ -134,16 +144,17 @@ class FactsByNode(dict[ast.AST, Facts]):
 def _together(parts: Sequence[Facts]) -> Facts:
     if len(parts) == 1:
         return parts[0]
-    used, assigned, bound = set[str](), set[str](), set[str]()
-    declared, functions, kinds = _NONE, list[Any](), 0
-    for one in parts:
-        used |= one.used
-        assigned |= one.assigned
-        bound |= one.bound
-        declared |= one.declared
-        functions += one.functions
-        kinds |= one.kinds
-    return Facts(frozenset(used), frozenset(assigned), frozenset(bound), declared, tuple(functions), kinds)
+    if not parts:
+        return _NOTHING
+    used, assigned, bound, declared, functions, kinds = zip(*parts, strict=True)
+    return Facts(
+        _NONE.union(*used),
+        _NONE.union(*assigned),
+        _NONE.union(*bound),
+        _NONE.union(*declared),
+        tuple(chain.from_iterable(functions)),
+        reduce(or_, kinds),
+    )
 
 
 def _of_expressions(nodes: Sequence[Any]) -> Facts:
@@ -174,9 +185,15 @@ def _of_expressions(nodes: Sequence[Any]) -> Facts:
             continue
         if kind in _PLACE_MATTERS:
             kinds |= _BOUND_TO_PLACE if kind is ast.NamedExpr else _BOUND_TO_PLACE | _SUSPENDS
-        elif kind in _NAMED and (name := _bound_name(node)):
-            bound.add(name)
-        found += children(node)
+        elif kind in _NAMED and (own := _bound_name(node)):
+            bound.add(own)
+        known = node.__dict__
+        for name in FIELDS[kind]:
+            value = known.get(name)
+            if value.__class__ is list:
+                found += filter(None, value)
+            elif value is not None:
+                found.append(value)
     return Facts(frozenset(used), frozenset(assigned), frozenset(bound), _NONE, tuple(functions), kinds)
 
 

@@ -5,21 +5,25 @@ variable named `HOOKS`; they are defined in `runtime.staging.statements.hooks`.
 """
 
 import ast
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, Final, TypeVar
 
 from ..callers.user_code import HOOKS
 from .closure_cells import cells_of
-from .expressions import ExpressionRewriter, assign, delayed, hook, named, stored
+from .expressions import LOAD, ExpressionRewriter, assign, delayed, hook, named, stored
 from .matching import asks_for_numbers
 from .names import Facts
 from .sites import Block, Region, Site, Unit
 from .source import ITEM, Scope
-from .syntax import placed, walk
+from .statement_kinds import contains_suspension, looks_at, says, target_parts
+from .syntax import placed
 
 N = TypeVar("N", bound=ast.AST)
 _JUMPS: Final = (ast.Return, ast.Break, ast.Continue)
+_SEES_EXCEPTIONS: Final = frozenset(
+    {ast.ExceptHandler, ast.Match, ast.Try, ast.TryStar, ast.With, ast.withitem}
+)
+"""The kinds of statements, and of parts of them, that get hooks besides those of their expressions."""
 
 
 class Rewriter(ExpressionRewriter):
@@ -39,72 +43,28 @@ class Rewriter(ExpressionRewriter):
             found += [_begins_at(one, statement) for one in self.statement(statement, rest)]
         return found
 
-    def statement(  # noqa: C901, PLR0911, PLR0912 (a line for each kind of statement)
-        self, node: ast.stmt, rest: "Sequence[ast.stmt] | None"
-    ) -> list[ast.stmt]:
+    def statement(self, node: ast.stmt, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
         """Rewrite a statement; `rest` are the statements after it in the region."""
-        match node:
-            case ast.If() if self.scope.is_suspended and not _contains_suspension(node, *_JUMPS):
-                return self._if(node, rest)
-            case ast.If() | ast.While() | ast.For() | ast.Return() if self.scope.is_suspended:
-                return [self.rebuilt(node)]
-            case ast.If() if not self.is_plain(node.test):
-                return self._if(node, rest)
-            case ast.If():
-                return [
-                    ast.If(
-                        self.expression(node.test), self.block(node.body, rest), self.block(node.orelse, rest)
-                    )
-                ]
-            case ast.While():
-                return self._while(node, rest)
-            case ast.For():
-                return self._for(node, rest)
-            case ast.Return():
-                return [self._return(node)]
-            case ast.Break() | ast.Continue() if self.region is Region.ITERATION and not self._left:
-                kind = "broken" if isinstance(node, ast.Break) else "fell"
-                return [ast.Return(hook(kind, _variables()))]
-            case ast.FunctionDef():
-                return [self._function(node)]
-            case ast.Raise(exc=ast.expr() as error) if not self.is_undelayed([error]):
-                made = placed(hook("raised", delayed(self.expression(error))), error)
-                return [ast.Raise(made, None if node.cause is None else self.expression(node.cause))]
-            case ast.Expr(value=ast.Call(func=function) as call) if _says(function) and not self.is_undelayed(
-                [call]
-            ):
-                return [placed(ast.Expr(self.printed(call)), node)]
-            case ast.Assign() if any(isinstance(n, ast.Subscript) for t in node.targets for n in _parts(t)):
-                return self._assign_items(node)
-            case ast.Delete() if any(isinstance(one, ast.Subscript) for one in node.targets):
-                return self._settled(node)
-            case ast.AugAssign(target=ast.Name() | ast.Attribute(), op=ast.Mult()):
-                return self._settled(node)
-            case ast.AugAssign(target=ast.Name() | ast.Attribute(), op=ast.Add() | ast.BitOr()) if (
-                not isinstance(node.value, ast.Constant)
-            ):
-                return self._settled(node)
-            case ast.AugAssign(target=ast.Subscript()):
-                return self._update_item(node)
-            case ast.ClassDef() | ast.AsyncFunctionDef():
-                return [node]
-            case _:
-                return [self.rebuilt(node)]
+        rule = self._STATEMENTS.get(node.__class__)
+        return [self.rebuilt(node)] if rule is None else rule(self, node, rest)
 
     def rebuilt(self, node: N) -> N:
         """A node of the same kind with rewritten parts. A handler first looks at its exception."""
         new = super().rebuilt(node)
+        if node.__class__ not in _SEES_EXCEPTIONS:
+            return new
         if isinstance(node, ast.ExceptHandler) and isinstance(new, ast.ExceptHandler):
             seen = [hook("handles", delayed(node.type or named("BaseException")))]
-            if node.name is not None and _looks_at(node):
+            if node.name is not None and looks_at(node):
                 seen.append(hook("caught", named(node.name)))
             new.body = [*(placed(ast.Expr(one), node.body[0]) for one in seen), *new.body]
         if isinstance(new, ast.Match) and isinstance(node, ast.Match) and asks_for_numbers(node):
             new.subject = placed(hook("matched", new.subject), node.subject)
         if isinstance(new, ast.withitem):
-            new.context_expr = self.managed(new.context_expr)
+            managed: N = ast.withitem(self.managed(new.context_expr), new.optional_vars)  # type: ignore[assignment]
+            return managed
         if isinstance(new, ast.Try | ast.TryStar | ast.With) and (classes := self._handled(node)):
-            new.body = [placed(one, new.body[0]) for one in self._with_handlers(new.body, classes)]
+            new.body = self._with_handlers(new.body, classes)
         return new
 
     def managed(self, manager: ast.expr) -> ast.expr:
@@ -113,9 +73,11 @@ class Rewriter(ExpressionRewriter):
 
     def _with_handlers(self, body: list[ast.stmt], classes: list[ast.expr]) -> list[ast.stmt]:
         """The body of a statement whose handlers wait for exceptions of these classes."""
-        if any(map(_contains_suspension, body)):
-            return [ast.Expr(hook("fall_back")), *body]
-        return [ast.With([ast.withitem(hook("handling", delayed(ast.Tuple(classes, ast.Load()))))], body)]
+        first = body[0]
+        if any(map(contains_suspension, body)):
+            return [placed(ast.Expr(hook("fall_back")), first), *body]
+        handling = hook("handling", delayed(ast.Tuple(classes, LOAD)))
+        return [placed(ast.With([ast.withitem(handling)], body), first)]
 
     def _handled(self, node: ast.AST) -> list[ast.expr]:
         """The classes of the exceptions that handlers, or `contextlib.suppress`, wait for."""
@@ -133,6 +95,21 @@ class Rewriter(ExpressionRewriter):
 
     # ---- statements ----------------------------------------------------------------------------------
 
+    def _if_statement(self, node: ast.If, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
+        if self.scope.is_suspended:
+            suspends = contains_suspension(node, *_JUMPS)
+            return [self.rebuilt(node)] if suspends else self._if(node, rest)
+        if not self.is_plain(node.test):
+            return self._if(node, rest)
+        return [
+            ast.If(self.expression(node.test), self.block(node.body, rest), self.block(node.orelse, rest))
+        ]
+
+    def _loop(self, node: "ast.For | ast.While", rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
+        if self.scope.is_suspended:
+            return [self.rebuilt(node)]
+        return self._for(node, rest) if isinstance(node, ast.For) else self._while(node, rest)
+
     def _if(self, node: ast.If, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
         test = self.unit.temporary()
         staged: list[ast.stmt]
@@ -140,8 +117,8 @@ class Rewriter(ExpressionRewriter):
             staged = self._leave(node, test, rest)
         else:
             names = self._state(node, [*node.body, *node.orelse])
-            sides = (self._part(node.orelse, Region.BRANCH), self._part(node.body, Region.BRANCH))
-            blocks = tuple(replace(side, kept=frozenset(names)) for side in sides)
+            kept = frozenset(names)
+            blocks = tuple(self._part(side, Region.BRANCH, kept) for side in (node.orelse, node.body))
             site = self.unit.site(Site(node, names, blocks, refusal=self._refusal(node)))
             staged = _assign_state(names, hook("branch", site, named(test), _variables()))
         plain = ast.If(named(test), self.block(node.body, rest), self.block(node.orelse, rest))
@@ -177,9 +154,7 @@ class Rewriter(ExpressionRewriter):
         """End the region with the outcome of a hook. A loop that Python runs continues from this outcome."""
         if self._left:
             return [assign(self._left, call), ast.Break()]
-        return [
-            ast.Return(ast.Attribute(call, "value", ast.Load()) if self.region is Region.FUNCTION else call)
-        ]
+        return [ast.Return(ast.Attribute(call, "value", LOAD) if self.region is Region.FUNCTION else call)]
 
     def _while(self, node: ast.While, rest: "Sequence[ast.stmt] | None") -> list[ast.stmt]:
         test, is_staged, left = (self.unit.temporary() for _ in range(3))
@@ -245,7 +220,7 @@ class Rewriter(ExpressionRewriter):
                 "and return after the block"
             )
         after = self._part(rest, self._rest_region) if returns and rest is not None else None
-        parts = (*blocks, replace(self._part(body, Region.ITERATION), kept=kept))
+        parts = (*blocks, self._part(body, Region.ITERATION, kept))
         site = Site(node, names, parts, after, live.after[node], refusal)
         return names, self.unit.site(site)
 
@@ -260,15 +235,39 @@ class Rewriter(ExpressionRewriter):
             return self._outcome(found)
         return _assign_state(names, found)
 
-    def _return(self, node: ast.Return) -> ast.stmt:
+    def _return(self, node: ast.Return, rest: object) -> list[ast.stmt]:
+        if self.scope.is_suspended:
+            return [self.rebuilt(node)]
         value = None if node.value is None else self.expression(node.value)
         if self.region in (Region.FUNCTION, Region.VALUE):
-            return ast.Return(value)
-        return ast.Return(hook("returned", value or ast.Constant(None), _variables()))
+            return [ast.Return(value)]
+        return [ast.Return(hook("returned", value or ast.Constant(None), _variables()))]
 
-    def _function(self, node: ast.FunctionDef) -> ast.stmt:
+    def _jump(self, node: "ast.Break | ast.Continue", rest: object) -> list[ast.stmt]:
+        if self.region is not Region.ITERATION or self._left:
+            return [node]
+        kind = "broken" if isinstance(node, ast.Break) else "fell"
+        return [ast.Return(hook(kind, _variables()))]
+
+    def _raise(self, node: ast.Raise, rest: object) -> list[ast.stmt]:
+        error = node.exc
+        if error is None or self.is_undelayed([error]):
+            return [self.rebuilt(node)]
+        made = placed(hook("raised", delayed(self.expression(error))), error)
+        return [ast.Raise(made, None if node.cause is None else self.expression(node.cause))]
+
+    def _expression(self, node: ast.Expr, rest: object) -> list[ast.stmt]:
+        call = node.value
+        if isinstance(call, ast.Call) and says(call.func) and not self.is_undelayed([call]):
+            return [placed(ast.Expr(self.printed(call)), node)]
+        return [self.rebuilt(node)]
+
+    def _as_it_is(self, node: ast.stmt, rest: object) -> list[ast.stmt]:
+        return [node]
+
+    def _function(self, node: ast.FunctionDef, rest: object) -> list[ast.stmt]:
         inner = type(self)(self.unit, self.scope.inner(node), Region.FUNCTION)
-        return ast.FunctionDef(
+        new = ast.FunctionDef(
             name=node.name,
             args=self.rebuilt(node.args),
             body=[*self._cells(inner.scope, node), *inner.block(node.body, ())],
@@ -276,14 +275,17 @@ class Rewriter(ExpressionRewriter):
             returns=node.returns,
             type_comment=None,
         )
+        return [new]
 
     def _cells(self, scope: Scope, node: ast.FunctionDef) -> list[ast.stmt]:
         """The statements that get the cells of the variables that a function shares."""
         found = ast.parse(cells_of(scope.shared)).body if scope.shared else []
         return [placed(one, node) for one in found]
 
-    def _assign_items(self, node: ast.Assign) -> list[ast.stmt]:
+    def _assign(self, node: ast.Assign, rest: object) -> list[ast.stmt]:
         """``a[i], b = value``: entries are stored by a hook, in the order of the targets."""
+        if not any(isinstance(n, ast.Subscript) for t in node.targets for n in target_parts(t)):
+            return [self.rebuilt(node)]
         value = self.expression(node.value)
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
             return [self._store(node.targets[0], value)]
@@ -309,6 +311,18 @@ class Rewriter(ExpressionRewriter):
         )
         parts.append(store)
         return stored(temporary)
+
+    def _delete(self, node: ast.Delete, rest: object) -> list[ast.stmt]:
+        has_items = any(isinstance(one, ast.Subscript) for one in node.targets)
+        return self._settled(node) if has_items else [self.rebuilt(node)]
+
+    def _update(self, node: ast.AugAssign, rest: object) -> list[ast.stmt]:
+        if isinstance(node.target, ast.Subscript):
+            return self._update_item(node)
+        may_grow = isinstance(node.op, ast.Mult) or (
+            isinstance(node.op, ast.Add | ast.BitOr) and not isinstance(node.value, ast.Constant)
+        )
+        return self._settled(node) if may_grow else [self.rebuilt(node)]
 
     def _settled(self, node: ast.stmt) -> list[ast.stmt]:
         """A statement that may change a list or a dict in place, and the update of what stands for this one."""
@@ -344,8 +358,10 @@ class Rewriter(ExpressionRewriter):
 
     # ---- sites ---------------------------------------------------------------------------------------
 
-    def _part(self, statements: "Sequence[ast.stmt]", region: Region) -> Block:
-        return Block(self.unit, self.scope, tuple(statements), region, self.kept)
+    def _part(
+        self, statements: "Sequence[ast.stmt]", region: Region, kept: "frozenset[str] | None" = None
+    ) -> Block:
+        return Block(self.unit, self.scope, tuple(statements), region, self.kept if kept is None else kept)
 
     def _facts_of(self, *blocks: Iterable[ast.stmt]) -> Facts:
         return self.scope.facts.of([statement for block in blocks for statement in block])
@@ -363,6 +379,23 @@ class Rewriter(ExpressionRewriter):
             if shared
             else ""
         )
+
+    _STATEMENTS: ClassVar[dict[type[ast.AST], Callable[..., list[ast.stmt]]]] = {
+        ast.If: _if_statement,
+        ast.While: _loop,
+        ast.For: _loop,
+        ast.Return: _return,
+        ast.Break: _jump,
+        ast.Continue: _jump,
+        ast.FunctionDef: _function,
+        ast.Raise: _raise,
+        ast.Expr: _expression,
+        ast.Assign: _assign,
+        ast.Delete: _delete,
+        ast.AugAssign: _update,
+        ast.ClassDef: _as_it_is,
+        ast.AsyncFunctionDef: _as_it_is,
+    }
 
 
 # ---- what the new nodes are made of --------------------------------------------------------------------
@@ -390,7 +423,7 @@ def _assign_state(names: Sequence[str], found: ast.expr) -> list[ast.stmt]:
     if not names:
         return [ast.Expr(found)]
     targets = ast.Tuple([stored(name) for name in names], ast.Store())
-    unset = ast.Attribute(named(HOOKS), "UNSET", ast.Load())
+    unset = ast.Attribute(named(HOOKS), "UNSET", LOAD)
     return [
         ast.Assign([targets], found),
         *(
@@ -400,37 +433,3 @@ def _assign_state(names: Sequence[str], found: ast.expr) -> list[ast.stmt]:
             for name in names
         ),
     ]
-
-
-def _parts(target: ast.expr) -> list[ast.expr]:
-    """The targets of an assignment that are not tuples."""
-    if isinstance(target, ast.Tuple | ast.List):
-        return [part for one in target.elts for part in _parts(one)]
-    return _parts(target.value) if isinstance(target, ast.Starred) else [target]
-
-
-def _contains_suspension(node: ast.AST, *others: type[ast.AST]) -> bool:
-    """Whether it contains an expression at which a generator or a coroutine is left for a while, or one of `others`."""
-    return any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await, *others)) for n in walk(node))
-
-
-def _looks_at(node: ast.ExceptHandler) -> bool:
-    """Whether a handler uses its exception for more than to raise it again."""
-    inside = [n for statement in node.body for n in walk(statement)]
-    raised = [one for n in inside if isinstance(n, ast.Raise) for one in (n.exc, n.cause)]
-    return any(
-        isinstance(n, ast.Name) and n.id == node.name and not any(n is one for one in raised) for n in inside
-    )
-
-
-_SAYING: Final = frozenset("critical debug error exception fatal info log print warn warning".split())
-"""Names of functions, and of methods of loggers, that say something."""
-
-
-def _says(function: ast.expr) -> bool:
-    """Whether a function may be `print`, or one of `logging` or `warnings`."""
-    match function:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name in _SAYING
-        case _:
-            return False
