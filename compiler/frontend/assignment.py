@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from .names import Names, of_text, parameters
-from .syntax import walk
+from .syntax import suppressed_by, walk
 
 Set: TypeAlias = "Names | None"
 """The variables that are set at a point of the function; None if the point cannot be reached."""
@@ -71,8 +71,10 @@ class _Walk:
             case ast.With(items=items, body=body):
                 for item in items:
                     now = self.read(item, now)
-                return self.block(body, now)
-            case ast.Try():
+                found = self.block(body, now)
+                ends_early = any(suppressed_by(item.context_expr) is not None for item in items)
+                return _joined(found, now - _deleted(body)) if ends_early else found
+            case ast.Try() | ast.TryStar():
                 return self._try(node, now)
             case ast.Match():
                 return self._uncertain(node, now)
@@ -93,7 +95,7 @@ class _Walk:
             now = _joined(now, one)
         return now
 
-    def _try(self, node: ast.Try, now: Names) -> Set:
+    def _try(self, node: "ast.Try | ast.TryStar", now: Names) -> Set:
         """A variable is set afterwards if the body and each handler that continues set it, or ``finally`` does."""
         stopped = now - _deleted(node.body)  # the body may stop anywhere
         tried = self.block(node.body, now)

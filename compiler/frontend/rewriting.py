@@ -15,8 +15,7 @@ from .matching import asks_for_numbers
 from .names import Facts
 from .sites import Block, Region, Site, Unit
 from .source import ITEM, Scope
-from .statement_kinds import contains_suspension, looks_at, says, target_parts
-from .syntax import placed
+from .syntax import contains_suspension, looks_at, placed, says, suppressed_by, target_parts
 
 N = TypeVar("N", bound=ast.AST)
 _JUMPS: Final = (ast.Return, ast.Break, ast.Continue)
@@ -84,14 +83,8 @@ class Rewriter(ExpressionRewriter):
         if isinstance(node, ast.Try | ast.TryStar):
             ends = [named("BaseException")] if self._facts_of(node.finalbody).jumps else []
             return [named("BaseException") if one.type is None else one.type for one in node.handlers] + ends
-        found: list[ast.expr] = []
-        for item in node.items if isinstance(node, ast.With) else ():
-            match item.context_expr:
-                case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=classes):
-                    found += classes
-                case _:
-                    pass
-        return found
+        items = node.items if isinstance(node, ast.With) else ()
+        return [one for item in items for one in suppressed_by(item.context_expr) or ()]
 
     # ---- statements ----------------------------------------------------------------------------------
 

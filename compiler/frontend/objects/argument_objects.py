@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...callers.function_names import describe
-from ...errors import SideEffectError
+from ...errors import ArgumentTypeError, SideEffectError
 from ...tracing.traced_memory import is_traced
 from .object_state import set_state, shown, state_of
 
@@ -46,14 +46,18 @@ class ArgumentObjects:
         """The error to raise after tracing, given the one that tracing raised, if any.
 
         If the function has changed an object, the change is undone, and the error is about it, unless the program
-        holds the object (`is_held`), or refuses the function for another reason (`is_refused`).
+        holds the object (`is_held`), or refuses the function for another reason (`is_refused`) than that it returns a
+        changed object.
         """
         is_of_branch = isinstance(error, SideEffectError) and id(error.holder) in self._before
         changed = "what a branch or a loop sets" if is_of_branch else self._changed()
         if not changed or is_held:
             return error
+        returns_it = isinstance(error, ArgumentTypeError)  # whose traced arrays would be of no use
         self._restore()
-        return error if is_refused and not is_of_branch else changes_argument(function, changed)
+        return (
+            error if is_refused and not (is_of_branch or returns_it) else changes_argument(function, changed)
+        )
 
     def _changed(self) -> str:
         """What has changed, as part of a message; empty if nothing has."""

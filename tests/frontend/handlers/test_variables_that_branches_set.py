@@ -130,6 +130,43 @@ def test_what_a_handler_leaves_unset_is_unset_after_a_try() -> None:
         tm.vmap(function)(np.array([1.0, 5.0]))
 
 
+def set_under_suppress(x: Any) -> Any:
+    if x > 1:
+        with contextlib.suppress(ValueError):
+            if x > 2:
+                raise ValueError
+            y = x
+    else:
+        y = 0.0
+    return y
+
+
+def set_under_except_star(x: Any) -> Any:
+    if x > 1:
+        try:
+            if x > 2:
+                raise ValueError
+            y = x
+        except* ValueError:
+            pass
+    else:
+        y = 0.0
+    return y
+
+
+@pytest.mark.parametrize("function", [set_under_suppress, set_under_except_star])
+def test_a_variable_is_unset_after_a_block_that_ended_early(function: Callable[..., Any]) -> None:
+    f = tm.compile(function, on_recompile="ignore")
+    for x in (0.0, 1.5, 3.0, 1.25):
+        try:
+            assert f(x) == function(x)
+        except UnboundLocalError:
+            with pytest.raises(UnboundLocalError, match="variable 'y'"):
+                function(x)
+    with pytest.raises(UnboundLocalError, match="variable 'y'"):
+        f(3.0)
+
+
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize(
     "function", [raised_by_a_branch_inside, suppressed, after_a_return, in_each_iteration, matched]

@@ -176,6 +176,17 @@ def test_each_call_changes_the_object(function: Callable[..., Any]) -> None:
         assert model.state() == expected.state()
 
 
+def test_an_object_that_the_function_changes_may_be_its_result() -> None:
+    def moved(state: State, x: Any) -> State:
+        state.place = state.place + x
+        return state
+
+    compiled, state = tm.compile(moved, on_recompile="ignore"), State(np.zeros(2), 0)
+    for _ in range(3):
+        assert compiled(state, 0.5) is state
+    np.testing.assert_array_equal(state.place, [1.5, 1.5])
+
+
 def test_an_object_is_changed_where_values_decide() -> None:
     def insert(tree: Any, value: Any) -> None:
         if value < tree.value:
