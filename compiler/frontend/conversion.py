@@ -13,13 +13,13 @@ from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
-from ..callers.number_code import NumberFunctions, are_numbers, number_functions
+from ..callers.number_code import NumberFunctions, are_numbers, key_of, number_functions
 from ..callers.qualified_names import with_qualified_name
 from ..callers.source_text import future_flags
 from ..callers.user_code import CONVERTS, HOOKS, OPERATORS, is_users
 from .closure_cells import CELL, cells_of, in_closure_cells
 from .operators import OperatorRewriter
-from .outside.read_names import REACHED, note_as_written, note_reached, objects_among
+from .outside.read_names import REACHED, note_as_written, note_attributes, note_reached, objects_among
 from .rewriting import Rewriter
 from .sites import Block, Region, Unit
 from .source import ITEM, Scope, source_of
@@ -136,6 +136,13 @@ def _runs_as_written(function: Any, args: Sequence[Any], kwargs: Mapping[str, An
     found = known_number_functions(function) if CONVERTS.get() else None
     if found is None or not are_numbers((*args, *kwargs.values())):
         return False
+    if type(function) is MethodType:
+        x = function.__self__
+        if not are_numbers(vars(x).values()):
+            return False
+        if id(x) not in found.noted:
+            found.noted.add(id(x))
+            note_attributes(x, found.attributes)
     if not found.are_noted:
         found.are_noted = True
         for one in found.functions:
@@ -147,6 +154,13 @@ def known_number_functions(function: Any) -> NumberFunctions | None:
     """A function that computes with Python's numbers, and those that it calls; None for any other."""
     reached = REACHED.get()
     return None if reached is None else number_functions(function, reached.of_numbers)
+
+
+def has_run_as_written(function: Any) -> bool:
+    """Whether calls of a function or a method with Python's own numbers are known to need no hooks."""
+    reached = REACHED.get()
+    found = None if reached is None else reached.of_numbers.get(key_of(function))
+    return found is not None and bool(found.functions)
 
 
 def conversion_of(function: FunctionType) -> "Conversion | str":

@@ -15,7 +15,12 @@ import optree
 
 from ...compiler.arguments.leaves import flattened
 from ...compiler.callers.user_code import OPERATORS, is_users, user_location
-from ...compiler.frontend.conversion import call_converted, converted, known_number_functions
+from ...compiler.frontend.conversion import (
+    call_converted,
+    converted,
+    has_run_as_written,
+    known_number_functions,
+)
 from ...compiler.frontend.outside.read_names import reads_attributes
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
@@ -23,7 +28,7 @@ from ...compiler.tracing.traced_memory import contains_size, contains_traced, is
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_place
 from ..branching.stand_ins import update_stand_ins
-from ..branching.watching import watch_called, watching
+from ..branching.watching import is_watched, watch_called, watching
 from ..eager.environment import reader
 from ..eager.impure_calls import is_impure
 from ..eager.line_writers import refuse_stream, writer_name
@@ -55,6 +60,7 @@ _ITERATING: Final = (
 )
 _IMPURE: Final = (print, id, type, input, open, setattr, super, object)
 _FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, partial, type)
+_DEFINED: Final = (FunctionType, MethodType)
 _TESTERS: Final = (filter, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)
 _CALLERS: Final = (map, functools.reduce, itertools.accumulate, itertools.starmap)
 
@@ -82,7 +88,10 @@ def callee(function: Any) -> Any:
 
 def _callee(function: Any, kind: type) -> Any:
     """The same in a trace."""
-    found = _called_instead(function, kind)
+    if kind in _DEFINED and not (OPERATORS.get() or is_watched()) and has_run_as_written(function):
+        found: Callable[..., Any] = partial(call_converted, function)
+    else:
+        found = _called_instead(function, kind)
     return partial(_called_and_settled, found) if update_stand_ins() else found
 
 

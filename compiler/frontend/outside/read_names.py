@@ -94,7 +94,7 @@ class ReadNames:
         """The code of the user's functions that have run."""
         self.runs_as_written = False
         """Whether one of them has run without hooks, so that the functions that it calls are not noted."""
-        self.of_numbers: dict[FunctionType, NumberFunctions] = {}
+        self.of_numbers: dict[Any, NumberFunctions] = {}
         """For functions that were called, what is known about calls with Python's own numbers."""
         self._made: set[int] = set()
 
@@ -159,6 +159,15 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
         for text, x in held.items():
             if is_users(getattr(sys.modules.get(type(x).__module__), "__file__", None) or ""):
                 note_contents(f"vars({text})", getattr(x, "__dict__", {}))
+
+
+def note_attributes(x: Any, names: Iterable[str]) -> None:
+    """Note the attributes of an object that code without hooks may read."""
+    found = REACHED.get()
+    for name in names if found is not None else ():
+        for one in _attributes(type(x).__name__, x, [name]):
+            if not is_traced(one.value):
+                found.note(one)
 
 
 def note_read(text: str, read: Callable[..., Any], *given: Any) -> Any:
