@@ -93,6 +93,8 @@ def percent(text: Any, given: Any) -> Any:
         if message_values is not None:
             is_cut = form[-1] in "di" and one.dtype.kind == "f"
             return message_values.mark(np.trunc(one) if is_cut else one, f"%{form}")
+        if one.dtype.kind in "fc":
+            format(one)  # which raises the error for texts
         if form[-1] in "di":
             one = int(one)
         return f"%{form}" % (operator.index(one) if form[-1] in _INTEGERS else one,)

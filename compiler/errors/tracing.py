@@ -34,6 +34,9 @@ class ConcretizationError(TracemillError, TypeError):
     is_recursion: bool = False
     """A function calls itself in each of many branches, one inside the other."""
 
+    is_of_text: bool = False
+    """The function makes a text of a number whose value is not known."""
+
     numbers: frozenset[int] = frozenset()
     """The Python numbers among the leaves of the arguments whose values would be enough."""
 
@@ -271,8 +274,8 @@ class SideEffectError(ConcretizationError):
     """The object that a branch or a loop changes, if it is from outside."""
 
     runs_uncompiled: bool = False
-    """The function changes an object among its arguments, makes objects, or keeps arrays outside, which no program can
-    do."""
+    """The function changes an object among its arguments, makes objects, keeps arrays outside, or makes a text of a number
+    in a handler. No program can do this."""
 
     may_fill_cache: bool = False
     """What the function keeps outside may be all that it computes only once, so that later calls can be compiled."""

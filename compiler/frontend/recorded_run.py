@@ -1,6 +1,7 @@
 """`recorded`: one run of a user's function on traced arrays, and the `Program` that it gives."""
 
 import gc
+import sys
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,10 +12,11 @@ import optree
 
 from ..arguments.leaves import plain_key, users_name
 from ..builder import bind_all, recording
+from ..callers.function_names import describe
 from ..callers.signal_handlers import in_signal_handler
 from ..callers.user_code import line_of_raise
 from ..dtypes import BOOL
-from ..errors import ArgumentValueError
+from ..errors import ArgumentValueError, ConcretizationError, SideEffectError
 from ..ir import Graph, Value
 from ..op import PRINTS, RAISES, has_effect
 from ..symbolic_size import same_shape
@@ -70,7 +72,7 @@ def recorded(record: Trace, call: TracedCall) -> Program:
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
     # Before anything is recorded, so that what a signal handler computes does not become an input before the arguments.
     filled = _fill(record, leaves, partial(users_name, function))
-    checking = CHECKS_BOUNDS.set(record.checks_bounds)
+    checking, handled_before = CHECKS_BOUNDS.set(record.checks_bounds), sys.exception()
     try:
         with recording(record):
             args, kwargs = optree.tree_unflatten(call.tree, filled)
@@ -82,6 +84,8 @@ def recorded(record: Trace, call: TracedCall) -> Program:
             try:
                 held[0] = call_converted(function, *args, **kwargs)
             except (Exception, SystemExit) as error:
+                if record.is_kept and _is_of_text_in_handler(error, handled_before):
+                    raise _text_in_handler(function) from None
                 if wants_pythons_number(record, error):
                     raise needs_value(record, error) from None
                 if isinstance(error, KeyError) and line_of_raise(error) is None:
@@ -114,6 +118,25 @@ def recorded(record: Trace, call: TracedCall) -> Program:
             return replace(program, orders=orders, in_c_order=layout_dependent_arguments(program))
     finally:
         CHECKS_BOUNDS.reset(checking)
+
+
+def _is_of_text_in_handler(error: Exception, handled_before: BaseException | None) -> bool:
+    """Whether tracing ended where a handler of the function made a text of a number that only the program knows."""
+    return (
+        isinstance(error, ConcretizationError)
+        and error.is_of_text
+        and error.__context__ is not None
+        and error.__context__ is not handled_before
+    )
+
+
+def _text_in_handler(function: Callable[..., Any]) -> SideEffectError:
+    error = SideEffectError(
+        f"a handler of {describe(function)} makes a text of a number, whose value is known only when the program runs: "
+        "return the number, and make a text of the result"
+    )
+    error.runs_uncompiled = True
+    return error
 
 
 def _acts(record: Trace, filled: Sequence[Any], containers: ArgumentContainers) -> bool:

@@ -235,7 +235,9 @@ class TracedArray(TracedMemory):
     def _number_to_show(self) -> Any:
         """The value for a text in the traced function."""
         if is_inexact(self.dtype) and self._trace.depends_on_arguments(self.value):
-            raise ConcretizationError(_NO_TEXT.format(self.type), user_location())
+            error = ConcretizationError(_NO_TEXT.format(self.type), user_location())
+            error.is_of_text = True
+            raise error
         return self._need("the text of x", instead=_NO_TEXT.format(self.type))
 
     def __getattr__(self, name: str) -> Any:

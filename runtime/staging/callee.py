@@ -4,6 +4,7 @@ import functools
 import itertools
 import operator
 import sys
+import traceback
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -61,6 +62,10 @@ _ITERATING: Final = (
 _IMPURE: Final = (print, id, type, input, open, setattr, super, object)
 _FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, partial, type)
 _DEFINED: Final = (FunctionType, MethodType)
+_SHOWING_EXCEPTIONS: Final = frozenset(
+    (sys.exception, sys.exc_info, traceback.format_exc, traceback.print_exc, traceback.format_exception)
+)
+"""Functions that show the exception that a handler handles."""
 _TESTERS: Final = (filter, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)
 _CALLERS: Final = (map, functools.reduce, itertools.accumulate, itertools.starmap)
 
@@ -144,6 +149,10 @@ def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
         return partial(_OBJECTS[kind], function)
     if kind is MethodType and is_traced(function.__self__):
         return array_method(function)
+    if kind in _WRITERS and function in _SHOWING_EXCEPTIONS and (error := sys.exception()) is not None:
+        from .texts import caught
+
+        caught(error)
     if kind in _WRITERS:
         refuse_stream(function)
         if writer_name(function):

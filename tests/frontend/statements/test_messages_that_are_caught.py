@@ -1,5 +1,6 @@
-"""Messages of exceptions that the function itself catches: they show values, or are refused."""
+"""Messages of exceptions that the function itself catches show values; with floats, the function runs uncompiled."""
 
+import sys
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.errors import ConcretizationError
+from tracemill.compiler.errors import ConcretizationError, RecompileWarning
 
 
 class OwnError(Exception):
@@ -85,6 +86,20 @@ def _in_a_traceback(n: Any) -> Any:
         return traceback.format_exception_only(error)
 
 
+def _asked_of_python(n: Any) -> Any:
+    try:
+        raise ValueError(f"no {n}")
+    except ValueError:
+        return str(sys.exception()), str(sys.exc_info()[1]), traceback.format_exc().splitlines()[-1]
+
+
+def _beside_the_exception(n: Any) -> Any:
+    try:
+        raise ValueError("no")
+    except ValueError as error:
+        return f"{error} {n}", "%s" % n, f"{n:}"  # noqa: UP031
+
+
 FUNCTIONS: list[Callable[[Any], Any]] = [
     _text,
     _in_a_helper,
@@ -94,6 +109,8 @@ FUNCTIONS: list[Callable[[Any], Any]] = [
     _in_a_loop,
     _in_a_group,
     _in_a_traceback,
+    _asked_of_python,
+    _beside_the_exception,
 ]
 
 
@@ -105,9 +122,33 @@ def test_a_caught_message_shows_the_value_of_an_int(function: Callable[[Any], An
 
 
 @pytest.mark.parametrize("function", [_text, *FUNCTIONS[2:]])
-def test_a_caught_message_that_shows_a_float_is_refused(function: Callable[[Any], Any]) -> None:
-    with pytest.raises(ConcretizationError, match="a text shows a traced"):
-        tm.compile(function, backend="numpy")(np.ones(2) * 1.5)
+def test_a_function_with_a_caught_message_that_shows_a_float_runs_uncompiled(
+    function: Callable[[Any], Any],
+) -> None:
+    compiled, x = tm.compile(function, backend="numpy"), 1.5
+    with pytest.warns(RecompileWarning, match=rf"a handler of {function.__name__} makes a text of a number"):
+        assert compiled(x) == function(x)
+    assert compiled(2.5) == function(2.5)
+
+
+def test_a_handler_may_make_a_text_of_a_float_in_some_calls() -> None:
+    def root(x: Any) -> Any:
+        try:
+            if x < 0:
+                raise ValueError("negative: %.1f" % x)  # noqa: UP031
+            return x**0.5
+        except ValueError as error:
+            return f"{error} ({x:.2f})"
+
+    compiled = tm.compile(root, on_recompile="ignore")
+    for x in (4.0, -1.5, 9.0, -2.5):
+        assert compiled(x) == root(x)
+
+
+def test_a_batch_and_a_file_refuse_a_text_of_a_float_in_a_handler() -> None:
+    for call in (lambda: tm.vmap(_text)(np.ones(2)), lambda: tm.export(_text, 1.5)):
+        with pytest.raises(ConcretizationError, match="text"):
+            call()
 
 
 def test_a_handler_that_ignores_the_message_needs_no_value() -> None:
