@@ -164,7 +164,9 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
 def note_attributes(x: Any, names: Iterable[str]) -> None:
     """Note the attributes of an object that code without hooks may read."""
     found = REACHED.get()
-    for name in names if found is not None else ():
+    if found is None:
+        return
+    for name in names:
         for one in _attributes(type(x).__name__, x, [name]):
             if not is_traced(one.value):
                 found.note(one)
