@@ -105,6 +105,10 @@ class ExpressionRewriter(ABC):
                 args=[(ast.GeneratorExp() | ast.ListComp()) as entries, *rest],
             ) if name in _FOLDS and entries.generators[-1].ifs and not self.is_undelayed([entries]):
                 return self._fold(node, entries, rest)
+            case ast.Call(func=ast.Name(id="any" | "all"), args=[ast.GeneratorExp() as entries]) if (
+                self._is_of_all(entries)
+            ):
+                return self._fold(node, entries, [])
             case ast.Call(func=ast.Name(id=name), args=[ast.GeneratorExp() as entries, *rest]) if (
                 name in _EXHAUSTING and self._is_of_all(entries)
             ):
@@ -132,10 +136,19 @@ class ExpressionRewriter(ABC):
     ) -> ast.expr:
         """``sum(x for … if …)``: a call of the function with pairs of a test and a delayed entry."""
         *before, last = entries.generators
-        test = last.ifs[0] if len(last.ifs) == 1 else ast.BoolOp(ast.And(), last.ifs)
+        test: ast.expr = ast.Constant(value=True)
+        if last.ifs:
+            test = last.ifs[0] if len(last.ifs) == 1 else ast.BoolOp(ast.And(), last.ifs)
         pair = ast.Tuple([self.expression(test), delayed(self.expression(entries.elt))], LOAD)
-        loop = ast.comprehension(self.rebuilt(last.target), self.expression(last.iter), [], last.is_async)
-        pairs = ast.GeneratorExp(pair, [*map(self.rebuilt, before), loop])
+        pairs: ast.expr
+        if before or last.is_async:
+            loop = ast.comprehension(self.rebuilt(last.target), self.expression(last.iter), [], last.is_async)
+            pairs = ast.GeneratorExp(pair, [*map(self.rebuilt, before), loop])
+        else:
+            loop = ast.comprehension(self.rebuilt(last.target), named(ITEMS), [], 0)
+            items = ast.arguments([], [ast.arg(ITEMS)], None, [], [], None, [])
+            make = placed(ast.Lambda(items, placed(ast.GeneratorExp(pair, [loop]), entries)), entries)
+            pairs = hook("pairs", make, self.expression(last.iter))
         is_list = ast.Constant(isinstance(entries, ast.ListComp))
         given = [self.expression(node.func), placed(pairs, entries), is_list]
         fold = ast.Attribute(named(HOOKS), "fold", LOAD)

@@ -37,6 +37,7 @@ from .entries import select
 from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
 from .mathematics.real import is_computed
 from .mathematics.rounding import rounded
+from .open_generators import OpenPairs
 from .operators import attribute, compared, iterated, operate, users_method, with_texts
 from .orderings import are_orderable, best, best_of_many, extreme_length, in_order, magnitude, place_among
 
@@ -418,6 +419,10 @@ def _prod(given: Any, /, *, start: Any = 1) -> Any:
 
 def _sum(entries: Any, /, start: Any = 0) -> Any:
     """``sum``. The rows of one array, as comprehensions over many items make them, are added in their order."""
+    if isinstance(entries, OpenPairs):
+        if found := entries.folded(sum, start):
+            return found[0]
+        entries = [value() for _, value in entries]
     entries = entries if isinstance(entries, (list, tuple)) else list(iterated(entries))
     rows = stack_of(entries) if len(entries) > _LONGEST_FOLD else None
     if rows is None:

@@ -18,6 +18,7 @@ from ..branching.branches import raise_where, value_of
 from ..branching.python_numbers import is_open, is_unknown
 from ..branching.watching import watching
 from .entries import select
+from .open_generators import OpenPairs
 from .orderings import chosen_key, is_better
 
 Pairs = Iterable[tuple[Any, Callable[[], Any]]]
@@ -38,6 +39,8 @@ def fold(
     if meaning is None:
         values: Any = (value() for test, value in pairs if test)
         return callee(function)(list(values) if is_list else values, *rest, **options)
+    if isinstance(pairs, OpenPairs) and (found := pairs.folded(function, *rest, **options)):
+        return found[0]
     chosen = ((test, value) for test, value in pairs if is_unknown(test) or test)
     return meaning(chosen, callee, *rest, **options)
 
@@ -107,19 +110,21 @@ def _len(pairs: Pairs, callee: Any) -> Any:
 
 
 def _any(pairs: Pairs, callee: Any) -> Any:
-    return callee(any)(_if(test, _truth(value), lambda: False) for test, value in pairs)
+    return callee(any)(_truth_if(test, value, otherwise=False) for test, value in pairs)
 
 
 def _all(pairs: Pairs, callee: Any) -> Any:
-    return callee(all)(_if(test, _truth(value), lambda: True) for test, value in pairs)
+    return callee(all)(_truth_if(test, value, otherwise=True) for test, value in pairs)
 
 
-def _truth(value: Callable[[], Any]) -> Callable[[], Any]:
+def _truth_if(test: Any, value: Callable[[], Any], *, otherwise: bool) -> Any:
+    """The truth of an entry where the test holds; the entry itself if the test is known to hold."""
+
     def truth() -> Any:
         found = value()
         return found != 0 if is_traced(found) else bool(found)
 
-    return truth
+    return value_of(_WHERE, test, truth, lambda: otherwise) if is_unknown(test) else value()
 
 
 def _next(pairs: Pairs, callee: Any, default: Any = _NOTHING) -> Any:
@@ -139,7 +144,16 @@ def _next(pairs: Pairs, callee: Any, default: Any = _NOTHING) -> Any:
     return found
 
 
-def _extreme(name: str, better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _error_of_nothing(own: Callable[..., Any]) -> Exception:
+    """Python's error for no entries at all, whose text each version of Python words anew."""
+    try:
+        own(())
+    except ValueError as error:
+        return ValueError(*error.args)
+    raise AssertionError
+
+
+def _extreme(own: Callable[..., Any], better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def extreme(pairs: Pairs, callee: Any, *, key: Any = None, default: Any = _NOTHING) -> Any:
         has: Any = False
         best: Any = None
@@ -153,7 +167,7 @@ def _extreme(name: str, better: Callable[[Any, Any], Any]) -> Callable[..., Any]
                 one, one_key = select(is_new, one, best), chosen_key(is_new, one_key, best_key)
             best, best_key, has = one, one_key, np.logical_or(has, test)
         if default is _NOTHING:
-            _raise_unless(has, ValueError(f"{name}() iterable argument is empty"))
+            _raise_unless(has, _error_of_nothing(own))
             return best
         return default if best is None else select(has, best, default)
 
@@ -179,6 +193,6 @@ _FOLDS: Final[dict[Any, Callable[..., Any]]] = {
     any: _any,
     all: _all,
     next: _next,
-    min: _extreme("min", lambda one, other: one < other),
-    max: _extreme("max", lambda one, other: one > other),
+    min: _extreme(min, lambda one, other: one < other),
+    max: _extreme(max, lambda one, other: one > other),
 }

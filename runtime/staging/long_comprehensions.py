@@ -1,8 +1,8 @@
 """``[f(x) for x in xs]`` with many items: the entry is traced once, as the step of a loop that stacks the entries."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CodeType
 from typing import Any, Final, Protocol
 
@@ -23,9 +23,10 @@ from ..control_flow.scan import run_loop, slices_of
 from ..eager.nested_function import NestedFunction
 from ..trees import structure
 from .loops.growing_numbers import may_outgrow
-from .loops.iterations import Iterations, iterations_of
+from .loops.iterations import Iterations, StagedRange, iterations_of
 from .loops.stacking import why_not_stacked
 from .loops.unrolling import RunsInPythonError, is_very_long, raise_own_fault
+from .open_generators import OpenPairs
 from .tables import note_range, range_of_known
 
 _WHERE: Final = "a comprehension"
@@ -49,8 +50,11 @@ def stacked_list(make: Make, items: Any, function: Any = list) -> Iterable[Any]:
     """
     if not any(function is one for one in _EXHAUSTING):
         return (entry for item in items for entry in make((item,)))
-    if current_trace() is None:
+    trace = current_trace()
+    if trace is None:
         return make(items)
+    if function is sum and type(items) is StagedRange and not trace.is_evaluating:
+        return OpenPairs(partial(_pairs_of, make), items)
     over = items.copy() if isinstance(items, FlatIterator) else items
     iterations = iterations_of(over)
     if iterations is None or type(iterations.length) is not int:
@@ -69,6 +73,11 @@ def stacked_list(make: Make, items: Any, function: Any = list) -> Iterable[Any]:
         if around is not None:
             around.most = max(around.most, nest.most)
     return make(items)
+
+
+def _pairs_of(make: Make, items: Iterable[Any]) -> Iterator[tuple[bool, Callable[[], Any]]]:
+    """The entries as those of a comprehension whose test always holds."""
+    return ((True, lambda item=item: make((item,))[0]) for item in items)  # type: ignore[misc]
 
 
 class _Nest:

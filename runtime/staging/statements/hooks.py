@@ -79,6 +79,13 @@ class Hooks(WhileHooks, ForHooks):
     fold = staticmethod(folded)
 
     @staticmethod
+    def pairs(make: Callable[[Any], Any], items: Any) -> Any:
+        """A test and a delayed entry for each item of a generator with a test."""
+        from ..open_generators import pairs
+
+        return pairs(make, items)
+
+    @staticmethod
     def raised(make: Callable[[], Any]) -> Any:
         """``raise make()``"""
         from ..texts import raised
