@@ -34,8 +34,8 @@ class ConcretizationError(TracemillError, TypeError):
     is_recursion: bool = False
     """A function calls itself in each of many branches, one inside the other."""
 
-    is_of_text: bool = False
-    """The function makes a text of a number whose value is not known."""
+    while_handling: BaseException | None = None
+    """The exception that the function handles where it makes a text of a number whose value is not known."""
 
     numbers: frozenset[int] = frozenset()
     """The Python numbers among the leaves of the arguments whose values would be enough."""

@@ -124,9 +124,8 @@ def _is_of_text_in_handler(error: Exception, handled_before: BaseException | Non
     """Whether tracing ended where a handler of the function made a text of a number that only the program knows."""
     return (
         isinstance(error, ConcretizationError)
-        and error.is_of_text
-        and error.__context__ is not None
-        and error.__context__ is not handled_before
+        and error.while_handling is not None
+        and error.while_handling is not handled_before
     )
 
 

@@ -236,7 +236,7 @@ class TracedArray(TracedMemory):
         """The value for a text in the traced function."""
         if is_inexact(self.dtype) and self._trace.depends_on_arguments(self.value):
             error = ConcretizationError(_NO_TEXT.format(self.type), user_location())
-            error.is_of_text = True
+            error.while_handling = sys.exception()
             raise error
         return self._need("the text of x", instead=_NO_TEXT.format(self.type))
 
