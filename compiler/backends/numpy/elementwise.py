@@ -49,7 +49,14 @@ def _where(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 @form("floor_divide", "remainder", into=True, overwrites=(0, 1))
 def _divided(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """Bits, where the divisor is a power of two: remainders of integers take 50 times as long, and quotients twice."""
+    """Bits, where the divisor is a power of two: remainders of integers take 50 times as long, and quotients twice.
+
+    Single integers by Python's operators, which take a tenth of the time of the ufuncs.
+    """
+    is_known = all(isinstance(value, Constant) for value in call.inputs)
+    if call.outputs[0].ndim == 0 and call.outputs[0].dtype.kind in "iu" and not (is_known or target):
+        x, y = map(scope.number, call.inputs)
+        return [f"    {scope.name(call)} = {x} {'%' if call.op == 'remainder' else '//'} {y}"]
     shift = shift_of(call)
     if shift is None:
         return write_ufunc(call, scope, target)

@@ -39,6 +39,9 @@ OPERATORS = {
 }
 """How two NumPy numbers are combined ten times faster than by the ufunc, with the same result."""
 
+_SELECTIONS: Final = {"maximum": ">=", "minimum": "<="}
+"""Of two integers, the first is chosen if this holds. Floats may be NaN."""
+
 UNARY_OPERATORS = {"negative": "-{0}", "square": "{0} * {0}"}
 
 
@@ -54,6 +57,10 @@ def write_ufunc(call: Call, scope: Scope, target: str | None) -> list[str]:
         if call.op in OPERATORS and not known:
             x, y = map(scope.number, call.inputs)
             return [f"    {scope.name(call)} = {x} {OPERATORS[call.op]} {y}"]
+        if call.op in _SELECTIONS and not (known or target) and call.inputs[0].dtype.kind in "iu":
+            x, y = map(scope.number, call.inputs)
+            one, other = map(scope.scalar, call.inputs)
+            return [f"    {scope.name(call)} = {one} if {x} {_SELECTIONS[call.op]} {y} else {other}"]
         if call.op in UNARY_OPERATORS and not known:
             text = UNARY_OPERATORS[call.op].format(scope.number(call.inputs[0]))
             return [f"    {scope.name(call)} = {text}"]
