@@ -274,8 +274,8 @@ class SideEffectError(ConcretizationError):
     """The object that a branch or a loop changes, if it is from outside."""
 
     runs_uncompiled: bool = False
-    """The function changes an object among its arguments, makes objects, keeps arrays outside, or makes a text of a number
-    in a handler. No program can do this."""
+    """The function changes an object among its arguments, makes objects, keeps arrays outside, or makes a text of a
+    number in a handler. No program can do this."""
 
     may_fill_cache: bool = False
     """What the function keeps outside may be all that it computes only once, so that later calls can be compiled."""
