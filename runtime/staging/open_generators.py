@@ -32,6 +32,7 @@ class OpenPairs:
         if fold is None:
             return ()
         try:
+            assert isinstance(fold, FunctionType)
             return (_converted(fold, OPERATORS.get()).bound_to(fold)(self.items, self.make, *rest),)
         except OperatorsNeededError:
             raise
@@ -99,7 +100,7 @@ def _next(items: Any, make: Any, default: Any) -> Any:
     return default
 
 
-_FOLDS: Final[dict[tuple[Any, int], FunctionType]] = {
+_FOLDS: Final[dict[tuple[Any, int], Callable[..., Any]]] = {
     (sum, 0): _sum,
     (sum, 1): _sum,
     (len, 0): _count,

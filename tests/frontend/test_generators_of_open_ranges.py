@@ -67,9 +67,14 @@ def test_one_program_serves_all_lengths(function: Callable[[Any], Any], backend:
     assert len(compiled.signatures()) == 1
 
 
+def noted(seen: list[Any], one: Any) -> Any:
+    seen.append(one)
+    return one
+
+
 def appended(x: Any) -> Any:
     seen: list[int] = []
-    return sum(seen.append(i) or i for i in range(int(x[0]))), seen  # type: ignore[func-returns-value]
+    return sum(noted(seen, i) for i in range(int(x[0]))), seen
 
 
 def of_arrays(x: Any) -> Any:
@@ -113,7 +118,7 @@ def test_other_entries_are_tested_one_by_one_as_before() -> None:
     seen: list[float] = []
 
     def first_above(row: Any, limit: float) -> bool:
-        return any(seen.append(one) or one > limit for one in row)  # type: ignore[func-returns-value]
+        return any(noted(seen, one) > limit for one in row)
 
     assert tm.compile(lambda x: first_above([1.0, 2.0, 3.0], 1.5) + x, on_recompile="ignore")(1.0) == 2.0
     assert seen[:2] == [1.0, 2.0]

@@ -55,8 +55,8 @@ def _divided(call: Call, scope: Scope, target: str | None) -> list[str]:
     """
     is_known = all(isinstance(value, Constant) for value in call.inputs)
     if call.outputs[0].ndim == 0 and call.outputs[0].dtype.kind in "iu" and not (is_known or target):
-        x, y = map(scope.number, call.inputs)
-        return [f"    {scope.name(call)} = {x} {'%' if call.op == 'remainder' else '//'} {y}"]
+        one, other = map(scope.number, call.inputs)
+        return [f"    {scope.name(call)} = {one} {'%' if call.op == 'remainder' else '//'} {other}"]
     shift = shift_of(call)
     if shift is None:
         return write_ufunc(call, scope, target)
