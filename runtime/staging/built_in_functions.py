@@ -35,9 +35,9 @@ from ..branching.python_numbers import (
 from ..branching.watching import watching
 from .entries import select
 from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed_iterations, zipped
+from .loops.open_generators import OpenPairs
 from .mathematics.real import is_computed
 from .mathematics.rounding import rounded
-from .open_generators import OpenPairs
 from .operators import attribute, compared, iterated, operate, users_method, with_texts
 from .orderings import are_orderable, best, best_of_many, extreme_length, in_order, magnitude, place_among
 

@@ -18,7 +18,7 @@ from ..branching.branches import raise_where, value_of
 from ..branching.python_numbers import is_open, is_unknown
 from ..branching.watching import watching
 from .entries import select
-from .open_generators import OpenPairs
+from .loops.open_generators import OpenPairs
 from .orderings import chosen_key, is_better
 
 Pairs = Iterable[tuple[Any, Callable[[], Any]]]

@@ -24,9 +24,9 @@ from ..eager.nested_function import NestedFunction
 from ..trees import structure
 from .loops.growing_numbers import may_outgrow
 from .loops.iterations import Iterations, StagedRange, iterations_of
+from .loops.open_generators import OpenPairs
 from .loops.stacking import why_not_stacked
 from .loops.unrolling import RunsInPythonError, is_very_long, raise_own_fault
-from .open_generators import OpenPairs
 from .tables import note_range, range_of_known
 
 _WHERE: Final = "a comprehension"

@@ -28,6 +28,7 @@ from ..callee import callee
 from ..comprehensions import is_kept
 from ..expressions import and_, choose, compare, folded, not_, or_
 from ..loops.iterations import plainly
+from ..loops.open_generators import pairs
 from ..loops.truth_in_call import truth_in_call
 from ..managers import entered, managed
 from ..numpy_functions import numpy_meaning
@@ -78,12 +79,7 @@ class Hooks(WhileHooks, ForHooks):
     compare = staticmethod(compare)
     fold = staticmethod(folded)
 
-    @staticmethod
-    def pairs(make: Callable[[Any], Any], items: Any) -> Any:
-        """A test and a delayed entry for each item of a generator with a test."""
-        from ..open_generators import pairs
-
-        return pairs(make, items)
+    pairs = staticmethod(pairs)
 
     @staticmethod
     def raised(make: Callable[[], Any]) -> Any:

@@ -5,12 +5,12 @@ from functools import cache
 from types import FunctionType
 from typing import Any, Final
 
-from ...compiler.callers.user_code import OPERATORS
-from ...compiler.frontend.conversion import Conversion, OperatorsNeededError
-from ...compiler.frontend.source import source_of
-from ...compiler.tracing.trace import current_trace
-from .loops.iterations import StagedRange
-from .loops.unrolling import raise_own_fault, raise_to_tell_apart
+from ....compiler.callers.user_code import OPERATORS
+from ....compiler.frontend.conversion import Conversion, OperatorsNeededError
+from ....compiler.frontend.source import source_of
+from ....compiler.tracing.trace import current_trace
+from .iterations import StagedRange
+from .unrolling import raise_own_fault, raise_to_tell_apart
 
 Pair = tuple[Any, Callable[[], Any]]
 Make = Callable[[Iterable[Any]], Iterator[Pair]]
