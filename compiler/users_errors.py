@@ -128,11 +128,16 @@ def _kind_of(x: Any) -> "type[Any] | None":
     return kind
 
 
+def forms_in(text: str) -> tuple[Form, ...]:
+    """The kinds of the values in an exception, if this process has made the text that names it."""
+    return _noted[text].forms if text in _noted else ()
+
+
 def arrays_of_bits(text: str, bits: Sequence[int]) -> list[Any]:
     """The values in the exception, from the 64 bits of each number."""
     found: list[Any] = []
     start = 0
-    for form in _noted[text].forms if text in _noted else ():
+    for form in forms_in(text):
         count = int(np.prod(form.shape))
         part = np.asarray(bits[start : start + count], np.int64)
         start += count

@@ -6,7 +6,7 @@ from ...compiler.backends.numpy.writer import NUMPY
 from ...compiler.backends.python.standalone.files import python_files
 from ...compiler.backends.python.standalone.traced_function import TracedFunction
 from ..programs.canonicalize import inline_user_rules
-from ..programs.errors import with_plain_errors
+from ..programs.errors import raised_errors
 from ..programs.optimize import optimize_in_stages
 
 
@@ -16,6 +16,6 @@ def as_python(function: TracedFunction) -> Mapping[str, str | bytes]:
     Raises:
         ExportError: the function needs more than NumPy; the message says what.
     """
-    plain, errors = with_plain_errors(function.program.graph)
-    graph, _ = optimize_in_stages(inline_user_rules(plain), "numpy")
-    return python_files(function.of(graph), NUMPY, errors)
+    program = function.program.graph
+    graph, _ = optimize_in_stages(inline_user_rules(program), "numpy")
+    return python_files(function.of(graph), NUMPY, raised_errors(program))

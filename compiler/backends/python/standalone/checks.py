@@ -36,11 +36,28 @@ def fact(text, holds, **sizes):
     "raised": '''\
 def raised(records, *errors):
     """Raise the first exception that a check of the program found."""
-    for record, (kind, text, place) in zip(np.ravel(records), errors):
-        if record != np.iinfo(np.int64).min:
+    records = np.ravel(records)
+    for record, kind, text, line, *values in errors:
+        if records[record] != np.iinfo(np.int64).min:
+            text = text.format(*(shown(records, *value) for value in values))
             error = kind(text) if text else kind()
-            error.add_note(f"raised at {place}")
+            error.add_note(f"raised at {line}")
             raise error
+''',
+    "shown": '''\
+def shown(records, start, dtype, shape, how, form, field):
+    """The text of a value in the message of an exception, from its bits."""
+    bits = records[start : start + int(np.prod(shape))]
+    value = (bits.view(np.float64) if np.dtype(dtype).kind == "f" else bits).astype(dtype).reshape(shape)[()]
+    if dtype in ("float", "int", "bool"):
+        value = value.item()
+    if how == "%":
+        text = f"%{form}" % (value,)
+    elif how == "!":
+        text = repr(value) if form == "r" else str(value)
+    else:
+        text = format(value, form)
+    return format(text, field)
 ''',
     "number": '''\
 def number(name, x, kind, dtype):

@@ -23,6 +23,7 @@ from ..module import RESERVED, shape_text
 from ..named_sizes import names_of_sizes
 from ..text import Names, bare_tuple, tuple_text, wrapped
 from .parameters import Exported, Given, head_items
+from .raised_errors import RaisedError
 from .size_checks import size_checks
 
 
@@ -59,8 +60,8 @@ class ExportedFunction:
     own: Sequence[str]
     """Those of its own functions, which no variable may hide."""
     library: Library = NUMPY
-    errors: Sequence[tuple[str, str, str]] = ()
-    """The classes, messages and lines of exceptions that the last output says are to be raised."""
+    errors: Sequence[RaisedError] = ()
+    """The exceptions that the last output says are to be raised."""
     lines: list[str] = field(default_factory=list[str])
     inputs: list[str] = field(init=False)
     """The variables of the inputs of the graph."""
@@ -106,10 +107,15 @@ class ExportedFunction:
         if not self.errors:
             return []
         self.checks.setdefault("raised", "raised")
-        items = [
-            tuple_text([self._error_class(kind), *(quoted(text) for text in _said(kind, *rest))])
-            for kind, *rest in self.errors
-        ]
+        self.checks.setdefault("shown", "shown")
+        items = []
+        for error in self.errors:
+            values = [
+                tuple_text([quoted(part) if isinstance(part, str) else part for part in value])
+                for value in error.values
+            ]
+            said = [quoted(_said(error.kind, error.message)), quoted(error.line)]
+            items.append(tuple_text([error.record, self._error_class(error.kind), *said, *values]))
         return wrapped(f"{self._global('raised')}(", [f"{out}[-1]", *items], ")")
 
     def _error_class(self, kind: str) -> str:
@@ -347,9 +353,9 @@ def _is_known(kind: str) -> bool:
     return isinstance(found, type) and issubclass(found, Exception)
 
 
-def _said(kind: str, message: str, place: str) -> tuple[str, str]:
-    """The message, with the class if the file does not know it, and the line."""
-    return message if _is_known(kind) or _is_linalg_error(kind) else f"{kind}: {message}", place
+def _said(kind: str, message: str) -> str:
+    """The message, with the class if the file does not know it."""
+    return message if _is_known(kind) or _is_linalg_error(kind) else f"{kind}: {message}"
 
 
 def list_text(kind: Any) -> str:

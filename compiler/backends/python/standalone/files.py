@@ -19,6 +19,7 @@ from ..workspace import IDLE, entry_functions, has_workspace
 from .checks import CHECKS
 from .constants import NAMES, Constants, constants_of
 from .exported_function import ExportedFunction
+from .raised_errors import RaisedError
 from .traced_function import TracedFunction
 from .unused_names import with_unused_marked
 
@@ -31,13 +32,12 @@ except ImportError as error:
 
 
 def python_files(
-    function: TracedFunction, writer: CallWriter, errors: Sequence[tuple[str, str, str]] = ()
+    function: TracedFunction, writer: CallWriter, errors: Sequence[RaisedError] = ()
 ) -> dict[str, str | bytes]:
     """A function as files by name: ``NAME.py``, which only needs NumPy, and ``NAME.npz`` if its constants are large.
 
     Its graph has been through all passes for NumPy, whose statements `writer` writes. If there are `errors`, its last
-    output has the records of checks, one for each: a class, a message, and a line. The same function gives the same
-    files, byte for byte.
+    output has the records of checks. The same function gives the same files, byte for byte.
 
     Raises:
         ExportError: the function needs more than NumPy; the message says what.
