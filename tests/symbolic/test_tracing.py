@@ -188,7 +188,7 @@ def test_a_guard_names_the_line_that_asked() -> None:
         lambda x: x * math.sqrt(x.shape[0] / 2 - 1),
         lambda x: x * np.float32(x.shape[0]),
         lambda x: x[: int(x.shape[0] * 0.5)],
-        lambda x: sum(x[i] for i in range(x.shape[0])),
+        lambda x: max(x[i] for i in range(x.shape[0])),
         sum,
         lambda x: np.zeros(int(np.prod(x.shape))) + x,
         lambda x: x if x.shape[0] / 2 > 2 else -x,
