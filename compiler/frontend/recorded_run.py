@@ -120,7 +120,7 @@ def recorded(record: Trace, call: TracedCall) -> Program:
         CHECKS_BOUNDS.reset(checking)
 
 
-def _is_of_text_in_handler(error: Exception, handled_before: BaseException | None) -> bool:
+def _is_of_text_in_handler(error: BaseException, handled_before: BaseException | None) -> bool:
     """Whether tracing ended where a handler of the function made a text of a number that only the program knows."""
     return (
         isinstance(error, ConcretizationError)
