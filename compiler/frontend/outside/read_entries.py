@@ -70,8 +70,6 @@ def _mentioned(walk: ObjectWalk, found: ReadNames) -> CodeNames:
 
 def _is_compared(place: Place, found: ReadNames) -> bool:
     """Whether a place is not compared as a name already, and may be rebound between calls."""
-    if isinstance(place.holder, type) and hasattr(type(place.value), "__get__"):
-        return False  # a method
     is_variable = isinstance(place.holder, CellType) or (
         isinstance(place.holder, dict) and "__builtins__" in place.holder
     )
@@ -82,6 +80,8 @@ def _reader(place: Place) -> tuple[Callable[[Any], Any], Any]:
     """What reads a place, and what it is given."""
     if isinstance(place.holder, CellType):
         return attrgetter("cell_contents"), place.holder
+    if isinstance(place.holder, type):  # not its methods, which are made at each look
+        return vars(place.holder).__getitem__, place.key
     if isinstance(place.holder, (dict, np.ndarray)):
         return place.holder.__getitem__, place.key
     return partial(getattr, place.holder), place.key

@@ -346,10 +346,10 @@ class ObjectWalk:
     def _slots(
         self, holder: Any, attributes: Mapping[str, Any], path: str, depth: int, *, by_name: bool = True
     ) -> None:
-        """Attributes. Code comes to each `by_name`, unless methods of a library read it."""
+        """Attributes. Code comes to each `by_name`, unless it is an operator, or methods of a library read it."""
         before = self._way
         for name, one in list(attributes.items()):
-            self._way = name if by_name else before
+            self._way = name if by_name and not is_operator(name) else before
             self._slot(holder, name, one, f"{path}.{name}", depth)
         self._way = before
 

@@ -225,3 +225,57 @@ def test_more_objects_than_are_compared_cause_a_warning() -> None:
     rows = [[float(i)] for i in range(50_001)]
     with pytest.warns(tm.errors.RecompileWarning, match="reaches more than 50,000 objects"):
         assert tm.compile(lambda y: y * rows[3][0])(2.0) == 6.0
+
+
+class Scaled:
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def doubled(self) -> float:
+        return 2 * self.value
+
+    @staticmethod
+    def shifted(y: Any) -> Any:
+        return y + 1
+
+    @classmethod
+    def tripled(cls, y: Any) -> Any:
+        return 3 * y
+
+    @property
+    def half(self) -> float:
+        return self.value / 2
+
+    def __mul__(self, y: Any) -> Any:
+        return self.value * y
+
+
+@pytest.mark.parametrize(
+    ("name", "replaced", "use"),
+    [
+        ("doubled", lambda self: 20 * self.value, lambda x, y: y * x.doubled()),
+        ("shifted", staticmethod(lambda y: y + 10), lambda x, y: x.shifted(y)),
+        ("tripled", classmethod(lambda cls, y: 30 * y), lambda x, y: x.tripled(y)),
+        ("half", property(lambda self: 50.0), lambda x, y: y * x.half),
+        ("__mul__", lambda self, y: y - self.value, lambda x, y: x * y),
+    ],
+)
+def test_a_method_that_is_replaced_shows_in_the_next_call(
+    name: str, replaced: Any, use: Callable[[Any, Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Scaled(5.0)
+    compiled = tm.compile(lambda y: use(held, y))
+    before = compiled(3.0)
+    assert before == use(held, 3.0)
+    monkeypatch.setattr(Scaled, name, replaced)
+    assert compiled(3.0) == use(held, 3.0) != before
+
+
+def test_new_code_of_a_function_shows_in_the_next_call() -> None:
+    def step(y: Any) -> Any:
+        return 2 * y
+
+    compiled = tm.compile(lambda y: step(y) + 1)
+    assert compiled(3.0) == 7.0
+    step.__code__ = (lambda y: 5 * y).__code__  # as IPython's autoreload does
+    assert compiled(3.0) == 16.0
