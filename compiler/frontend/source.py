@@ -112,7 +112,8 @@ def _scope_of(found: "FunctionNode | ast.AsyncFunctionDef | None", code: CodeTyp
         return "it is a coroutine"
     facts = FactsByNode()
     names = facts[found].mentioned
-    private = [name for name in names if name.startswith("_")]
+    inside = facts[found].used | facts[found].assigned | own_variables(found, facts)
+    private = [name for name in inside if name.startswith("_")]
     if any(name.startswith(HOOKS) for name in private):
         return f"it has names that begin with {HOOKS}"
     if any(name.startswith("__") and not name.endswith("__") for name in private):

@@ -368,3 +368,33 @@ def test_messages_name_functions_inside_as_python_does() -> None:
     with pytest.raises(TypeError) as found:
         tm.compile(calling)(1.0)
     assert str(found.value) == str(expected.value)
+
+
+class _Private:
+    def __init__(self, x: Any) -> None:
+        self.__x = x
+
+    def __raised(self, by: Any) -> Any:
+        if by > self.__x:
+            self.__x = self.__x + by
+        return self.__x
+
+    def run(self, values: Any) -> Any:
+        for by in values:
+            self.__raised(by)
+        return self.__x
+
+    def named(self, __value: Any) -> Any:
+        __unread = __value
+        return __value
+
+
+def test_private_methods_and_attributes_are_converted() -> None:
+    def function(values: Any) -> Any:
+        return _Private(0.5).run(values)
+
+    rows = np.array([[1.0, 2.0, 0.1], [0.2, 0.3, 9.0]])
+    np.testing.assert_array_equal(tm.vmap(function)(rows), [function(row) for row in rows])
+    found = conversion_of(_Private.named)  # type: ignore[arg-type]
+    assert isinstance(found, str)
+    assert "private names" in found
