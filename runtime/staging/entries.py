@@ -24,6 +24,7 @@ from ...compiler.tracing.sharing import TELLS_APART, plain_storages, share
 from ...compiler.tracing.trace import RAISES_ON_VALUES
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
+from ...compiler.tracing.values_in_call import FOLLOWS, guarded_value
 from ..branching.alternatives import mapped, one_of
 from ..branching.branches import raise_where, value_of
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
@@ -92,6 +93,10 @@ def _entry(entries: Sequence[Any], place: Any) -> Any:
     first = entries[0]
     if all(is_same(one, first) for one in entries):
         return first
+    if FOLLOWS.get() and is_traced(place):
+        known = guarded_value(place._trace, as_value(place), "which of several objects is used")
+        if known is not None:
+            return entries[int(known)]
     if all(callable(one) or _is_object(one) for one in entries):
         return OneOf(entries, place)
     return _one_of(entries, place)

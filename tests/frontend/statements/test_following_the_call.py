@@ -254,3 +254,20 @@ def test_lengths_that_were_asked_before_the_call_was_followed_are_asked_again(ba
         ([2.0, 1.0, 4.0], -1.0),
     ]:
         assert compiled(np.array(m), d) == positive(np.array(m), d)
+
+
+def test_the_text_that_is_least_by_a_key_is_a_key_of_sets_and_dicts() -> None:
+    def distances(lengths: Any) -> Any:
+        roads = dict(zip([("a", "b"), ("b", "c"), ("a", "c")], lengths, strict=True))
+        found, todo = {"a": 0.0}, {"a", "b", "c"}
+        while todo:
+            town = min(sorted(todo), key=lambda one: found.get(one, np.inf))
+            todo.remove(town)
+            for (start, end), length in roads.items():
+                if start == town and found[town] + length < found.get(end, np.inf):
+                    found[end] = found[town] + length
+        return found
+
+    compiled = tm.compile(distances, on_recompile="ignore")
+    for lengths in ([1.0, 2.0, 5.0], [1.0, 2.0, 0.5], [4.0, 1.0, 3.0]):
+        assert compiled(lengths) == distances(lengths)
