@@ -38,7 +38,7 @@ from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed
 from .loops.open_generators import OpenPairs
 from .mathematics.real import is_computed
 from .mathematics.rounding import rounded
-from .operators import attribute, compared, iterated, operate, users_method, with_texts
+from .operators import BINARY, attribute, compared, iterated, operate, summed, users_method, with_texts
 from .orderings import are_orderable, best, best_of_many, extreme_length, in_order, magnitude, place_among
 
 Callee = Callable[[Any], Any]
@@ -46,7 +46,6 @@ Callee = Callable[[Any], Any]
 
 _LONGEST_FOLD: Final = 64
 _BISECTIONS: Final = {bisect.bisect_left: "left", bisect.bisect_right: "right"}
-_OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 _NUMPY_NUMBERS: Final = tuple(np.dtype(code).type for code in "?bhilqBHILQefdFD")
 _MISSING: Final = object()
 _COMPARISONS: Final = ("lt", "le", "gt", "ge", "eq", "ne", "is_", "is_not")
@@ -69,7 +68,7 @@ def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:
         getattr: _getattr,
         globals: _globals,
         hasattr: _hasattr,
-        **{getattr(operator, name): partial(operate, name.strip("_")) for name in _OPERATORS},
+        **{getattr(operator, name): partial(operate, name.strip("_")) for name in BINARY},
         **{getattr(operator, name): partial(compared, name) for name in _COMPARISONS},
         min: _extreme(min, partial(compared, "lt"), callee),
         max: _extreme(max, partial(compared, "gt"), callee),
@@ -118,6 +117,8 @@ def _getattr(x: Any, name: str, *default: Any) -> Any:
 
 
 def _hasattr(x: Any, name: str) -> bool:
+    if is_traced(x) and x.is_scalar:  # a number has no length, and Python's own has no shape
+        return hasattr(x.dtype.type if x.weak is None else x.weak, name)
     found = hasattr(x, name)
     if not found:
         note_missing(x, name)
@@ -426,7 +427,7 @@ def _sum(entries: Any, /, start: Any = 0) -> Any:
     entries = entries if isinstance(entries, (list, tuple)) else list(iterated(entries))
     rows = stack_of(entries) if len(entries) > _LONGEST_FOLD else None
     if rows is None:
-        return sum(entries, start)
+        return summed(entries, start)
     first, others = start + entries[0], array_on(*rows)[1:]
     dtype = np.result_type(first.dtype, others.dtype)
     added = np.concatenate([np.expand_dims(first, 0).astype(dtype), others.astype(dtype)])

@@ -221,7 +221,12 @@ def _is_pure(function: Any) -> bool:
     if isinstance(getattr(function, "__self__", None), (list, dict, set, deque)):
         return False
     module = getattr(function, "__module__", None) or type(function).__module__
-    return function not in _IMPURE and module.partition(".")[0] in ("builtins", "math", "numpy", "operator")
+    return not any(function is one for one in _IMPURE) and module.partition(".")[0] in (
+        "builtins",
+        "math",
+        "numpy",
+        "operator",
+    )
 
 
 def _called_of_each(function: Any, iterates: bool, *given: Any, **more: Any) -> Any:

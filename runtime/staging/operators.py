@@ -4,17 +4,17 @@ They also handle tuples that hold traced numbers, and `OneOf`.
 """
 
 import operator
-from collections.abc import Callable
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, partial, reduce
 from types import FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
 import optree
 
-from ...compiler.callers.user_code import is_defined_by_user, is_users, user_location
+from ...compiler.callers.user_code import OPERATORS, is_defined_by_user, is_users, user_location
 from ...compiler.errors import ConcretizationError
-from ...compiler.frontend.conversion import call_converted
+from ...compiler.frontend.conversion import OperatorsNeededError, call_converted
 from ...compiler.frontend.expressions import comparison
 from ...compiler.frontend.outside.read_names import note_made
 from ...compiler.message_values import MESSAGE_VALUES
@@ -30,6 +30,7 @@ from ..branching.watching import watch_called
 from .texts_of_sizes import in_message, with_numbers
 
 _REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 _SEQUENCES: Final = (tuple, list)
 _CONTAINERS: Final = (tuple, list, dict)
 _KINDS: Final = {"b": bool, "i": int, "f": float, "c": complex}
@@ -95,6 +96,13 @@ def update(name: str, x: Any, y: Any) -> Any:
 def _plain(name: str) -> Callable[[Any, Any], Any]:
     found: Callable[[Any, Any], Any] = getattr(operator, f"__{name}__")
     return found
+
+
+def summed(entries: Sequence[Any], start: Any) -> Any:
+    """``sum`` of a list, by the operators of users' classes."""
+    if any(users_method(one, "__add__") or users_method(one, "__radd__") for one in entries):
+        return reduce(partial(operate, "add"), entries, start)
+    return sum(entries, start)
 
 
 def unary(name: str, x: Any) -> Any:
@@ -354,10 +362,19 @@ def _following(x: Any) -> Any:
         yield item
 
 
+@lru_cache(1024)
+def _defines_operators(made: type) -> bool:
+    """Whether a class of the user has operators on two operands, which Python calls as they are written."""
+    names = (f"__{kind}{name}__" for name in BINARY for kind in ("", "r", "i"))
+    return any(_method_of(made, name) is not None for name in names)
+
+
 def maker(made: type) -> Callable[..., Any]:
     """A function that makes an object of a user's class with its ``__init__`` converted; any other class itself."""
     if not is_defined_by_user(made):
         return made
+    if not OPERATORS.get() and _defines_operators(made):
+        raise OperatorsNeededError  # its methods may ask for the types of traced numbers
     start: Any = made.__init__  # type: ignore[misc]
     create: Any = made.__new__
     is_plain = type(made) is type and create is object.__new__ and isinstance(start, FunctionType)

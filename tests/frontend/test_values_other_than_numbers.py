@@ -458,3 +458,85 @@ def test_numbers_of_a_class_of_their_own_stay_what_they_are(function: Callable[.
         for found, expected in zip(compiled(x), function(x), strict=True):
             assert found == expected
             assert type(found) is type(expected)
+
+
+class AskingPair:
+    """Two numbers, whose operators ask what they meet."""
+
+    def __init__(self, x: Any, y: Any) -> None:
+        self.x, self.y = x, y
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, (int, float)):
+            return AskingPair(self.x * other, self.y * other)
+        return AskingPair(self.x * other.x, self.y * other.y)
+
+    def __add__(self, other: Any) -> Any:
+        return (
+            AskingPair(self.x + other, self.y)
+            if np.isscalar(other)
+            else AskingPair(self.x + other.x, self.y + other.y)
+        )
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return AskingPair(0.0, 0.0) if hasattr(other, "shape") else AskingPair(self.x - other, self.y - other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return AskingPair(self.x / other, self.y / other) if type(other) is float else None
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda p, s: p * s,
+        lambda p, s: p + s,
+        lambda p, s: p - s,
+        lambda p, s: p / s,
+        lambda p, s: sum([p, p], s),
+    ],
+)
+def test_operators_of_classes_see_pythons_numbers(operation: Callable[..., Any]) -> None:
+    def function(a: Any, s: Any) -> Any:
+        found = operation(AskingPair(a, 2 * a), s)
+        return found.x, found.y
+
+    compiled = tm.compile(function)
+    for args in ((1.0, 2.0), (3.0, -4.0)):
+        assert compiled(*args) == function(*args)
+    assert tm.grad(lambda a, s: function(a, s)[0])(1.0, 2.0) == tm.compile(
+        tm.grad(lambda a, s: function(a, s)[0])
+    )(1.0, 2.0)
+
+
+def test_numbers_have_the_attributes_of_pythons_numbers() -> None:
+    names = ("shape", "__len__", "__iter__", "real", "dtype")
+
+    def asked(x: Any, v: Any) -> Any:
+        return [[hasattr(one, name) for name in names] for one in (x, v, v[0])]
+
+    args = 2.0, np.ones(2)
+    assert tm.compile(asked)(*args) == asked(*args)
+
+
+def test_a_callable_object_may_define_equality() -> None:
+    class Scaled:
+        def __init__(self, by: Any) -> None:
+            self.by = by
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.by
+
+        def __mul__(self, other: Any) -> Any:
+            return Scaled(self.by * other)
+
+        def __eq__(self, other: object) -> bool:
+            return bool(self.by == other.by)  # type: ignore[attr-defined]
+
+        __hash__ = None  # type: ignore[assignment]
+
+    def function(x: Any, by: Any) -> Any:
+        return (Scaled(by) * 2)(x)
+
+    assert tm.compile(function)(1.0, 3.0) == 6.0
