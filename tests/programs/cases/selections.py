@@ -197,7 +197,8 @@ PROGRAMS = (
         integrate_adaptively,
         lambda: [(1.0, 1e-3), (3.0, 1e-3), (0.5, 1e-2)],
         uses=("while", "closure", "list", "float argument"),
-        refused="SideEffectError",
+        in_dims=(0, None),
+        refused_batched="SideEffectError",
     ),
     Program(
         geometric_mean,
