@@ -2,6 +2,7 @@
 
 import math
 import operator
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from ...compiler.backends.python.standalone.raised_errors import (
     Shown,
     raised_error,
 )
+from ...compiler.free_sizes import names_bound_in, sizes_in_param
 from ...compiler.ir import ArrayType, Graph, called
 from ...compiler.message_values import class_and_message
 from ...compiler.users_errors import forms_in
@@ -50,6 +52,19 @@ def with_plain_errors(graph: Graph) -> tuple[Graph, tuple[FileError, ...]]:
     return graph, tuple(errors)
 
 
+def _index_error(record: int, site: Site, parts: Sequence[int], line: str, computed: Set[str]) -> RaisedError:
+    """The exception for an index, with the length of the axis unless the program computes it without a record."""
+    where = f"{site.function}: " if site.function else ""
+    text = f"{where}index {{0}} is out of bounds for axis {site.axis}"
+    if parts:
+        text += " with size {1}"
+    elif computed.isdisjoint(str(one) for size in sizes_in_param(site.length) for one in size.sizes):
+        text += f" with size {site.length_text}"
+    return RaisedError(
+        record, "IndexError", text, line, tuple(Shown(k, "int", (), ":", "", "") for k in (record, *parts))
+    )
+
+
 def raised_errors(graph: Graph) -> tuple[RaisedError, ...]:
     """The exceptions that a graph may raise, whose texts show the values among their records."""
     if not has_checks(graph):
@@ -62,14 +77,10 @@ def raised_errors(graph: Graph) -> tuple[RaisedError, ...]:
         if site.part:
             continue
         line = "" if site.location is None else str(site.location).partition("  ")[0]
-        if not site.error:
-            where = f"{site.function}: " if site.function else ""
-            text = f"{where}index {{0}} is out of bounds for axis {site.axis} with size {site.length_text}"
-            found.append(
-                RaisedError(record, "IndexError", text, line, (Shown(record, "int", (), ":", "", ""),))
-            )
-            continue
         parts = [k for k, one in enumerate(sites) if one.part and replace(one, part=0) == site]
+        if not site.error:
+            found.append(_index_error(record, site, parts, line, names_bound_in(graph)))
+            continue
         values: list[MessageValue] = []
         forms = forms_in(site.error)
         count = 0

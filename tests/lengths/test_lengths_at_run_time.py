@@ -457,7 +457,7 @@ def test_an_index_is_checked_in_a_branch_of_a_branch_that_computes_the_length(tm
     length = np.sum(X > 1)
     with pytest.raises(IndexError, match=f"index 9 is out of bounds for axis 0 with size {length}"):
         compiled(X, np.int64(9))
-    with pytest.raises(IndexError, match="an index is out of bounds for axis 0"):
+    with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0\n"):
         exported(X, np.int64(9))
 
 

@@ -20,6 +20,7 @@ from ...tracing.traced_memory import is_traced
 from .read_names import ReadName, ReadNames, arrays_in, names_in
 
 _LARGEST_COPY: Final = 1 << 16
+_code = attrgetter("__code__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ def entries_read(walk: ObjectWalk, found: ReadNames) -> Iterator[ReadName]:
         is_namespace = isinstance(x, dict) and "__builtins__" in x and not found.runs_as_written
         if not (is_namespace or mentioned.only_appends(path)) and mentioned.leads(way):
             yield ReadName(path, entries, x, entries.held)
+    for (
+        function
+    ) in walk.functions:  # another one under the name of the outermost is not the one that is compiled
+        if function.__code__ in found.codes and function.__code__ is not found.outermost:
+            yield ReadName(f"{function.__qualname__}.__code__", _code, function, function.__code__)
     for place in walk.slots:
         if id(place.holder) not in walk.ways and _is_compared(place, found) and mentioned.leads(place.way):
             yield ReadName(place.path, *_reader(place), place.value)

@@ -33,7 +33,6 @@ _METADATA: Final = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nby
 _SHOWING_NAMES: Final = frozenset({"vars", "__dict__"})
 """Names in the code of a function that looks up attributes by their names as texts."""
 _content = attrgetter("cell_contents")
-_code = attrgetter("__code__")
 
 REACHED: "ContextVar[ReadNames | None]" = ContextVar("reached", default=None)
 """The names that the functions of the outermost trace have read so far."""
@@ -93,6 +92,8 @@ class ReadNames:
         """The arrays among the defaults of parameters, by id."""
         self.codes: set[CodeType] = set()
         """The code of the user's functions that have run."""
+        self.outermost: CodeType | None = None
+        """The code of the first of them."""
         self.runs_as_written = False
         """Whether one of them has run without hooks, so that the functions that it calls are not noted."""
         self.of_numbers: dict[Any, NumberFunctions] = {}
@@ -148,8 +149,7 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
         function = function.__func__
     if not isinstance(function, FunctionType) or not is_users(function.__code__.co_filename):
         return
-    if found.codes:  # not the outermost function: another one under its name is not the one that is compiled
-        found.note(ReadName(f"{function.__qualname__}.__code__", _code, function, function.__code__))
+    found.outermost = found.outermost or function.__code__
     found.codes.add(function.__code__)
     defaults = arrays_in([function.__defaults__ or (), function.__kwdefaults__ or {}])
     found.defaults.update((id(x), x) for x in defaults)

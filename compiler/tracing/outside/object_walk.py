@@ -85,6 +85,8 @@ class ObjectWalk:
     """The iterators and random generators found, with the path to each."""
     caches: list[tuple[Any, dict[Any, Any]]] = field(default_factory=list)
     """The functions with `functools.lru_cache` found, with their entries."""
+    functions: list[FunctionType] = field(default_factory=list)
+    """The user's functions that were found, other than methods of objects."""
     codes: set[CodeType] = field(default_factory=set)
     """The code of the user's functions that were found."""
     implicit: dict[CodeType, FunctionType] = field(default_factory=dict)
@@ -233,6 +235,7 @@ class ObjectWalk:
             return
         before, self._way = self._way, x.__code__
         self.codes.add(x.__code__)
+        self.functions.append(x)
         if x.__defaults__:
             self._slot(x, "__defaults__", x.__defaults__, f"{name}.__defaults__", depth)
         if x.__kwdefaults__:
