@@ -103,19 +103,19 @@ def _along(graph: Graph, largest: Value, axis: int) -> Tiling | None:
         (output,) = call.outputs
         if output in known or output in around.before:
             continue
-        if any(value in late or value in folded for value in call.inputs):
+        parts = [x for x in call.inputs if x in known]
+        made = [x for x in parts if x not in graph.inputs]
+        if any(x in late or x in folded for x in call.inputs):
             late.add(output)
-        elif any(value in known for value in call.inputs):
-            if (found := _axis_of_output(call, known)) is not None:
-                known[output] = found
-                continue
-            if (reduced := _reduced_axis(call, known)) is not None:
-                folded[output] = reduced
-                roots.append((call.inputs[0], reduced))
-                continue
+        elif parts and (found := _axis_of_output(call, known)) is not None:
+            known[output] = found
+        elif parts and (reduced := _reduced_axis(call, known)) is not None:
+            folded[output] = reduced
+            roots.append((call.inputs[0], reduced))
+        elif made:
             late.add(output)
         if output in late:
-            roots += [(x, known[x]) for x in call.inputs if x in known and x not in graph.inputs]
+            roots += [(x, known[x]) for x in made]
     for value in graph.outputs:
         if value in known and value not in graph.inputs:
             roots.append((value, known[value]))

@@ -52,10 +52,34 @@ class OperatorRewriter(Rewriter):
             case ast.Assign(targets=targets) if any(isinstance(one, ast.Tuple | ast.List) for one in targets):
                 value = placed(hook("iterated", self.expression(node.value)), node.value)
                 given = self.unit.temporary()
-                later = placed(ast.Assign(targets, named(given)), node)
-                return [assign(given, value), *super().statement(later, rest)]
+                found: list[ast.stmt] = [assign(given, value)]
+                for one in targets:
+                    if isinstance(one, ast.Tuple | ast.List) and _sets_attributes(one):
+                        found += self._set_in_turn(one.elts, named(given), node, rest)
+                    else:
+                        found += super().statement(placed(ast.Assign([one], named(given)), node), rest)
+                return found
             case _:
                 return super().statement(node, rest)
+
+    def _set_in_turn(
+        self,
+        targets: "Sequence[ast.expr]",
+        given: ast.expr,
+        node: ast.stmt,
+        rest: "Sequence[ast.stmt] | None",
+    ) -> list[ast.stmt]:
+        """``target, target = given``, one assignment after the other, as each may have a hook."""
+        kept = [self.unit.temporary() for _ in targets]
+        names: list[ast.expr] = [ast.Name(name, ast.Store()) for name in kept]
+        for place, target in enumerate(targets):
+            if isinstance(target, ast.Starred):
+                names[place] = ast.Starred(names[place], ast.Store())
+        found: list[ast.stmt] = [placed(ast.Assign([ast.Tuple(names, ast.Store())], given), node)]
+        for target, name in zip(targets, kept, strict=True):
+            one = target.value if isinstance(target, ast.Starred) else target
+            found += self.statement(placed(ast.Assign([one], named(name)), node), rest)
+        return found
 
     def updated_item(self, item: str, node: ast.AugAssign) -> ast.stmt:
         """``item op= value`` for an entry that is in a variable."""
@@ -93,8 +117,7 @@ class OperatorRewriter(Rewriter):
 
     def _read(self, node: ast.Attribute) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):
-            found: ast.expr = self.rebuilt(node)
-            return found
+            return self._attribute(node)
         return hook("attribute", self.expression(node.value), ast.Constant(self.attribute_name(node)))
 
     def _item(self, node: ast.Subscript) -> ast.expr:
@@ -122,3 +145,7 @@ class OperatorRewriter(Rewriter):
         ast.Subscript: _item,
         ast.UnaryOp: _unary,
     }
+
+
+def _sets_attributes(target: ast.expr) -> bool:
+    return any(isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) for one in ast.walk(target))

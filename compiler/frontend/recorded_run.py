@@ -14,7 +14,8 @@ from ..arguments.leaves import plain_key, users_name
 from ..builder import bind_all, recording
 from ..callers.function_names import describe
 from ..callers.signal_handlers import in_signal_handler
-from ..callers.user_code import line_of_raise
+from ..callers.user_code import CONVERTS, OPERATORS, line_of_raise
+from ..callers.users_operators import defines_operators
 from ..dtypes import BOOL
 from ..errors import ArgumentValueError, ConcretizationError, SideEffectError
 from ..ir import Graph, Value
@@ -29,7 +30,7 @@ from ..tracing.tracing_again import needs_value, wants_pythons_number
 from ..tracing.values_in_call import ARGUMENTS
 from ..users_errors import noted, values_in_exception
 from ..value_ops import constant
-from .conversion import call_converted
+from .conversion import OperatorsNeededError, call_converted
 from .objects.made_objects import with_made_objects
 from .objects.sole_holders import objects_made
 from .outside.outside_changes import ArgumentContainers, OutsideChanges
@@ -78,6 +79,7 @@ def recorded(record: Trace, call: TracedCall) -> Program:
             args, kwargs = optree.tree_unflatten(call.tree, filled)
             replace_outside(writes.replaced, *call.roots)
             containers = ArgumentContainers(args, kwargs)
+            _ask_for_operators(call, containers)
             if changes == "returned":
                 containers.note_in(record)
             held: list[Any] = [None]  # so that nothing else refers to the result
@@ -136,6 +138,13 @@ def _text_in_handler(function: Callable[..., Any]) -> SideEffectError:
     )
     error.runs_uncompiled = True
     return error
+
+
+def _ask_for_operators(call: TracedCall, containers: ArgumentContainers) -> None:
+    """`OperatorsNeededError` if objects have operators that ask for types of traced numbers, perhaps, without hooks."""
+    have_hooks = OPERATORS.get() or not CONVERTS.get()
+    if not have_hooks and (call.writes.have_operators or any(map(defines_operators, containers.kinds))):
+        raise OperatorsNeededError
 
 
 def _acts(record: Trace, filled: Sequence[Any], containers: ArgumentContainers) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.callers.user_code import user_location, users_frame
+from ...compiler.callers.users_operators import BINARY
 from ...compiler.errors import ClockError, UnsupportedFunctionError
 from ...compiler.frontend.outside.read_names import note_contents, note_missing
 from ...compiler.message_values import MESSAGE_VALUES
@@ -38,7 +39,7 @@ from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed
 from .loops.open_generators import OpenPairs
 from .mathematics.real import is_computed
 from .mathematics.rounding import rounded
-from .operators import BINARY, attribute, compared, iterated, operate, summed, users_method, with_texts
+from .operators import attribute, compared, iterated, operate, summed, users_method, with_texts
 from .orderings import are_orderable, best, best_of_many, extreme_length, in_order, magnitude, place_among
 
 Callee = Callable[[Any], Any]

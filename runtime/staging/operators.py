@@ -5,7 +5,7 @@ They also handle tuples that hold traced numbers, and `OneOf`.
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache, partial, reduce
+from functools import cached_property, partial, reduce
 from types import FunctionType, MethodType
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import numpy as np
 import optree
 
 from ...compiler.callers.user_code import OPERATORS, is_defined_by_user, is_users, user_location
+from ...compiler.callers.users_operators import defines_operators, users_method_of
 from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.conversion import OperatorsNeededError, call_converted
 from ...compiler.frontend.expressions import comparison
@@ -30,7 +31,6 @@ from ..branching.watching import watch_called
 from .texts_of_sizes import in_message, with_numbers
 
 _REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 _SEQUENCES: Final = (tuple, list)
 _CONTAINERS: Final = (tuple, list, dict)
 _KINDS: Final = {"b": bool, "i": int, "f": float, "c": complex}
@@ -38,7 +38,7 @@ _KINDS: Final = {"b": bool, "i": int, "f": float, "c": complex}
 
 def users_method(x: Any, name: str) -> "Callable[..., Any] | None":
     """A special method of an object of a user's class, which runs converted; None if there is none."""
-    found = _method_of(type(x), name)
+    found = users_method_of(type(x), name)
     if found is None or current_trace() is None:
         return None
     return partial(_called, MethodType(found, x))
@@ -47,13 +47,6 @@ def users_method(x: Any, name: str) -> "Callable[..., Any] | None":
 def _called(method: MethodType, *given: Any) -> Any:
     watch_called(method)
     return call_converted(method, *given)
-
-
-def _method_of(kind: "type[Any]", name: str) -> FunctionType | None:
-    if kind.__module__ == "builtins":
-        return None
-    found = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
-    return found if type(found) is FunctionType and is_users(found.__code__.co_filename) else None
 
 
 def operate(name: str, x: Any, y: Any) -> Any:
@@ -69,7 +62,7 @@ def operate(name: str, x: Any, y: Any) -> Any:
         return _plain(name)(x, y)
     asked = [(own or partial(_built_in, x, f"__{name}__"), y)]
     if type(x) is not type(y) and reflected is not None:
-        first = issubclass(type(y), type(x)) and _method_of(type(x), f"__r{name}__") is not reflected
+        first = issubclass(type(y), type(x)) and users_method_of(type(x), f"__r{name}__") is not reflected
         asked.insert(0 if first else 1, (reflected, x))
     for method, other in asked:
         found = method(other)
@@ -199,7 +192,7 @@ def _holds_unknown(*sequences: Any) -> bool:
     return any(
         is_unknown(one)
         or (type(one) in _SEQUENCES and _holds_unknown(one))
-        or _method_of(type(one), "__lt__")
+        or users_method_of(type(one), "__lt__")
         for sequence in sequences
         for one in sequence
     )
@@ -337,6 +330,8 @@ def set_attribute(value: Any, x: Any, name: str) -> None:
     )
     if type(found) is property and found.fset is not None and _is_users(found.fset):
         _called(MethodType(found.fset, x), value)
+    elif (own := users_method(found, "__set__")) is not None:
+        own(x, value)
     elif (own := users_method(x, "__setattr__")) is not None:
         own(name, value)
     else:
@@ -362,18 +357,11 @@ def _following(x: Any) -> Any:
         yield item
 
 
-@lru_cache(1024)
-def _defines_operators(made: type) -> bool:
-    """Whether a class of the user has operators on two operands, which Python calls as they are written."""
-    names = (f"__{kind}{name}__" for name in BINARY for kind in ("", "r", "i"))
-    return any(_method_of(made, name) is not None for name in names)
-
-
 def maker(made: type) -> Callable[..., Any]:
     """A function that makes an object of a user's class with its ``__init__`` converted; any other class itself."""
     if not is_defined_by_user(made):
         return made
-    if not OPERATORS.get() and _defines_operators(made):
+    if not OPERATORS.get() and defines_operators(made):
         raise OperatorsNeededError  # its methods may ask for the types of traced numbers
     start: Any = made.__init__  # type: ignore[misc]
     create: Any = made.__new__

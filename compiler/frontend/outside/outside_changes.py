@@ -16,6 +16,7 @@ import optree
 
 from ...arguments.leaves import NAMESPACE, plain_key, with_plain_keys
 from ...callers.function_names import describe
+from ...callers.users_operators import defines_operators
 from ...dtypes import Array
 from ...errors import SideEffectError
 from ...tracing.outside.contents import OutsideArrays, Written
@@ -124,6 +125,8 @@ class ArgumentContainers:
         """For each one: its name, its path, the object, its children, what else it holds, and the order of its keys."""
         self._objects: dict[int, tuple[Any, Path]] = {}
         """The objects of the caller, by id."""
+        self.kinds: set[type] = set()
+        """The classes of what holds others."""
         for number, one in enumerate(args):
             self._note(f"args[{number}]", (0, number), one)
         for number, (name, one) in enumerate(sorted(kwargs.items())):
@@ -133,6 +136,7 @@ class ArgumentContainers:
         self._objects.setdefault(id(x), (x, path))
         if isinstance(x, TracedArray) or optree.tree_is_leaf(x, namespace=NAMESPACE):
             return
+        self.kinds.add(type(x))
         children, metadata, entries, _ = optree.tree_flatten_one_level(x, namespace=NAMESPACE)
         if not isinstance(x, tuple):
             self._before.append((name, path, x, list(children), metadata, _keys(x)))
@@ -248,6 +252,11 @@ class OutsideChanges:
     def outside_objects(self) -> ObjectWalk | None:
         """The objects that the function could reach before it ran."""
         return None if self._outside is None else self._outside.objects
+
+    @property
+    def have_operators(self) -> bool:
+        """Whether the function can reach objects whose operators need hooks for what they do with traced numbers."""
+        return self.outside_objects is not None and any(map(defines_operators, self.outside_objects.kinds))
 
     def names_read(self, found: ReadNames) -> Iterator[ReadName]:
         """The names, entries and attributes that the function has read."""

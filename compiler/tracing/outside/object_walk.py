@@ -89,6 +89,8 @@ class ObjectWalk:
     """The user's functions that were found, other than methods of objects."""
     codes: set[CodeType] = field(default_factory=set)
     """The code of the user's functions that were found."""
+    kinds: set[type] = field(default_factory=set)
+    """The classes of the objects that were found."""
     implicit: dict[CodeType, FunctionType] = field(default_factory=dict)
     """The properties and special methods, which run without being mentioned, by their code."""
     has_met_traced: bool = False
@@ -303,6 +305,7 @@ class ObjectWalk:
             self._note_entries(x, path)
             self._sealed(gc.get_referents(x), path, depth)
         self._slots(x, _of_slots(x), path, depth, by_name=not is_library)
+        self.kinds.add(type(x))
         for kind in type(x).__mro__:
             self._note_code(kind)
         if is_users_class(type(x)):
