@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -34,6 +34,7 @@ from .conversion import OperatorsNeededError, call_converted
 from .objects.made_objects import with_made_objects
 from .objects.sole_holders import objects_made
 from .outside.outside_changes import ArgumentContainers, OutsideChanges
+from .outside.reached_operators import ASKED
 from .outside.read_names import is_made
 from .program import (
     Argument,
@@ -74,12 +75,13 @@ def recorded(record: Trace, call: TracedCall) -> Program:
     # Before anything is recorded, so that what a signal handler computes does not become an input before the arguments.
     filled = _fill(record, leaves, partial(users_name, function))
     checking, handled_before = CHECKS_BOUNDS.set(record.checks_bounds), sys.exception()
+    asking = ASKED.set(ASKED.get() if record.is_kept else set())
     try:
         with recording(record):
             args, kwargs = optree.tree_unflatten(call.tree, filled)
             replace_outside(writes.replaced, *call.roots)
             containers = ArgumentContainers(args, kwargs)
-            _ask_for_operators(call, containers)
+            _ask_for_operators(call, containers, (*args, *kwargs.values()))
             if changes == "returned":
                 containers.note_in(record)
             held: list[Any] = [None]  # so that nothing else refers to the result
@@ -119,6 +121,7 @@ def recorded(record: Trace, call: TracedCall) -> Program:
             program = _finish(record, arguments, filled, outputs, out_leaves, out_tree)
             return replace(program, orders=orders, in_c_order=layout_dependent_arguments(program))
     finally:
+        ASKED.reset(asking)
         CHECKS_BOUNDS.reset(checking)
 
 
@@ -140,10 +143,11 @@ def _text_in_handler(function: Callable[..., Any]) -> SideEffectError:
     return error
 
 
-def _ask_for_operators(call: TracedCall, containers: ArgumentContainers) -> None:
+def _ask_for_operators(call: TracedCall, containers: ArgumentContainers, given: Iterable[Any]) -> None:
     """`OperatorsNeededError` if objects have operators that ask for types of traced numbers, perhaps, without hooks."""
     have_hooks = OPERATORS.get() or not CONVERTS.get()
-    if not have_hooks and (call.writes.have_operators or any(map(defines_operators, containers.kinds))):
+    kinds = containers.kinds | {type(x) for x in given}
+    if not have_hooks and (call.writes.have_operators or any(map(defines_operators, kinds))):
         raise OperatorsNeededError
 
 

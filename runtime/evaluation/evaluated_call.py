@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, cast
 
 import numpy as np
@@ -12,12 +13,14 @@ from ...compiler.arguments.leaves import NAMESPACE, flattened, weak_type, with_p
 from ...compiler.builder import recording
 from ...compiler.callers.function_names import function_name
 from ...compiler.callers.user_code import CONVERTS, OPERATORS, user_location
+from ...compiler.callers.users_operators import defines_operators
 from ...compiler.dtypes import Array
 from ...compiler.error_state import quiet_unless_strict
 from ...compiler.errors import ConcretizationError, DerivativeMemoryError, TracemillError
 from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.conversion import OperatorsNeededError, call_converted
 from ...compiler.frontend.outside.outside_changes import ArgumentContainers
+from ...compiler.frontend.outside.reached_operators import ASKED
 from ...compiler.frontend.program import Static, refuse_hidden_arrays
 from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
 from ...compiler.nesting import refuse_deep_nesting
@@ -130,7 +133,14 @@ class EvaluatedCall:
         """The result of a function, which must not change lists and dicts among its arguments."""
         args, kwargs = optree.tree_unflatten(tree, filled)
         containers = ArgumentContainers(args, kwargs)
-        result = call_converted(function, *args, **kwargs)
+        kinds = chain(containers.kinds, map(type, args), map(type, kwargs.values()))
+        if any(map(defines_operators, kinds)) and CONVERTS.get() and not OPERATORS.get():
+            raise OperatorsNeededError
+        asking = ASKED.set(set())
+        try:
+            result = call_converted(function, *args, **kwargs)
+        finally:
+            ASKED.reset(asking)
         containers.refuse_changes(function)
         return result
 

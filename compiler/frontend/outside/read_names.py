@@ -203,7 +203,7 @@ def reads_attributes(function: Any) -> bool:
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType) or not is_users(code.co_filename):
         return False
-    return any(names and root in code.co_varnames for root, names in _chains(code))
+    return any(names and root in code.co_varnames for root, names in chains(code))
 
 
 def objects_among(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -244,7 +244,7 @@ def names_in(function: FunctionType, objects: dict[str, Any]) -> Iterator[ReadNa
     code, module = function.__code__, function.__globals__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     first = code.co_varnames[0] if code.co_argcount else ""
-    for root, attributes in _chains(code):
+    for root, attributes in chains(code):
         if root in cells and is_inside_converted(code):
             continue  # it is defined in a converted function, which was noted
         if root in cells and root not in (HOOKS, "__class__"):
@@ -334,7 +334,7 @@ def _content_of(cell: CellType) -> Any:
 
 
 @lru_cache(4096)
-def _chains(code: CodeType) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def chains(code: CodeType) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The names that code and its inner functions read from outside, each with the attributes that follow."""
     found: dict[tuple[str, tuple[str, ...]], None] = {}
     own: set[str] = set()

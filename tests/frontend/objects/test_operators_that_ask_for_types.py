@@ -4,6 +4,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tracemill as tm
@@ -91,7 +92,7 @@ ORDERED = Ordered(3.0)
 HOLDER = SimpleNamespace(scale=SCALE, scales=[SCALE], table={"a": SCALE})
 
 
-@pytest.mark.parametrize(
+FUNCTIONS = pytest.mark.parametrize(
     "function",
     [
         lambda s: SCALE * s,
@@ -109,6 +110,9 @@ HOLDER = SimpleNamespace(scale=SCALE, scales=[SCALE], table={"a": SCALE})
         set_in(WithDescriptor),
     ],
 )
+
+
+@FUNCTIONS
 def test_an_operator_sees_a_python_number(function: Any) -> None:
     compiled = tm.compile(function)
     for s in (2.0, 4.0):
@@ -118,3 +122,24 @@ def test_an_operator_sees_a_python_number(function: Any) -> None:
 def test_an_operator_of_an_argument_sees_a_python_number() -> None:
     compiled = tm.compile(lambda scale, s: scale * s)
     assert compiled(SCALE, 2.0) == 6.0
+
+
+@FUNCTIONS
+def test_an_operator_sees_a_python_number_without_compile(function: Any) -> None:
+    def scaled(s: Any) -> Any:
+        found = function(s)
+        return s * (found[0] if isinstance(found, tuple) else found)
+
+    step = 1e-6
+    expected = (scaled(2.0 + step) - scaled(2.0 - step)) / (2 * step)
+    assert tm.grad(scaled)(2.0) == pytest.approx(expected)
+    value, tangent = tm.jvp(scaled, (2.0,), (1.0,))
+    assert (value, tangent) == pytest.approx((scaled(2.0), expected))
+
+
+def test_an_operator_of_an_argument_sees_a_python_number_without_compile() -> None:
+    assert tm.grad(lambda s, scale: scale * s)(2.0, SCALE) == 3.0
+    assert tm.vmap(lambda scale, s: scale * s, in_dims=(None, 0))(SCALE, np.array([2.0, 3.0])).tolist() == [
+        6.0,
+        9.0,
+    ]
