@@ -7,13 +7,16 @@ import builtins
 import functools
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
+from scipy.interpolate import CubicSpline
 
 import tracemill as tm
 from tracemill.compiler.errors import ConcretizationError, RandomStateError, TransformArgumentError
@@ -159,6 +162,49 @@ def test_other_threads_are_not_affected_while_one_traces() -> None:
         for thread in threads:
             thread.join()
     assert faults == []
+
+
+@pytest.mark.slow
+def test_libraries_compute_in_eight_threads_while_one_traces() -> None:
+    originals = np.zeros, np.array, np.arange, len, math.sqrt
+    stop, faults, loops = threading.Event(), list[str](), [0] * 8
+
+    def compute(number: int) -> None:
+        a = np.random.default_rng(number).normal(size=(20, 20))
+        x = np.arange(20.0)
+        expected = scipy.linalg.inv(a), scipy.special.logsumexp(a), CubicSpline(x, a[0])(3.3)
+        while not stop.is_set():
+            found = scipy.linalg.inv(a), scipy.special.logsumexp(a), CubicSpline(x, a[0])(3.3)
+            if not all(map(np.array_equal, found, expected)):
+                faults.append("another result")
+            if (np.zeros, np.array, np.arange, len, math.sqrt) != originals or type(
+                np.zeros(2)
+            ) is not np.ndarray:
+                faults.append("another function")
+            loops[number] += 1
+
+    def traced(x: Any) -> Any:
+        made = np.zeros(len(x))
+        for i in range(len(x)):
+            if x[i] > 0:
+                made[i] = math.sqrt(x[i])
+        return np.sum(made)
+
+    threads = [threading.Thread(target=compute, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            for size in range(3, 8):
+                tm.compile(traced, backend="numpy")(np.arange(float(size)))
+                tm.grad(traced)(np.arange(1.0, float(size)))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert faults == []
+    assert min(loops) > 0
 
 
 # ---- what is not converted -----------------------------------------------------------------------------

@@ -6,9 +6,12 @@ import colorsys
 import fractions
 import heapq
 import inspect
+import json
 import random
 import runpy
 import statistics
+import subprocess
+import sys
 import textwrap
 import threading
 import traceback
@@ -220,6 +223,27 @@ def test_every_function_of_these_modules_converts() -> None:
                     assert "generator" in found or "it uses" in found, (name, found)
                 else:
                     ast.parse(found.text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("modules", "functions", "examples"),
+    [
+        ("statistics heapq bisect random fractions textwrap colorsys", 150, 90),
+        ("numpy.lib numpy.linalg numpy.polynomial", 600, 1000),
+        ("scipy.linalg scipy.special", 300, 1000),
+    ],
+)
+def test_the_examples_of_libraries_give_the_same_when_all_functions_are_converted(
+    modules: str, functions: int, examples: int
+) -> None:
+    program = Path(__file__).parents[1] / "support" / "doctests_of_converted.py"
+    command = [sys.executable, str(program), *modules.split()]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    found = json.loads(process.stdout.splitlines()[-1])
+    assert found["differ"] == []
+    assert found["functions"] > functions
+    assert found["examples"] > examples
 
 
 # ---- the source of a function ----------------------------------------------------------------------------
