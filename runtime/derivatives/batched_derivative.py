@@ -4,7 +4,8 @@ The function runs once for the whole batch. Examples do not depend on each other
 respect to all arguments, which have the batch as their first axis, is that of each example.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...compiler.builder import recording
 from ...compiler.callers.function_names import function_name
 from ...compiler.error_state import quiet_unless_strict
 from ...compiler.frontend.program import ArrayOutput
-from ...compiler.ir import ArrayType, Value
+from ...compiler.ir import ArrayType, Graph, Value
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.traced_array import TracedArray, array_on, wrap
 from ...compiler.tracing.traced_memory import is_traced
@@ -22,6 +23,7 @@ from ..batching.batched_trace import BatchedTrace, MustTraceSingleExamplesError
 from ..evaluation.evaluated_array import EvaluatedArray, new_result
 from ..evaluation.evaluated_call import EvaluatedCall, Result
 from ..evaluation.evaluating import Evaluated, Evaluating, elements
+from ..evaluation.linear_graph import linear_graph
 from ..evaluation.nodes import Node
 from ..evaluation.operand_types import operand_type
 from ..evaluation.recorded_sweep import Between, Copied
@@ -82,6 +84,9 @@ class _BatchedCall(EvaluatedCall):
         return array_on(storage, value.type, is_scalar=is_scalar, weak=weak)
 
     def _leaf(self, leaf: Any) -> Any:
+        if not is_traced(leaf) and isinstance(leaf, (np.ndarray, np.generic)):
+            self.values.append(as_value(np.array(leaf)))
+            return Result(np.empty(0), None, isinstance(leaf, np.generic), None)
         if not is_traced(leaf):
             return super()._leaf(leaf)
         value = leaf.value
@@ -110,6 +115,8 @@ class BatchedDerivative(EvaluatedDerivative):
         self._home = (
             base if isinstance(base, Evaluating) else Evaluating(function_name(function), keeps=False)
         )
+        self.again = self._home
+        self.batch = (batch.batch.size,)
         with quiet_unless_strict():
             super().__init__(function, leaves, tree, chosen, has_aux, False, keeps=False)
         self.result_types = [value.type for value in self._values]
@@ -137,7 +144,7 @@ class BatchedDerivative(EvaluatedDerivative):
             for leaf, cotangent in zip(leaves, cotangents, strict=True)
         ]
         given = [(node, one) for node, one in given if node in self._between.moving]
-        with self._batch.failing_as_a_whole(), quiet_unless_strict(), recording(self._home):
+        with self.computing():
             found = self._between.pull_back(self._home, given)
         return [self._example(one, type) for one, type in zip(found, self.primal_types, strict=True)]
 
@@ -145,7 +152,7 @@ class BatchedDerivative(EvaluatedDerivative):
         given = [
             on_evaluating_trace(self._batch, self._home, as_value(direction)) for direction in directions
         ]
-        with self._batch.failing_as_a_whole(), quiet_unless_strict(), recording(self._home):
+        with self.computing():
             tangents = self._between.push_forward(self._home, given)
         return [
             self._example(tangents.get(self.out_nodes[leaf.index]), self.type_of(leaf)) for leaf in leaves
@@ -155,7 +162,39 @@ class BatchedDerivative(EvaluatedDerivative):
         """The array of one example."""
         if found is None:
             return wrap(as_value(np.zeros(type.shape, type.dtype)))
-        array, node = found.evaluated()
+        return self.of_example(found)
+
+    # ---- graphs for the whole batch ----------------------------------------------------------------------
+
+    def linear(self, leaves: Sequence[ArrayOutput]) -> tuple[Graph, list[Any]]:
+        outputs = [(self.out_nodes[leaf.index], self._of_batch(self.type_of(leaf))) for leaf in leaves]
+        wrt = list(zip(self.nodes, map(self._of_batch, self.primal_types), strict=True))
+        graph, residuals = linear_graph(outputs, wrt, self.again)
+        return graph, list(map(self._entering_graph, residuals))
+
+    def _of_batch(self, type: ArrayType) -> ArrayType:
+        return ArrayType(type.dtype, (*self.batch, *type.shape))
+
+    def _entering_graph(self, known: Evaluated) -> EvaluatedArray:
+        node = self._home.without_history(self._between.outer(known.node))
+        return new_result(self._home, known.array, operand_type(known.array), node)
+
+    def _known(self, residuals: Sequence[Any]) -> Graph:
+        """The outputs are arrays of an example, so no graph returns them together with the residuals."""
+        self.inputs = list(residuals)
+        return Graph(self.name, (), (), ())
+
+    def run_forward(self, forward: Graph) -> tuple[list[Any], list[Any]]:
+        return self.values(keeps=False), self.inputs
+
+    @contextmanager
+    def computing(self) -> Generator[None]:
+        with self._batch.failing_as_a_whole(), quiet_unless_strict(), recording(self._home):
+            yield
+
+    def of_example(self, found: Any) -> TracedArray:
+        with recording(self._home):
+            array, node = found.evaluated()
         array = array if array.flags.c_contiguous else array.copy()
         outer = self._home.without_history(self._between.outer(node))
         return wrap(self._batch.of_examples(Evaluated(array, outer)))

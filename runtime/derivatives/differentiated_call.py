@@ -5,6 +5,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -41,6 +42,8 @@ class DifferentiatedCall(ABC):
     out_tree: Any
     """The structure of the result without aux."""
     out_leaves: Sequence[ArrayOutput | Static]
+    batch: tuple[int, ...] = ()
+    """The first axes of all arrays in the graphs of the derivative: the size of the batch that it is computed for."""
 
     def __init__(self, chosen: Chosen, arguments: Any, has_aux: bool, safe_where: bool) -> None:
         """`arguments` is the structure of the arguments."""
@@ -186,6 +189,14 @@ class DifferentiatedCall(ABC):
     def run_forward(self, forward: Graph) -> tuple[list[Any], list[Any]]:
         """``(outputs, residuals)`` of a graph that computes the function and more."""
         return self.split(run(forward, self.inputs))
+
+    def computing(self) -> AbstractContextManager[Any]:
+        """In this block, the graphs of the derivative run."""
+        return nullcontext()
+
+    def of_example(self, found: Any) -> Any:
+        """What a graph of the derivative has computed, as an array of one example of the batch."""
+        return found
 
     @abstractmethod
     def split(self, results: list[Any]) -> tuple[list[Any], list[Any]]:

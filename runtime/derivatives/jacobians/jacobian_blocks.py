@@ -13,7 +13,7 @@ from ....compiler.ir import ArrayType, Graph, Value
 from ....compiler.ops.nested_graphs import graph_of
 from ....compiler.symbolic_size import is_known, typical
 from ....compiler.tracing.trace import ExampleIndex
-from ....compiler.value_ops import constant, convert, equal, iota, reshape
+from ....compiler.value_ops import broadcast_to, constant, convert, equal, iota, reshape
 from ...batching.chunk_size import Chunking
 from ...eager.mapped_axes import all_indices
 from ...eager.mapped_graph import MappedGraph
@@ -36,21 +36,23 @@ def rows(
     types = [call.type_of(leaf) for leaf in leaves]
 
     def pulled_through(backward: Graph) -> Blocks:
-        units = _Units(call.where, f"{call.name}_rows", backward, residuals, chunks, named)
+        units = _Units(call, f"{call.name}_rows", backward, residuals, chunks, named)
         blocks: Blocks = []
         for row, type in enumerate(types):
-            pulled = units.through(types, row, [0] * len(call.primal_types))
+            pulled = units.through(types, row, [len(call.batch)] * len(call.primal_types))
             if type.dtype.kind == "c":  # vjp returns the uphill direction, the conjugate of the derivative
                 pulled = list(map(np.conjugate, pulled))
             blocks.append(
                 [
-                    _reshaped(p, (*type.shape, *t.shape))
+                    _reshaped(p, (*call.batch, *type.shape, *t.shape))
                     for p, t in zip(pulled, call.primal_types, strict=True)
                 ]
             )
         return blocks
 
-    blocks = pulled_through(backward)
+    with call.computing():
+        blocks = pulled_through(backward)
+    blocks = [list(map(call.of_example, row)) for row in blocks]
     call.warn_of_masked_nan(
         chain(*blocks), lambda: list(chain(*pulled_through(call.vjp(leaves, safe=True)[1])))
     )
@@ -65,12 +67,14 @@ def columns(
     outputs, residuals = call.run_forward(forward)
     out_types = [call.type_of(leaf) for leaf in leaves]
     in_types = call.primal_types
-    units = _Units(call.where, f"{call.name}_columns", linear, residuals, chunks, named)
+    units = _Units(call, f"{call.name}_columns", linear, residuals, chunks, named)
     blocks: Blocks = []
-    for column, type in enumerate(in_types):
-        pushed = units.through(in_types, column, [t.ndim for t in out_types])
-        blocks.append([_reshaped(p, (*t.shape, *type.shape)) for p, t in zip(pushed, out_types, strict=True)])
-    return outputs, [list(row) for row in zip(*blocks, strict=True)]
+    with call.computing():
+        for column, type in enumerate(in_types):
+            pushed = units.through(in_types, column, [len(call.batch) + t.ndim for t in out_types])
+            shapes = [(*call.batch, *t.shape, *type.shape) for t in out_types]
+            blocks.append(list(map(_reshaped, pushed, shapes)))
+    return outputs, [list(map(call.of_example, row)) for row in zip(*blocks, strict=True)]
 
 
 def blocks_of_shorter_side(
@@ -88,14 +92,15 @@ class _Units:
 
     def __init__(
         self,
-        where: str,
+        call: DifferentiatedCall,
         name: str,
         linear: Graph,
         residuals: Sequence[Any],
         chunks: Chunking,
         named: bool,
     ) -> None:
-        self.where, self.name, self.linear, self.residuals = where, name, linear, residuals
+        self.where, self.batch = call.where, call.batch
+        self.name, self.linear, self.residuals = name, linear, residuals
         self.chunks, self.named = chunks, named
         self._held = 0
 
@@ -108,7 +113,10 @@ class _Units:
         size = types[which].size
 
         def each(*inputs: Value) -> Sequence[Value]:
-            directions = [_unit(inputs[-1], t) if i == which else zero_of(t) for i, t in enumerate(types)]
+            directions = [
+                self._of_all_examples(_unit(inputs[-1], t) if i == which else zero_of(t))
+                for i, t in enumerate(types)
+            ]
             return inline(self.linear, (*inputs[:count], *directions))
 
         given = [*(v.type for v in self.linear.inputs[:count]), ExampleIndex.type]
@@ -118,6 +126,9 @@ class _Units:
         found = self.chunks.run(self.where, mapped, inputs, held=self._held, named=self.named)
         self._held += sum(out.nbytes for out in found)
         return found
+
+    def _of_all_examples(self, direction: Value) -> Value:
+        return broadcast_to(direction, (*self.batch, *direction.shape)) if self.batch else direction
 
 
 def _unit(number: Value, type: ArrayType) -> Value:

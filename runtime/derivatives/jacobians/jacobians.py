@@ -203,7 +203,7 @@ def _jacobian(
             found = forward_in_all_directions(options.guarding(func), args, kwargs, chosen, has_aux)
             if found is not None:
                 return _of_columns(found, chosen, holomorphic=holomorphic)
-        made = differentiated if blocks_of in MODES.values() else TracedDerivative
+        made = partial(differentiated, by_sweep=True) if blocks_of in MODES.values() else TracedDerivative
         call = made(options.guarding(func), args, kwargs, chosen, has_aux, safe_where)
         leaves = call.differentiable()
         call.check_complex(leaves, holomorphic=holomorphic)

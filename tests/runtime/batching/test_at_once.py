@@ -146,6 +146,20 @@ def test_gradients_by_what_is_not_mapped_are_those_of_each_example() -> None:
     np.testing.assert_allclose(found, 3 * np.array([1.0, 4.0]) * X**3 + 2)
 
 
+def test_a_differentiated_function_in_a_batch_may_return_arrays_from_outside() -> None:
+    w = np.array([7.0, 8.0])
+
+    def program(x: Any) -> Any:
+        return tm.value_and_grad(lambda y: (np.sum(y), (w, y * 2, np.float64(3))), has_aux=True)(x)
+
+    (total, (outside, doubled, three)), slope = tm.vmap(program)(X)
+    np.testing.assert_array_equal(total, np.sum(X, axis=1))
+    np.testing.assert_array_equal(outside, [w] * 3)
+    np.testing.assert_array_equal(doubled, X * 2)
+    np.testing.assert_array_equal(three, [3.0] * 3)
+    np.testing.assert_array_equal(slope, np.ones((3, 2)))
+
+
 def test_an_exception_is_caught_in_a_derivative_in_a_batch() -> None:
     def loss(a: Any) -> Any:
         try:
