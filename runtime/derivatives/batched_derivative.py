@@ -110,12 +110,10 @@ class BatchedDerivative(EvaluatedDerivative):
         chosen: Chosen,
         has_aux: bool,
     ) -> None:
-        base = batch.base
-        self._batch = batch
-        self._home = (
-            base if isinstance(base, Evaluating) else Evaluating(function_name(function), keeps=False)
-        )
-        self.again = self._home
+        self.batched = batch
+        self._base = base = batch.base
+        self.home = base if isinstance(base, Evaluating) else Evaluating(function_name(function), keeps=False)
+        self.again = self.home
         self.batch = (batch.batch.size,)
         with quiet_unless_strict():
             super().__init__(function, leaves, tree, chosen, has_aux, False, keeps=False)
@@ -125,7 +123,7 @@ class BatchedDerivative(EvaluatedDerivative):
     def _run(
         self, function: Callable[..., Any], tree: Any, leaves: Sequence[Any], *, keeps: bool
     ) -> EvaluatedCall:
-        call = _BatchedCall(self._batch, self._home, function, tree, leaves, self._is_chosen)
+        call = _BatchedCall(self.batched, self.home, function, tree, leaves, self._is_chosen)
         self._values = call.values
         return call
 
@@ -138,22 +136,27 @@ class BatchedDerivative(EvaluatedDerivative):
     def can_sweep(self, given: Sequence[Any]) -> bool:
         return True
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether the batch is still computed in the same trace, not in that of a function differentiated later."""
+        return self.batched.base is self._base
+
     def pull_back(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
         given = [
-            (self.out_nodes[leaf.index], on_evaluating_trace(self._batch, self._home, as_value(cotangent)))
+            (self.out_nodes[leaf.index], on_evaluating_trace(self.batched, self.home, as_value(cotangent)))
             for leaf, cotangent in zip(leaves, cotangents, strict=True)
         ]
         given = [(node, one) for node, one in given if node in self._between.moving]
         with self.computing():
-            found = self._between.pull_back(self._home, given)
+            found = self._between.pull_back(self.home, given)
         return [self._example(one, type) for one, type in zip(found, self.primal_types, strict=True)]
 
     def push_forward(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:
         given = [
-            on_evaluating_trace(self._batch, self._home, as_value(direction)) for direction in directions
+            on_evaluating_trace(self.batched, self.home, as_value(direction)) for direction in directions
         ]
         with self.computing():
-            tangents = self._between.push_forward(self._home, given)
+            tangents = self._between.push_forward(self.home, given)
         return [
             self._example(tangents.get(self.out_nodes[leaf.index]), self.type_of(leaf)) for leaf in leaves
         ]
@@ -176,8 +179,8 @@ class BatchedDerivative(EvaluatedDerivative):
         return ArrayType(type.dtype, (*self.batch, *type.shape))
 
     def _entering_graph(self, known: Evaluated) -> EvaluatedArray:
-        node = self._home.without_history(self._between.outer(known.node))
-        return new_result(self._home, known.array, operand_type(known.array), node)
+        node = self.home.without_history(self._between.outer(known.node))
+        return new_result(self.home, known.array, operand_type(known.array), node)
 
     def _known(self, residuals: Sequence[Any]) -> Graph:
         """The outputs are arrays of an example, so no graph returns them together with the residuals."""
@@ -189,15 +192,14 @@ class BatchedDerivative(EvaluatedDerivative):
 
     @contextmanager
     def computing(self) -> Generator[None]:
-        with self._batch.failing_as_a_whole(), quiet_unless_strict(), recording(self._home):
+        with self.batched.failing_as_a_whole(), quiet_unless_strict(), recording(self.home):
             yield
 
     def of_example(self, found: Any) -> TracedArray:
-        with recording(self._home):
+        with recording(self.home):
             array, node = found.evaluated()
         array = array if array.flags.c_contiguous else array.copy()
-        outer = self._home.without_history(self._between.outer(node))
-        return wrap(self._batch.of_examples(Evaluated(array, outer)))
+        return wrap(self.batched.of_examples(Evaluated(array, self.home.without_history(node))))
 
 
 def on_evaluating_trace(batch: BatchedTrace, home: Evaluating, value: Value) -> EvaluatedArray:

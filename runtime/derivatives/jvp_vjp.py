@@ -19,6 +19,8 @@ from ..eager.run import require_function, run, transformed, zeros
 from ..tracebacks import with_users_frames
 from ..trees import check_same_structure, spread, structure
 from .argnums import Argnums
+from .batched_derivative import BatchedDerivative
+from .batched_linear import BatchedLinear
 from .differentiated import differentiated, forward
 from .differentiated_call import DifferentiatedCall, fitting
 from .evaluated_derivative import EvaluatedDerivative
@@ -110,20 +112,31 @@ def linearize(
     np.float64(6.0)
     """
     func = converting(func, convert)
-    call = _call("linearize", func, primals, has_aux, safe_where)
+    call = _call("linearize", func, primals, has_aux, safe_where, by_sweep=True)
     leaves = call.floating()
-    forward, linear = call.linearize(leaves)
-    outputs, residuals = call.run_forward(forward)
-    value, aux = call.value(outputs)
-    call.forget_arrays()
+    push: Callable[[list[Any]], list[Any]]
+    if isinstance(call, BatchedDerivative):
+        value, aux = call.value(call.values(keeps=True))
+        push = BatchedLinear(call, leaves, is_backward=False)
+    else:
+        forward, linear = call.linearize(leaves)
+        outputs, residuals = call.run_forward(forward)
+        value, aux = call.value(outputs)
+        call.forget_arrays()
+        push = partial(_run_linear, linear, residuals)
+        del outputs
     tree = structure(primals)
-    del primals, outputs
+    del primals
 
     @with_users_frames
     def jvp_fn(*tangents: Any) -> Any:
-        return call.tangent_tree(leaves, run(linear, [*residuals, *call.directions(tangents, tree)]))
+        return call.tangent_tree(leaves, push(call.directions(tangents, tree)))
 
     return (value, jvp_fn, aux) if has_aux else (value, jvp_fn)
+
+
+def _run_linear(linear: Graph, residuals: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
+    return run(linear, [*residuals, *directions])
 
 
 @with_users_frames
@@ -153,10 +166,13 @@ def vjp(
     (np.float64(3.0), np.float64(2.0))
     """
     func = converting(func, convert)
-    call = _call("vjp", func, primals, has_aux, safe_where, keeps=True)
+    call = _call("vjp", func, primals, has_aux, safe_where, keeps=True, by_sweep=True)
     leaves = call.differentiable()
     pullback: _Pullback
-    if isinstance(call, EvaluatedDerivative):
+    if isinstance(call, BatchedDerivative):
+        value, aux = call.value(call.values(keeps=True))
+        pullback = _BatchedPullback(call, leaves, structure(primals))
+    elif isinstance(call, EvaluatedDerivative):
         value, aux = call.value(call.values(keeps=True))
         call.forget_values()
         pullback = _EvaluatedPullback(call, leaves, structure(primals))
@@ -270,6 +286,17 @@ class _EvaluatedPullback(_Pullback):
         if not safe:
             self.call.warn_of_masked_nan(found, lambda: self._by_graph(given, size, safe=True))
         return found
+
+
+class _BatchedPullback(_Pullback):
+    """Through the nodes of a function that has run for a whole batch."""
+
+    def __init__(self, call: BatchedDerivative, out_leaves: list[ArrayOutput], primals: Any) -> None:
+        super().__init__(call, out_leaves, primals)
+        self._linear = BatchedLinear(call, out_leaves, is_backward=True)
+
+    def _pulled(self, given: list[Any], size: int | None) -> list[Any]:
+        return self._linear(given, size)
 
 
 def _call(

@@ -14,7 +14,7 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import some_of
 from tracemill.compiler.dtypes import is_inexact
-from tracemill.compiler.errors import NotDifferentiableError
+from tracemill.compiler.errors import EscapedTracerError, NotDifferentiableError
 from tracemill.runtime.eager.transform_log import seen_transforms
 
 shown: Callable[[Any], str] = eval("lambda x: repr(x)", {"__name__": "bdb"})
@@ -152,6 +152,81 @@ def test_functions_whose_calls_have_no_batch_are_traced() -> None:
 
     for jacobian in (tm.jacfwd, tm.jacrev):
         np.testing.assert_array_equal(tm.vmap(jacobian(selects))(X), 2 * np.maximum(X, 0)[:, None])
+
+
+# ---- pullbacks and pushforwards --------------------------------------------------------------------------
+
+
+def rows_of_pullback(x: Any) -> Any:
+    _, pull = tm.vjp(program, x)
+    return tm.vmap(pull)(np.eye(5))
+
+
+LINEAR: dict[str, Callable[[Any], Any]] = {
+    "vjp": lambda x: tm.vjp(program, x)[1](program(x)),
+    "vjp with None": lambda x: tm.vjp(lambda y: (y * x, y**2), x)[1]((None, x)),
+    "vjp of a batch": lambda x: tm.vjp(program, x)[1](np.eye(5), batched=True),
+    "vmap of vjp": rows_of_pullback,
+    "vmap of vjp of what is mapped": lambda x: tm.vmap(tm.vjp(program, x)[1])(np.outer(x, program(x))),
+    "vmap of vjp along another axis": lambda x: tm.vmap(tm.vjp(program, x)[1], 1)(np.outer(program(x), x)),
+    "linearize": lambda x: tm.linearize(program, x)[1](x),
+    "vmap of linearize": lambda x: tm.vmap(tm.linearize(program, x)[1])(np.outer(x, x)),
+    "hvp of a batch": lambda x: tm.hvp(lambda y: np.sum(program(y) ** 2), (x,), (np.eye(2),), batched=True),
+    "aux": lambda x: tm.vjp(lambda y: (y**2, y * x), x, has_aux=True)[2],
+    "grad of a pullback": lambda x: tm.grad(lambda y: np.sum(tm.vjp(program, x)[1](program(y))[0]))(x),
+}
+
+
+def pulls_later(x: Any) -> Any:
+    """The function is linearized outside of the one whose gradient is taken."""
+    _, pull = tm.vjp(program, x)
+    _, push = tm.linearize(program, x)
+    return tm.grad(lambda y: np.sum(pull(program(y) * x[0])[0] ** 2) + np.sum(push(y * x) ** 3))(x)
+
+
+LINEAR["a pullback in a later gradient"] = pulls_later
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("linear", LINEAR)
+def test_linear_maps_in_batches_are_those_of_the_compiled_function(linear: str, around: str) -> None:
+    def called() -> Any:
+        return AROUND[around](LINEAR[linear])
+
+    agree(called(), tm.compile(called, backend="numpy")())
+
+
+@pytest.mark.parametrize("transform", [tm.vjp, tm.linearize])
+def test_the_function_of_a_linear_map_runs_once(transform: Callable[..., Any]) -> None:
+    seen: list[str] = []
+
+    def function(x: Any) -> Any:
+        seen.append(shown(x * 2))
+        return np.sin(x)
+
+    def mapped(x: Any) -> Any:
+        _, linear = transform(function, x)
+        first = linear(x)
+        several = tm.vmap(linear)(np.outer(x, x))
+        seen.append(shown((first[0] if transform is tm.vjp else first)[0] * 0))
+        return several
+
+    tm.vmap(mapped)(np.ones((2, 1)))
+    assert seen == ["f64[1] for each of 2:\n[[2.]\n [2.]]", "f64[] for each of 2: [0. 0.]"]
+
+
+@pytest.mark.parametrize("transform", [tm.vjp, tm.linearize])
+def test_a_linear_map_cannot_be_used_after_the_batch(transform: Callable[..., Any]) -> None:
+    kept: list[Any] = []
+
+    def mapped(x: Any) -> Any:
+        value, linear = transform(np.sin, x)
+        kept.append(linear)
+        return value
+
+    tm.vmap(mapped)(X)
+    with pytest.raises(EscapedTracerError):
+        kept[0](np.ones(2))
 
 
 # ---- every op --------------------------------------------------------------------------------------------
