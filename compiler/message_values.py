@@ -3,7 +3,8 @@
 import ast
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,11 +19,48 @@ _PERCENT: Final = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?[sdifFgGeErxXc%])")
 _INTEGERS: Final = "oxXc"
 """The formats that need an integer, and take no float."""
 
+MISSING: Final = "…"
+"""In place of a value that a program cannot give its caller."""
+_NUMBER: Final = re.compile(r"#\d+$")
+"""What distinguishes exceptions with the same text."""
+
 LONGEST: Final = 400
 """The most characters of a message in a file."""
 
 MESSAGE_VALUES: "ContextVar[MessageValues | None]" = ContextVar("message_values", default=None)
 """The values in the exception that is being created."""
+
+_DRAFT: "ContextVar[Draft | None]" = ContextVar("draft", default=None)
+
+
+class Draft:
+    """What is noted of the texts of a block that may end with an exception."""
+
+    def __init__(self) -> None:
+        self.lacks_values = False
+        """Whether ``…`` is in place of a value in a text."""
+
+
+@contextmanager
+def drafting(draft: Draft) -> Generator[None]:
+    """Within the block, texts have ``…`` in place of values that only the program knows.
+
+    This is enough if the block ends with an exception for which the function itself runs. Otherwise it has to be
+    traced again, without a draft.
+    """
+    token = _DRAFT.set(draft)
+    try:
+        yield
+    finally:
+        _DRAFT.reset(token)
+
+
+def is_drafted() -> bool:
+    """Whether ``…`` may be in place of a value in a text, which is then noted."""
+    draft = _DRAFT.get()
+    if draft is not None:
+        draft.lacks_values = True
+    return draft is not None
 
 
 class MessageValues:
@@ -93,6 +131,8 @@ def percent(text: Any, given: Any) -> Any:
         if message_values is not None:
             is_cut = form[-1] in "di" and one.dtype.kind == "f"
             return message_values.mark(np.trunc(one) if is_cut else one, f"%{form}")
+        if one._known_here() is None and is_drafted():
+            return MISSING
         if one.dtype.kind in "fc":
             format(one)  # which raises the error for texts
         if form[-1] in "di":
@@ -109,10 +149,25 @@ def with_values(x: Any, values: Sequence[Any]) -> Any:
     return MARK.sub(lambda match: _shown(match, values), x) if isinstance(x, str) else x
 
 
+def with_numbers(text: str, numbers: Mapping[int, int]) -> str:
+    """A text in which the values of the marks have new `numbers`; `MISSING` is in place of the others."""
+
+    def numbered(match: re.Match[str]) -> str:
+        number = numbers.get(int(match[1]))
+        return MISSING if number is None else f"⟦{number}{match[0][1 + len(match[1]) :]}"
+
+    return MARK.sub(numbered, text)
+
+
+def without_number(error: str) -> str:
+    """The name of an exception in a graph, without what distinguishes it from others of the same text."""
+    return _NUMBER.sub("", error)
+
+
 def _shown(match: re.Match[str], values: Sequence[Any]) -> str:
     number, how, form, field = int(match[1]), match[2], match[3], match[4]
     if number >= len(values):
-        return "…"
+        return MISSING
     value = values[number]
     if how == "%":
         shown: str = percent(f"%{form}", (value,))
@@ -127,7 +182,7 @@ def class_and_message(error: str) -> tuple[str, str]:
     >>> class_and_message("ValueError('the mean is ⟦0:.2f⟧')")
     ('ValueError', 'the mean is …')
     """
-    kind, _, rest = error.partition("(")
+    kind, _, rest = without_number(error).partition("(")
     given = rest.removesuffix(")")
     try:
         parts = ast.literal_eval(f"({given},)") if given else ()

@@ -2,15 +2,15 @@
 
 import builtins
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
-from .errors import ConcretizationError, OutOfBoundsError, PositionError
+from .errors import OutOfBoundsError, PositionError
 from .ir import Location
-from .message_values import Form, Mark, MessageValues, with_values
+from .message_values import MISSING, Form, Mark, MessageValues, with_numbers, with_values, without_number
 
 _MOST: Final = 4096
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
@@ -29,6 +29,19 @@ class _Noted:
     attributes: dict[str, Any] = field(default_factory=dict)
     forms: tuple[Form, ...] = ()
     """The kinds of the values in it."""
+
+    def is_like(self, other: "_Noted") -> bool:
+        """Whether it is the same exception as another one with the same text."""
+        if (
+            self.kind is not other.kind
+            or self.forms != other.forms
+            or len(self.attributes) != len(other.attributes)
+        ):
+            return False
+        return all(
+            one is own or (type(one) is type(own) and isinstance(one, (Mark, str, int, float)) and one == own)
+            for own, one in zip(self.attributes.values(), other.attributes.values(), strict=True)
+        )
 
     def made(self, arrays: Sequence[Any]) -> BaseException:
         """The exception, with the values that the program computed."""
@@ -77,38 +90,63 @@ def values_in_exception(error: BaseException) -> list[Any]:
     return message_values.values
 
 
-def noted(error: BaseException, location: Location | None) -> tuple[str, list[Any]]:
-    """The text that names an exception in a graph, its class and its arguments; and the values in it.
+@dataclass(frozen=True, slots=True)
+class NamedError:
+    """How a graph names an exception of the user."""
 
-    Raises:
-        ConcretizationError: its arguments are more than numbers, texts, tuples of them, and traced values.
-    """
+    text: str
+    """Its class and its arguments."""
+    values: list[Any]
+    """The traced values in it that a program can give its caller."""
+    is_whole: bool
+    """Whether that is all it shows. Otherwise the function itself has to run for the exception as Python raises it, and
+    ``…`` is in place of what is missing where that is impossible."""
+
+
+def named(error: BaseException) -> NamedError:
+    """The name of an exception in a graph."""
     kind, values = type(error), values_in_exception(error)
-    args = tuple(_as_mark(one, values) for one in error.args)
-    attributes = {name: _as_mark(one, values) for name, one in vars(error).items() if name != _MESSAGE_VALUES}
-    is_told = all(_can_be_told(one) for one in values)
-    if not is_told or not all(isinstance(one, Mark) or _is_plain(one) for one in args):
-        raise ConcretizationError(
-            f"{kind.__name__} is raised where values decide, with arguments that are not plain numbers, texts, or "
-            "small arrays: give it a message that needs no value",
-            location,
-        )
+    places = [place for place, one in enumerate(values) if _can_be_told(one)]
+    numbers = {place: number for number, place in enumerate(places)}
+    args = tuple(_as_named(one, values, numbers) for one in error.args)
+    is_whole = len(places) == len(values) and all(isinstance(one, Mark) or _is_plain(one) for one in args)
+    is_whole = is_whole and error.__cause__ is None and not hasattr(error, "__notes__")
+    attributes = {
+        name: _as_named(one, values, numbers)
+        for name, one in vars(error).items()
+        if name not in (_MESSAGE_VALUES, "__notes__")
+    }
+    args = tuple(one if isinstance(one, Mark) or _is_plain(one) else MISSING for one in args)
+    told = [values[place] for place in places]
+    forms = tuple(Form(x.dtype, x.shape, _kind_of(x)) for x in told)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    text = f"{name}({', '.join(map(repr, args))})"
-    forms = tuple(Form(x.dtype, x.shape, _kind_of(x)) for x in values)
-    _noted[text] = _Noted(kind, args, {k: x for k, x in attributes.items() if k != "__notes__"}, forms)
+    text = _noted_as(f"{name}({', '.join(map(repr, args))})", _Noted(kind, args, attributes, forms))
+    return NamedError(text, told, is_whole)
+
+
+def _noted_as(text: str, noted: _Noted) -> str:
+    """The text under which this process stores an exception: with a number if another one has the same text."""
+    number, plain = 1, text
+    while text in _noted and not _noted[text].is_like(noted):
+        number += 1
+        text = f"{plain}#{number}"
+    _noted[text] = noted
     _noted.move_to_end(text)
     if len(_noted) > _MOST:
         _noted.popitem(last=False)
-    return text, values
+    return text
+
+
+def _as_named(x: Any, values: Sequence[Any], numbers: Mapping[int, int]) -> Any:
+    """A part of an exception as a graph has it, where values have new `numbers`, and some have none."""
+    for place, one in enumerate(values):
+        if one is x:
+            return Mark(numbers[place]) if place in numbers else MISSING
+    return with_numbers(x, numbers) if isinstance(x, str) else x
 
 
 def _is_plain(x: Any) -> bool:
     return isinstance(x, _PLAIN) or (type(x) is tuple and all(map(_is_plain, x)))
-
-
-def _as_mark(x: Any, values: Sequence[Any]) -> Any:
-    return next((Mark(number) for number, one in enumerate(values) if one is x), x)
 
 
 def _can_be_told(x: Any) -> bool:
@@ -162,6 +200,7 @@ def _error_of(text: str, arrays: Sequence[Any]) -> BaseException:
     """It has its own class if this process knows it, or if it is a class of Python or NumPy."""
     if text in _noted:
         return _noted[text].made(arrays)
+    text = without_number(text)
     name, _, rest = text.partition("(")
     found = getattr(np.linalg if name.startswith("numpy.linalg") else builtins, name.rpartition(".")[2], None)
     if isinstance(found, type) and issubclass(found, Exception):

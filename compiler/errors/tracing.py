@@ -34,8 +34,8 @@ class ConcretizationError(TracemillError, TypeError):
     is_recursion: bool = False
     """A function calls itself in each of many branches, one inside the other."""
 
-    while_handling: BaseException | None = None
-    """The exception that the function handles where it makes a text of a number whose value is not known."""
+    is_of_text: bool = False
+    """The function makes a text of a number whose value is not known: in a compiled call, it runs uncompiled."""
 
     numbers: frozenset[int] = frozenset()
     """The Python numbers among the leaves of the arguments whose values would be enough."""
@@ -275,7 +275,7 @@ class SideEffectError(ConcretizationError):
 
     runs_uncompiled: bool = False
     """The function changes an object among its arguments, makes objects, keeps arrays outside, or makes a text of a
-    number in a handler. No program can do this."""
+    number. No program can do this."""
 
     may_fill_cache: bool = False
     """What the function keeps outside may be all that it computes only once, so that later calls can be compiled."""

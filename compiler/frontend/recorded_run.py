@@ -1,7 +1,6 @@
 """`recorded`: one run of a user's function on traced arrays, and the `Program` that it gives."""
 
 import gc
-import sys
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,23 +11,23 @@ import optree
 
 from ..arguments.leaves import plain_key, users_name
 from ..builder import bind_all, recording
-from ..callers.function_names import describe
 from ..callers.signal_handlers import in_signal_handler
 from ..callers.user_code import CONVERTS, OPERATORS, line_of_raise
 from ..callers.users_operators import defines_operators
 from ..dtypes import BOOL
-from ..errors import ArgumentValueError, ConcretizationError, SideEffectError
+from ..errors import ArgumentValueError
 from ..ir import Graph, Value
 from ..op import PRINTS, RAISES, has_effect
 from ..symbolic_size import same_shape
 from ..tracing.array_values import as_value
+from ..tracing.exceptions.handlers import fall_back
 from ..tracing.outside.adoption import replace_outside
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
 from ..tracing.traced_array import TracedArray, array_on
 from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..tracing.tracing_again import needs_value, wants_pythons_number
 from ..tracing.values_in_call import ARGUMENTS
-from ..users_errors import noted, values_in_exception
+from ..users_errors import named, values_in_exception
 from ..value_ops import constant
 from .conversion import OperatorsNeededError, call_converted
 from .objects.made_objects import with_made_objects
@@ -74,7 +73,7 @@ def recorded(record: Trace, call: TracedCall) -> Program:
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
     # Before anything is recorded, so that what a signal handler computes does not become an input before the arguments.
     filled = _fill(record, leaves, partial(users_name, function))
-    checking, handled_before = CHECKS_BOUNDS.set(record.checks_bounds), sys.exception()
+    checking = CHECKS_BOUNDS.set(record.checks_bounds)
     asking = ASKED.set(ASKED.get() if record.is_kept else set())
     try:
         with recording(record):
@@ -88,8 +87,6 @@ def recorded(record: Trace, call: TracedCall) -> Program:
             try:
                 held[0] = call_converted(function, *args, **kwargs)
             except (Exception, SystemExit) as error:
-                if record.is_kept and _is_of_text_in_handler(error, handled_before):
-                    raise _text_in_handler(function) from None
                 if wants_pythons_number(record, error):
                     raise needs_value(record, error) from None
                 if isinstance(error, KeyError) and line_of_raise(error) is None:
@@ -125,24 +122,6 @@ def recorded(record: Trace, call: TracedCall) -> Program:
         CHECKS_BOUNDS.reset(checking)
 
 
-def _is_of_text_in_handler(error: BaseException, handled_before: BaseException | None) -> bool:
-    """Whether tracing ended where a handler of the function made a text of a number that only the program knows."""
-    return (
-        isinstance(error, ConcretizationError)
-        and error.while_handling is not None
-        and error.while_handling is not handled_before
-    )
-
-
-def _text_in_handler(function: Callable[..., Any]) -> SideEffectError:
-    error = SideEffectError(
-        f"a handler of {describe(function)} makes a text of a number, whose value is known only when the program runs: "
-        "return the number, and make a text of the result"
-    )
-    error.runs_uncompiled = True
-    return error
-
-
 def _ask_for_operators(call: TracedCall, containers: ArgumentContainers, given: Iterable[Any]) -> None:
     """`OperatorsNeededError` if objects have operators that ask for types of traced numbers, perhaps, without hooks."""
     have_hooks = OPERATORS.get() or not CONVERTS.get()
@@ -176,8 +155,10 @@ def raises_later(record: Trace, error: BaseException) -> bool:
         return False
     if record.parent is not None and not RAISES_ON_VALUES.get():
         return True
-    (text, message_values), record.location = noted(error, line), line
-    bind_all("raise_if", constant(True, BOOL), *map(as_value, message_values), error=text)
+    found, record.location = named(error), line
+    if not found.is_whole:
+        fall_back()
+    bind_all("raise_if", constant(True, BOOL), *map(as_value, found.values), error=found.text)
     return True
 
 

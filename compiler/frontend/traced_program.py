@@ -70,9 +70,16 @@ def trace(
     except (ConcretizationError, OperatorsNeededError, SharedMemoryError, UnboundLocalError) as error:
         mode = None if is_nested or not chosen else mode_for(error, can_follow=writes.can_be_undone)
         if mode is None:
+            if (
+                isinstance(error, ConcretizationError)
+                and error.is_of_text
+                and UNDONE.get() is not None
+                and not is_nested
+            ):
+                error = _text_of_number(function, error)
             if isinstance(error, SideEffectError) and error.runs_uncompiled and not is_nested:
                 error.runs_uncompiled = _is_undone(writes, error)
-            raise
+            raise error
         failure = error
         writes.undo()
     finally:
@@ -88,6 +95,17 @@ def trace(
         raise
     finally:
         mode.reset(before)
+
+
+def _text_of_number(function: Callable[..., Any], refused: ConcretizationError) -> SideEffectError:
+    """The error for a function that makes a text of a number: in a compiled call, the function itself runs."""
+    line = "" if refused.location is None else f" at {refused.location}".partition("  ")[0]
+    error = SideEffectError(
+        f"{describe(function)} makes a text of a number{line}, whose value is known only when the program runs: return "
+        "the number, and make a text of the result"
+    )
+    error.runs_uncompiled = error.is_of_text = True
+    return error
 
 
 def _endless_recursion(error: RecursionError, writes: OutsideChanges) -> TracemillError | None:

@@ -20,7 +20,7 @@ from ..callers.user_code import asked_by_traced_code
 from ..dtypes import dtype_names
 from ..errors import DimSpecError
 from ..locks import reentrant_lock
-from ..message_values import MESSAGE_VALUES
+from ..message_values import MESSAGE_VALUES, MISSING, is_drafted
 from ..nesting import shown
 from ..symbolic_size import SymbolicFact, SymbolicSize
 from . import division
@@ -443,6 +443,8 @@ class Dim(SymbolicSize):
         message_values = MESSAGE_VALUES.get()
         if message_values is not None:
             return message_values.mark(self.as_number(), form)
+        if is_drafted():
+            return MISSING
         return format(self.whole(), spec)
 
     def __reduce__(self) -> "tuple[Callable[[Terms], Extent], tuple[Terms]]":

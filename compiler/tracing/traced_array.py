@@ -32,7 +32,7 @@ from ..ir import ArrayType, Shape, Value
 from ..memory_layout.array_flags import Flags
 from ..memory_layout.layout import Layout
 from ..memory_layout.result_layouts import elementwise_layout
-from ..message_values import MESSAGE_VALUES
+from ..message_values import MESSAGE_VALUES, MISSING, is_drafted
 from ..nesting import named, refuse_deep_nesting
 from ..symbolic_size import SymbolicSize, is_known
 from ..value_ops import broadcast_to, convert, full, reshape
@@ -221,6 +221,8 @@ class TracedArray(TracedMemory):
         if not asked_by_traced_code(asker):
             known = self._trace.at_these_sizes(self.value) if self.is_scalar else None
             return f"TracedArray({self.type})" if known is None else shown(known[()])
+        if self._known_here() is None and is_drafted():
+            return MISSING
         try:
             number = self._number_to_show()
         except ConcretizationError as error:
@@ -236,7 +238,7 @@ class TracedArray(TracedMemory):
         """The value for a text in the traced function."""
         if is_inexact(self.dtype) and self._trace.depends_on_arguments(self.value):
             error = ConcretizationError(_NO_TEXT.format(self.type), user_location())
-            error.while_handling = sys.exception()
+            error.is_of_text = True
             raise error
         return self._need("the text of x", instead=_NO_TEXT.format(self.type))
 
@@ -493,6 +495,8 @@ class TracedArray(TracedMemory):
         implementation = FUNCTIONS.get(function)
         if implementation is None:
             name = getattr(function, "__name__", str(function))
+            if name in _TEXTS and is_drafted():
+                return MISSING
             reason = REFUSED.get(name, "Tracemill does not know it")
             raise UnsupportedFunctionError(f"np.{name} cannot be traced: {reason}", user_location())
         return self._located(implementation, *args, **kwargs)
@@ -558,6 +562,7 @@ _IN_A_LIST = (
     ". Ufuncs and their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
     "np.logical_and.reduce([x, y])"
 )
+_TEXTS = frozenset(("array2string", "array_repr", "array_str"))
 _NO_TEXT = (
     "a text shows a traced {}, whose value is known only when the program runs: return the number, and make a text of "
     "the result. print(), logging, warnings.warn() and messages of exceptions can show it"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,13 +13,14 @@ import numpy as np
 from ...compiler.builder import bind_all
 from ...compiler.callers.user_code import user_location
 from ...compiler.ir import Location
+from ...compiler.message_values import Draft, drafting
 from ...compiler.numpy_surface.ufuncs.value_checks import if_run
 from ...compiler.tracing.array_values import as_value
-from ...compiler.tracing.exceptions.handlers import holds_for_handler, raise_if_handled
+from ...compiler.tracing.exceptions.handlers import fall_back, holds_for_handler, raise_if_handled
 from ...compiler.tracing.exceptions.recursion import refuse_recursion
 from ...compiler.tracing.trace import RAISES_ON_VALUES, require_trace
 from ...compiler.tracing.values_in_call import guarded_truth
-from ...compiler.users_errors import noted
+from ...compiler.users_errors import named
 from ...compiler.value_ops import nonzero_mask
 from ..control_flow.cond import record_switch
 from ..eager.nested_function import NestedFunction
@@ -53,7 +55,7 @@ def choose(
     refuse_recursion()
     branches: list[Branch] = []
     for place in (1, 0):  # a block that raises is usually the second
-        branch = Branch(where, *blocks[place], wanted, watch)
+        branch = _traced(partial(Branch, where, *blocks[place], wanted, watch))
         if branch.raised is not None:
             test = if_run(test if place else np.logical_not(test))
             holds = holds_for_handler(test, branch.raised[0])
@@ -93,6 +95,24 @@ def choose(
         {slot: filled(one, given, test) for slot, one in changed.items()},
     )
     _relate(found, branches, test)
+    return found
+
+
+def _traced(branch: Callable[[], Branch]) -> Branch:
+    """A branch. If it raises, its texts may lack values that only the program knows: the function itself makes them."""
+    found, draft = None, Draft()
+    try:
+        with drafting(draft):
+            found = branch()
+    except (Exception, SystemExit):
+        if not draft.lacks_values:
+            raise
+    if not draft.lacks_values:
+        assert found is not None
+        return found
+    if found is None or found.raised is None:
+        return branch()
+    fall_back()
     return found
 
 
@@ -203,10 +223,14 @@ def bind_raise(condition: Any, error: BaseException, line: "Location | None") ->
     trace = require_trace()
     if raise_if_handled(condition, error):
         return
-    text, message_values = noted(error, line)
+    found = named(error)
+    if not found.is_whole:
+        fall_back()
     before, trace.location = trace.location, line
     try:
-        bind_all("raise_if", nonzero_mask(as_value(condition)), *map(as_value, message_values), error=text)
+        bind_all(
+            "raise_if", nonzero_mask(as_value(condition)), *map(as_value, found.values), error=found.text
+        )
     finally:
         trace.location = before
 

@@ -3,6 +3,7 @@
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,14 @@ from ...compiler.arguments.leaves import argument_names, flatten_arguments, has_
 from ...compiler.builder import current_builder, not_recording
 from ...compiler.callers.function_names import describe
 from ...compiler.error_state import DEFAULT, error_state, is_strict
-from ...compiler.errors import ConcretizationError, SideEffectError, TransformTypeError
+from ...compiler.errors import ConcretizationError, SideEffectError, TracemillError, TransformTypeError
 from ...compiler.frontend.outside.outside_changes import ArgumentContainers, WithChanges
 from ...compiler.frontend.program import Program
 from ...compiler.frontend.recorded_run import is_interrupted
 from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import OtherValues, is_idle
 from ...compiler.locks import reentrant_lock
+from ...compiler.op import RAISES, effects_in
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
@@ -204,6 +206,10 @@ class CompiledFunction:
             if not (error.may_fill_cache and self._compiler.may_fill_cache(called)):
                 if self._options.on_recompile == "error":
                     raise error
+                if error.is_of_text:  # often of an exception, for which no other call has to run uncompiled
+                    result = self._function(*args, **kwargs)
+                    self._compiler.note_uncompiled(called, error.message)
+                    return result
                 self._compiler.note_uncompiled(called, error.message)
             return self._function(*args, **kwargs)
         if not self._takes_by_value(tree, error.numbers, by_value):
@@ -232,10 +238,28 @@ class CompiledFunction:
             given = [StaticLeaf(operator.index(x)) if k in numbers else x for k, x in enumerate(given)]
             program, traced = self._interpreted(given, tree)
         inputs = inputs_of(program, traced)
-        outputs = run(program.graph, inputs)
+        outputs = self._run_traced(program, inputs, args, kwargs)
         for index, output in program.mutated:
             overwrite(inputs[index], outputs[output])
         return program.result(outputs)
+
+    def _run_traced(
+        self, program: Program, inputs: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> list[Any]:
+        """The outputs of a program inside a trace, which may compute them now.
+
+        If it raises an error whose text it cannot make, the function raises it.
+        """
+        try:
+            return run(program.graph, inputs)
+        except (Exception, SystemExit) as found:
+            has_effects = bool(program.mutated or effects_in(program.graph) - {RAISES})
+            if not program.falls_back or has_effects or isinstance(found, TracemillError):
+                raise
+            error = found
+        with suppress(TracemillError):  # it may need to be converted in this trace
+            self._function(*args, **kwargs)
+        raise error
 
     def _interpreted(self, leaves: list[Any], tree: Any) -> tuple[Program, list[Any]]:
         """The program of a call inside a trace, and its traced arguments."""

@@ -37,7 +37,7 @@ def raised(make: Callable[[], Any]) -> Any:
         error = make()
     finally:
         MESSAGE_VALUES.reset(token)
-    if not isinstance(error, Exception):
+    if not isinstance(error, (Exception, SystemExit)):
         return error
     error.args = tuple(map(with_programs_number, error.args))
     vars(error).update({name: with_programs_number(one) for name, one in vars(error).items()})

@@ -33,3 +33,14 @@ def messages(x: Any, n: Any, v: Any) -> Any:
                 raise RuntimeError(f"row {k} of {v} at {x}: {v[k]}, {np.float32(v[0])}")
     assert v[0] != 7, f"{v.sum():.1f}"
     return x
+
+
+def shows_a_selection(x: Any) -> Any:
+    fine = x >= 0
+    assert fine.all(), f"{x[~fine]} at {np.flatnonzero(~fine)}"
+    return x.sum()
+
+
+def holds_a_selection(x: Any) -> Any:
+    assert x.min() >= 0, ("negative", x[x < 0], {"at": np.argmin(x)})
+    return x.sum()

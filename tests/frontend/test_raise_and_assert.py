@@ -9,7 +9,6 @@ import pytest
 import tracemill as tm
 from frontend.asserting import OutsideError, asserted, messages
 from samples.thinning import mostly_on_numpy
-from tracemill.compiler.errors import ConcretizationError
 
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
 
@@ -225,16 +224,6 @@ def test_a_batch_shows_the_values_of_the_first_example_that_raises() -> None:
     for transform in (tm.vmap(root), tm.compile(tm.vmap(root)), tm.vmap(tm.grad(root))):
         with pytest.raises(ValueError, match=r"negative: -2\.0"):
             transform(np.array([1.0, -2.0, -3.0]))
-
-
-def test_a_message_that_holds_a_large_array_is_refused() -> None:
-    def function(x: Any) -> Any:
-        if x[0] > 0:
-            raise ValueError("found", x)
-        return x
-
-    with pytest.raises(ConcretizationError, match="small arrays"):
-        tm.compile(function)(np.ones(200))
 
 
 def test_values_in_containers_of_an_exception_are_numbers() -> None:

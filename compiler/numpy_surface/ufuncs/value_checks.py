@@ -14,7 +14,7 @@ from ...message_values import MessageValues
 from ...tracing.array_values import as_value
 from ...tracing.exceptions.handlers import raise_if_handled
 from ...tracing.traced_memory import is_traced
-from ...users_errors import attach_values, noted
+from ...users_errors import attach_values, named
 
 _GUARD: ContextVar[Any] = ContextVar("guard", default=None)
 """Where it is true, Python would run the current code. Elsewhere the code is only computed, and raises nothing."""
@@ -70,8 +70,8 @@ def raise_where(
         return
     error = later()
     if not (is_pythons and raise_if_handled(condition, error)):
-        text, values = noted(error, None)
-        bind_all("raise_if", as_value(condition), *map(as_value, values), error=text)
+        found = named(error)
+        bind_all("raise_if", as_value(condition), *map(as_value, found.values), error=found.text)
 
 
 def refuse_unfit(x: Any, dtype: DType) -> None:

@@ -74,9 +74,10 @@ def fall_back() -> Trace | None:
 
     Returns the trace, if there is one.
     """
-    trace = current_trace()
-    if trace is not None:
-        trace.outermost().falls_back = True
+    trace = inner = current_trace()
+    while inner is not None:
+        inner.falls_back = True
+        inner = inner.parent
     return trace
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ....dtypes import DType
-from ....message_values import MARK
+from ....message_values import MARK, without_number
 
 _ARGUMENT: Final = re.compile(r"Mark\(number=(\d+)\)")
 _UNREADABLE: Final = (SyntaxError, ValueError)
@@ -51,7 +51,7 @@ class MessageValue(NamedTuple):
 
 def raised_error(record: int, error: str, line: str, values: Sequence[MessageValue]) -> RaisedError:
     """An exception that a graph names, as in ``ValueError('the mean is ⟦0:.2f⟧')``, with these values."""
-    kind, _, rest = error.partition("(")
+    kind, _, rest = without_number(error).partition("(")
     given = _ARGUMENT.sub(r"'⟦\1!s⟧'", rest.removesuffix(")"))
     try:
         parts = ast.literal_eval(f"({given},)") if given else ()
