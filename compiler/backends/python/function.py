@@ -10,7 +10,7 @@ from ...analysis.source_axes import is_reversed
 from ...free_sizes import is_symbolic, names_bound_in
 from ...ir import ArrayType, Call, Constant, Extent, Graph, Location, Value
 from ...op import EXPECTS, has_effect, is_renamed, is_view, lookup
-from ...symbolic_size import SymbolicSize, is_one, typical
+from ...symbolic_size import SymbolicSize, is_one, same_shape, typical
 from ...text.printer import location_text
 from .form import FORMS, LARGE, form_of, memory_in, memory_of
 from .module import RESERVED, Module, Nested, Scope
@@ -136,6 +136,8 @@ class Function:
     """Arrays of short rows lie in planes."""
     results_of: dict[Value, str] = field(default_factory=dict[Value, str])
     """Values that are computed in that memory directly."""
+    rows_of: dict[Value, str] = field(default_factory=dict[Value, str])
+    """Outputs of one row, which is computed in that memory directly."""
     buffers: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """The names of the views of the arena, by offset and type."""
     buffer_types: list[tuple[Extent, ArrayType]] = field(default_factory=list["tuple[Extent, ArrayType]"])
@@ -168,6 +170,9 @@ class Function:
                 ):
                     self.fillings[call.outputs[0]] = Constant(call.inputs[0].array.reshape(()))
                 continue
+            if call.outputs and call.outputs[0] in self.rows_of:
+                scope.of[call.outputs[0]] = self.rows_of[call.outputs[0]]
+                continue
             if call.location is not None and call.location != location and self.plan is not None:
                 location = call.location
                 self.lines.append(f"    # {location_text(location)}")
@@ -197,16 +202,31 @@ class Function:
         for value, name in zip(self.graph.outputs, self.results, strict=True):
             while value in self.plan.overwritten:  # a view in between may have the elements in another order
                 value = self.plan.overwritten[value]
-            if (
-                value in self.plan.block
-                and value in makers
-                and memory_of(self.module.writer, makers[value]).into
-            ):
+            if value in self.plan.block and self._can_fill(value, makers):
                 self.results_of.setdefault(value, name)
+            elif value not in self.rows_of and (only := self._only_row(value, makers)) is not None:
+                self.results_of[only] = f"{name}[0, ...]"
+                self.rows_of[value] = name
+
+    def _can_fill(self, value: Value, makers: Mapping[Value, Call]) -> bool:
+        """Whether the statement that computes a value can write it to given memory."""
+        return value in makers and memory_of(self.module.writer, makers[value]).into
+
+    def _only_row(self, value: Value, makers: Mapping[Value, Call]) -> Value | None:
+        """The row that an output of one row consists of, if it is needed for nothing else and can be computed there."""
+        if value not in makers or makers[value].op != "reshape" or value.shape[:1] != (1,):
+            return None
+        (row,) = makers[value].inputs
+        uses = sum(x is row for call in self.graph.calls for x in call.inputs) + (row in self.graph.outputs)
+        is_whole = same_shape(value.shape[1:], row.shape) and uses == 1
+        overwrites = self.plan is not None and row in self.plan.overwritten
+        return row if is_whole and not overwrites and self._can_fill(row, makers) else None
 
     def _write_results(self, scope: Scope) -> None:
         """Copy the outputs that were made elsewhere."""
         for value, name in zip(self.graph.outputs, self.results, strict=True):
+            if self.rows_of.get(value) == name:
+                continue
             root = self.plan.root.get(value) if self.plan else None
             if root is None or self.results_of.get(root) != name:
                 self.lines.append(f"    {name}[...] = {scope.array(value)}")

@@ -67,10 +67,13 @@ def measure(rounds: int) -> Iterator[Measurement]:
 
 
 def _guard(backend: str, x: Any, rounds: int) -> Measurement:
-    """What a guard costs besides the reduction that it compares, and the program that it guards."""
+    """What a guard costs besides the reduction that it compares, and the program that it guards.
+
+    That is a small difference of long times, so they alternate often.
+    """
     functions = [chosen, lambda x: x.sum() > 0, lambda x: x[:1] + 1]
     compiled = [partial(compile(function, backend=backend), x) for function in functions]
-    guarded, reduction, plain = seconds_in_turn(compiled, rounds=rounds, calls=max(1, 20_000 // x.size))
+    guarded, reduction, plain = seconds_in_turn(compiled, rounds=100 * rounds, calls=max(1, 2_000 // x.size))
     above = 1e6 * (guarded - reduction - plain)
     name = f"guard on a sum of {x.size} numbers ({backend})"
     return Measurement("checks", name, above, "µs", f"a call takes {1e6 * guarded:.1f} µs")
