@@ -145,9 +145,13 @@ class Site:
     @cached_property
     def weight(self) -> int:
         """How much an iteration adds to the program if the loop is unrolled; loops and branches add more."""
-        nodes = walk(self.node)[1:]
-        loops = sum(isinstance(n, ast.For | ast.While) for n in nodes)
-        return 1 + 8 * loops + 4 * sum(isinstance(n, ast.If | ast.IfExp) for n in nodes)
+        choices = sum(isinstance(n, ast.If | ast.IfExp) for n in walk(self.node)[1:])
+        return 1 + 8 * self.inner_loops + 4 * choices
+
+    @cached_property
+    def inner_loops(self) -> int:
+        """How many loops the statement contains."""
+        return sum(isinstance(n, ast.For | ast.While) for n in walk(self.node)[1:])
 
     @cached_property
     def asks_python(self) -> bool:

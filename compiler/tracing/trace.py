@@ -116,6 +116,8 @@ class Trace(KnownValues):
     """Whether the trace outlives all functions, so that each may use its arrays."""
     is_evaluating: ClassVar[bool] = False
     """Whether each call is computed at once, so that Python runs the function as it is."""
+    shows_values: ClassVar[bool] = False
+    """Whether arrays show values while the function runs, so that loops of known length should run as they are."""
 
     def __init__(  # noqa: PLR0915 (a statement for each thing that a trace knows)
         self,

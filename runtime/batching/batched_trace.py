@@ -93,6 +93,7 @@ class BatchedTrace(Trace):
     """Records calls for one example, and computes them for all."""
 
     array_class: ClassVar[Callable[..., Any] | None] = BatchedArray
+    shows_values: ClassVar[bool] = True
 
     def __init__(self, name: str, *, batch: Batch, **options: Any) -> None:
         super().__init__(name, **options)

@@ -28,8 +28,10 @@ def is_long(site: Site, length: Any) -> bool:
     """Whether a loop of known length becomes a loop of the program rather than being unrolled."""
     if site.asks_python or isinstance(length, SymbolicSize):
         return not site.asks_python
-    is_flat = site.weight == 1 and not require_trace().may_not_run
-    return is_very_long(length) if is_flat else bool(length * site.weight >= HEAVY)
+    trace = require_trace()
+    is_flat = site.weight == 1 and not trace.may_not_run
+    heavy = VERY_LONG if trace.shows_values and not site.inner_loops else HEAVY
+    return is_very_long(length) if is_flat else bool(length * site.weight >= heavy)
 
 
 def is_very_long(length: Any) -> bool:

@@ -69,6 +69,33 @@ def test_programs_compute_with_texts_that_all_examples_share() -> None:
     np.testing.assert_array_equal(found, [3.0, 6.0])
 
 
+def test_loops_of_known_length_run_as_they_are() -> None:
+    seen: list[str] = []
+
+    def program(x: Any) -> Any:
+        for i in range(40):
+            x = x + (i if i % 2 else -1)
+            if i >= 38:
+                seen.append(shown(x))
+        return x
+
+    np.testing.assert_array_equal(
+        tm.vmap(program)(np.arange(2.0)), traced(lambda: tm.vmap(program)(np.arange(2.0)))
+    )
+    assert seen[:2] == ["f64[] for each of 2: [341. 342.]", "f64[] for each of 2: [380. 381.]"]
+
+
+def test_loops_in_loops_are_computed_as_one_call_if_they_are_long() -> None:
+    def program(x: Any) -> Any:
+        for i in range(20):
+            for j in range(20):
+                x = x * 0.9 + i * j
+        return x
+
+    wanted = [program(x) for x in X]
+    np.testing.assert_allclose(tm.vmap(program)(X), wanted, rtol=1e-12)
+
+
 def test_inner_batches_show_the_values_of_all_of_them() -> None:
     seen: list[str] = []
 
