@@ -61,7 +61,8 @@ def vmap(
             the argument.
         out_dims: where the batch axis goes in each output: an int, None (the output does not depend on the
             batch), or a tree that is a prefix of the output. Negative numbers count from the end of the
-            result.
+            result. An array that does not depend on the batch is repeated along that axis. What is not an array, such
+            as a Python number, is returned as it is, unless it depends on the batch.
         randomness: what a draw of a `tracemill.random.Generator` means inside: "error" (an error), "same" (one
             draw for all examples) or "different" (each example has random numbers of its own).
         kw_dims: the same for keyword arguments, by name; those not named are not mapped.
@@ -273,6 +274,8 @@ class _Mapping:
 
     def _out_axis(self, leaf: ArrayOutput, dim: BatchAxis, path: str) -> BatchAxis:
         value = self.graph.outputs[leaf.index]
+        if leaf.weak is not None and value not in self.reached:  # a number of Python, no array: it stays one
+            return None
         if dim is None:
             if value in self.reached:
                 raise TransformArgumentError(

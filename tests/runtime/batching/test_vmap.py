@@ -2,6 +2,7 @@
 
 import functools
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -375,6 +376,45 @@ def test_out_dims_out_of_range_name_the_path_of_the_output(out_dim: int) -> None
 @pytest.mark.parametrize("output", [3, "text", None, 2.5, True])
 def test_outputs_that_are_not_arrays_are_returned_unchanged(output: Any, out_dims: Any) -> None:
     assert tm.vmap(lambda x: output, out_dims=out_dims)(np.ones(3)) is output
+
+
+NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
+    "a literal": lambda x, k: 21.0,
+    "an argument": lambda x, k: k,
+    "computed": lambda x, k: (k * 2 + 1, -k),
+    "of the shape": lambda x, k: len(x) * 1.5,
+    "by a loop": lambda x, k: sum(k for _ in range(3)),
+}
+
+
+@pytest.mark.parametrize("number", [3.0, 3])
+@pytest.mark.parametrize("out_dims", [0, None, -1])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_pythons_numbers_that_do_not_depend_on_the_batch_stay_numbers(
+    name: str, out_dims: Any, number: Any
+) -> None:
+    x, function = np.ones((4, 2)), NUMBERS[name]
+    expected = function(x[0], number)
+    mapped = tm.vmap(function, (0, None), out_dims)
+    for call in (mapped, tm.compile(mapped), tm.compile(mapped, dynamic=True)):
+        assert call(x, number) == expected
+    chunked = tm.vmap(function, (0, None), out_dims, chunk_size=3)
+    assert chunked(x, number) == tm.compile(chunked)(x, number) == expected
+
+
+def test_derivatives_of_a_number_that_does_not_depend_on_the_batch_are_those_of_the_number() -> None:
+    def total(k: Any) -> Any:
+        return np.sum(tm.vmap(lambda x, k: k * 2, (0, None))(np.ones(4), k))
+
+    assert tm.value_and_grad(total)(3.0) == tm.compile(tm.value_and_grad(total))(3.0) == (6.0, 2.0)
+    assert tm.jvp(total, (3.0,), (1.0,)) == (6.0, 2.0)
+
+
+def test_an_array_without_axes_that_does_not_depend_on_the_batch_is_repeated() -> None:
+    mapped = tm.vmap(lambda x, k: (k * 2, np.float64(1)), (0, None))
+    for call in (mapped, tm.compile(mapped)):
+        for found, expected in zip(call(np.ones(4), np.float64(3)), (6.0, 1.0), strict=True):
+            np.testing.assert_array_equal(found, [expected] * 4)
 
 
 def test_outputs_beside_arrays_are_returned_unchanged_too() -> None:
