@@ -42,12 +42,14 @@ class _Seen:
     """The last state that was found not to be strict."""
 
     lenient: Any = DEFAULT
+    quiet: Any = DEFAULT
+    """That of `begin_quiet`."""
 
 
 def is_strict() -> bool:
     """Whether the state asks for more than NumPy's default: to raise, call, print or log, or to warn of underflow."""
     state = error_state()
-    if state is DEFAULT or state is _Seen.lenient:
+    if state is DEFAULT or state is _Seen.lenient or state is _Seen.quiet:
         return False
     if strict_part(state_in_force()):
         return True
@@ -62,6 +64,7 @@ def quiet_unless_strict() -> AbstractContextManager[Any]:
 
 with np.errstate(all="ignore"):
     _QUIET: Final = error_state()
+    _Seen.quiet = _QUIET
 
 
 def begin_quiet() -> Any:

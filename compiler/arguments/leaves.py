@@ -35,7 +35,7 @@ def flatten_arguments(
 ) -> tuple[list[Any], Any]:
     """The leaves and the tree of a call's arguments. `is_leaf` says what is not flattened."""
     if not kwargs and {*map(type, args)} == {np.ndarray}:  # the usual call of a derivative
-        return list(args), _tree_of_arrays(len(args))
+        return list(args), tree_of_arrays(len(args))
     try:
         call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
         leaves, tree = flattened(call, is_leaf)
@@ -46,8 +46,8 @@ def flatten_arguments(
 
 
 @lru_cache
-def _tree_of_arrays(count: int) -> Any:
-    """The structure of a call with this many positional arguments that are not containers."""
+def tree_of_arrays(count: int) -> Any:
+    """The structure of a call with this many positional arguments, which are NumPy arrays."""
     call: Any = (tuple(range(count)), {})
     return optree.tree_structure(call, namespace=NAMESPACE)
 

@@ -35,12 +35,16 @@ class Argnums:
             raise TransformTypeError(
                 f"{transform}: argnames must be a str or a tuple of them, not {shown(argnames)}"
             )
+        self.is_beginning = self.numbers == tuple(range(len(self.numbers))) and not self.names
+        """Whether the first arguments are chosen, in order."""
         if not self.numbers and not self.names:
             raise TransformArgumentError(f"{transform}: argnums is empty, there is nothing to differentiate")
 
     def choose(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Chosen":
         """The chosen arguments of one call."""
         count = len(args)
+        if self.is_beginning and len(self.numbers) <= count:
+            return Chosen(self, function, self.numbers, args, kwargs)
         for number in self.numbers:
             if not -count <= number < count:
                 where = self.named(function)

@@ -47,11 +47,13 @@ def differentiated(
     home = current_builder()
     if (home is None or _is_function(home)) and not are_calls_observed() and not is_seen():
         leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
-        if not any(_is_elsewhere(leaf, home) for leaf in leaves):
+        if {*map(type, leaves)} == _ARRAYS or not any(_is_elsewhere(leaf, home) for leaf in leaves):
             if home is not None:
                 return NestedDerivative(home, function, leaves, tree, chosen, has_aux, safe_where)
-            with suppress(MustTraceError):
+            try:
                 return EvaluatedDerivative(function, leaves, tree, chosen, has_aux, safe_where, keeps=keeps)
+            except MustTraceError:
+                pass
     if by_sweep and isinstance(home, BatchedTrace) and not safe_where and _is_at_once(home):
         leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
         if not any(isinstance(leaf, ForeignMemory) for leaf in leaves):
@@ -70,11 +72,14 @@ def forward(
     if not is_idle() or is_seen():
         return None
     leaves, tree = flatten_arguments(args, {}, is_by_reference)
-    if any(_is_elsewhere(leaf, None) for leaf in (*leaves, *flatten(tangents)[0])):
+    if {*map(type, leaves), *map(type, tangents)} != _ARRAYS and any(
+        _is_elsewhere(leaf, None) for leaf in (*leaves, *flatten(tangents)[0])
+    ):
         return None
-    with suppress(MustTraceError, MustKeepCallsError):
+    try:
         return ForwardDerivative(function, leaves, tree, chosen, has_aux, tangents, structure(args))
-    return None
+    except (MustTraceError, MustKeepCallsError):
+        return None
 
 
 def forward_in_all_directions(
@@ -96,6 +101,7 @@ def forward_in_all_directions(
     return None
 
 
+_ARRAYS: Final[Any] = frozenset({np.ndarray})
 _MOST: Final = 1000
 """So many directions are computed at once."""
 

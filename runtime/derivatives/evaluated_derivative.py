@@ -13,7 +13,7 @@ import optree
 from ...compiler.arguments.leaves import argument_names, leaf_type
 from ...compiler.callers.function_names import function_name
 from ...compiler.dtypes import is_inexact
-from ...compiler.error_state import quiet_unless_strict
+from ...compiler.error_state import begin_quiet, end_quiet, quiet_unless_strict
 from ...compiler.frontend.program import ArrayOutput, Static, as_returned
 from ...compiler.interpreter import is_idle
 from ...compiler.ir import ArrayType, Graph, Value
@@ -130,12 +130,15 @@ class EvaluatedDerivative(DifferentiatedCall):
             for leaf, cotangent in zip(leaves, cotangents, strict=True)
         ]
         given = [(node, cotangent) for node, cotangent in given if node is not None]
-        with quiet_unless_strict():
+        quiet = begin_quiet()
+        try:
             found = pull_back(given, self.nodes)
             arrays = [
                 np.zeros(type.shape, type.dtype) if one is None else in_rows(np.asarray(one))
                 for one, type in zip(found, self.primal_types, strict=True)
             ]
+        finally:
+            end_quiet(quiet)
         return separate(arrays, [cotangent for _, cotangent in given])
 
     def push_forward(self, leaves: Sequence[ArrayOutput], directions: Sequence[Any]) -> list[Any]:

@@ -147,15 +147,18 @@ class Gradient:
         self.func, self.has_aux, self.holomorphic = func, has_aux, holomorphic
         self.safe_where = safe_where
         self.argnums = Argnums(transform, argnums, argnames)
+        self._needs_value = has_aux or transform != "grad"
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
-        """``(gradients, value, aux)``."""
+        """``(gradients, value, aux)``; of `grad` without aux, the value is None if the function has run."""
         chosen = self.argnums.choose(self.func, args, kwargs)
         call = differentiated(self.func, args, kwargs, chosen, self.has_aux, self.safe_where, by_sweep=True)
         number = self._number(call)
         gradients: list[Any]
+        is_evaluated = isinstance(call, EvaluatedDerivative)
         if isinstance(call, EvaluatedDerivative):
-            outputs, gradients = self._evaluated(call, number)
+            gradients = self._evaluated(call, number)
+            outputs = call.values(keeps=False) if self._needs_value else []
         elif number is None:
             outputs, _ = call.run_forward(call.graph)
             gradients = list(map(zeros, call.primal_types))
@@ -167,20 +170,20 @@ class Gradient:
             call.warn_of_masked_nan(gradients, lambda: run(call.vjp([number], safe=True)[1], given))
         if self.holomorphic:  # the derivative itself, not the direction uphill
             gradients = list(map(np.conjugate, gradients))
+        if is_evaluated and not self._needs_value:
+            return chosen.rebuild(gradients), None, None
         value, aux = call.value(outputs)
         return chosen.rebuild(gradients), value, aux
 
-    def _evaluated(
-        self, call: EvaluatedDerivative, number: ArrayOutput | None
-    ) -> tuple[list[Any], list[Any]]:
-        """The outputs and the gradients of a function that has run."""
+    def _evaluated(self, call: EvaluatedDerivative, number: ArrayOutput | None) -> list[Any]:
+        """The gradients of a function that has run."""
         leaves = [] if number is None else [number]
         seeds = [np.array(1, call.type_of(leaf).dtype) for leaf in leaves]
         if self.safe_where and leaves:
-            return call.values(keeps=False), call.pulled_with_masks(leaves, seeds)
+            return call.pulled_with_masks(leaves, seeds)
         gradients = call.pull_back(leaves, seeds)
         call.warn_of_masked_nan(gradients, lambda: call.pulled_with_masks(leaves, seeds))
-        return call.values(keeps=False), gradients
+        return gradients
 
     def _number(self, call: DifferentiatedCall) -> ArrayOutput | None:
         """The output to differentiate; None if it is a Python float, which depends on nothing."""

@@ -1,7 +1,7 @@
 """`jvp`, `linearize` and `vjp`: a function's derivative at a point, as functions of Python functions."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import optree
@@ -70,21 +70,21 @@ def jvp(
                 f"jvp({describe(func)}): {name} must be a tuple with an entry per argument, not "
                 f"{type(given).__name__}: jvp(f, (x,), (dx,))"
             )
-    args = tuple(primals)
-    check_same_structure(f"jvp({describe(func)}): tangents", structure(tuple(tangents)), structure(args))
-    call = _call("jvp", func, args, has_aux, safe_where, by_sweep=True, tangents=tuple(tangents))
-    directions = (
-        [] if isinstance(call, ForwardDerivative) else call.directions(tuple(tangents), structure(args))
-    )
+    args, directions = tuple(primals), tuple(tangents)
+    tree, found = structure(args), structure(directions)
+    if found is not tree:
+        check_same_structure(f"jvp({describe(func)}): tangents", found, tree)
+    call = _call("jvp", func, args, has_aux, safe_where, by_sweep=True, tangents=directions)
+    moves = [] if isinstance(call, ForwardDerivative) else call.directions(directions, tree)
     leaves = call.floating()
     if strict:
         call.check_dependence(leaves)
     if isinstance(call, ForwardDerivative):
         outputs, rates = call.values(keeps=False), call.tangents(leaves)
-    elif isinstance(call, EvaluatedDerivative) and call.can_sweep(directions):
-        outputs, rates = call.values(keeps=False), call.push_forward(leaves, directions)
+    elif isinstance(call, EvaluatedDerivative) and call.can_sweep(moves):
+        outputs, rates = call.values(keeps=False), call.push_forward(leaves, moves)
     else:
-        outputs, rates = call.split(run(call.jvp(leaves), [*call.inputs, *directions]))
+        outputs, rates = call.split(run(call.jvp(leaves), [*call.inputs, *moves]))
     value, aux = call.value(outputs)
     tangent = call.tangent_tree(leaves, rates)
     return (value, tangent, aux) if has_aux else (value, tangent)
@@ -299,6 +299,11 @@ class _BatchedPullback(_Pullback):
         return self._linear(given, size)
 
 
+@lru_cache
+def _all_arguments(transform: str, count: int) -> Argnums:
+    return Argnums(transform, tuple(range(count)), None)
+
+
 def _call(
     transform: str,
     func: Callable[..., Any],
@@ -314,7 +319,7 @@ def _call(
     require_function(transform, func)
     if not primals:
         raise TransformArgumentError(f"{transform}({describe(func)}): no primals given")
-    argnums = Argnums(transform, tuple(range(len(primals))), None)
+    argnums = _all_arguments(transform, len(primals))
     chosen = argnums.choose(func, primals, {})
     if tangents is not None and not safe_where:
         found = forward(func, primals, chosen, has_aux, tangents)

@@ -9,13 +9,13 @@ import numpy as np
 import optree
 from numpy.lib.array_utils import byte_bounds
 
-from ...compiler.arguments.leaves import NAMESPACE, flattened, weak_type, with_plain_keys
+from ...compiler.arguments.leaves import NAMESPACE, flattened, tree_of_arrays, weak_type, with_plain_keys
 from ...compiler.builder import recording
 from ...compiler.callers.function_names import function_name
 from ...compiler.callers.user_code import CONVERTS, OPERATORS, user_location
 from ...compiler.callers.users_operators import defines_operators
 from ...compiler.dtypes import Array
-from ...compiler.error_state import quiet_unless_strict
+from ...compiler.error_state import begin_quiet, end_quiet
 from ...compiler.errors import ConcretizationError, DerivativeMemoryError, TracemillError
 from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.conversion import OperatorsNeededError, call_converted
@@ -94,20 +94,23 @@ class EvaluatedCall:
         self.leaves: list[Node] = []
         """The nodes of the differentiated leaves."""
         self.trace = trace = self._new_trace(function_name(function))
+        quiet = begin_quiet()
         try:
-            with recording(trace), quiet_unless_strict():
+            with recording(trace):
                 filled = [
                     self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)
                 ]
                 shared = SharedArguments(function, tree, leaves, filled, trace)
                 result = self._called(function, tree, filled)
-                shared.refuse_writes(self._captured())
+                shared.refuse_writes(self._captured() if trace.captured or trace.outside else ())
                 del shared, filled
                 self._read(result)
                 trace.give_back()
                 del result
-                self._write_back()
-            trace.check_captured()
+                if trace.captured:
+                    self._write_back()
+            if trace.outside:
+                trace.check_captured()
             self.outside = trace.outside_arrays()
         except MemoryError as error:
             kept = trace.next_number()
@@ -124,6 +127,7 @@ class EvaluatedCall:
                 raise error.__cause__ from None
             raise
         finally:
+            end_quiet(quiet)
             trace.close()
 
     def _new_trace(self, name: str) -> Evaluating:
@@ -131,18 +135,25 @@ class EvaluatedCall:
 
     def _called(self, function: Callable[..., Any], tree: Any, filled: Sequence[Any]) -> Any:
         """The result of a function, which must not change lists and dicts among its arguments."""
-        args, kwargs = optree.tree_unflatten(tree, filled)
+        if tree is tree_of_arrays(len(filled)):  # there are no containers
+            return self._result(function, filled, {})
+        call: Any = optree.tree_unflatten(tree, filled)
+        args, kwargs = call
         containers = ArgumentContainers(args, kwargs)
         kinds = chain(containers.kinds, map(type, args), map(type, kwargs.values()))
         if any(map(defines_operators, kinds)) and CONVERTS.get() and not OPERATORS.get():
             raise OperatorsNeededError
-        asking = ASKED.set(set())
-        try:
-            result = call_converted(function, *args, **kwargs)
-        finally:
-            ASKED.reset(asking)
+        result = self._result(function, args, kwargs)
         containers.refuse_changes(function)
         return result
+
+    @staticmethod
+    def _result(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        asking = ASKED.set(set())
+        try:
+            return call_converted(function, *args, **kwargs)
+        finally:
+            ASKED.reset(asking)
 
     def _captured(self) -> list[tuple[Array, bool]]:
         """The arrays from outside that the function has used, and whether it has written to them."""

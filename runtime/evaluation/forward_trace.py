@@ -7,7 +7,7 @@ of the function, which goes back through calls, they are kept.
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -38,9 +38,8 @@ class ForwardTrace(Evaluating):
         """With `width`, the tangents have that many directions as their first axis."""
         super().__init__(name, keeps=False)
         self._width = width
-        self.new_node = self._moved_node
         self._inner = _InnerDerivatives()
-        self._tangents = _TangentsOfNodes() if width is None else _Directions(width)
+        self._tangents = _TANGENTS if width is None else _Directions(width)
 
     def begin(self) -> None:
         """The function begins, with NumPy's current error state."""
@@ -79,7 +78,7 @@ class ForwardTrace(Evaluating):
         results = zip(found[: len(are_moving)], are_moving, strict=True)
         return [(result, self._node_with(next(rates)) if moves else None) for result, moves in results]
 
-    def _moved_node(
+    def new_node(
         self, number: int, plan: Any, parents: tuple[Node, ...] = (), saved: tuple[Any, ...] = ()
     ) -> Node:
         node = Node(number, plan, parents, saved)
@@ -180,6 +179,9 @@ class _TangentsOfNodes:
     @staticmethod
     def get(node: Node, default: Any = None) -> Any:
         return default if node.tangent is None else node.tangent
+
+
+_TANGENTS: Final = _TangentsOfNodes()
 
 
 class _Directions(_TangentsOfNodes):

@@ -46,9 +46,9 @@ def has_reached_operators(function: FunctionType) -> bool:
     if asked is None or code in asked:
         return False
     asked.add(code)
-    module, cells = function.__globals__, dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    for root, attributes in _roots(code):
-        held = module.get(root) if root not in cells else _content(cells[root])
+    module, cells = function.__globals__, function.__closure__ or ()
+    for root, cell, attributes in _roots(code):
+        held = module.get(root) if cell is None else _content(cells[cell])
         if type(held) not in _OTHERS:
             parts = (held, *(getattr(held, "__dict__", {}).get(name) for name in attributes))
             kinds: set[Any] = {type(one) for part in parts for one in _with_entries(part)}
@@ -58,12 +58,14 @@ def has_reached_operators(function: FunctionType) -> bool:
 
 
 @lru_cache(4096)
-def _roots(code: CodeType) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The names that code reads from outside, each with the attributes that follow it."""
+def _roots(code: CodeType) -> tuple[tuple[str, int | None, frozenset[str]], ...]:
+    """The names that code reads from outside, each with the number of its cell, or None for a global, and with the
+    attributes that follow it."""
     found: dict[str, set[str]] = {}
     for root, attributes in chains(code):
         found.setdefault(root, set()).update(attributes[:1])
-    return tuple((root, frozenset(attributes)) for root, attributes in found.items())
+    cells = {name: number for number, name in enumerate(code.co_freevars)}
+    return tuple((root, cells.get(root), frozenset(attributes)) for root, attributes in found.items())
 
 
 def _content(cell: CellType) -> Any:
