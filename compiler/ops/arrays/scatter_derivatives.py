@@ -5,6 +5,7 @@ from typing import Any
 
 from ...builder import bind_all
 from ...dtypes import BOOL, INT64
+from ...errors import UndecidedDimError
 from ...ir import ArrayType, Shape, Value
 from ...op import Linear
 from ...symbolic_size import is_empty, is_known
@@ -12,6 +13,7 @@ from ...value_ops import (
     add,
     broadcast_to,
     concatenate,
+    constant,
     convert,
     divide,
     elementwise,
@@ -29,6 +31,7 @@ from ...value_ops import (
     zeros_like,
 )
 from ..elementwise.broadcasting import broadcast_shapes
+from ..nested_graphs import graph_of
 from ..parallel_prefix import prefix_strides
 from .index_arrays import are_inside, beside
 
@@ -82,7 +85,8 @@ def _product_of_others(shape: Shape, updates: Value, indices: list[Value], axes:
     """For each update the product of all others at its position.
 
     Sorted by position, the updates of one position are adjacent; exclusive scans from both sides that stop at the
-    borders give the products before and after (method of Hillis and Steele, 1986).
+    borders give the products before and after (method of Hillis and Steele, 1986; step by step if there may be any
+    number of updates).
     """
     places = broadcast_shapes("scatter", [index.type for index in indices])
     count = ArrayType(INT64, places).size
@@ -93,7 +97,13 @@ def _product_of_others(shape: Shape, updates: Value, indices: list[Value], axes:
         "sort", reshape(number, (count,)), iota(count, INT64), axis=0, num_keys=1, descending=False
     )
     new = gather(reshape(updates, (count, *updates.shape[len(places) :])), [order], (0,), unique=True)
-    products = multiply(_segment_products(new, key, reverse=False), _segment_products(new, key, reverse=True))
+    try:
+        strides = list(prefix_strides(count))
+    except UndecidedDimError:
+        before, after = (_products_in_steps(new, key, reverse=reverse) for reverse in (False, True))
+    else:
+        before, after = (_segment_products(new, key, strides, reverse=reverse) for reverse in (False, True))
+    products = multiply(before, after)
     back = scatter(zeros_like(products), products, [order], (0,), "set", unique=True)
     return reshape(back, updates.shape)
 
@@ -110,7 +120,25 @@ def _place_numbers(shape: Shape, indices: Sequence[Value], axes: Shape, places: 
     return number if inside is None else where(inside, number, -1)
 
 
-def _segment_products(x: Value, key: Value, *, reverse: bool) -> Value:
+def _products_in_steps(x: Value, key: Value, *, reverse: bool) -> Value:
+    """As `_segment_products`, for any length."""
+    row = ArrayType(x.dtype, x.shape[1:])
+
+    def step(last: Value, product: Value, one: Value, entry: Value) -> list[Value]:
+        before = where(equal(one, last), product, 1)
+        return [one, multiply(before, entry), before]
+
+    number = ArrayType(INT64, ())
+    graph = graph_of("products", (number, row, number, row), step, ("last", "product", "key", "entry"))
+    start = (constant(-2, INT64), full(row.shape, 1, x.dtype))  # no position has this number
+    backwards: dict[str, Any] = {"reverse": True} if reverse else {}
+    *_, products = bind_all(
+        "scan", *start, key, x, graph=graph, counts=(0, 2), length=x.shape[0], **backwards
+    )
+    return products
+
+
+def _segment_products(x: Value, key: Value, strides: Sequence[Any], *, reverse: bool) -> Value:
     """Along axis 0 the product of the entries before each one (after it, if `reverse`) with the same key."""
     length = x.shape[0]
 
@@ -124,7 +152,7 @@ def _segment_products(x: Value, key: Value, *, reverse: bool) -> Value:
         return concatenate([ones, where(same, slice_axis(values, 0, length - step, 0), 1)], 0)
 
     scan = shifted_by(x, 1)
-    for step in prefix_strides(length):
+    for step in strides:
         scan = multiply(scan, shifted_by(scan, step))
     return scan
 
