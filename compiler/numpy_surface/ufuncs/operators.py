@@ -15,9 +15,8 @@ from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import convert
 from .exact_comparisons import compared_numbers
-from .integer_powers import base_of_power
+from .powers import base_of_power, base_of_scalar_power
 from .python_exceptions import refuse_infinite_power, refuse_undefined
-from .scalar_powers import base_of_scalar_power
 from .ufunc_calls import is_weak
 
 _OPERATORS = {

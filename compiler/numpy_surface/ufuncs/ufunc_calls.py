@@ -24,7 +24,7 @@ from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, array_on, wrap
 from ...tracing.traced_memory import is_numpy_array, is_traced
 from ...value_ops import broadcast_to, convert, full, reshape, where
-from .scalar_powers import is_root
+from .powers import is_root
 from .value_checks import refuse_unfit
 
 _OP_OF = {"fabs": "absolute", "true_divide": "divide", "float_power": "power"}

@@ -20,6 +20,7 @@ from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import broadcast_to, concatenate, constant, convert, expand_dims, full, slice_axis, where
 from ...value_ops import moveaxis as move_axis
+from .reduced_pieces import reduced_pieces
 from .reductions import NO_VALUE, finished_reduction, in_one_axis, run_along, some_axes
 from .ufunc_calls import METHODS_OF_UFUNCS, apply, as_array, as_mask, layouts_of, loop_dtypes, target_of
 
@@ -261,15 +262,18 @@ def _scan(ufunc: Any, x: Value, axis: int) -> Value:
 
 @_method
 def reduceat(ufunc: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-    """Reduce the pieces between consecutive `indices`, which must be known while tracing."""
+    """Reduce the pieces between consecutive `indices`."""
     _refuse_unless_binary(ufunc, "reduceat")
     x = as_value(array)
     x = convert(x, _reduced_dtype(ufunc, x.dtype, dtype, out))
     place = normalize_axis(axis, x.ndim)
-    pieces = list(_pieces(_known(indices, f"{ufunc.__name__}.reduceat"), x.shape[place]))
-    lines = move_axis(x, place, 0)
+    lines, starts = move_axis(x, place, 0), as_value(indices)
+    known = require_trace().concrete(starts)
     mode = _SCATTERED.get(ufunc.__name__)
-    if mode is None or ufunc is np.subtract or x.dtype == BOOL or is_complex(x.dtype):
+    pieces = [] if known is None else list(_pieces([int(i) for i in known], x.shape[place]))
+    if known is None:
+        result = reduced_pieces(ufunc, lines, starts)
+    elif mode is None or ufunc is np.subtract or x.dtype == BOOL or is_complex(x.dtype):
         done = [_combined(ufunc, move_axis(slice_axis(lines, a, b, 0), 0, x.ndim - 1)) for a, b in pieces]
         result = concatenate([expand_dims(row, 0) for row in done], 0)
     else:
@@ -301,13 +305,6 @@ def _reduce_pieces(mode: str, lines: Value, pieces: Sequence[tuple[int, int]]) -
         return result
     entries = bind("gather", lines, constant(others), axes=(0,))
     return bind("scatter", result, entries, constant(owners, INT64), axes=(0,), mode=mode)
-
-
-def _known(indices: Any, what: str) -> list[int]:
-    known = require_trace().concrete(as_value(indices))
-    if known is None:
-        raise UnsupportedFunctionError(f"{what} needs indices that are known while tracing: make them static")
-    return [int(i) for i in known]
 
 
 # ---- outer -------------------------------------------------------------------------------------------
