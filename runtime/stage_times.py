@@ -13,7 +13,8 @@ class StageTimes:
     """The stages of one compilation, in order, with their seconds."""
 
     stages: list[tuple[str, float]] = field(default_factory=list["tuple[str, float]"])
-    """``trace``, then the passes by name, then ``print``, ``compile`` and ``load``."""
+    """``trace``, ``look up`` in the disk cache, the passes by name, ``import`` of passes and printers, then ``print``,
+    ``compile``, ``store`` and ``load``."""
     from_disk: bool = False
     """The program came from the disk cache."""
 

@@ -97,11 +97,12 @@ def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: 
 
 def _build_by(strategy: Strategy, graph: Graph, donated: Sequence[int], scope: Observed | None) -> Build:
     """Find a program on disk, or print, compile and store it."""
-    text, cache = str(graph), default_cache()
-    identity = _identity(text)
     key, entry = None, None
-    if can_be_cached(graph):
-        key, entry = _look_up(cache, strategy, identity, graph, donated, scope)
+    with stage("look up"):
+        text, cache = str(graph), default_cache()
+        identity = _identity(text)
+        if can_be_cached(graph):
+            key, entry = _look_up(cache, strategy, identity, graph, donated, scope)
     known = len(scope.assumed) if scope else 0
     log_load(cache, key, graph.name, strategy.backend, text, found=entry is not None)
     if entry is not None:
@@ -109,7 +110,8 @@ def _build_by(strategy: Strategy, graph: Graph, donated: Sequence[int], scope: O
         note_from_disk()
         with stage("load"):
             return strategy.stored(entry)
-    from ..programs.optimize import optimize
+    with stage("import"):
+        from ..programs.optimize import optimize
 
     printed = strategy.printed(optimize(graph, strategy.backend), donated)
     statistics.compiled += 1
@@ -121,7 +123,8 @@ def _build_by(strategy: Strategy, graph: Graph, donated: Sequence[int], scope: O
         if scope is not None:
             members[GUARDS] = guards_text(scope.assumed[known:]).encode()
         about = {"function": graph.name, "backend": strategy.backend, **printed.about}
-        folder = cache.store(key, members, about)
+        with stage("store"):
+            folder = cache.store(key, members, about)
         if scope is not None and folder is not None and not holds(cache, key, members):
             folder = None  # another process was first, with a program made for other sizes
         log_store(cache, key, graph.name, stored=folder is not None)

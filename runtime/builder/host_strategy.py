@@ -56,10 +56,11 @@ class HostStrategy:
     def printed(self, graph: Graph, donated: Sequence[int]) -> Printed:
         # Imported here: a program from disk needs no printers, which take as long to import as everything else
         # together.
-        from ...compiler.backends.numpy.writer import NUMPY
-        from ...compiler.backends.python.empty_module import entry_name
-        from ...compiler.backends.python.printer import callbacks
-        from ..programs.print_program import print_program
+        with stage("import"):
+            from ...compiler.backends.numpy.writer import NUMPY
+            from ...compiler.backends.python.empty_module import entry_name
+            from ...compiler.backends.python.printer import callbacks
+            from ..programs.print_program import print_program
 
         with stage("print"):
             source = print_program(graph, self.target, donated)

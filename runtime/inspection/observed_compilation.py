@@ -32,7 +32,8 @@ def observed(
     with measured_stages() as times, seen_transforms() as transforms:
         variant = make()
     _say_times(variant, times)
-    if variant.uses_variables or not variant.is_general:
+    is_shown = bool(folder) or logger("fusion") is not None
+    if variant.uses_variables or not variant.is_general or not is_shown:
         return variant
     try:
         lowered = lower(variant, transforms)

@@ -14,6 +14,7 @@ import pytest
 import tracemill as tm
 from tracemill.runtime import log as module
 from tracemill.runtime.cache.disk_cache import DiskCache
+from tracemill.runtime.compilation.variant_compiler import VariantCompiler
 
 X, LONGER = np.ones(3), np.ones(4)
 
@@ -107,10 +108,21 @@ def test_evictions_are_reported(lines: Callable[..., list[str]], tmp_path: Path)
 def test_times_are_given_by_stage(lines: Callable[..., list[str]]) -> None:
     (made,) = lines("timing", tm.compile(power), (X,))
     assert made.startswith("power(args[0]: f64[3]): ")
-    assert all(f" {stage} " in made for stage in ("trace", "simplify", "tile", "print", "load"))
+    names = ("trace", "look up", "import", "simplify", "tile", "print", "store", "load")
+    assert all(f" {stage} " in made for stage in names)
     (loaded,) = lines("timing", tm.compile(power), (X,))
     assert loaded.endswith(", from the disk cache")
     assert "tile" not in loaded
+
+
+def test_times_alone_do_not_lower_the_program_again(
+    lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lowered: list[Any] = []
+    monkeypatch.setattr(VariantCompiler, "lowered", lambda *args: lowered.append(args))
+    (made,) = lines("timing", tm.compile(power), (X,))
+    assert made.startswith("power(")
+    assert not lowered
 
 
 def test_times_of_c_have_the_compiler(lines: Callable[..., list[str]], c_compiler: str) -> None:
