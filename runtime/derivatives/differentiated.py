@@ -24,6 +24,7 @@ from .batched_derivative import BatchedDerivative
 from .evaluated_derivative import EvaluatedDerivative
 from .forward_derivative import ForwardDerivative, ForwardJacobian
 from .nested_derivative import NestedDerivative
+from .taped_derivative import TapedDerivative
 from .traced_derivative import TracedDerivative
 
 
@@ -47,13 +48,19 @@ def differentiated(
     home = current_builder()
     if (home is None or _is_function(home)) and not are_calls_observed() and not is_seen():
         leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
-        if {*map(type, leaves)} == _ARRAYS or not any(_is_elsewhere(leaf, home) for leaf in leaves):
+        if {*map(type, leaves)} == _ARRAYS or not any(
+            _is_elsewhere(leaf, home) for leaf in leaves if home is not None or not _is_variable(leaf)
+        ):
             if home is not None:
                 return NestedDerivative(home, function, leaves, tree, chosen, has_aux, safe_where)
             try:
-                return EvaluatedDerivative(function, leaves, tree, chosen, has_aux, safe_where, keeps=keeps)
+                found = EvaluatedDerivative(function, leaves, tree, chosen, has_aux, safe_where, keeps=keeps)
             except MustTraceError:
                 pass
+            else:
+                if found.taped is None:
+                    return found
+                return TapedDerivative(found.taped, leaves, tree, chosen, has_aux, safe_where)
     if by_sweep and isinstance(home, BatchedTrace) and not safe_where and _is_at_once(home):
         leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
         if not any(isinstance(leaf, ForeignMemory) for leaf in leaves):
@@ -120,6 +127,10 @@ def _is_at_once(batch: BatchedTrace) -> bool:
 def _is_function(trace: "Builder | None") -> TypeGuard[Evaluating]:
     """Whether it is the trace of a function that is evaluated."""
     return isinstance(trace, Evaluating) and not trace.is_open_ended
+
+
+def _is_variable(leaf: Any) -> bool:
+    return isinstance(leaf, EvaluatedArray) and leaf.is_variable()
 
 
 def _is_elsewhere(leaf: Any, home: Evaluating | None) -> bool:

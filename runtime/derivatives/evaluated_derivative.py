@@ -57,6 +57,8 @@ class EvaluatedDerivative(DifferentiatedCall):
         super().__init__(chosen, tree, has_aux, safe_where)
         self.primal_types = self._checked(leaves, chosen)
         call = self._run(function, tree, leaves, keeps=keeps)
+        self.taped = call if call.meets_variables else None
+        """The call, if its results must be variables of `tracemill.autograd`."""
         self.tree = call.out_tree
         self.out_tree = self._without_aux(self.tree)
         self.nodes = call.leaves

@@ -142,6 +142,10 @@ class EvaluatedArray(TracedArray):
         """Whether it was made in this trace."""
         return self._home is trace
 
+    def is_variable(self) -> bool:
+        """Whether it is a variable of `tracemill.autograd`."""
+        return bool(self._home.is_open_ended)
+
     def is_unshared(self) -> bool:
         """Whether nothing shares its memory yet."""
         return self._clock is UNWRITTEN

@@ -28,11 +28,13 @@ from ...compiler.tracing.outside.adoption import begins_trace
 from ...compiler.tracing.trace import array_type
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ...compiler.tracing.tracing_again import may_need_operators
+from ..eager.grad_mode import is_grad_enabled
 from . import functions, indexing, ufuncs
 from .evaluated_array import EvaluatedArray, new_number, new_result
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, elements
 from .nodes import Node
 from .operand_types import operand_type
+from .recorded_sweep import Copied
 from .shared_arguments import SharedArguments
 
 __all__ = [
@@ -62,6 +64,9 @@ _LEAF: Final[Any] = optree.tree_structure(cast(Any, 0), namespace=NAMESPACE)
 
 class EvaluatedCall:
     """Runs a function once. Its arguments are separate memory, and what it writes to arrays from outside stays."""
+
+    meets_variables: bool = False
+    """Whether variables of `tracemill.autograd` are among the arguments, or the function has used them."""
 
     def __init__(
         self,
@@ -112,8 +117,9 @@ class EvaluatedCall:
             if trace.outside:
                 trace.check_captured()
             self.outside = trace.outside_arrays()
+            self.meets_variables = bool(trace.variables) or any(map(is_traced, leaves))
         except MemoryError as error:
-            kept = trace.next_number()
+            kept = trace.next_number() - trace.first_number
             if kept < _MANY_CALLS or not trace.keeps_calls or isinstance(error, TracemillError):
                 raise
             raise DerivativeMemoryError(
@@ -196,6 +202,8 @@ class EvaluatedCall:
                 array[...] = elements(storage.value)
 
     def _entering(self, leaf: Any, is_chosen: bool) -> Any:
+        if is_traced(leaf):
+            return self._entering_variable(leaf) if is_chosen else leaf
         if not (is_chosen or is_numpy_array(leaf)):
             return leaf
         node = self._node_of_leaf() if is_chosen else None
@@ -209,6 +217,17 @@ class EvaluatedCall:
         if type(leaf) is float:
             return new_number(self.trace, leaf, node)
         return self._entering_with_layout(leaf, node)
+
+    def _entering_variable(self, variable: Any) -> EvaluatedArray:
+        """A copy of a variable, from whose node its own one comes."""
+        self.trace.keep_arrays()
+        array, outer = variable.evaluated()
+        outer = outer if is_grad_enabled() else None
+        node = Node(self.trace.next_number(), Copied if outer else None, (outer,) if outer else ())
+        self.leaves.append(node)
+        new = new_result(self.trace, array, operand_type(array), node)
+        new.is_scalar = variable.is_scalar
+        return new
 
     def _node_of_leaf(self) -> Node:
         node = Node(self.trace.next_number(), None)

@@ -6,7 +6,6 @@ derivative needs lives only as long as the user's variables.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import count
 from typing import Any, ClassVar, Final
 from weakref import ref
 
@@ -23,7 +22,8 @@ from ...compiler.op import lookup
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.known_values import Known
 from ...compiler.tracing.trace import LARGEST_CONTENT, Storage, Trace, array_type, content_of
-from .nodes import Node, NodeOfGraphs, NodeOfSeveral, OneOfSeveral
+from ..eager.grad_mode import is_grad_enabled
+from .nodes import NUMBERS, Node, NodeOfGraphs, NodeOfSeveral, OneOfSeveral
 from .operand_types import OperandType, operand_type
 from .plans import PLANS, LazyFunction, Plan, remember
 
@@ -61,8 +61,8 @@ _RAISING: Final = frozenset({"check_index", "raise_if", "expect", "expect_size",
 
 
 class MustTraceError(BaseException):
-    """The function must be traced: it uses a variable of `tracemill.autograd`, which records it, too, or an array of
-    a GPU."""
+    """The function must be traced: it writes to a variable of `tracemill.autograd`, or uses one in forward mode, or
+    after a large array, or it uses an array of a GPU."""
 
 
 class Evaluating(Trace):
@@ -80,7 +80,8 @@ class Evaluating(Trace):
         super().__init__(name, check_bounds=True)
         self.keeps = keeps
         """Whether the derivative is computed after the call, when arrays from outside may have changed."""
-        self.numbers_of_nodes = count()
+        self.numbers_of_nodes = NUMBERS
+        self.first_number = next(NUMBERS)
         self.outside: dict[int, Captured] = {}
         """The NumPy arrays that the function has used, by id."""
         self.converted: dict[Any, Any] = {}
@@ -88,6 +89,8 @@ class Evaluating(Trace):
 
         self.originals: dict[int, tuple[Any, Any]] = {}
         """By id: copies of arguments, and the arguments."""
+        self.variables: dict[int, tuple[Storage, Storage]] = {}
+        """By id: the memory of variables of `tracemill.autograd` that the function has used, and this trace's."""
 
     def next_number(self) -> int:
         return next(self.numbers_of_nodes)
@@ -265,8 +268,22 @@ class Evaluating(Trace):
 
     def shadow(self, outer: Storage) -> Storage:
         if outer.trace is not self and outer.trace.is_open_ended:
-            raise MustTraceError
+            return self._memory_of_variable(outer)
         return super().shadow(outer)
+
+    def _memory_of_variable(self, outer: Storage) -> Storage:
+        """The elements of a variable, with the node that the tape has recorded."""
+        if not (self.keeps_calls and self.parent is None):
+            raise MustTraceError
+        if id(outer) not in self.variables:
+            self.keep_arrays()
+            value: Any = outer.value
+            node = value.node if is_grad_enabled() else None
+            self.variables[id(outer)] = (
+                outer,
+                BorrowedMemory(self, Evaluated(value.array, node), outer.layout),
+            )
+        return self.variables[id(outer)][1]
 
     def storage_of_array(self, array: Array | ForeignMemory) -> Storage:
         if isinstance(array, ForeignMemory):
@@ -287,6 +304,12 @@ class Evaluating(Trace):
                 self._refuse(found)
             found = self.outside[id(array)] = Captured(array, keeps=self.keeps)
         return found
+
+    def keep_arrays(self) -> None:
+        """Copy arrays from outside. They may change before what is computed is differentiated again."""
+        if any(found.value.array is found.array for found in self.outside.values()):
+            raise MustTraceError
+        self.keeps = True
 
     def outside_arrays(self) -> list[Array]:
         """The NumPy arrays that the function has used."""
@@ -344,6 +367,7 @@ class Evaluating(Trace):
         self.outside.clear()
         self.originals.clear()
         self.converted.clear()
+        self.variables.clear()
 
 
 def elements(value: Value) -> Array:
@@ -365,6 +389,15 @@ class EvaluatedMemory(Storage):
 
     def write(self, value: Value) -> None:
         super().write(laid_out(value, self.layout))
+
+
+class BorrowedMemory(EvaluatedMemory):
+    """The memory of a variable, to which only functions that are traced write."""
+
+    __slots__ = ()
+
+    def write(self, value: Value) -> None:
+        raise MustTraceError
 
 
 def laid_out(value: Value, layout: Layout | None) -> Evaluated:

@@ -1,10 +1,14 @@
 """`Node`: a call, as far as its derivative needs it."""
 
-from typing import Any
+from itertools import count
+from typing import Any, Final
 
 from ...compiler.callers.user_code import Place, location_of
 from ...compiler.dtypes import is_inexact
 from ...compiler.ir import Graph, Location, Value
+
+NUMBERS: Final = count()
+"""The numbers of all nodes. Those of a function may lead to those of variables, which may move to another thread."""
 
 
 class Node:

@@ -5,7 +5,7 @@ its own, the copies of its arguments.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from .sweep import Tangents, add_at, pull_back, reached
 
 class Copied:
     """The plan of an argument of a function that is differentiated inside of another one."""
+
+    name: ClassVar[str] = "copy"
 
     @staticmethod
     def pull(node: Node, cotangent: Any, cotangents: Any) -> None:

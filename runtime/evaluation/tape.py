@@ -5,8 +5,7 @@ operands, so what is recorded lives as long as the variables that were computed 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ...compiler.tracing.trace import Storage, array_type
 from ..eager.current_tape import Tapes
 from ..eager.grad_mode import is_grad_enabled
 from .evaluating import Evaluated, EvaluatedMemory, Evaluating, elements, laid_out
-from .nodes import Node, NodeOfGraphs, OneOfSeveral
+from .nodes import NUMBERS, Node, NodeOfGraphs, OneOfSeveral
 from .plans import Plan, picker
 
 
@@ -40,7 +39,7 @@ class LeafNode(Node):
     __slots__ = ("gradient", "type")
 
     def __init__(self, type: ArrayType, gradient: Gradient) -> None:
-        super().__init__(next(_numbers), None)
+        super().__init__(next(NUMBERS), None)
         self.type = type
         self.gradient = gradient
 
@@ -183,7 +182,6 @@ class Tape(Evaluating):
     def __init__(self, name: str) -> None:
         super().__init__(name, keeps=True)
         self.parent = None
-        self.numbers_of_nodes = _numbers
 
     # ---- computing -------------------------------------------------------------------------------------
 
@@ -225,6 +223,4 @@ class Tape(Evaluating):
         return outer if outer.trace.is_open_ended else super().shadow(outer)
 
 
-_numbers: Final = count()
-"""The numbers of the nodes of all tapes, because a variable may move to another thread."""
 Tapes.new = Tape
