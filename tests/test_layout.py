@@ -124,6 +124,7 @@ FOLDERS = """
     tools
     tools/demo
     tools/arguments
+    tools/coefficients
     tools/bench
     tools/comparison
     tools/bench/eager

@@ -19,9 +19,15 @@ memory, whatever their types, hence no strict aliasing."""
 USUAL_FLAGS: Final = (*FLAGS, "-march=native", "-fopenmp")
 """The same if the compiler's features are not known."""
 
-FAST: Final = ("-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-freciprocal-math")
-"""Added by ``fast_math=True``. Not ``-ffast-math``, because such a library changes the arithmetic of the whole
-process."""
+FAST: Final = (
+    "-ffp-contract=fast",
+    "-fassociative-math",
+    "-fno-signed-zeros",
+    "-freciprocal-math",
+    "-DTM_REORDERED_SUMS",
+)
+"""Added by ``fast_math=True``. The last one tells functions that need their order of sums. Not ``-ffast-math``, because
+such a library changes the arithmetic of the whole process."""
 
 LONG: Final = 1 << 16
 """From this many characters on, compile time matters more than the run time of loops of known length."""

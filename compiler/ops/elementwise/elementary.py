@@ -72,27 +72,48 @@ _row(
     doc="e^x.",
 )
 _row(
-    "exp2", lambda out, x: multiply(out, LN2), triton="tl.exp2({0})", c_complex="tm_exp2_{t}({0})", doc="2^x."
+    "exp2",
+    lambda out, x: multiply(out, LN2),
+    triton="tl.exp2({0})",
+    c="tm_exp2_{t}({0})",
+    c_complex="tm_exp2_{t}({0})",
+    doc="2^x.",
 )
 # Not out + 1, which has no digits left where e^x is small.
-_row("expm1", lambda out, x: exp(x), c_complex="tm_expm1_{t}({0})", doc="e^x − 1, accurate near 0.")
-_row("log", lambda out, x: reciprocal(x), triton="tl.log({0})", doc="The natural logarithm.")
+_row(
+    "expm1",
+    lambda out, x: exp(x),
+    c="tm_expm1_{t}({0})",
+    c_complex="tm_expm1_{t}({0})",
+    doc="e^x − 1, accurate near 0.",
+)
+_row(
+    "log",
+    lambda out, x: reciprocal(x),
+    triton="tl.log({0})",
+    c="tm_log_{t}({0})",
+    c_complex="clog{f}({0})",
+    doc="The natural logarithm.",
+)
 _row(
     "log2",
     lambda out, x: divide(constant(1 / LN2, x.dtype), x),
     triton="tl.log2({0})",
+    c="tm_log2_{t}({0})",
     c_complex="tm_log2_{t}({0})",
     doc="The logarithm to base 2.",
 )
 _row(
     "log10",
     lambda out, x: divide(constant(1 / LN10, x.dtype), x),
+    c="tm_log10_{t}({0})",
     c_complex="tm_log10_{t}({0})",
     doc="The logarithm to base 10.",
 )
 _row(
     "log1p",
     lambda out, x: reciprocal(add(x, 1)),
+    c="tm_log1p_{t}({0})",
     c_complex="tm_log1p_{t}({0})",
     doc="log(1 + x), accurate near 0.",
 )
@@ -113,8 +134,20 @@ _row("arccos", lambda out, x: negative(reciprocal(sqrt(_one_minus_square(x)))), 
      triton="libdevice.acos({0})", doc="The inverse cosine, in radians.")  # fmt: skip
 _row("arctan", lambda out, x: reciprocal(add(square(x), 1)), c="atan{f}({0})", triton="libdevice.atan({0})",
      doc="The inverse tangent, in radians.")  # fmt: skip
-_row("sinh", lambda out, x: cosh(x), doc="Hyperbolic sine.")
-_row("cosh", lambda out, x: sinh(x), doc="Hyperbolic cosine.")
+_row(
+    "sinh",
+    lambda out, x: cosh(x),
+    c="tm_sinh_{t}({0})",
+    c_complex="csinh{f}({0})",
+    doc="Hyperbolic sine.",
+)
+_row(
+    "cosh",
+    lambda out, x: sinh(x),
+    c="tm_cosh_{t}({0})",
+    c_complex="ccosh{f}({0})",
+    doc="Hyperbolic cosine.",
+)
 _row(
     "tanh",
     lambda out, x: subtract(1, square(out)),

@@ -9,13 +9,13 @@ static inline COMPLEX tm_exp2_COMPLEX(COMPLEX z)
 static inline COMPLEX tm_expm1_COMPLEX(COMPLEX z)
 {
     const REAL a = crealF(z), b = cimagF(z), half = sinF(b / 2);
-    return __builtin_complex(expm1F(a) * cosF(b + 0) - 2 * half * half, expF(a) * sinF(b));
+    return __builtin_complex(tm_expm1_REAL(a) * cosF(b + 0) - 2 * half * half, tm_exp_REAL(a) * sinF(b));
 }
 
 static inline COMPLEX tm_log1p_COMPLEX(COMPLEX z)
 {
     const REAL a = crealF(z) + 1, b = cimagF(z);
-    return __builtin_complex(logF(hypotF(a, b)), atan2F(b, a));
+    return __builtin_complex(tm_log_REAL(hypotF(a, b)), atan2F(b, a));
 }
 
 static inline COMPLEX tm_log2_COMPLEX(COMPLEX z)

@@ -52,7 +52,7 @@ static inline REAL tm_logaddexp_REAL(REAL x, REAL y)
 {
     const REAL gap = x - y;
     const REAL larger = x > y ? x : y;
-    const REAL sum = larger + log1pF(expF(-fabsF(gap)));
+    const REAL sum = larger + tm_log1p_REAL(tm_exp_REAL(-fabsF(gap)));
     const REAL twice = x + (REAL)0.6931471805599453;
     return x == y ? twice : gap != gap ? gap : sum;
 }
@@ -61,7 +61,7 @@ static inline REAL tm_logaddexp2_REAL(REAL x, REAL y)
 {
     const REAL gap = x - y;
     const REAL larger = x > y ? x : y;
-    const REAL sum = larger + (REAL)1.4426950408889634 * log1pF(exp2F(-fabsF(gap)));
+    const REAL sum = larger + (REAL)1.4426950408889634 * tm_log1p_REAL(tm_exp2_REAL(-fabsF(gap)));
     const REAL twice = x + 1;
     return x == y ? twice : gap != gap ? gap : sum;
 }

@@ -1,0 +1,143 @@
+"""The functions that C programs compute themselves: their errors in units in the last place, and special values."""
+
+import ctypes
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.backends.c.definitions import source_of
+from tracemill.compiler.backends.c.flags import FLAGS
+from tracemill.compiler.dtypes import Array
+
+POSITIVE: Final = (0.0, np.inf)
+RANGES: Final[dict[str, list[tuple[float, float]]]] = {
+    "exp": [(-750, 715), (-105, 90), (-1, 1)],
+    "exp2": [(-1080, 1030), (-151, 130), (-1, 1)],
+    "expm1": [(-60, 712), (-20, 90), (-2, 2), (-1e-5, 1e-5)],
+    "sinh": [(-712, 712), (-92, 92), (-5, 5), (-0.4, 0.4), (-1e-5, 1e-5)],
+    "cosh": [(-712, 712), (-92, 92), (-5, 5)],
+    "tanh": [(-25, 25), (-1, 1), (-0.1, 0.1), (-1e-5, 1e-5)],
+    "log": [POSITIVE, (0.5, 2), (0.99, 1.01)],
+    "log2": [POSITIVE, (0.5, 2), (0.99, 1.01)],
+    "log10": [POSITIVE, (0.5, 2), (0.99, 1.01)],
+    "log1p": [POSITIVE, (-1, 2), (-0.1, 0.1)],
+}
+"""The functions, and where they are tested; `POSITIVE` numbers have random bits."""
+
+LARGEST_ERRORS: Final = {("tanh", "float32"): 2.7}
+"""Of the others it is 1."""
+
+HAS_FMA: Final = bool(np._core._multiarray_umath.__cpu_features__.get("FMA3", False))  # type: ignore[attr-defined]
+HAS_LONG_DOUBLE: Final = np.finfo(np.longdouble).nmant >= 63
+
+SPECIAL: Final = [
+    0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 5e-324, -5e-324, 1e-310, 2.2250738585072014e-308, 1e-45, -1e-40,
+    1.1754943508222875e-38, 1.7976931348623157e308, -1.7976931348623157e308, 3.4028234663852886e38, 709.782712893384,
+    709.8, 710.4, 710.48, -745.1, -745.2, 88.72283, 88.73, 89.41, 89.42, -103.97, -103.98, 1023.9, 1024.0, -1074.0,
+    -1075.1, 127.9, 128.0, -149.0, -150.1, 2.0, 8.0, 10.0, 1000.0, 1e15, 0.5, 1e-20, -1e-20, -0.9999999, 40.0, -40.0,
+]  # fmt: skip
+
+
+def numbers(name: str, dtype: Any, count: int) -> Array:
+    rng = np.random.default_rng(7)
+    kind = np.dtype(dtype)
+    bits = np.dtype(f"i{kind.itemsize}")
+    parts = [
+        rng.integers(1, np.array(np.inf, kind).view(bits), count).astype(bits).view(kind)
+        if bounds == POSITIVE
+        else rng.uniform(*bounds, count)
+        for bounds in RANGES[name]
+    ]
+    with np.errstate(all="ignore"):
+        return np.concatenate([np.array(SPECIAL).astype(kind), *(part.astype(kind) for part in parts)])
+
+
+def errors(name: str, x: Array, found: Array) -> Array:
+    """The errors of finite results in units in the last place. Infinite results and NaN must be right."""
+    exact = np.longdouble if x.dtype == np.float64 else np.float64
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x.astype(exact))
+        rounded = expected.astype(x.dtype)
+        finite = np.isfinite(rounded) & np.isfinite(found)
+        np.testing.assert_array_equal(found[~finite], rounded[~finite])
+        zero = rounded == 0
+        np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(rounded[zero]))
+        unit = np.spacing(np.maximum(np.abs(rounded), np.finfo(x.dtype).tiny)).astype(exact)
+        difference: Array = (np.abs(found.astype(exact) - expected) / unit)[finite]
+    return difference
+
+
+def assert_exact(name: str, dtype: Any, count: int) -> None:
+    x = numbers(name, dtype, count)
+    found = tm.compile(getattr(np, name), backend="c")(x)
+    assert found.dtype == x.dtype
+    assert errors(name, x, found).max() <= LARGEST_ERRORS.get((name, str(x.dtype)), 1)
+
+
+pytestmark = [
+    pytest.mark.skipif(not HAS_FMA, reason="the C library computes them on this processor"),
+    pytest.mark.skipif(not HAS_LONG_DOUBLE, reason="NumPy has no longer numbers here"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", RANGES)
+def test_errors_are_at_most_one_unit_in_the_last_place(name: str, dtype: str) -> None:
+    assert_exact(name, dtype, 20_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", RANGES)
+def test_errors_at_ten_million_points(name: str, dtype: str) -> None:
+    assert_exact(name, dtype, 10_000_000 // len(RANGES[name]))
+
+
+@pytest.mark.parametrize("name", ["log2", "log10", "exp2"])
+def test_exact_results_are_exact(name: str) -> None:
+    whole = np.arange(-20.0, 21.0) if name != "log10" else np.arange(0.0, 23.0)
+    base = 10.0 if name == "log10" else 2.0
+    x, expected = (whole, base**whole) if name == "exp2" else (base**whole, whole)
+    np.testing.assert_array_equal(tm.compile(getattr(np, name), backend="c")(x), expected)
+
+
+def library(folder: Path, flags: list[str]) -> Callable[[str, Array], Array]:
+    """All functions, compiled with these flags."""
+    names = [f"tm_{name}_{dtype}" for name in RANGES for dtype in ("f64", "f32")]
+    loops = [
+        f"void all_{name}(const {kind} *x, {kind} *y, long n)\n"
+        f"{{\n    for (long i = 0; i < n; i++) y[i] = {name}(x[i]);\n}}\n"
+        for name in names
+        for kind in (["double"] if name.endswith("f64") else ["float"])
+    ]
+    head = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
+    source = folder / f"functions{len(flags)}.c"
+    source.write_text(head + source_of(names) + "\n".join(loops))
+    made = source.with_suffix(".so")
+    subprocess.run(["cc", *FLAGS, *flags, str(source), "-o", str(made), "-lm"], check=True)
+    loaded = ctypes.CDLL(str(made))
+
+    def run(name: str, x: Array) -> Array:
+        y = np.empty_like(x)
+        suffix = "f64" if x.dtype == np.float64 else "f32"
+        pointers = (ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
+        getattr(loaded, f"all_tm_{name}_{suffix}")(*pointers, ctypes.c_long(x.size))
+        return y
+
+    return run
+
+
+def test_bits_do_not_depend_on_optimisation(tmp_path: Path) -> None:
+    plain = library(tmp_path, ["-O1", "-mfma"])
+    wide = library(tmp_path, ["-O3", "-march=native", "-mprefer-vector-width=512"])
+    for name in RANGES:
+        for dtype in (np.float64, np.float32):
+            x = numbers(name, dtype, 5_000)
+            one, other = plain(name, x), wide(name, x)
+            same = (one == other) & (np.signbit(one) == np.signbit(other)) | (np.isnan(one) & np.isnan(other))
+            assert same.all(), (name, x[~same][:5])

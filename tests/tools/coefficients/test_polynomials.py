@@ -1,0 +1,25 @@
+"""The polynomials in the C functions are those that the script computes, and as exact as the functions need."""
+
+import pytest
+
+from tracemill.compiler.backends.c.definitions import definition
+from tracemill.tools.coefficients.minimax import minimax
+from tracemill.tools.coefficients.polynomials import POLYNOMIALS
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_the_coefficients_in_the_c_functions_are_those_of_the_best_polynomials(name: str) -> None:
+    assert POLYNOMIALS[name].text() in definition(name)
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_the_error_of_a_polynomial_is_a_part_of_the_last_place(name: str) -> None:
+    polynomial = POLYNOMIALS[name]
+    assert polynomial.error(polynomial.coefficients(), points=200) < 0.36
+
+
+def test_the_best_line_through_a_square_has_equal_errors() -> None:
+    """x² − x + 1/8 is a Chebyshev polynomial."""
+    assert [float(c) for c in minimax(lambda x: x * x, lambda x: 1, (0, 1), 2, 53)] == pytest.approx(
+        [-0.125, 1.0], abs=1e-5
+    )

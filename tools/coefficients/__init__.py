@@ -1,0 +1,1 @@
+"""The coefficients of the polynomials in the C functions, computed anew: ``python -m tracemill.tools.coefficients``."""
