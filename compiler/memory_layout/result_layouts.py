@@ -5,7 +5,7 @@ from typing import Literal
 
 from ..dtypes import Array
 from ..ir import Shape
-from ..symbolic_size import is_known, same_shape
+from ..symbolic_size import is_known, is_symbolic_shape, same_shape
 from .layout import (
     NOTHING_ASKED,
     Layout,
@@ -90,22 +90,26 @@ def kept_order(layout: Layout) -> Order:
     order = layout.order()  # this records a question about the arguments
     if layout.is_row_major or layout.strides is None:
         return order
-    if layout.is_dense:
-        longer = [axis for axis in order if not is_known(layout.shape[axis] == 1)]
-        if longer == sorted(longer):
-            return tuple(sorted(order))
-        if longer == sorted(longer, reverse=True):
-            return tuple(sorted(order, reverse=True))
-    return stride_order(layout)
+    longer = [axis for axis in order if not is_known(layout.shape[axis] == 1)]
+    if longer != sorted(longer) and longer != sorted(longer, reverse=True):
+        return stride_order(layout)
+    dense = tuple(sorted(order, reverse=longer != sorted(longer)))
+    if is_symbolic_shape((*layout.shape, *layout.strides)) and dense == _from_largest(layout):
+        return stride_order(layout)  # whether there are gaps, which may depend on sizes, makes no difference
+    return dense if layout.is_dense else stride_order(layout)
 
 
 def stride_order(layout: Layout) -> Order:
     """The axes from the largest stride to the smallest, including those of length 1."""
-    strides = magnitudes(layout)
     if any(is_known(dim == 1) for dim in layout.shape):
         layout.asked_wholly()
-    elif 0 in strides:
+    elif any(is_known(stride == 0) for stride in magnitudes(layout)):
         layout.asked()
+    return _from_largest(layout)
+
+
+def _from_largest(layout: Layout) -> Order:
+    strides = magnitudes(layout)
     inner_last: list[int] = []
     for axis in range(len(layout.shape)):
         place = sum(at_most(strides[axis], strides[other]) for other in inner_last)

@@ -36,6 +36,20 @@ def never_for_user(code: CodeType) -> bool:
     return False
 
 
+def never_computed(names: set[str]) -> bool:
+    """All sizes are those of arguments."""
+    return False
+
+
+_NOT_ASKED = (
+    "depends on values: the array is as long as the program finds out when it runs, and one program has to serve all "
+    "lengths"
+)
+_INSTEAD = (
+    "Cut arrays to the shorter of two lengths, as in n = min(len(a), len(b)), or keep the shape with np.where"
+)
+
+
 class Declared:
     """Answers what holds for all sizes; otherwise raises an `UndecidedDimError` with the line and a fix.
 
@@ -52,9 +66,12 @@ class Declared:
         assumptions: Assumptions | None = None,
         where: Where = no_location,
         is_for_user: IsForUser = never_for_user,
+        is_computed: "Callable[[set[str]], bool]" = never_computed,
     ) -> None:
-        """`is_for_user` distinguishes the user's code from Tracemill's, when it looks up a size in sets and dicts."""
+        """`is_for_user` distinguishes the user's code from Tracemill's, when it looks up a size in sets and dicts;
+        `is_computed`, whether a size with one of these names is a length that the program computes."""
         self._given = assumptions
+        self._is_computed = is_computed
         self.where = where
         self.is_for_user = is_for_user
 
@@ -65,10 +82,13 @@ class Declared:
 
     def adding(self, *facts: Comparison | bool) -> "Declared":
         """With further facts."""
-        return Declared(self.assumptions.adding(*facts), is_for_user=self.is_for_user)
+        added = self.assumptions.adding(*facts)
+        return Declared(added, is_for_user=self.is_for_user, is_computed=self._is_computed)
 
     def answer(self, comparison: Comparison) -> bool:
         found = self.assumptions.decide(comparison)
+        if found is None and self._is_of_computed(comparison.terms):
+            raise UndecidedDimError(f"whether {comparison!r} {_NOT_ASKED}. {_INSTEAD}", self.where())
         if found is None:
             likely, other = advised(comparison)
             raise UndecidedDimError(
@@ -89,7 +109,11 @@ class Declared:
         return True
 
     def is_left_to_program(self, comparison: Comparison) -> bool:
-        return False
+        """Whether it is about lengths that the program computes."""
+        return self.decide(comparison) is None and self._is_of_computed(comparison.terms)
+
+    def _is_of_computed(self, terms: Terms) -> bool:
+        return self._is_computed({size.text for size in sizes_in(terms)})
 
     def typical(self, dim: Dim) -> int:
         return evaluated(dim.terms, {size.text: usual(size) for size in sizes_in(dim.terms)})
@@ -101,6 +125,10 @@ class Declared:
         where = self.where()
         fix = instead_of("" if where is None else where.code)
         reason = f"{because[0].upper()}{because[1:]}. " if because else ""
+        if self._is_of_computed(dim.terms):
+            raise UndecidedDimError(
+                f"an int is needed, and {dim!r} {_NOT_ASKED}. {reason}{fix[0].upper()}{fix[1:]}", where
+            )
         raise UndecidedDimError(
             f"an int is needed, and {dim!r} is not one number: {self._known(dim)}. {reason}{fix[0].upper()}{fix[1:]}, "
             f'or add a constraint such as "{dim!r} == {max(int(low), 1)}"',

@@ -122,7 +122,11 @@ def depends_on_values(size: Any) -> bool:
     """Whether a size is, or follows from, a length that the program finds out when it runs."""
     if not isinstance(size, SymbolicSize):
         return False
-    names = {str(one) for one in size.sizes}
+    return is_computed({str(one) for one in size.sizes})
+
+
+def is_computed(names: set[str]) -> bool:
+    """Whether a size with one of these names is a length that the program finds out when it runs."""
     trace = current_trace()
     return trace is not None and any(names & one.bound_sizes.keys() for one in trace.enclosing())
 

@@ -30,6 +30,7 @@ from ...compiler.shapes.dim import Comparison, answering
 from ...compiler.shapes.guards import Guard, Guards
 from ...compiler.shapes.reading import Sizes, read_constraints
 from ...compiler.shapes.scope import Declared
+from ...compiler.tracing.value_lengths import is_computed
 from ..builder.build import build
 from ..bundle.contents import Settings
 from ..bundle.interface import Interface, StandIn, interface_document, interface_from, interface_of
@@ -130,7 +131,7 @@ def export(
     name = describe(function)
     signature = replace(signature, guards=Guards(tuple(map(Guard, Assumptions(relations).relations))))
     _check_sizes(name, signature, sizes)
-    declared = Declared(signature.sizes.assumptions, line_at_work, is_for_user)
+    declared = Declared(signature.sizes.assumptions, line_at_work, is_for_user, is_computed)
     entering = arguments_for(signature)
     with refusing_draws(function, signature.tree, entering), answering(declared):
         program = trace(

@@ -134,3 +134,15 @@ def test_products_at_a_selection_have_second_derivatives() -> None:
         step = 1e-6 * (np.arange(len(X)) == i)
         slope = (tm.grad(_products)(X + step, GROUPS) - tm.grad(_products)(X - step, GROUPS)) / 2e-6
         np.testing.assert_allclose(row, slope, rtol=1e-6, atol=1e-7)
+
+
+def test_products_of_pairs_of_any_number_have_derivatives() -> None:
+    def multiplied_in_pairs(x: Any) -> Any:
+        y = np.ones_like(x)
+        np.multiply.at(y, np.arange(x.shape[0]) // 2, x)
+        return np.sum(y)
+
+    loaded = tm.export(tm.grad(multiplied_in_pairs), "x: f64[N]", constraints="N >= 1").function()
+    for length in (1, 2, 9, 40):
+        x = np.linspace(0.5, 2.0, length)
+        np.testing.assert_allclose(loaded(x), tm.grad(multiplied_in_pairs)(x))

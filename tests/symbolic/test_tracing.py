@@ -129,18 +129,11 @@ def test_declared_sizes_are_traced_without_questions_or_the_users_line_is_named(
     assert location.file == symbolic.programs.__file__
 
 
-def multiplied_in_pairs(x: Any) -> Any:
-    y = np.ones_like(x)
-    np.multiply.at(y, np.arange(x.shape[0]) // 2, x)
-    return np.sum(y)
-
-
 @pytest.mark.parametrize(
     ("function", "least"),
     [
         (tm.grad(lambda x: np.sum(np.cumprod(x) ** 2)), 0),
         (tm.grad(lambda x: np.sum(np.logaddexp.accumulate(x[::-1]) ** 2)), 0),
-        (tm.grad(multiplied_in_pairs), 1),
         (lambda x: tm.associative_scan(lambda a, b: a + b + a * b, x, reverse=True), 0),
         (lambda x: np.hypot.accumulate(x) + 1, 0),
         (lambda x: np.hypot.reduce(x) + 1, 1),

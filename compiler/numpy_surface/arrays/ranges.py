@@ -13,9 +13,10 @@ from ...symbolic_size import SymbolicSize, is_known, is_symbolic_shape
 from ...tracing.array_values import as_size, as_value, weak_or_dtype
 from ...tracing.registry import INDEXABLES, constructs, enter, implements
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import TracedArray
+from ...tracing.traced_array import TracedArray, wrap
 from ...tracing.traced_memory import contains_traced
-from ...value_ops import broadcast_to, concatenate, constant, convert, iota
+from ...tracing.value_lengths import depends_on_values
+from ...value_ops import broadcast_to, concatenate, constant, convert, iota, maximum, number
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array
 from .constructors import arange, as_dtype, as_shape, constants_of, constructs_constants, copied, new_array
@@ -46,12 +47,24 @@ def linspace(
     first, last = _as_arrays((start, stop), ends, common)
     delta = last - first
     steps = count - 1 if endpoint else count
-    step = delta / steps if steps > 0 else np.nan
+    is_open = depends_on_values(count) and not is_known(count >= 2)  # so that one program serves all lengths
+    step: Any
+    if is_open:
+        gaps = maximum(number(steps, INT64), 1)
+        factor = delta / wrap(convert(gaps, common))
+        step = np.where(np.greater(wrap(number(steps, INT64)), 0), factor, common.type(np.nan))
+    else:
+        gaps = None
+        step = delta / steps if steps > 0 else np.nan
+        factor = step if steps > 0 else delta
     numbers = reshape_value(convert(iota(count, INT64), common), (count, *(1,) * delta.ndim))
     points: Any = new_array(numbers)
-    points = points * (step if steps > 0 else delta)
+    points = points * factor
     points += first  # in place, as in NumPy: the result has the memory order of the steps
-    if endpoint and count > 1:
+    if endpoint and gaps is not None:
+        is_last = np.equal(wrap(reshape_value(iota(count, INT64), numbers.shape)), wrap(gaps))
+        points = np.where(is_last, last, points)
+    elif endpoint and count > 1:
         points[-1, ...] = last
     if _is_whole(start) and _is_whole(stop) and common == FLOAT64 and is_known(start <= stop):
         require_trace().ends[points.value] = start, stop
