@@ -367,5 +367,6 @@ def can_compute(leaves: Sequence[Any]) -> bool:
         return False
     if around is None:
         return not any(is_traced(leaf) or isinstance(leaf, ForeignMemory) for leaf in leaves)
-    is_function = isinstance(around, Trace) and around.is_evaluating and not around.is_open_ended
-    return isinstance(around, BatchedTrace) or is_function
+    if isinstance(around, Trace) and around.is_open_ended:
+        return not any(isinstance(leaf, ForeignMemory) for leaf in leaves)
+    return isinstance(around, BatchedTrace) or (isinstance(around, Trace) and around.is_evaluating)

@@ -1,8 +1,8 @@
 """`vmap`: turns a function of one example into a function of a batch."""
 
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -21,9 +21,10 @@ from ...compiler.nesting import shown
 from ...compiler.ops.collective_calls import mapped_values
 from ...compiler.shapes.dim import ANSWERS
 from ...compiler.tracing.exceptions.handlers import is_handled_later
-from ...compiler.tracing.trace import ExampleIndex, Trace, require_trace
-from ...compiler.tracing.traced_memory import is_numpy_array
+from ...compiler.tracing.trace import ExampleIndex, Trace, current_trace, require_trace
+from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..eager.converting import Convert, converting
+from ..eager.current_tape import joined
 from ..eager.mapped_axes import RANDOMNESS, MappedAxis, all_indices, mapping
 from ..eager.mapped_graph import BatchAxis, MappedGraph
 from ..eager.numpy_generators import refusing_draws
@@ -146,9 +147,15 @@ def _mapped(
     @like_function(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         batch = BatchArguments(where, in_dims, out_dims, kw_dims, axis_size, args, kwargs)
-        return _Mapping(batch, func, randomness, axis_name, at_once=chunks == Chunking()).result(chunks)
+        with _around(batch.leaves):
+            return _Mapping(batch, func, randomness, axis_name, at_once=chunks == Chunking()).result(chunks)
 
     return mapped
+
+
+def _around(leaves: Sequence[Any]) -> AbstractContextManager[Any]:
+    """The trace that computes the batch: the tape if an argument is a variable, and otherwise the current one."""
+    return joined() if current_trace() is None and any(map(is_traced, leaves)) else nullcontext()
 
 
 class _Mapping:

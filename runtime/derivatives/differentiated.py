@@ -15,7 +15,7 @@ from ..batching.batched_trace import BatchedTrace
 from ..eager.by_reference import is_by_reference
 from ..eager.mapped_axes import mapped_axes
 from ..eager.transform_log import is_seen
-from ..evaluation.evaluated_array import EvaluatedArray
+from ..evaluation.evaluated_array import EvaluatedArray, is_variable
 from ..evaluation.evaluating import Evaluating, MustTraceError
 from ..evaluation.forward_trace import MustKeepCallsError
 from ..trees import flatten, structure
@@ -49,7 +49,7 @@ def differentiated(
     if (home is None or _is_function(home)) and not are_calls_observed() and not is_seen():
         leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
         if {*map(type, leaves)} == _ARRAYS or not any(
-            _is_elsewhere(leaf, home) for leaf in leaves if home is not None or not _is_variable(leaf)
+            _is_elsewhere(leaf, home) for leaf in leaves if home is not None or not is_variable(leaf)
         ):
             if home is not None:
                 return NestedDerivative(home, function, leaves, tree, chosen, has_aux, safe_where)
@@ -127,10 +127,6 @@ def _is_at_once(batch: BatchedTrace) -> bool:
 def _is_function(trace: "Builder | None") -> TypeGuard[Evaluating]:
     """Whether it is the trace of a function that is evaluated."""
     return isinstance(trace, Evaluating) and not trace.is_open_ended
-
-
-def _is_variable(leaf: Any) -> bool:
-    return isinstance(leaf, EvaluatedArray) and leaf.is_variable()
 
 
 def _is_elsewhere(leaf: Any, home: Evaluating | None) -> bool:

@@ -142,10 +142,6 @@ class EvaluatedArray(TracedArray):
         """Whether it was made in this trace."""
         return self._home is trace
 
-    def is_variable(self) -> bool:
-        """Whether it is a variable of `tracemill.autograd`."""
-        return bool(self._home.is_open_ended)
-
     def is_unshared(self) -> bool:
         """Whether nothing shares its memory yet."""
         return self._clock is UNWRITTEN
@@ -251,6 +247,11 @@ def new_result(home: Any, out: Any, kind: OperandType, node: Any) -> EvaluatedAr
     new._seen = 0
     new.weak = None
     return new
+
+
+def is_variable(x: Any) -> bool:
+    """Whether this is a variable of `tracemill.autograd`."""
+    return isinstance(x, EvaluatedArray) and bool(x._home.is_open_ended)
 
 
 def new_number(home: Any, number: float, node: Any) -> EvaluatedArray:

@@ -123,6 +123,68 @@ def test_the_function_runs_as_it_is_and_once(transform: str) -> None:
     assert len(seen) <= 2
 
 
+# ---- batches -----------------------------------------------------------------------------------------------
+
+BATCH = np.stack([X, W, X * W])
+
+BATCHES: dict[str, Callable[[Any, Any], Any]] = {
+    "of an argument": lambda x, w: tm.vmap(lambda y: np.sin(y) * y[0])(x),
+    "of two arguments": tm.vmap(lambda y, v: np.sum(y**2) * v, (0, None)),
+    "of a variable outside": lambda x, w: tm.vmap(lambda y: np.sort(y) * w)(BATCH) + np.sum(x),
+    "of both": lambda x, w: tm.vmap(lambda y: y * w + np.sum(w[1:] * y[0]), 1, 1)(x),
+    "in chunks": lambda x, w: tm.vmap(lambda y: np.cumsum(y) * w, chunk_size=2)(x),
+    "of a gradient": lambda x, w: tm.vmap(tm.grad(lambda y: np.sum(y**3 * w)))(x),
+    "of a Jacobian": lambda x, w: tm.vmap(tm.jacrev(lambda y: np.sin(y) * np.sum(w * y)))(x),
+    "of a loop": lambda x, w: tm.vmap(lambda y: tm.fori_loop(0, 3, lambda i, z: np.sin(z) * w, y))(x),
+    "of branches": lambda x, w: tm.vmap(lambda y: y**2 if y[0] > 0.3 else y * w)(x),
+    "of a selection": lambda x, w: tm.vmap(lambda y: np.sum(y[y > 0] ** 2) * w)(x),
+    "of a batch": lambda x, w: tm.vmap(lambda y: tm.vmap(lambda a, b: a * b)(y, w))(x),
+    "in a gradient": lambda x, w: tm.grad(lambda y: np.sum(tm.vmap(lambda a: np.sin(a) * w)(y)))(x),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_batches_of_variables_are_those_of_the_traced_function(name: str) -> None:
+    def called() -> Any:
+        x, w = tm.autograd.variable(BATCH), tm.autograd.variable(W)
+        found = BATCHES[name](x * 1.0, w * 1.0)
+        total = np.sum(np.sin(found)) + 0 * np.sum(w)
+        return found, tm.autograd.grad(total, [x, w], allow_unused=True, materialize_grads=True)
+
+    agree(called(), traced(called))
+
+
+def test_batches_of_variables_show_the_values_of_all_examples() -> None:
+    shown = eval("lambda x: repr(x)", {"__name__": "bdb"})
+    seen: list[str] = []
+
+    def function(x: Any) -> Any:
+        seen.append(shown(x[0] * 2))
+        return np.sum(x**2)
+
+    found = tm.vmap(function)(tm.autograd.variable(BATCH[:2]))
+    assert seen == ["f64[] for each of 2: [1.  2.5]"]
+    np.testing.assert_allclose(found.detach(), np.sum(BATCH[:2] ** 2, axis=1))
+
+
+def test_writes_to_mapped_variables_are_recorded() -> None:
+    def called() -> Any:
+        x = tm.autograd.variable(BATCH)
+        state = x * 1.0
+
+        def update(y: Any) -> Any:
+            y[0] = y[1] * 2
+            return np.sum(y)
+
+        sums = tm.vmap(update)(state)
+        return sums, state, tm.autograd.grad(np.sum(sums**2) + np.sum(state**3), x)
+
+    agree(called(), traced(called))
+
+
+# ---- values and exceptions ---------------------------------------------------------------------------------
+
+
 def test_numpys_exceptions_reach_the_users_try() -> None:
     a = tm.autograd.variable(-np.eye(2))
 
