@@ -196,12 +196,16 @@ def _is_staged(part: Any) -> bool:
 def _int(*given: Any, **more: Any) -> Any:
     if len(given) == 1 and not more and is_unknown(given[0]):
         return as_python_number(np.trunc(given[0]) if given[0].dtype.kind == "f" else given[0], int)
+    if len(given) == 1 and not more and isinstance(given[0], SymbolicSize):
+        return given[0]  # one program serves all lengths
     return int(*given, **more)
 
 
 def _float(*given: Any) -> Any:
     if len(given) == 1 and is_computed(given[0]) and given[0].dtype.kind != "c":
         return as_python_number(given[0], float)
+    if len(given) == 1 and isinstance(given[0], SymbolicSize):
+        return as_python_number(given[0].as_number(), float)
     return float(*given)
 
 
@@ -209,6 +213,8 @@ def _numpy_number(kind: "type[Any]") -> Callable[..., Any]:
     """``np.float32(x)``"""
 
     def number(*given: Any, **more: Any) -> Any:
+        if len(given) == 1 and not more and isinstance(given[0], SymbolicSize):
+            given = (given[0].as_number(),)
         if len(given) == 1 and not more and is_traced(given[0]):
             found = given[0].astype(kind)
             return np.reshape(found, ())[()] if found.ndim == 0 else found

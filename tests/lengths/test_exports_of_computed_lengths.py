@@ -99,3 +99,17 @@ def test_a_question_about_a_computed_length_names_a_fix_that_works() -> None:
     with pytest.raises(UndecidedDimError, match="an int is needed, and n_1 depends on values") as refused:
         tm.export(listed, X)
     assert "constraint" not in str(refused.value)
+
+
+@pytest.mark.parametrize("number", [float, int, np.float64, np.int32])
+def test_a_length_is_converted_in_one_program_and_in_a_batch(number: Callable[..., Any]) -> None:
+    def counted(x: Any) -> Any:
+        return x.sum() / number(len(x[x > 0]) + 1)
+
+    compiled = tm.compile(counted)
+    rows = np.stack([X, -X, X - 3, X * 0])
+    for row in rows:
+        np.testing.assert_array_equal(compiled(row), counted(row))
+    assert len(compiled.signatures()) == 1
+    np.testing.assert_allclose(tm.vmap(counted)(rows), [*map(counted, rows)])
+    assert tm.export(counted, X).function()(X) == counted(X)

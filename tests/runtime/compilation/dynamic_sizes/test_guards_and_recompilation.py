@@ -49,7 +49,6 @@ def test_a_recompilation_names_the_guard_its_values_the_line_and_what_to_do() ->
         (lambda x: x[: min(len(x), 4)], "write np.minimum(n, 8) instead of min(n, 8)"),
         (lambda x: x * int(np.ceil(len(x) / 2)), "write math.ceil(n / 2) or -(-n // 2)"),
         (lambda x: x * math.hypot(len(x), 3), "np.exp(n) instead of math.exp(n)"),
-        (lambda x: x * float(len(x)), "write n * 1.0"),
         (lambda x: x[: int(len(x) / 2)], "write n instead of int(n), and n // 2"),
         (lambda x: max(x[i] for i in range(len(x))), "loop with tm.fori_loop(0, n, …)"),
         (lambda x: x.reshape(2, -1) if len(x) % 2 == 0 else x, "avoid this, or accept it"),
@@ -60,6 +59,37 @@ def test_the_remedy_is_for_the_line_that_needs_a_size_or_asks(function: Any, fix
     for count in (2, 5):
         np.testing.assert_array_equal(f(np.arange(float(count))), function(np.arange(float(count))))
     assert fix in f.explain_recompile().splitlines()[-1]
+
+
+def test_a_float_of_a_size_needs_its_value_in_code_that_is_not_converted() -> None:
+    f: Any = tm.compile(lambda x: x * float(len(x)), dynamic=True, convert=False, on_recompile="ignore")
+    for count in (2, 5):
+        np.testing.assert_array_equal(f(np.ones(count)), np.full(count, float(count)))
+    assert "write n * 1.0" in f.explain_recompile().splitlines()[-1]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.usefixtures("c_compiler")
+def test_one_program_converts_any_size_to_a_number(backend: Any) -> None:
+    def numbers(x: Any, n: Any) -> Any:
+        size = len(x)
+        return (
+            x / float(size),
+            x * int(size),
+            np.float64(size),
+            np.int32(n),
+            float(n),
+            int(n),
+            np.zeros(int(size)),
+        )
+
+    f: Any = tm.compile(numbers, backend=backend, dynamic=True)
+    for count in (2, 5, 9):
+        for one, other in zip(f(np.ones(count), 3 * count), numbers(np.ones(count), 3 * count), strict=True):
+            np.testing.assert_array_equal(one, other)
+            assert type(one) is type(other)
+            assert np.asarray(one).dtype == np.asarray(other).dtype
+    assert len(f.signatures()) == 1
 
 
 @pytest.mark.parametrize(
@@ -273,7 +303,10 @@ def test_compiling_again_can_be_an_error_or_be_told() -> None:
         product(*map(np.ones, sizes))
     for f, message in [
         (clipped, r"is for x_0 >= 9, and x_0 is 3, by .* if x\.shape\[0\] > 8"),
-        (lambda x: x * int(x.shape[0]), r"alone the last time: x_0 == 10 [^\0]*write n instead of int\(n\)"),
+        (
+            lambda x: x * math.hypot(x.shape[0], 3),
+            r"a single size the last time: x_0 == 10 [^\0]*write a function of NumPy's instead of one of math",
+        ),
     ]:
         named = tm.compile(f, dynamic=True, on_recompile="error")
         named(np.ones(10))
