@@ -5,11 +5,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ...compiler.backends.c.threads.pool_text import CALL
 from ...compiler.ir import Graph
 from ...compiler.ops.control.printing import keep_line
 from ..cache.disk_cache import cache_key, versions_in_use
 from ..cache.entry import Entry
 from ..machine.target import Target
+from ..machine.thread_pool import address_of_pool
 from ..machine.threads import get_num_threads
 from ..programs.built import Build
 from ..programs.load_module import load_module
@@ -48,9 +50,9 @@ class HostStrategy:
     def stored(self, entry: Entry) -> Build:
         source = entry.text(_PYTHON)
         function = load_module(source, entry.about[_ENTRY], _SHARED)
-        if LIBRARY in entry.members:
-            link(function, entry.members[LIBRARY], entry.folder)
         c_source = entry.text(_C) if _C in entry.members else None
+        if LIBRARY in entry.members:
+            link(function, entry.members[LIBRARY], entry.folder, self._pool(c_source or ""))
         return Build(function, source, entry.folder / _PYTHON, from_disk=True, c_source=c_source)
 
     def printed(self, graph: Graph, donated: Sequence[int]) -> Printed:
@@ -73,10 +75,14 @@ class HostStrategy:
             shared: Mapping[str, Any] = {**_SHARED, **callbacks(graph, NUMPY)}
             function = load_module(source.python, name, shared)
             if source.c is not None:
-                link(function, members[LIBRARY], folder)
+                link(function, members[LIBRARY], folder, self._pool(source.c))
             return Build(function, source.python, folder / _PYTHON if folder else None, c_source=source.c)
 
         return Printed(members, {_ENTRY: name}, load)
+
+    def _pool(self, text: str) -> int | None:
+        """The address of the pool of threads, if a C text shares loops."""
+        return address_of_pool(self.target.toolchain) if CALL in text and self.target.toolchain else None
 
     def _compiled(self, text: str) -> bytes:
         compiler = self.target.toolchain

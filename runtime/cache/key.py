@@ -65,7 +65,7 @@ def _sources(folder: str, name: str) -> Iterator[str]:
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
-        if entry.name.endswith((".py", ".h", ".triton")):
+        if entry.name.endswith((".py", ".c", ".h", ".triton")):
             with contextlib.suppress(FileNotFoundError):  # an editor may be saving it right now
                 status = entry.stat()
                 yield f"{name}/{entry.name}\0{status.st_size}\0{status.st_mtime_ns}\n"

@@ -32,7 +32,6 @@ class Feature:
 
 FEATURES = (
     Feature("code for this processor", (("-march=native",), ("-mcpu=native",))),
-    Feature("threads", (("-fopenmp",),)),
     Feature("vector loops", (("-fopenmp-simd",),)),
     Feature("vector math", (("-DTM_VECTOR_MATH",), ("-fveclib=libmvec",))),
     Feature("512-bit vectors", (("-mprefer-vector-width=512",),)),
@@ -50,9 +49,9 @@ __attribute__((simd("notinbranch"))) float erff(float);
 #if defined(WANTS_512_BITS) && !defined(__AVX512F__)
 #error "the processor has no such vectors"
 #endif
-void sums(const double *restrict x, const float *restrict y, double *restrict sum, long n, long threads) {
+void sums(const double *restrict x, const float *restrict y, double *restrict sum, long n) {
     double total = 0;
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp simd
     for (long i = 0; i < n; i++) sum[i + 1] = tanh(x[i]) + erff(y[i]);
 #pragma omp simd reduction(+ : total)
     for (long i = 0; i < n; i++) total += sum[i + 1];
@@ -146,7 +145,7 @@ def _check(command: Sequence[str], flags: Sequence[str]) -> None:
             f"what the C compiler {shlex.join(command)} makes cannot be loaded ({error}): free some memory, {INSTEAD}"
         ) from error
     x, y, total = (ctypes.c_double * 32)(*[0.5] * 32), (ctypes.c_float * 32)(), (ctypes.c_double * 33)()
-    sums(x, y, total, ctypes.c_long(32), ctypes.c_long(1))
+    sums(x, y, total, ctypes.c_long(32))
     if not abs(total[0] - 32 * 0.46211715726000976) < 1e-6:
         raise CompilerError(
             f"what the C compiler {shlex.join(command)} makes computes wrong numbers: {INSTEAD}"

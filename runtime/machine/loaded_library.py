@@ -1,6 +1,5 @@
 """Shared libraries in this process: loaded from checked bytes, and unloaded when nothing uses them."""
 
-import contextlib
 import ctypes
 import gc
 import itertools
@@ -10,28 +9,16 @@ import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ..files.cache_folder import problem_of
 from ..files.scratch_folder import ScratchFolder
-from .threads import resting_threads
 
 _READ_SAFELY: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _HAS_DESCRIPTOR_PATHS: Final = sys.platform == "linux"
 _spellings = itertools.count()
-
-
-class _Symbol(ctypes.Structure):
-    """The result of `dladdr` for an address."""
-
-    _fields_ = (
-        ("file", ctypes.c_char_p),
-        ("base", ctypes.c_void_p),
-        ("name", ctypes.c_char_p),
-        ("address", ctypes.c_void_p),
-    )
 
 
 class LoadedLibrary:
@@ -50,7 +37,7 @@ class LoadedLibrary:
         It is an array because the garbage collector does not track arrays. For an object that it tracks, it runs the
         weak references first, while the functions of a discarded module still exist and point into the library.
         """
-        if not gc.is_tracked(self.owner) and _keep_openmp(self.library):
+        if not gc.is_tracked(self.owner):
             weakref.finalize(self.owner, _unload, self.library._handle).atexit = False
 
 
@@ -58,7 +45,7 @@ def _loaded(content: bytes, file: Path | None) -> ctypes.PyDLL:
     failure = OSError("no place to load it from")
     for place in (_in_file, _in_memory, _in_scratch_folder):
         try:
-            with place(content, file) as path, resting_threads():
+            with place(content, file) as path:
                 if path is not None:
                     return ctypes.PyDLL(path)
         except OSError as error:
@@ -105,21 +92,6 @@ def _path_of(descriptor: int) -> str:
     """
     spelling = f"{next(_spellings):b}".replace("0", "/").replace("1", "/.")
     return f"/proc/self/fd{spelling}/{descriptor}"
-
-
-def _keep_openmp(library: ctypes.PyDLL) -> bool:
-    """Keep OpenMP loaded if the library uses it: its threads wait in its code, and outlive the library."""
-    try:
-        function: Any = library.omp_get_max_threads
-    except AttributeError:
-        return True
-    found, process = _Symbol(), ctypes.PyDLL(None)
-    if not process.dladdr(function, ctypes.byref(found)) or not found.file:
-        return False
-    with contextlib.suppress(OSError):
-        ctypes.PyDLL(os.fsdecode(found.file), mode=os.RTLD_NOW | os.RTLD_NOLOAD | os.RTLD_NODELETE)
-        return True
-    return False
 
 
 def _unload(handle: int) -> None:

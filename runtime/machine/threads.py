@@ -2,33 +2,25 @@
 
 import ctypes
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 from ...compiler.errors import ArgumentValueError
 from ..int_options import int_option
 
 MOST = 1024
-"""More threads than any machine has cores: OpenMP aborts the process if the system refuses it threads."""
+"""More threads than any machine has cores."""
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _count = ctypes.c_int(0)
 """Read by all shared libraries; 0 until the number is first needed."""
 
 
-class _Process:
-    """Whether this process is a forked child: the threads of OpenMP stay with the parent."""
-
-    is_forked = False
-
-
 def set_num_threads(count: int) -> None:
     """Let compiled programs use `count` threads from now on, in all Python threads.
 
     The default is ``TRACEMILL_NUM_THREADS``, otherwise ``OMP_NUM_THREADS``, otherwise the number of cores that this
-    process may use. Results are bit-identical for any number. Programs on small arrays use one thread anyway. A
-    process that was forked from one that uses Tracemill computes in one thread, whatever is set.
+    process may use. Results are bit-identical for any number. Programs on small arrays use one thread anyway. Calls
+    that are running finish with the number that they began with.
 
     Raises:
         TransformTypeError, TransformArgumentError: `count` is not an integer from 1 to 1024.
@@ -40,9 +32,7 @@ def set_num_threads(count: int) -> None:
     1
     >>> tm.set_num_threads(before)
     """
-    wanted = int_option("set_num_threads", "count", count, minimum=1, maximum=MOST)
-    if not _Process.is_forked:
-        _count.value = wanted
+    _count.value = int_option("set_num_threads", "count", count, minimum=1, maximum=MOST)
 
 
 def get_num_threads() -> int:
@@ -61,23 +51,6 @@ def address_of_count() -> int:
     """The address from which shared libraries read the number of threads."""
     get_num_threads()
     return ctypes.addressof(_count)
-
-
-@contextmanager
-def resting_threads() -> Generator[None]:
-    """While the first library is loaded: tell OpenMP, which reads the environment once, to let idle threads sleep.
-
-    Otherwise they would spin for milliseconds after each kernel, on the cores that NumPy needs for the next product.
-    If ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT`` is set, the user has decided.
-    """
-    if "OMP_WAIT_POLICY" in os.environ or "GOMP_SPINCOUNT" in os.environ:
-        yield
-        return
-    os.environ["OMP_WAIT_POLICY"] = "passive"
-    try:
-        yield
-    finally:
-        os.environ.pop("OMP_WAIT_POLICY", None)
 
 
 def available_cores() -> int:
@@ -127,13 +100,3 @@ def _read_quota(path: Path) -> float | None:
         return None if work == "max" else int(work) / int(period)
     except (OSError, ValueError, ZeroDivisionError):
         return None
-
-
-def _in_child() -> None:
-    """OpenMP's threads do not survive a fork: a child that requested them would wait forever."""
-    _Process.is_forked = True
-    _count.value = 1
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)

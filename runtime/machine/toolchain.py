@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from ...compiler.backends.c.flags import FAST, LONG, QUICK
+from ...compiler.backends.c.threads.pool_text import ABI
 from ...compiler.errors import CompilerError, CompilerWarning, MissingCompilerError
 from .compiler_features import FEATURES, PROBE, REQUIRED, WANTS, supported
 from .compiler_process import SECONDS, STOPPED, cannot_run, compiled
@@ -39,8 +40,12 @@ class Toolchain:
     is_found: bool = True
     """Otherwise it is only remembered: its programs are in the cache, and no others can be compiled."""
 
-    def compile(self, text: str, *, fast_math: bool = False, keeps_text: bool = True) -> bytes:
-        """The shared library made from a C text. If it fails and `keeps_text`, the text stays where the error says.
+    def compile(
+        self, text: str, *, fast_math: bool = False, keeps_text: bool = True, more: Sequence[str] = ()
+    ) -> bytes:
+        """The shared library made from a C text, with `more` flags than those of programs.
+
+        If it fails and `keeps_text`, the text stays where the error says.
 
         Raises:
             MissingCompilerError: the compiler is no longer found.
@@ -49,7 +54,7 @@ class Toolchain:
         if not self.is_found:
             raise missing_compiler(None)
         quick = QUICK if len(text) >= LONG else ()
-        flags = [*self.flags_for(fast_math=fast_math), *quick]
+        flags = [*self.flags_for(fast_math=fast_math), *quick, *more]
         return compiled(self.command, flags, text, SECONDS, keeps_text=keeps_text)
 
     def flags_for(self, *, fast_math: bool) -> tuple[str, ...]:
@@ -59,7 +64,12 @@ class Toolchain:
     def identity(self) -> Mapping[str, str]:
         """What its code depends on."""
         flags = " ".join((*REQUIRED, *FAST, *QUICK, *self.flags))
-        return {"compiler": self.version, "flags": flags, "processor": processor_digest()}
+        return {
+            "compiler": self.version,
+            "flags": flags,
+            "processor": processor_digest(),
+            "threads": str(ABI),
+        }
 
 
 def toolchain() -> Toolchain:

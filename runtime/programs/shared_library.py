@@ -13,18 +13,19 @@ LIBRARY = "program.so"
 """A shared library among the files of a cache entry."""
 
 
-def link(function: Callable[..., Any], library: bytes, folder: Path | None) -> None:
+def link(function: Callable[..., Any], library: bytes, folder: Path | None, share: int | None = None) -> None:
     """Give the module of `function` its C functions: those of `library`, which is also in the cache entry `folder`.
 
-    The library is unloaded after the last of them is gone.
+    They share loops between threads through the function at the address `share`, if there is one. The library is
+    unloaded after the last of them is gone.
 
     Raises:
         CompilerError: the system does not load it.
     """
-    take: Callable[[Any, int, int, Any], None] = function.__globals__["link"]
+    take: Callable[[Any, int, int, int | None, Any], None] = function.__globals__["link"]
     try:
         loaded = LoadedLibrary(library, None if folder is None else folder / LIBRARY)
-        take(loaded.library, address_of_count(), address_of_products(), loaded.owner)
+        take(loaded.library, address_of_count(), address_of_products(), share, loaded.owner)
     except (OSError, AttributeError) as error:
         raise CompilerError(
             f"a compiled program cannot be loaded: {error}. Free some memory, raise the process's limits, or "

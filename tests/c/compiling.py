@@ -12,6 +12,7 @@ import numpy as np
 from support.kept_files import compiler_facts, kept
 from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.module.source import functions_text
+from tracemill.compiler.backends.c.threads.pool_text import pool_text
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import ArrayType
 from tracemill.compiler.symbolic_size import SymbolicSize
@@ -34,7 +35,7 @@ def compiled(
     functions: Sequence[CFunction], toolchain: Toolchain, folder: Path, *, level: int = 3
 ) -> list[Compiled]:
     """The functions, compiled as one file as programs are, but optimised at a level."""
-    text = "\n".join([functions_text(functions), *map(_exported, functions)])
+    text = "\n".join([functions_text(functions, pool=pool_text()), *map(_exported, functions)])
     flags = [
         *REQUIRED,
         *toolchain.flags,

@@ -210,7 +210,7 @@ def sanitized(
 
     def program() -> bytes:
         (folder / "main.c").write_text(main)
-        made(folder, f"CFLAGS={flags}", "OPENMP=", f"lib{name}.a")
+        made(folder, f"CFLAGS={flags}", f"lib{name}.a")
         command = ["cc", *flags.split(), "main.c", f"lib{name}.a", "-lm", "-o", "main"]
         subprocess.run(command, cwd=folder, check=True)
         return (folder / "main").read_bytes()

@@ -11,11 +11,11 @@ from c.compiling import shape_at
 from support.kept_files import compiler_facts, kept
 from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.module.source import functions_text
+from tracemill.compiler.backends.c.threads.pool_text import pool_text
 from tracemill.compiler.ir import ArrayType
 from tracemill.runtime.machine.compiler_features import REQUIRED
 from tracemill.runtime.machine.toolchain import Toolchain
 
-THREADS = Path(__file__).parent / "threads_without_openmp.c"
 SANITIZERS = {
     "address": "-fsanitize=address,undefined -fno-sanitize=float-divide-by-zero -fno-sanitize-recover=undefined",
     "thread": "-fsanitize=thread",
@@ -47,7 +47,7 @@ def sanitized(
     sizes = sizes or [{} for _ in cases]
     data = folder / "arrays"
     parts = [
-        functions_text(list({function.name: function for function, _ in cases}.values())),
+        functions_text(list({function.name: function for function, _ in cases}.values()), pool=pool_text()),
         "#include <stdio.h>\n#include <stdlib.h>",
         RUN,
     ]
@@ -67,18 +67,16 @@ def sanitized(
                 file.write(np.ascontiguousarray(array, type.dtype).tobytes())
     flags = [flag for flag in (*REQUIRED, *toolchain.flags) if flag != "-shared"]
     flags += ["-O0", "-g", *SANITIZERS[sanitizer].split()]
-    others = [THREADS] if sanitizer == "thread" else []
 
     def program() -> bytes:
         source, made = folder / "functions.c", folder / "program"
         source.write_text(text)
-        build = [*toolchain.command, *flags, str(source), *map(str, others), "-o", str(made), "-lm"]
+        build = [*toolchain.command, *flags, str(source), "-o", str(made), "-lm", "-pthread"]
         built = subprocess.run(build, capture_output=True, text=True, check=False)
         assert not built.returncode, built.stderr
         return made.read_bytes()
 
-    made_of = [compiler_facts(toolchain.command), flags, text, *(path.read_text() for path in others)]
-    ready = kept("", made_of, program)
+    ready = kept("", [compiler_facts(toolchain.command), flags, text], program)
     return subprocess.run([str(ready), str(data)], capture_output=True, text=True, check=False)
 
 

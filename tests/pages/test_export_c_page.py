@@ -59,7 +59,7 @@ def test_the_programs_on_the_page_print_what_it_says(program: str, tmp_path: Pat
     folder = tm.export(function, *specs, **options).save(tmp_path / name, format="c")
     (folder / "main.c").write_text(block("c", f"{program}.c"), encoding="utf-8")
     flags = f"-O1 -g {' '.join(WARNINGS)} {SANITIZERS['address']}"
-    made(folder, f"CFLAGS={flags}", "OPENMP=", f"lib{name}.a")
+    made(folder, f"CFLAGS={flags}", f"lib{name}.a")
     command = ["cc", *flags.split(), "main.c", f"lib{name}.a", "-lm", "-o", "main"]
     subprocess.run(command, cwd=folder, check=True)
     done = subprocess.run(["./main"], cwd=folder, capture_output=True, text=True, check=False)

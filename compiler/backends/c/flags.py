@@ -16,7 +16,7 @@ FLAGS: Final = (
 """They keep NumPy's values, including NaN, infinity and the sign of zero. Results with disjoint lifetimes share
 memory, whatever their types, hence no strict aliasing."""
 
-USUAL_FLAGS: Final = (*FLAGS, "-march=native", "-fopenmp")
+USUAL_FLAGS: Final = (*FLAGS, "-march=native", "-fopenmp-simd")
 """The same if the compiler's features are not known."""
 
 FAST: Final = (

@@ -42,7 +42,7 @@ def variable_name(name: str) -> str:
 
 def function_name(name: str) -> str:
     """A name for a function with external linkage: it must not replace another one, as ``write`` would."""
-    return f"{name}_" if name in _LINKED or name.startswith("omp_") else variable_name(name)
+    return f"{name}_" if name in _LINKED else variable_name(name)
 
 
 def _is_word(name: str) -> bool:

@@ -102,7 +102,7 @@ def test_a_function_of_c_that_is_held_alone_holds_its_library() -> None:
 
 @pytest.mark.slow
 def test_threads_may_call_what_others_drop() -> None:
-    """Each call holds what it runs in; large arrays wake the threads of OpenMP, which stay behind."""
+    """Each call holds what it runs in; large arrays wake threads, which stay behind."""
     code = """
 import gc, threading, numpy as np, tracemill as tm
 tm.set_num_threads(2)

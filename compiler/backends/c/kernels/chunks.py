@@ -1,4 +1,4 @@
-"""Loops that threads share, in C: a separate function for a chunk of the iterations, and code that runs all chunks.
+"""Loops that threads share, in C: a separate function for a chunk of the iterations, and a call that runs all chunks.
 
 Each chunk accumulates its part of a sum in its own variables; the parts are added in the order of the chunks.
 """
@@ -15,6 +15,7 @@ from ....loops.walk import Uses, accumulated, used
 from ....symbolic_size import SymbolicSize, is_known, min_expr, quotient
 from ..parameters import STACK
 from ..sizes import factor_text, place_text, size_parameters, size_text, size_variable
+from ..threads.shared_loop import SharedLoop
 from ..types import c_type, element_type
 from .accumulators import stack_entries
 from .expressions import variables
@@ -62,6 +63,7 @@ class ChunkWriter(Writer):
         count, most_chunks, per_chunk = self.chunk_counts(variable.extent, size, number)
         uses = used((loop,))
         parameters, arguments = self.outside(uses)
+        given = list(parameters)
         for accumulator, how in parts.items():
             names = variables(accumulator, how, "_part")
             step = 1 if accumulator.size is None else accumulator.size
@@ -71,6 +73,7 @@ class ChunkWriter(Writer):
             ]
             for part, name in zip(how.parts, names, strict=True):
                 self.part(part.dtype, f"{name}s{number}", most_chunks * step)
+                given.append(f"{element_type(part.dtype)} *{name}s{number}")
                 apart = "" if is_known(step == 1) else f"{factor_text(step)} * "
                 arguments.append(f"{name}s{number} + {apart}chunk")
         for row in rows_in(loop):
@@ -83,23 +86,17 @@ class ChunkWriter(Writer):
         if isinstance(size, SymbolicSize):
             low = "" if is_known(variable.low == 0) else f" + {factor_text(variable.low)}"
             first = f"chunk * {per_chunk}{low}"
+            given.append(f"const long {per_chunk}")
         last = size_text(variable.high + 1)
         end = "end" if is_known(variable.extent % size == 0) else f"end < {last} ? end : {last}"
-
-        def all_chunks() -> None:
-            with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
-                self.line(f"const long begin = {first}, end = begin + {per_chunk};")
-                self.line(f"{function}({', '.join([*arguments, 'begin', end])});")
-
-        if count.isdigit():
-            self.line("#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)")
-            all_chunks()
-        else:  # a team of one thread costs more than a short loop
-            with self.braces(f"if (threads > 1 && {count} > 1)"):
-                self.line("#pragma omp parallel for num_threads(threads) schedule(static)")
-                all_chunks()
-            with self.braces("else"):
-                all_chunks()
+        given += ["uint8_t *memory", "const long threads"]
+        body = [
+            f"    const long begin = {first}, end = begin + {per_chunk};",
+            f"    {function}({', '.join([*arguments, 'begin', end])});",
+        ]
+        shared = SharedLoop(f"{self.name}{number}", given, body)
+        self.functions.append(shared.function)
+        self.line(shared.call(count))
         if parts:
             with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
                 for accumulator, how in parts.items():

@@ -17,6 +17,7 @@ from ..blas import blas_text
 from ..function import CFunction
 from ..interruption import CALL, PYTHON
 from ..sizes import size_parameters, size_text
+from ..threads.pool_text import CALL as SHARE
 
 RELEASING = 20_000
 """From this many nanoseconds of work on, other Python threads may run meanwhile."""
@@ -145,11 +146,13 @@ __attribute__((noinline)) static tm_object *tm_call(
 EXPORT = """\
 // `self` holds numpy.ndarray, None, the function that converts an operand, and the dtypes and NumPy's type numbers.
 __attribute__((visibility("default")))
-tm_object *tracemill_functions(tm_object *self, long header, const int *threads, const void *blas) {
+tm_object *tracemill_functions(
+    tm_object *self, long header, const int *threads, const void *blas, void *share) {
     const int types = sizeof tm_types / sizeof *tm_types, functions = sizeof tm_methods / sizeof *tm_methods;
     tm_header = header;
     tm_threads = threads;
     $blas;
+    $share;
     tm_ndarray = PyTuple_GetItem(self, 0);
     tm_none = PyTuple_GetItem(self, 1);
     for (int i = 0; i < types; i++) {
@@ -232,6 +235,12 @@ def print_wrappers(functions: Sequence[CFunction], shared: int = SHARED) -> str:
     table = [_type_text(type) for type in types]
     methods = [f'{{"{f.name}", {f.name}_call, TM_FASTCALL,\n        {_doc(f)}}}' for f in functions]
     words = _WITH_SIZES if any(f.sizes for f in functions) else _WITHOUT_SIZES
+    uses_blas = any(blas_text(f.text) for f in functions)
+    uses_threads = any(SHARE in f.text for f in functions)
+    exported = {
+        "$blas": "tm_blas = blas" if uses_blas else "(void)blas",
+        "$share": "if (share) *(void **)&tm_share = share" if uses_threads else "(void)share",
+    }
     parts = [
         _filled(DECLARATIONS, words),
         f"enum {{ TM_MOST = {most} }};  // arrays of one call\n",
@@ -241,9 +250,7 @@ def print_wrappers(functions: Sequence[CFunction], shared: int = SHARED) -> str:
         *[READ_SIZES] * any(f.sizes for f in functions),
         *(_wrapper(function, types, shared) for function in functions),
         _braced("static tm_method tm_methods[] =", methods),
-        EXPORT.replace(
-            "$blas", "tm_blas = blas" if any(blas_text(f.text) for f in functions) else "(void)blas"
-        ),
+        _filled(EXPORT, exported),
     ]
     return "\n".join(parts)
 
@@ -339,17 +346,19 @@ FITTING_ANY_SIZE = FITTING.replace(
 """The same with None for axis lengths that depend on named sizes: the C function knows them."""
 
 LINK = '''\
-def link(library, threads, blas=None, owner=None):
-    """Take the C functions from a shared library. It reads the number of threads and NumPy's BLAS at these addresses.
+def link(library, threads, blas=None, share=None, owner=None):
+    """Take the C functions from a shared library. It reads the number of threads and NumPy's BLAS at these addresses,
+    and calls `share` to use threads.
 
     The functions keep `owner` alive, so that it can unload the library after them.
     """
     make = library.tracemill_functions
     make.restype = ctypes.py_object
-    make.argtypes = [ctypes.py_object, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    make.argtypes = [ctypes.py_object, ctypes.c_long, *[ctypes.c_void_p] * 3]
     dtypes = tuple(np.dtype(dtype) for _, dtype in TYPES)
     numbers = tuple(dtype.type for dtype in dtypes)
-    made = make((np.ndarray, None, fitting, dtypes, numbers, owner), object.__basicsize__, threads, blas)
+    held = (np.ndarray, None, fitting, dtypes, numbers, owner)
+    made = make(held, object.__basicsize__, threads, blas, share)
     globals().update({function.__name__: function for function in made})
 '''
 

@@ -24,6 +24,8 @@ from ..sizes import size_functions
 from ..steps import step_function
 from ..steps.matrices import DECLARATIONS as MATRICES
 from ..steps.matrices import FAILED
+from ..threads.pool_text import CALL as CALL_OF_POOL
+from ..threads.pool_text import DECLARATIONS as POOL_OF_PYTHON
 from .control import control_function
 from .graph import APART, LENGTHS, TOO_LONG, FunctionOf
 from .heading import headed
@@ -54,8 +56,11 @@ def print_source(name: str, functions: Sequence[CFunction], *, beside_products: 
     return "\n".join([header, functions_text(functions, wrappers), folded_lines(wrappers)])
 
 
-def functions_text(functions: Sequence[CFunction], callers: str = "") -> str:
-    """The functions, after everything that they need, and what later texts need for sizes."""
+def functions_text(functions: Sequence[CFunction], callers: str = "", pool: str = POOL_OF_PYTHON) -> str:
+    """The functions, after everything that they need, and what later texts need for sizes.
+
+    `pool` defines the function that shares loops between threads, if there are such loops.
+    """
     called = source_of({name for function in functions for name in function.needs})
     text = "\n".join([called, *(function.text.strip() + "\n" for function in functions)])
     declarations = [
@@ -64,7 +69,9 @@ def functions_text(functions: Sequence[CFunction], callers: str = "") -> str:
     declarations += size_functions(text + callers)
     declarations += [INTERRUPTION] * (CALL in text) + [APART] * ("TM_APART" in text)
     declarations += [NESTS] * ("TM_NEST " in text) + [LENGTHS] * (TOO_LONG in text or "tm_length(" in text)
-    declarations += filter(None, [blas_text(text), MATRICES * (FAILED in text)])
+    declarations += filter(
+        None, [blas_text(text), MATRICES * (FAILED in text), pool * (CALL_OF_POOL in text)]
+    )
     includes = "".join(
         f"#include <{header}.h>\n" for header, needed in INCLUDES.items() if re.search(needed, text)
     )

@@ -24,8 +24,11 @@ empty array may be null. Numbers are passed by value, complex ones by pointer. A
 float16 or bfloat16 is passed as its 16 bits.
 
 The workspace has at least {workspace} bytes, with any alignment and content; it may be null if that is 0. Calls may
-run at the same time in several threads if they share neither a workspace nor written arrays. Built with OpenMP, a call
-uses omp_get_max_threads() threads; its results do not depend on their number.
+run at the same time in several threads if they share neither a workspace nor written arrays.
+
+A call on large arrays uses threads of its own, as many as {name}_set_num_threads was given: by default
+OMP_NUM_THREADS, otherwise the number of processors that the process may use. Results do not depend on it. The threads
+start with the first call that needs them, and sleep between calls.
 
 Returns {macro}_OK, or an error code. If the error is in an argument, nothing has been written.{raised}"""
 
@@ -75,9 +78,11 @@ def header_text(
     )
     if has_message(codes):
         beside += f"\n// What a code means, in English.\nconst char *{name}_message(int code);\n"
+    beside += "\n// How many threads calls use from now on; 0 for the default.\n"
+    beside += f"void {name}_set_num_threads(int count);\n"
     size = "" if checks else f"#define {macro}_WORKSPACE_SIZE {workspace}  // bytes\n"
     raised = _RAISED.format(name=name) if any("_RAISED_" in code for code, _, _ in codes) else ""
-    rules = _RULES.format(macro=macro, workspace=room, raised=raised)
+    rules = _RULES.format(name=name, macro=macro, workspace=room, raised=raised)
     if signature.lengths:
         rules = f"{_LENGTHS}\n{rules}"
     if checks:

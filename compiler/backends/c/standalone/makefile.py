@@ -11,10 +11,9 @@ _MAKEFILE: Final = Template("""\
 #
 #   make                both, for this machine
 #   make ARCH=          for any processor of this kind
-#   make OPENMP=        on one thread
 #   make CC=clang       with another compiler
 #
-# Link with -lm, and with -fopenmp unless OPENMP is empty.
+# Link with -lm -lpthread.
 
 ARCH := -march=native
 CFLAGS := $level
@@ -23,15 +22,13 @@ CFLAGS := $level
 REQUIRED := $required
 
 # What this compiler can do.
-BUILDS := $$(CC) -x c - -o /dev/null 2> /dev/null
-OPENMP := $$(shell echo 'int main(void) { return 0; }' | $$(BUILDS) -fopenmp && echo -fopenmp)
 MACROS := $$(CC) $$(ARCH) -dM -E -x c /dev/null 2> /dev/null
 WIDE := $$(shell $$(MACROS) | grep -q __AVX512F__ && echo -mprefer-vector-width=512)
 VECTORS := $$(shell $$(CC) --version | grep -q clang && echo -fveclib=libmvec)
 
 SOURCES := $sources
 OBJECTS := $$(SOURCES:.c=.o)
-FLAGS := $$(CFLAGS) $$(REQUIRED) $$(ARCH) $$(WIDE) $$(VECTORS) -fopenmp-simd $$(OPENMP)
+FLAGS := $$(CFLAGS) $$(REQUIRED) $$(ARCH) $$(WIDE) $$(VECTORS) -fopenmp-simd -pthread
 
 all: lib$name.a lib$name.so
 
@@ -39,7 +36,7 @@ lib$name.a: $$(OBJECTS)
 	$$(AR) rcs $$@ $$^
 
 lib$name.so: $$(OBJECTS)
-	$$(CC) $$(OPENMP) -shared -o $$@ $$^ $$(LDFLAGS) -lm
+	$$(CC) -pthread -shared -o $$@ $$^ $$(LDFLAGS) -lm
 
 %.o: %.c $name.h
 	$$(CC) $$(FLAGS) -fPIC -c -o $$@ $$<

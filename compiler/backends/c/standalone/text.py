@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from string import Template
 from typing import Final
 
 from ....affine import same
@@ -13,6 +14,7 @@ from ..module.graph import TOO_LONG, GraphFunction
 from ..module.source import functions_text
 from ..sizes import factor_text, size_text, size_variable
 from ..steps.matrices import FAILED
+from ..threads.pool_text import CALL, pool_without_python
 from .constants import NamedConstant
 from .errors import c_string
 from .header import codes, declared, has_message
@@ -20,10 +22,8 @@ from .signature import CSignature, Parameter
 from .size_checks import SizeChecks
 
 _BEFORE: Final = """\
-#if defined(__GNUC__) && !defined(_OPENMP)
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"  // of OpenMP
-#endif
 #ifdef __GNUC__
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"  // for vectors, if -fopenmp-simd is not given
 #pragma GCC diagnostic ignored "-Wunused-parameter"  // all functions take the number of threads
 #pragma GCC diagnostic ignored "-Wunused-variable"  // products that are not of stacks have a place in one
 #endif
@@ -39,20 +39,36 @@ _BEFORE: Final = """\
 #endif
 """
 
-_THREADS: Final = """\
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+_THREADS: Final = Template("""\
+static atomic_int threads_that_are_set;
 
 static long threads_to_use(void)
 {
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
+    const int set = atomic_load(&threads_that_are_set);
+    if (set > 0)
+        return set;
+    const int usual = tm_usual_threads();
+    atomic_store(&threads_that_are_set, usual);
+    return usual;
 }
-"""
+
+void ${name}_set_num_threads(int count)
+{
+    atomic_store(&threads_that_are_set, count < TM_MOST_THREADS ? count : TM_MOST_THREADS);
+}
+""")
+
+_ONE_THREAD: Final = Template("""\
+static long threads_to_use(void)
+{
+    return 1;  // there is too little work for more
+}
+
+void ${name}_set_num_threads(int count)
+{
+    (void)count;
+}
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +129,16 @@ class Exported:
         """The file; `checks` are those of the named sizes, if there are any."""
         name = self.signature.name
         declarations = "".join(f"extern {constant.declaration};\n" for constant in self.constants)
-        whole = replace(self.function, text="\n".join([self.function.text, _THREADS, self._exported(checks)]))
+        shares = CALL in self.function.text
+        threads = (_THREADS if shares else _ONE_THREAD).substitute(name=name)
+        whole = replace(self.function, text="\n".join([self.function.text, threads, self._exported(checks)]))
         parts = [
             heading,
+            *["#define _GNU_SOURCE  // for the threads\n"] * shares,
             f'#include "{name}.h"\n',
             _BEFORE,
             *([f"// In {name}_constants.c.\n{declarations}"] if declarations else []),
-            functions_text([whole]),
+            functions_text([whole], pool=pool_without_python()),
         ]
         return "\n".join(parts)
 

@@ -13,6 +13,7 @@ from ....analysis.memory_plan import aligned
 from ....ir import Extent
 from ....symbolic_size import SymbolicSize, max_expr, min_expr
 from ..sizes import factor_text, size_parameters, size_variable
+from ..threads.shared_loop import SharedLoop
 
 HEIGHT: Final = 6
 """Rows of a tile."""
@@ -110,21 +111,29 @@ static void ${name}_block(${taken}const $type *restrict x$left, const $type *res
     }
 }
 
+$pack_all
+$multiply_all
 static void $name($parameters, long threads)
 {
     $type *const packed = ($type *)$memory, *const rooms = ($type *)($memory + $behind);
     for (long batch = 0; batch < $batches; batch++)
         for (long first = 0; first < $length; first += $depth) {
             const long depth = first + $depth < $length ? $depth : $length - first;
-            #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-            for (long panel = 0; panel < $panels; panel++)
-                ${name}_pack(${given}x$right, packed + panel * ${name}_width * depth, batch, first, depth, panel);
-            #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-            for (long begin = 0; begin < $rows; begin += $block)
-                ${name}_block(${given}x$left, packed, out0, rooms + begin * $depth, batch, first, depth, begin);
+            $pack
+            $multiply
         }
 }
 """)
+
+_PACK: Final = """\
+    $type *const to = packed + panel * ${name}_width * depth;
+    ${name}_pack(${given}x$right, to, batch, first, depth, panel);\
+"""
+
+_MULTIPLY: Final = """\
+    const long begin = block * $block;
+    ${name}_block(${given}x$left, packed, out0, rooms + begin * $depth, batch, first, depth, begin);\
+"""
 
 
 def block_rows(rows: Extent) -> Extent:
@@ -146,6 +155,7 @@ def memory_bytes(rows: Extent, columns: Extent, length: Extent, itemsize: int) -
 
 def blocked_text(
     texts: Mapping[str, object],
+    declared: Sequence[str],
     rows: Extent,
     memory: str,
     behind: Extent,
@@ -153,8 +163,8 @@ def blocked_text(
     itemsize: int,
     sizes: Sequence[str],
 ) -> str:
-    """The function of a product with this many `rows`; `texts` are those of `products.Product`, `sizes` its named
-    ones."""
+    """The function of a product with this many `rows`; `declared` are its parameters, `sizes` its named sizes, and
+    `texts` those of `products.Product`."""
     panels = f"({texts['columns']} + {texts['name']}_width - 1) / {texts['name']}_width"
     names = [f"sum{row}{side}" for row in range(HEIGHT) for side in "ab"]
     products = [f"        sum{row}{side} += left[{row}] * {side};" for row in range(HEIGHT) for side in "ab"]
@@ -163,15 +173,29 @@ def blocked_text(
         for row in range(HEIGHT)
         for side, place in (("a", ""), ("b", f" + {texts['name']}_lanes"))
     ]
+    block = factor_text(block_rows(rows))
+    taken = "".join(f"{size_variable(size)}, " for size in sizes)
+    inside = {**texts, "given": taken, "block": block, "depth": DEPTH}
+    type = texts["type"]
+    given = [*declared, f"{type} *packed", f"{type} *rooms"]
+    given += [f"const long {one}" for one in ("batch", "first", "depth")]
+    pack, multiply = (
+        SharedLoop(f"{texts['name']}_{verb}", given, Template(body).substitute(inside).splitlines(), item)
+        for verb, item, body in (("packing", "panel", _PACK), ("multiplying", "block", _MULTIPLY))
+    )
+    all_panels = f"({panels})" if sizes else f"{texts['name']}_panels"
     return _TEXT.substitute(
         texts,
+        pack_all=pack.function,
+        multiply_all=multiply.function,
+        pack=pack.call(all_panels),
+        multiply=multiply.call(f"({texts['rows']} + {block} - 1) / {block}"),
         memory=memory,
         behind=factor_text(behind),
         batches=factor_text(batches),
         counted="" if sizes else f", {texts['name']}_panels = {panels}",
-        panels=f"({panels})" if sizes else f"{texts['name']}_panels",
+        panels=all_panels,
         taken="".join(f"{parameter}, " for parameter in size_parameters(sizes)),
-        given="".join(f"{size_variable(size)}, " for size in sizes),
         # Rows beyond the last are not stored. Otherwise gcc would write separate loops for each possible number of
         # rows.
         tile_row="start + row < end ? start + row : end - 1" if sizes else "start + row",
@@ -180,7 +204,7 @@ def blocked_text(
         size=itemsize,
         height=HEIGHT,
         depth=DEPTH,
-        block=factor_text(block_rows(rows)),
+        block=block,
         sums=", ".join(f"{name} = {{0}}" for name in names),
         products="\n".join(products),
         stores="\n".join(stores),

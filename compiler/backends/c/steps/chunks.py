@@ -1,6 +1,6 @@
 """A C function whose work is a range of items: split into chunks that do not depend on the number of threads."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from string import Template
 
 from ....ir import Call
@@ -9,30 +9,13 @@ from ....symbolic_size import SymbolicSize, is_known, max_expr, min_expr, quotie
 from ..function import CFunction
 from ..parameters import parameters
 from ..sizes import names_in_call, size_text
+from ..threads.shared_loop import SharedLoop, names
 
-_PARALLEL = Template("""\
+_SHARED = Template("""\
+$function
 static void $name($parameters, long threads)
 {
-    #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (long begin = 0; begin < $items; begin += $size)
-        ${name}_chunk($arguments, begin, begin + $size < $items ? begin + $size : $items);
-}
-""")
-
-_PARALLEL_BY_SIZES = Template("""\
-static void $name($parameters, long threads)
-{
-$leaves    const long items = $items, per_chunk = $size;
-    if (threads > 1 && per_chunk < items) {
-        #pragma omp parallel for num_threads(threads) schedule(static)
-        for (long begin = 0; begin < items; begin += per_chunk)
-            ${name}_chunk($arguments, begin, begin + per_chunk < items ? begin + per_chunk : items);
-    }
-    else {
-        for (long begin = 0; begin < items; begin += per_chunk)
-            ${name}_chunk($arguments, begin, begin + per_chunk < items ? begin + per_chunk : items);
-    }
-}
+$lines}
 """)
 
 _LEAVES = """\
@@ -46,11 +29,6 @@ static void $name($parameters, long threads)
     ${name}_chunk($arguments, 0, $items);
 }
 """)
-
-
-def names(declared: Iterable[str]) -> list[str]:
-    """The names that are declared: ``x0`` of ``const float *x0``."""
-    return [text.rsplit(" ", 1)[1].lstrip("*") for text in declared]
 
 
 def chunk_size(items: int, work: int, *, most: int = MOST_CHUNKS) -> int:
@@ -68,19 +46,27 @@ def over_chunks(name: str, declared: Sequence[str], items: int, size: int, eleme
 
     For named sizes, it does nothing if there turn out to be no `elements`.
     """
-    arguments = ", ".join(names(declared))
+    given, lines = list(declared), ""
     if any(isinstance(one, SymbolicSize) for one in (items, size, elements)):
-        return _PARALLEL_BY_SIZES.substitute(
-            name=name,
-            parameters=", ".join(declared),
-            arguments=arguments,
-            items=size_text(items),
-            size=size_text(size),
-            leaves="" if is_known(elements >= 1) else _LEAVES.format(size_text(elements)),
-        )
-    form = _PARALLEL if size < items else _SERIAL
-    return form.substitute(
-        name=name, parameters=", ".join(declared), arguments=arguments, items=items, size=size
+        lines = "" if is_known(elements >= 1) else _LEAVES.format(size_text(elements))
+        lines += f"    const long items = {size_text(items)}, per_chunk = {size_text(size)};\n"
+        given += ["const long items", "const long per_chunk"]
+        last, length, count = "items", "per_chunk", "(items + per_chunk - 1) / per_chunk"
+    elif size < items:
+        last, length, count = str(items), str(size), str(-(-items // size))
+    else:
+        arguments = ", ".join(names(declared))
+        return _SERIAL.substitute(name=name, parameters=", ".join(declared), arguments=arguments, items=items)
+    body = [
+        f"    const long begin = chunk * {length}, end = begin + {length};",
+        f"    {name}_chunk({', '.join(names(declared))}, begin, end < {last} ? end : {last});",
+    ]
+    loop = SharedLoop(name, given, body)
+    return _SHARED.substitute(
+        name=name,
+        function=loop.function,
+        parameters=", ".join(declared),
+        lines=f"{lines}    {loop.call(count)}\n",
     )
 
 

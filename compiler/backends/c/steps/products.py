@@ -11,9 +11,10 @@ from ..blas import OF_DTYPE
 from ..function import CFunction, COptions
 from ..parameters import memory_type, parameters
 from ..sizes import factor_text, names_in_call, scaled
+from ..threads.shared_loop import names
 from ..types import element_type
 from .blocks import blocked_text, memory_bytes
-from .chunks import chunk_size, names, over_chunks
+from .chunks import chunk_size, over_chunks
 from .product_loops import Product, Side
 from .stacks import is_for_threads, stack_text
 
@@ -109,7 +110,7 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
             "size": factor_text(left.entries * right.entries),
         }
         if by_threads:
-            text += "\n" + stack_text(texts, math.prod(batch), math.prod(batch) * flops, dtype.name)
+            text += "\n" + stack_text(texts, declared, math.prod(batch), math.prod(batch) * flops, dtype.name)
             work = 1 + scaled(math.prod(batch) * flops, dtype.itemsize / 256)
         else:
             text += "\n" + _BY_BLAS.substitute(
@@ -153,7 +154,8 @@ def _blocked(call: Call, name: str, left: Side, right: Side, length: int) -> CFu
     outputs = (out, memory_type(nbytes))
     batches = math.prod(left.shape[axis] for axis in left.batch)
     sizes = names_in_call(call)
-    texts = product.texts(", ".join(parameters(inputs, outputs, sizes=sizes)))
-    text = blocked_text(texts, left.entries, "out1", behind, batches, dtype.itemsize, sizes)
+    declared = parameters(inputs, outputs, sizes=sizes)
+    texts = product.texts(", ".join(declared))
+    text = blocked_text(texts, declared, left.entries, "out1", behind, batches, dtype.itemsize, sizes)
     work = 1 + scaled(batches * left.entries * right.entries * length, dtype.itemsize / 256)
     return CFunction(name, text, inputs, outputs, frozenset(), work, sizes=sizes)

@@ -17,8 +17,9 @@ from samples.table import SAMPLES
 from samples.thinning import some_of
 from support.recording import drawn
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.module.source import functions_text, print_function
+from tracemill.compiler.backends.c.module.source import print_function
 from tracemill.compiler.backends.c.steps import step_function
+from tracemill.compiler.backends.c.threads.pool_text import CALL
 from tracemill.compiler.dtypes import FLOAT64
 from tracemill.compiler.ir import ArrayType
 from tracemill.runtime.machine.toolchain import Toolchain
@@ -49,7 +50,7 @@ Case = tuple[CFunction, Sequence[Any]]
 def starts_threads(case: Case) -> bool:
     """Whether threads may share the work of a function. Nothing else can have a data race."""
     function, _ = case
-    return "#pragma omp parallel" in functions_text([function])
+    return CALL in function.text
 
 
 def assert_clean(
@@ -106,9 +107,7 @@ FAULTS = {
         "heap-buffer-overflow": "out[2] = x[0];",
         "shift exponent": "out[0] = 1 << (40 + threads);",
     },
-    "thread": {
-        "data race": "\n#pragma omp parallel for num_threads(threads)\n    for (int i = 0; i < 99; i++) out[0] += x[0];"
-    },
+    "thread": {"data race": "out[0] += x[0]; tm_share(add_one, out, 99, threads);"},
 }
 """What each sanitizer says of a statement."""
 
@@ -117,6 +116,7 @@ def test_faults_are_found(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path
     type_ = ArrayType(FLOAT64, (2,))
     for report, fault in FAULTS[sanitizer].items():
         text = (
+            "static inline void add_one(void *number, long chunk) { (void)chunk; *(double *)number += 1; }\n\n"
             "static void faulty(const double *restrict x, double *restrict out, long threads)\n"
             f"{{\n    (void)threads;\n    {fault}\n}}\n"
         )

@@ -212,7 +212,7 @@ def test_a_program_in_c_calls_it(c_compiler: str, tmp_path: Path) -> None:
     artifact = tm.export(scaled, "x: f64[A, 2]", "factor: f64[]", constraints=("A in 3..4", "A % 2 == 0"))
     folder = artifact.save(tmp_path / "scaled", format="c")
     (folder / "main.c").write_text(MAIN)
-    made(folder, f"CC={c_compiler}", "OPENMP=", "CFLAGS=-O1")
+    made(folder, f"CC={c_compiler}", "CFLAGS=-O1")
     command = [c_compiler, *WARNINGS, "main.c", "libscaled.a", "-lm", "-o", "main"]
     subprocess.run(command, cwd=folder, check=True)
     done = subprocess.run(["./main"], cwd=folder, capture_output=True, text=True, check=True)

@@ -1,0 +1,1 @@
+"""Threads that share loops: the pool, which is C, and how programs hand loops to it."""
