@@ -377,7 +377,7 @@ def library():
 '''
 
 LINK_AT_RUN = """\
-    thread_count = ctypes.c_int(os.cpu_count() or 1)
+    thread_count = ctypes.c_int(1)  # the pool of threads comes with Tracemill
     link(ctypes.PyDLL(library()), ctypes.addressof(thread_count))
 """
 

@@ -33,17 +33,17 @@ typedef void tm_work(void *with, long chunk);
 enum {
     TM_JOBS = 16,
     TM_MOST_THREADS = 1024,
-    TM_LOOKS = 400,      // at a number, before a thread sleeps until it changes
+    TM_LOOKS = 200,      // at a number, before a thread sleeps until it changes
     TM_PATIENCE = 1000,  // jobs until the system is asked again for a thread that it has refused
     TM_STACK = 4 << 20,  // bytes
     TM_LINE = 128,       // bytes between numbers that different threads change
 };
 
 typedef struct {
-    _Alignas(TM_LINE) atomic_bool is_taken;  // by a caller, who alone writes the next four
+    _Alignas(TM_LINE) atomic_bool is_taken;  // by a caller, who alone writes the next five
     tm_work *work;
     void *with;
-    unsigned count;
+    int count, parts;
     fenv_t arithmetic;  // its rounding and its treatment of tiny numbers, which count for all chunks
     _Alignas(TM_LINE) atomic_int left;  // chunks that nobody has begun; negative if threads have asked for more
     atomic_int seats;                    // threads that may still join; negative likewise
@@ -134,6 +134,14 @@ static int tm_take(atomic_int *left)
     return before > 0 ? before : 0;
 }
 
+// The chunks in the order in which they are taken: in turn from as many parts as there are threads, so that each thread
+// tends to follow its own part through memory.
+static long tm_chunk_at(const tm_job *job, int turn)
+{
+    const int part = turn % job->parts, length = job->count / job->parts, longer = job->count % job->parts;
+    return (long)part * length + (part < longer ? part : longer) + turn / job->parts;
+}
+
 // Compute a chunk of a job, if one is left. The job cannot end before the chunk that was taken, so its fields are read
 // in between only. A thread may take a chunk of a later job than the one that it has found: it is as good.
 static bool tm_compute_chunk(tm_job *job, bool is_caller)
@@ -143,26 +151,28 @@ static bool tm_compute_chunk(tm_job *job, bool is_caller)
         return false;
     if (!is_caller)
         fesetenv(&job->arithmetic);
-    job->work(job->with, (long)job->count - left);
+    job->work(job->with, tm_chunk_at(job, job->count - left));
     if (atomic_fetch_sub(&job->unfinished, 1) == 1 && !is_caller)
         tm_wake(&job->unfinished, 1);
     return true;
 }
 
-// What a thread of the pool does. It looks at different places first than others.
+// What a thread of the pool does. It looks at different places first than others. If it is woken too late, it does not
+// stay awake: the caller may be waiting for its processor.
 static void tm_run_thread(int number)
 {
     for (;;) {
+        bool was_late = true;
         const unsigned opened = atomic_load(&tm_opened);
         for (int i = 0; i < TM_JOBS; i++) {
             tm_job *const job = &tm_jobs[(number + i) % TM_JOBS];
             if (atomic_load(&job->left) > 0 && tm_take(&job->seats))
                 while (!atomic_load(&tm_is_ending) && tm_compute_chunk(job, false))
-                    continue;
+                    was_late = false;
         }
         if (atomic_load(&tm_is_ending))
             return;
-        if (!tm_changes(&tm_opened, opened)) {
+        if (was_late || !tm_changes(&tm_opened, opened)) {
             atomic_fetch_add(&tm_asleep, 1);
             tm_sleep(&tm_opened, opened);
             atomic_fetch_sub(&tm_asleep, 1);
@@ -296,7 +306,8 @@ static void tm_share(tm_work *work, void *with, long count, long threads)
     }
     job->work = work;
     job->with = with;
-    job->count = (unsigned)count;
+    job->count = (int)count;
+    job->parts = (int)helpers + 1;
     fegetenv(&job->arithmetic);
     atomic_store(&job->unfinished, (unsigned)count);
     atomic_store(&job->seats, (int)helpers);
