@@ -80,7 +80,6 @@ class ChunkWriter(Writer):
             if stack_entries(row.size) is None:
                 parameters.append(f"{element_type(row.dtype)} *restrict {row.name}")
                 arguments.append(self.row_of_chunk(row, most_chunks))
-        self.functions.append(self.function(function, loop, parameters, parts))
         begin = of(Variable("chunk", 0, most_chunks)) * (1 if isinstance(size, SymbolicSize) else size)
         first = place_text(begin + variable.low)
         if isinstance(size, SymbolicSize):
@@ -95,7 +94,7 @@ class ChunkWriter(Writer):
             f"    {function}({', '.join([*arguments, 'begin', end])});",
         ]
         shared = SharedLoop(f"{self.name}{number}", given, body)
-        self.functions.append(shared.function)
+        self.functions.append(f"{self.function(function, loop, parameters, parts)}\n{shared.function}")
         self.line(shared.call(count))
         if parts:
             with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):

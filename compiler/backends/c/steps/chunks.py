@@ -12,6 +12,7 @@ from ..sizes import names_in_call, size_text
 from ..threads.shared_loop import SharedLoop, names
 
 _SHARED = Template("""\
+
 $function
 static void $name($parameters, long threads)
 {
@@ -58,7 +59,7 @@ def over_chunks(name: str, declared: Sequence[str], items: int, size: int, eleme
         arguments = ", ".join(names(declared))
         return _SERIAL.substitute(name=name, parameters=", ".join(declared), arguments=arguments, items=items)
     body = [
-        f"    const long begin = chunk * {length}, end = begin + {length};",
+        f"    const long begin = {length} * chunk, end = begin + {length};",
         f"    {name}_chunk({', '.join(names(declared))}, begin, end < {last} ? end : {last});",
     ]
     loop = SharedLoop(name, given, body)

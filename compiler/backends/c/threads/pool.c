@@ -35,7 +35,7 @@ enum {
     TM_MOST_THREADS = 1024,
     TM_LOOKS = 200,      // at a number, before a thread sleeps until it changes
     TM_PATIENCE = 1000,  // jobs until the system is asked again for a thread that it has refused
-    TM_STACK = 4 << 20,  // bytes
+    TM_STACK = 8 << 20,  // bytes, at least
     TM_LINE = 128,       // bytes between numbers that different threads change
 };
 
@@ -220,7 +220,10 @@ static bool tm_start_thread(int number)
     pthread_attr_t with;
     if (pthread_attr_init(&with))
         return false;
-    pthread_attr_setstacksize(&with, TM_STACK);
+    size_t usual = 0;
+    pthread_attr_getstacksize(&with, &usual);
+    if (usual < TM_STACK)
+        pthread_attr_setstacksize(&with, TM_STACK);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     const int problem = pthread_create(&tm_threads[number], &with, tm_thread, (void *)(intptr_t)number);
     pthread_sigmask(SIG_SETMASK, &before, 0);
