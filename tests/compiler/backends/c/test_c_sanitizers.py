@@ -116,7 +116,8 @@ def test_faults_are_found(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path
     type_ = ArrayType(FLOAT64, (2,))
     for report, fault in FAULTS[sanitizer].items():
         text = (
-            "static inline void add_one(void *number, long chunk) { (void)chunk; *(double *)number += 1; }\n\n"
+            "static inline void add_one(void *number, long chunk)\n{\n    *(double *)number += 1;\n"
+            "    for (volatile long i = 0; i < 100000; i++) (void)chunk;  // time for others to join\n}\n\n"
             "static void faulty(const double *restrict x, double *restrict out, long threads)\n"
             f"{{\n    (void)threads;\n    {fault}\n}}\n"
         )
