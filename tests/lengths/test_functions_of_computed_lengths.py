@@ -387,3 +387,39 @@ def test_places_out_of_range_are_named(edited: Any, places: list[int], wrong: in
     compiled = tm.compile(edited, dynamic=dynamic)
     with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for axis 1 with size 4"):
         compiled(np.ones((3, 4)), np.array(places))
+
+
+# ---- what NumPy says of lengths and empty arrays ---------------------------------------------------------
+
+
+def _placed(x: Any, mask: Any, values: Any) -> Any:
+    np.place(x, mask, values)
+    return x
+
+
+@pytest.mark.parametrize("mask", [np.zeros(4, bool), np.arange(4) > 2])
+def test_place_takes_no_values_where_the_mask_chooses_nothing(mask: Any) -> None:
+    for values in (np.zeros(0), np.array([7.0, 8.0])):
+        outcomes = []
+        for function in (_placed, tm.compile(_placed)):
+            try:
+                outcomes.append(function(np.arange(4.0), mask, values).tolist())
+            except ValueError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize(
+    "function", [np.zeros, np.ones, np.empty, lambda n: np.full(n, 2.0), lambda n: np.zeros((2, n))]
+)
+def test_a_negative_int_is_no_length(function: Callable[[Any], Any]) -> None:
+    compiled = tm.compile(lambda n: function(n).shape)
+    for n in (-3, -1):
+        with pytest.raises(ValueError, match=r"^negative dimensions are not allowed"):
+            compiled(n)
+    assert compiled(2) == function(2).shape
+
+
+def test_a_range_of_unsigned_numbers_has_numpys_dtype() -> None:
+    for args in ((np.uint64(3),), (np.uint64(1), np.uint64(3)), (np.uint32(3),), (np.int8(1), np.int8(3))):
+        np.testing.assert_array_equal(tm.compile(np.arange)(*args), np.arange(*args), strict=True)

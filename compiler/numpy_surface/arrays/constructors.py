@@ -8,7 +8,7 @@ import numpy as np
 
 from ...builder import bind, bind_all
 from ...dtypes import FLOAT64, INT64, DType
-from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError
+from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...ir import Shape, Value
 from ...memory_layout.layout import NOTHING_ASKED, Layout, dense_layout, layout_of
 from ...memory_layout.result_layouts import copied_order, order_of, stride_order
@@ -65,6 +65,14 @@ def as_shape(shape: Any) -> Shape:
     return tuple(map(as_size, shape)) if np.iterable(shape) else (as_size(shape),)
 
 
+def _new_shape(shape: Any) -> Shape:
+    """The shape of a new array."""
+    found = as_shape(shape)
+    if any(type(length) is int and length < 0 for length in found):
+        raise ShapeError("negative dimensions are not allowed")
+    return found
+
+
 def as_dtype(dtype: Any, default: DType = FLOAT64) -> DType:
     """The requested dtype of a constructor; raises `DTypeError` if it cannot be traced."""
     chosen = default if dtype is None else np.dtype(dtype)
@@ -74,13 +82,13 @@ def as_dtype(dtype: Any, default: DType = FLOAT64) -> DType:
 
 def _filled(name: str, fill: int) -> None:
     def constructor(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
-        return copied(full(as_shape(shape), fill, as_dtype(dtype)), None, check_order(order, "CF"))
+        return copied(full(_new_shape(shape), fill, as_dtype(dtype)), None, check_order(order, "CF"))
 
     def like(
         a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **options: Any
     ) -> Any:
         type = as_value(a).type
-        filled = full(type.shape if shape is None else as_shape(shape), fill, as_dtype(dtype, type.dtype))
+        filled = full(type.shape if shape is None else _new_shape(shape), fill, as_dtype(dtype, type.dtype))
         return _copied_like(filled, a, check_order(order), shape)
 
     constructs(name)(constructor)
@@ -98,7 +106,7 @@ _filled("empty", 0)
 @implements(np.full)
 def full_(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
     wanted = None if dtype is None else as_dtype(dtype)
-    return copied(broadcast_to(_fill(fill_value, wanted), as_shape(shape)), None, check_order(order, "CF"))
+    return copied(broadcast_to(_fill(fill_value, wanted), _new_shape(shape)), None, check_order(order, "CF"))
 
 
 @constructs("full_like")
@@ -106,7 +114,7 @@ def full_(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **op
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
               **options: Any) -> TracedArray:  # fmt: skip
     type = as_value(a).type
-    chosen = type.shape if shape is None else as_shape(shape)
+    chosen = type.shape if shape is None else _new_shape(shape)
     filled = broadcast_to(_fill(fill_value, as_dtype(dtype, type.dtype)), chosen)
     return _copied_like(filled, a, check_order(order), shape)
 
@@ -275,7 +283,9 @@ def _known_size(x: Any) -> Any:
 @implements(np.arange)
 def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
     """Evenly spaced numbers; a separate op if it counts from 0."""
-    args = tuple(map(_known_size, args))
+    given, args = (*args, *kwargs.values()), tuple(map(_known_size, args))
+    if dtype is None and any(getattr(x, "dtype", None) == np.uint64 for x in given):
+        dtype = FLOAT64  # NumPy's type of them and the int64 numbers 0 and 1
     kwargs = {name: _known_size(x) for name, x in kwargs.items() if name not in ("device", "like")}
     if len(args) == 1 and not kwargs and isinstance(args[0], int):
         return new_array(bind("iota", length=max(args[0], 0), dtype=as_dtype(dtype, np.dtype(np.intp))))

@@ -52,6 +52,7 @@ from ..arrays.editing import recycled
 from ..arrays.reshaping import broadcast_shape, ravel, view_of
 from ..arrays.selected_positions import along_each_axis, positions_of_nonzero
 from ..ufuncs.ufunc_calls import as_array, target_of, write_out
+from ..ufuncs.value_checks import refuse_values
 
 constructs_constants("mask_indices", "ix_")
 
@@ -272,11 +273,13 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     """The n-th position where the mask is true gets the n-th of `vals`, which are repeated if necessary."""
     array = target_of(arr)
     chosen, new = nonzero_mask(as_value(mask)), _safely_written("place", vals, array.dtype)
-    count = new.type.size
+    count: Any = new.type.size
+    is_nothing = bool(count == 0)
     if chosen.type.size != array.size:
         raise ShapeError(f"place: the mask has shape {chosen.shape}, the array {array.shape}")
-    if not count:
-        raise ShapeError("place cannot insert from an empty array")
+    if is_nothing:
+        refuse_values(np.any(wrap(chosen)), "Cannot insert from an empty array!")
+        return
     flat, line = reshape(chosen, (array.size,)), reshape(convert(new, array.dtype), (count,))
     if count > 1:
         rank = as_value(np.cumsum(wrap(convert(flat, INT64))))
