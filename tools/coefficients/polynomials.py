@@ -1,6 +1,5 @@
 """`POLYNOMIALS`: what the polynomials in the C functions approximate, and where."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,9 +64,9 @@ def _hex(x: float) -> str:
     return f"{digits.rstrip('0').rstrip('.')}p{exponent}"
 
 
-def _with_limit(function: Function, limit: Callable[[], Real]) -> Function:
-    """A function with its limit at 0."""
-    return lambda x: limit() if abs(x) < mpmath.mpf(10) ** -22 else function(x)
+def _with_limit(function: Function, limit: Function) -> Function:
+    """A function, and near 0, where its formula has no digits left, its limit."""
+    return lambda x: function(x) if abs(x) > mpmath.mpf(10) ** -22 else limit(x)
 
 
 def _exp_tail(r: Real) -> Real:
@@ -83,18 +82,13 @@ def _log_tail(z: Real) -> Real:
     return (2 * mpmath.atanh(s) / s - 2) / z
 
 
-def _sinh_tail(z: Real) -> Real:
-    y = mpmath.sqrt(z)
-    return (mpmath.sinh(y) / y - 1) / z
-
-
 def _cosh_tail(z: Real) -> Real:
     return (mpmath.cosh(mpmath.sqrt(z)) - 1) / z
 
 
-def _tanh_tail(z: Real) -> Real:
-    y = mpmath.sqrt(z)
-    return (mpmath.tanh(y) / y - 1) / z
+def _tail_of_odd(function: Function) -> Function:
+    """``(f(√z) / √z − 1) / z``: with it, f(x) is x + x z tail(z) for z = x²."""
+    return lambda z: (function(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z
 
 
 def _in_square(z: Real) -> Real:
@@ -106,55 +100,66 @@ def _of_tanh(z: Real) -> Real:
     return z * mpmath.sqrt(z) / mpmath.tanh(mpmath.sqrt(z)) if z else mpmath.mpf(0)
 
 
-def _polynomials() -> Iterator[Polynomial]:
-    half_log_2, square = 0.34657362, 0.1201133
-    for dtype, of_exp, of_exp2, of_log, of_sinh, of_cosh in (
-        ("f64", 11, 12, 7, 5, 6),
-        ("f32", 6, 6, 3, 3, 3),
-    ):
-        yield Polynomial(
-            f"tm_exp_tail_{dtype}",
-            _with_limit(_exp_tail, lambda: mpmath.mpf(1) / 2),
-            lambda r: mpmath.exp(-r),
-            -half_log_2,
-            half_log_2,
-            of_exp,
-        )
-        yield Polynomial(
-            f"tm_exp2_tail_{dtype}",
-            _with_limit(_exp2_tail, lambda: mpmath.log(2)),
-            lambda r: mpmath.power(2, -r),
-            -0.5000001,
-            0.5000001,
-            of_exp2,
-        )
-        yield Polynomial(
-            f"tm_log_tail_{dtype}",
-            _with_limit(_log_tail, lambda: mpmath.mpf(2) / 3),
-            _in_square,
-            0,
-            0.02944656,
-            of_log,
-        )
-        yield Polynomial(
-            f"tm_sinh_tail_{dtype}",
-            _with_limit(_sinh_tail, lambda: mpmath.mpf(1) / 6),
-            _in_square,
-            0,
-            square,
-            of_sinh,
-        )
-        yield Polynomial(
-            f"tm_cosh_tail_{dtype}",
-            _with_limit(_cosh_tail, lambda: mpmath.mpf(1) / 2),
-            _in_square,
-            0,
-            square,
-            of_cosh,
-        )
-    yield Polynomial(
-        "tm_tanh_tail_f64", _with_limit(_tanh_tail, lambda: mpmath.mpf(-1) / 3), _of_tanh, 0, 0.36, 11
+_HALF_LOG_2: Final = 0.34657362
+_SQUARE: Final = 0.1201133
+"""Of half of log(2)."""
+
+_ROWS: Final[tuple[tuple[str, Function, Function, Function, float, float, dict[str, int]], ...]] = (
+    (
+        "exp",
+        _exp_tail,
+        lambda x: mpmath.mpf(1) / 2,
+        lambda r: mpmath.exp(-r),
+        -_HALF_LOG_2,
+        _HALF_LOG_2,
+        {"f64": 11, "f32": 6},
+    ),
+    (
+        "exp2",
+        _exp2_tail,
+        lambda x: mpmath.log(2),
+        lambda r: mpmath.power(2, -r),
+        -0.5000001,
+        0.5000001,
+        {"f64": 12, "f32": 6},
+    ),
+    ("log", _log_tail, lambda x: mpmath.mpf(2) / 3, _in_square, 0, 0.02944656, {"f64": 7, "f32": 3}),
+    (
+        "sinh",
+        _tail_of_odd(mpmath.sinh),
+        lambda x: mpmath.mpf(1) / 6,
+        _in_square,
+        0,
+        _SQUARE,
+        {"f64": 5, "f32": 3},
+    ),
+    ("cosh", _cosh_tail, lambda x: mpmath.mpf(1) / 2, _in_square, 0, _SQUARE, {"f64": 6, "f32": 3}),
+    ("tanh", _tail_of_odd(mpmath.tanh), lambda x: mpmath.mpf(-1) / 3, _of_tanh, 0, 0.36, {"f64": 11}),
+    (
+        "atan",
+        _tail_of_odd(mpmath.atan),
+        lambda x: mpmath.mpf(-1) / 3,
+        _in_square,
+        0,
+        0.17158,
+        {"f64": 11, "f32": 5},
+    ),
+    (
+        "asin",
+        _tail_of_odd(mpmath.asin),
+        lambda x: mpmath.mpf(1) / 6,
+        _in_square,
+        0,
+        0.25,
+        {"f64": 13, "f32": 5},
+    ),
+)
+"""The function, its tail, the limit of that at 0, the weight, the interval, and how many coefficients."""
+
+POLYNOMIALS: Final = {
+    f"tm_{stem}_tail_{dtype}": Polynomial(
+        f"tm_{stem}_tail_{dtype}", _with_limit(tail, limit), weight, low, high, count
     )
-
-
-POLYNOMIALS: Final = {one.name: one for one in _polynomials()}
+    for stem, tail, limit, weight, low, high, counts in _ROWS
+    for dtype, count in counts.items()
+}

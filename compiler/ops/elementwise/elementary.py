@@ -32,15 +32,21 @@ def _row(
     derivative: Derivative,
     *,
     kinds: str = "fc",
+    c_name: str = "",
     c: str = "",
     c_complex: str = "",
     triton: str = "",
     doc: str,
 ) -> None:
-    """A function of one variable, with the same name in NumPy, in C's math.h and in libdevice unless stated
-    otherwise."""
-    c = c or f"{name}{{f}}({{0}})"
-    spelling = ufunc_spelling(name, c, triton or f"libdevice.{name}({{0}})", c_complex=c_complex or f"c{c}")
+    """A function of one variable. C programs compute it for real numbers; C's complex.h and libdevice have it, too,
+    with the same name as NumPy unless stated otherwise."""
+    c_name = c_name or name
+    spelling = ufunc_spelling(
+        name,
+        c or f"tm_{c_name}_{{t}}({{0}})",
+        triton or f"libdevice.{c_name}({{0}})",
+        c_complex=c_complex or f"c{c_name}{{f}}({{0}})",
+    )
     elementwise(
         name,
         1,
@@ -63,104 +69,71 @@ def _arcsinh_derivative(out: Value, x: Value) -> Value:
     return reciprocal(sqrt(add(square(x), 1)) if is_complex(x.dtype) else call("hypot", x, 1))
 
 
+_row("exp", lambda out, x: out, triton="tl.exp({0})", doc="e^x.")
 _row(
-    "exp",
-    lambda out, x: out,
-    triton="tl.exp({0})",
-    c="tm_exp_{t}({0})",
-    c_complex="cexp{f}({0})",
-    doc="e^x.",
-)
-_row(
-    "exp2",
-    lambda out, x: multiply(out, LN2),
-    triton="tl.exp2({0})",
-    c="tm_exp2_{t}({0})",
-    c_complex="tm_exp2_{t}({0})",
-    doc="2^x.",
+    "exp2", lambda out, x: multiply(out, LN2), triton="tl.exp2({0})", c_complex="tm_exp2_{t}({0})", doc="2^x."
 )
 # Not out + 1, which has no digits left where e^x is small.
-_row(
-    "expm1",
-    lambda out, x: exp(x),
-    c="tm_expm1_{t}({0})",
-    c_complex="tm_expm1_{t}({0})",
-    doc="e^x − 1, accurate near 0.",
-)
-_row(
-    "log",
-    lambda out, x: reciprocal(x),
-    triton="tl.log({0})",
-    c="tm_log_{t}({0})",
-    c_complex="clog{f}({0})",
-    doc="The natural logarithm.",
-)
+_row("expm1", lambda out, x: exp(x), c_complex="tm_expm1_{t}({0})", doc="e^x − 1, accurate near 0.")
+_row("log", lambda out, x: reciprocal(x), triton="tl.log({0})", doc="The natural logarithm.")
 _row(
     "log2",
     lambda out, x: divide(constant(1 / LN2, x.dtype), x),
     triton="tl.log2({0})",
-    c="tm_log2_{t}({0})",
     c_complex="tm_log2_{t}({0})",
     doc="The logarithm to base 2.",
 )
 _row(
     "log10",
     lambda out, x: divide(constant(1 / LN10, x.dtype), x),
-    c="tm_log10_{t}({0})",
     c_complex="tm_log10_{t}({0})",
     doc="The logarithm to base 10.",
 )
 _row(
     "log1p",
     lambda out, x: reciprocal(add(x, 1)),
-    c="tm_log1p_{t}({0})",
     c_complex="tm_log1p_{t}({0})",
     doc="log(1 + x), accurate near 0.",
 )
-_row("sin", lambda out, x: cos(x), doc="Sine of radians.")
+_row("sin", lambda out, x: cos(x), c="sin{f}({0})", doc="Sine of radians.")
 # x + 0 has the same cosine. Without it, gcc merges sine and cosine of a number into one call, which is not
 # vectorised.
+_row("cos", lambda out, x: negative(sin(x)), c="cos{f}({0} + 0)", doc="Cosine of radians.")
+_row("tan", lambda out, x: add(square(out), 1), c="tan{f}({0})", doc="Tangent of radians.")
 _row(
-    "cos",
-    lambda out, x: negative(sin(x)),
-    c="cos{f}({0} + 0)",
-    c_complex="ccos{f}({0})",
-    doc="Cosine of radians.",
-)
-_row("tan", lambda out, x: add(square(out), 1), doc="Tangent of radians.")
-_row("arcsin", lambda out, x: reciprocal(sqrt(_one_minus_square(x))), c="asin{f}({0})", triton="libdevice.asin({0})",
-     doc="The inverse sine, in radians.")  # fmt: skip
-_row("arccos", lambda out, x: negative(reciprocal(sqrt(_one_minus_square(x)))), c="acos{f}({0})",
-     triton="libdevice.acos({0})", doc="The inverse cosine, in radians.")  # fmt: skip
-_row("arctan", lambda out, x: reciprocal(add(square(x), 1)), c="atan{f}({0})", triton="libdevice.atan({0})",
-     doc="The inverse tangent, in radians.")  # fmt: skip
-_row(
-    "sinh",
-    lambda out, x: cosh(x),
-    c="tm_sinh_{t}({0})",
-    c_complex="csinh{f}({0})",
-    doc="Hyperbolic sine.",
+    "arcsin",
+    lambda out, x: reciprocal(sqrt(_one_minus_square(x))),
+    c_name="asin",
+    doc="The inverse sine, in radians.",
 )
 _row(
-    "cosh",
-    lambda out, x: sinh(x),
-    c="tm_cosh_{t}({0})",
-    c_complex="ccosh{f}({0})",
-    doc="Hyperbolic cosine.",
+    "arccos",
+    lambda out, x: negative(reciprocal(sqrt(_one_minus_square(x)))),
+    c_name="acos",
+    doc="The inverse cosine, in radians.",
 )
 _row(
-    "tanh",
-    lambda out, x: subtract(1, square(out)),
-    c="tm_tanh_{t}({0})",
-    c_complex="ctanh{f}({0})",
-    doc="Hyperbolic tangent.",
+    "arctan",
+    lambda out, x: reciprocal(add(square(x), 1)),
+    c_name="atan",
+    doc="The inverse tangent, in radians.",
 )
-_row("arcsinh", _arcsinh_derivative, c="asinh{f}({0})",
-     triton="libdevice.asinh({0})", doc="The inverse hyperbolic sine.")  # fmt: skip
-_row("arccosh", lambda out, x: reciprocal(multiply(sqrt(subtract(x, 1)), sqrt(add(x, 1)))), c="acosh{f}({0})",
-     triton="libdevice.acosh({0})", doc="The inverse hyperbolic cosine.")  # fmt: skip
-_row("arctanh", lambda out, x: reciprocal(_one_minus_square(x)), c="atanh{f}({0})", triton="libdevice.atanh({0})",
-     doc="The inverse hyperbolic tangent.")  # fmt: skip
+_row("sinh", lambda out, x: cosh(x), doc="Hyperbolic sine.")
+_row("cosh", lambda out, x: sinh(x), doc="Hyperbolic cosine.")
+_row("tanh", lambda out, x: subtract(1, square(out)), doc="Hyperbolic tangent.")
+_row("arcsinh", _arcsinh_derivative, c_name="asinh", doc="The inverse hyperbolic sine.")
+_row(
+    "arccosh",
+    lambda out, x: reciprocal(multiply(sqrt(subtract(x, 1)), sqrt(add(x, 1)))),
+    c_name="acosh",
+    doc="The inverse hyperbolic cosine.",
+)
+_row(
+    "arctanh",
+    lambda out, x: reciprocal(_one_minus_square(x)),
+    c_name="atanh",
+    doc="The inverse hyperbolic tangent.",
+)
 
 
 def _binary(name: str, dx: Derivative, dy: Derivative, c: str, triton: str, doc: str) -> None:

@@ -119,23 +119,28 @@ static inline REAL tm_log10_REAL(REAL x)
 #endif
 }
 
-// The logarithm of u, which 1 + x rounds to, and what the rounding has taken away, relative to u.
+// log(1 + x + rest) + more log(2) for a small rest: the logarithm of u, which 1 + x rounds to, and what the rounding has
+// taken away, relative to u.
+static inline REAL tm_log1p_of_parts_REAL(REAL x, REAL rest, REAL more)
+{
+    const REAL log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.62e42fefa39efp-1 : 0x1.62e43p-1);
+    const REAL log_2_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.abc9e3b39803fp-56 : -0x1.05c61p-29);
+    const REAL u = x + 1, part = u - 1, lost = ((1 - (u - part)) + (x - part)) + rest;
+    const BITS bits = tm_log_bits_REAL(u);
+    const REAL k = tm_log_exponent_REAL(bits) + more, f = tm_log_fraction_REAL(bits);
+    const REAL s = f / (f + 2), z = s * s, half_square = (REAL)0.5 * f * f;
+    const REAL tail = fmaF(z, tm_log_tail_REAL(z), half_square);
+    const REAL correction = u > (REAL)0x1p60 ? 0 : lost / u;
+    return fmaF(k, log_2, f - (half_square - fmaF(s, tail, fmaF(k, log_2_rest, correction))));
+}
+
 static inline REAL tm_log1p_REAL(REAL x)
 {
 #if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
-    const REAL log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.62e42fefa39efp-1 : 0x1.62e43p-1);
-    const REAL log_2_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.abc9e3b39803fp-56 : -0x1.05c61p-29);
-    const REAL u = x + 1, part = u - 1, lost = (1 - (u - part)) + (x - part);
-    const BITS bits = tm_log_bits_REAL(u);
-    const REAL k = tm_log_exponent_REAL(bits), f = tm_log_fraction_REAL(bits);
-    const REAL s = f / (f + 2), z = s * s, half_square = (REAL)0.5 * f * f;
-    const REAL rest = fmaF(z, tm_log_tail_REAL(z), half_square);
-    const REAL correction = u > (REAL)0x1p60 ? 0 : lost / u;
-    const REAL near = fmaF(k, log_2, f - (half_square - fmaF(s, rest, fmaF(k, log_2_rest, correction))));
+    const REAL found = tm_log1p_of_parts_REAL(x, 0, 0);
     const REAL far = x == -1 ? -(REAL)INFINITY : (REAL)NAN;
     const REAL large = x > 0 ? x : far;
-    const REAL found = x > -1 && x < (REAL)INFINITY ? copysignF(near, x) : large;
-    return x != x ? x : found;
+    return x != x ? x : x > -1 && x < (REAL)INFINITY ? copysignF(found, x) : large;
 #else
     return log1pF(x);
 #endif

@@ -26,6 +26,12 @@ RANGES: Final[dict[str, list[tuple[float, float]]]] = {
     "log2": [POSITIVE, (0.5, 2), (0.99, 1.01)],
     "log10": [POSITIVE, (0.5, 2), (0.99, 1.01)],
     "log1p": [POSITIVE, (-1, 2), (-0.1, 0.1)],
+    "arcsin": [(-1.01, 1.01), (-0.5, 0.5), (0.99, 1)],
+    "arccos": [(-1.01, 1.01), (-0.5, 0.5), (0.99, 1)],
+    "arctan": [POSITIVE, (-3, 3), (-0.5, 0.5), (-1e3, 1e3)],
+    "arcsinh": [POSITIVE, (-3, 3), (-0.4, 0.4), (-1e-7, 1e-7)],
+    "arccosh": [POSITIVE, (0.99, 3), (1, 1.01)],
+    "arctanh": [(-1.01, 1.01), (-0.5, 0.5), (0.99, 1), (-1e-7, 1e-7)],
 }
 """The functions, and where they are tested; `POSITIVE` numbers have random bits."""
 
@@ -106,9 +112,14 @@ def test_exact_results_are_exact(name: str) -> None:
     np.testing.assert_array_equal(tm.compile(getattr(np, name), backend="c")(x), expected)
 
 
+def in_c(name: str) -> str:
+    """``asin`` for ``arcsin``."""
+    return name.replace("arc", "a")
+
+
 def library(folder: Path, flags: list[str]) -> Callable[[str, Array], Array]:
     """All functions, compiled with these flags."""
-    names = [f"tm_{name}_{dtype}" for name in RANGES for dtype in ("f64", "f32")]
+    names = [f"tm_{in_c(name)}_{dtype}" for name in RANGES for dtype in ("f64", "f32")]
     loops = [
         f"void all_{name}(const {kind} *x, {kind} *y, long n)\n"
         f"{{\n    for (long i = 0; i < n; i++) y[i] = {name}(x[i]);\n}}\n"
@@ -126,7 +137,7 @@ def library(folder: Path, flags: list[str]) -> Callable[[str, Array], Array]:
         y = np.empty_like(x)
         suffix = "f64" if x.dtype == np.float64 else "f32"
         pointers = (ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
-        getattr(loaded, f"all_tm_{name}_{suffix}")(*pointers, ctypes.c_long(x.size))
+        getattr(loaded, f"all_tm_{in_c(name)}_{suffix}")(*pointers, ctypes.c_long(x.size))
         return y
 
     return run
