@@ -1,6 +1,6 @@
 // Exponentials and hyperbolic functions that compilers inline into loops; calls of a library would split these loops.
-// They need fused multiply-adds, without which the C library computes them. Errors are at most 1 unit in the
-// last place unless said. `tools/coefficients` computes the coefficients.
+// They need fused multiply-adds, and most need sums in the order in which they are written; otherwise the C library
+// computes them. Errors are at most 1 unit in the last place unless said. `tools/coefficients` computes the coefficients.
 //
 // e^x = 2^n e^r for an integer n: r is at most log(2) / 2. Adding 3 · 2^22 (3 · 2^51) rounds to an integer, in the lowest
 // bits. 2^n is applied in two factors, because it may be out of range where e^x is not.
@@ -122,7 +122,7 @@ static inline REAL tm_exp2_REAL(REAL x)
 // 2^n (e^r − 1) + (2^n − 1), where r has a correction; the first terms are added exactly.
 static inline REAL tm_expm1_REAL(REAL x)
 {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
     const REAL rounding = (REAL)(sizeof(REAL) == 8 ? 0x1.8p52 : 0x1.8p23);
     const REAL per_log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.71547652b82fep+0 : 0x1.715476p+0);
     const REAL log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.62e42fefa39efp-1 : 0x1.62e43p-1);
@@ -177,7 +177,7 @@ static inline float tm_cosh_tail_f32(float x)
 // For e^|x| = 2^n e^r, a = 2^n / 4 and b = 2^−n / 4, twice: (a − b) cosh r + (a + b) sinh r.
 static inline REAL tm_sinh_REAL(REAL x)
 {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
     const REAL rounding = (REAL)(sizeof(REAL) == 8 ? 0x1.8p52 : 0x1.8p23);
     const REAL per_log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.71547652b82fep+0 : 0x1.715476p+0);
     const REAL log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.62e42fefa39efp-1 : 0x1.62e43p-1);
@@ -203,7 +203,7 @@ static inline REAL tm_sinh_REAL(REAL x)
 // Twice: (a + b) cosh r + (a − b) sinh r.
 static inline REAL tm_cosh_REAL(REAL x)
 {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
     const REAL rounding = (REAL)(sizeof(REAL) == 8 ? 0x1.8p52 : 0x1.8p23);
     const REAL per_log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.71547652b82fep+0 : 0x1.715476p+0);
     const REAL log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.62e42fefa39efp-1 : 0x1.62e43p-1);
@@ -244,7 +244,7 @@ static inline double tm_tanh_tail_f64(double x)
 // 1 − 2 / (e^2|x| + 1) for large x, with what the rounding of the sums takes away.
 static inline double tm_tanh_f64(double x)
 {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
     const double rounding = 0x1.8p52;
     const double per_log_2 = 0x1.71547652b82fep+1;
     const double log_2 = 0x1.62e42fefa39efp-1;

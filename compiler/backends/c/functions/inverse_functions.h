@@ -27,7 +27,7 @@ static inline float tm_atan_tail_f32(float x)
 // base + arctan(t) for a multiple of π/4 and t = numerator / denominator in two parts, where |t| is at most √2 − 1.
 static inline REAL tm_atan_REAL(REAL x)
 {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
     const REAL quarter = (REAL)(sizeof(REAL) == 8 ? 0x1.921fb54442d18p-1 : 0x1.921fb6p-1);
     const REAL quarter_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.1a62633145c07p-55 : -0x1.777a5cp-26);
     const REAL large = (REAL)(sizeof(REAL) == 8 ? 0x1p1000 : 0x1p120);
@@ -77,7 +77,7 @@ static inline float tm_asin_tail_f32(float x)
 // Above a half, π/2 − 2 arcsin s for s = √((1 − |x|) / 2) in two parts.
 static inline REAL tm_asin_REAL(REAL x)
 {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
     const REAL half_pi = (REAL)(sizeof(REAL) == 8 ? 0x1.921fb54442d18p+0 : 0x1.921fb6p+0);
     const REAL half_pi_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.1a62633145c07p-54 : -0x1.777a5cp-25);
     const REAL tiny = (REAL)(sizeof(REAL) == 8 ? 0x1p-1000 : 0x1p-100);
@@ -97,7 +97,7 @@ static inline REAL tm_asin_REAL(REAL x)
 
 static inline REAL tm_acos_REAL(REAL x)
 {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
     const REAL half_pi = (REAL)(sizeof(REAL) == 8 ? 0x1.921fb54442d18p+0 : 0x1.921fb6p+0);
     const REAL half_pi_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.1a62633145c07p-54 : -0x1.777a5cp-25);
     const REAL tiny = (REAL)(sizeof(REAL) == 8 ? 0x1p-1000 : 0x1p-100);

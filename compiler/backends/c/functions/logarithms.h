@@ -70,7 +70,7 @@ static inline REAL tm_log_REAL(REAL x)
 // log(1 + f) in two parts, times 1 / log(2) in two parts.
 static inline REAL tm_log2_REAL(REAL x)
 {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
     const REAL factor = (REAL)(sizeof(REAL) == 8 ? 0x1.71547652b82fep+0 : 0x1.715476p+0);
     const REAL factor_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.777d0ffda0d24p-56 : 0x1.4ae0cp-26);
     const REAL least = (REAL)(sizeof(REAL) == 8 ? 0x1p-1022 : 0x1p-126);
@@ -95,7 +95,7 @@ static inline REAL tm_log2_REAL(REAL x)
 // log10(2) k is exact for the first part of log10(2).
 static inline REAL tm_log10_REAL(REAL x)
 {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
     const REAL factor = (REAL)(sizeof(REAL) == 8 ? 0x1.bcb7b1526e50ep-2 : 0x1.bcb7b2p-2);
     const REAL factor_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.95355baaafad3p-57 : -0x1.5b235ep-27);
     const REAL log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.34413509f78p-2 : 0x1.3442p-2);

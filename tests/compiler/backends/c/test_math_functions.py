@@ -104,6 +104,18 @@ def test_errors_at_ten_million_points(name: str, dtype: str) -> None:
     assert_exact(name, dtype, 10_000_000 // len(RANGES[name]))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", RANGES)
+def test_fast_math_changes_the_last_digits_alone(name: str, dtype: str) -> None:
+    x = numbers(name, dtype, 20_000)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x.astype(np.float64)).astype(dtype)
+    found = tm.compile(getattr(np, name), backend="c", fast_math=True)(x)
+    info = np.finfo(dtype)
+    np.testing.assert_allclose(found, expected, rtol=8 * float(info.eps), atol=float(info.tiny))
+
+
 @pytest.mark.parametrize("name", ["log2", "log10", "exp2"])
 def test_exact_results_are_exact(name: str) -> None:
     whole = np.arange(-20.0, 21.0) if name != "log10" else np.arange(0.0, 23.0)
